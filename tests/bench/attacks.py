@@ -21,8 +21,8 @@ from stat import S_ISREG
 from typing import Callable, Iterator, NamedTuple
 
 from plumbline.model.record import Outcome
-from tests.package.test_folders import STATIC, Attack, folder_of
-from tests.package.test_folders_race import NOBODY, PRECIOUS, Site
+from tests.package.observe.test_folders import STATIC, Attack, folder_of
+from tests.package.observe.test_folders_race import NOBODY, PRECIOUS, Site
 
 ANY = 0o777
 # What begins waits for the exchange, but not for one that never comes.

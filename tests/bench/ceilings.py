@@ -18,11 +18,10 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from plumbline.ceiling import together
-from plumbline.expect.scenarios import at_once, measurements
-from plumbline.expect.speeds import speeds
 from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import load
+from plumbline.plan.references import at_once, measurements, speeds
+from plumbline.topology.ceiling import together
 from plumbline.topology.graph import build
 from plumbline.topology.paths import storage_side
 

@@ -16,18 +16,15 @@ from statistics import median
 from typing import Any, Iterator, Mapping
 
 from plumbline.model.expectation import Expectation, Expectations, Partner
-from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
+from plumbline.model.limits import Baseline, Ceiling, Limits, Reference
 from plumbline.model.record import Operation, Outcome, Record, Scenario
-from plumbline.model.reference import Baseline, Ceiling, Reference
 from plumbline.model.series import Sample, Series, Snapshot
 from plumbline.model.spec import ProbeSpec
-from plumbline.model.state import State
-from plumbline.model.verdict import Figure, Verdict
+from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.site.verdicts import Verdicts
-from plumbline.store.paths import document
-from plumbline.store.sealed import seal
+from plumbline.store.files import seal
 from plumbline.store.snapshot import load_snapshot
+from plumbline.store.verdicts import document
 
 ROOT = Path(__file__).parents[2]
 PYTHON = "/usr/bin/python3"

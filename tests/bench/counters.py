@@ -15,10 +15,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from plumbline.cli import counters as verb
-from plumbline.run.bounded_reads import BoundedReads
-from plumbline.run.clock import SystemClock
-from plumbline.run.count import Counters
-from tests.package.counters.lustre_server import make_server
+from plumbline.observe.bounded_reads import BoundedReads
+from plumbline.observe.command import SystemClock
+from plumbline.observe.counting import Counters
+from tests.package.observe.lustre_server import make_server
 
 OSTS = 40
 LOOKS = 40

@@ -13,10 +13,10 @@ from itertools import product
 from random import Random
 from typing import NamedTuple, Sequence
 
+from plumbline.doors.table import render
 from plumbline.model.record import Operation
-from plumbline.output.table import render
-from tests.package.coverage.servers import counted
-from tests.package.coverage.test_share import MB, known, probe, share
+from tests.package.observe.servers import counted
+from tests.package.observe.test_share import MB, known, probe, share
 
 LEAST = 0.9
 PROBE_BPS = 200 * MB

@@ -17,9 +17,9 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.replay import Judged, default_limits, replay
 from plumbline.model.limits import Limits
-from plumbline.model.sampled import Sampled
-from plumbline.model.state import State
-from plumbline.store.sampled import read_samples
+from plumbline.model.series import Sampled
+from plumbline.model.verdict import State
+from plumbline.store.samples import read_samples
 from tests.bench.campaigns import campaigns, paragraph
 from tests.bench.latency import labelled
 from tests.bench.latency import section as latency

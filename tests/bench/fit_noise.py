@@ -3,7 +3,7 @@
 Two sources.  A year of scheduled benchmarks on five file systems, each of which writes or reads a
 whole file system, gives what runs, days and busy spells do, and what contention costs.  Disks of a
 cluster in production, 12 in each of 30 hosts, give what peers differ by.  All figures are
-natural logarithms unless they are shares; src/plumbline/simulate/noise.py takes the medians over
+natural logarithms unless they are shares; src/plumbline/simulate/fleet.py takes the medians over
 the file systems.  How often runs are low was not fitted: there the model can be held against the
 data.
 """
@@ -21,13 +21,12 @@ from statistics import mean, median
 from typing import NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Operation, Scenario
-from plumbline.model.sampled import Sampled
-from plumbline.peer_rates import one_day
-from plumbline.robust import deviation
+from plumbline.model.series import Sampled
+from plumbline.model.statistics import deviation, one_day
+from plumbline.simulate.fleet import YEAR as NOISE
 from plumbline.simulate.fleet import Flow
-from plumbline.simulate.noise import YEAR as NOISE
 from plumbline.simulate.weather import Weather
-from plumbline.store.sampled import read_samples
+from plumbline.store.samples import read_samples
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 YEAR = DATA / "tokio-year" / "summaries.csv.gz"

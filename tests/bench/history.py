@@ -14,14 +14,14 @@ from pathlib import Path
 from random import Random
 from typing import Iterator
 
+from plumbline.measure.probes import fio
 from plumbline.model.exchange import Cursor
 from plumbline.model.record import Latency, Operation, Record, Tool
 from plumbline.model.spec import ProbeSpec
-from plumbline.probes import fio
-from plumbline.store.collection import Collection
+from plumbline.model.units import DAY_S
+from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.thinning import Thinning
-from plumbline.units import DAY_S
-from tests.package.probes.jobs import job
+from tests.package.measure.jobs import job
 from tests.package.records import record
 
 DAYS, COMPONENTS, SITE, AIM_GB = 365, 50, 20_000, 3.0

@@ -13,9 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Optional
 
-from plumbline.profile.calls import Calls
-from plumbline.ranks.loops import Notes, Sum, bare, recorded
-from plumbline.ranks.posix import PosixFile
+from plumbline.parallel.loops import Notes, PosixFile, Sum, bare, recorded
+from plumbline.parallel.profile import Calls
 from tests.bench.disk import MEMORY
 
 MIB = 1 << 20

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import yaml
 
-from plumbline.documents.inventory import plan_of, read_inventory
-from plumbline.expect.plan import Plan
+from plumbline.plan.expectations import Plan
+from plumbline.site.inventory import plan_of, read_inventory
 from tests.package.locate.scenes import both
 from tests.package.report.years import Year, document, records, write
 

@@ -11,7 +11,7 @@ from random import Random
 
 from plumbline.locate.observation import Measurable, Observation, Vote
 from plumbline.locate.suspects import locate
-from plumbline.site.garbage import without_collector
+from plumbline.site.nodes import without_collector
 
 SIZES = (100, 1000, 10_000)
 BAD = 20

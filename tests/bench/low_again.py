@@ -7,7 +7,7 @@ from statistics import median
 from textwrap import fill
 from typing import Iterable, Iterator, Sequence
 
-from plumbline.model.sampled import Sampled
+from plumbline.model.series import Sampled
 
 LOW = 0.8
 SOON_S = 900.0

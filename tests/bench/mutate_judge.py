@@ -48,26 +48,24 @@ MEMORY = 4 * 2**30
 
 OWN = {
     "absence": ("boundaries", "reasons"),
+    "alarm": ("past", "quiet"),
+    "chance": ("alarm",),
     "component": ("rules", "service"),
-    "contention": ("boundaries",),
-    "evidence": ("component", "service"),
-    "excuses": ("boundaries", "rules"),
-    "finding": ("rules",),
-    "levels": ("boundaries", "explain", "rules", "provisional"),
-    "measured": ("boundaries", "rules", "component"),
-    "noise": ("chance", "alarm"),
-    "past": ("alarm",),
+    "floor": ("shared_floor",),
+    "measured": ("provisional", "boundaries", "rules", "component"),
     "phrases": ("rules", "component", "weighing"),
-    "references": ("shared_loss",),
-    "retransmits": ("pair",),
-    "weighing": ("shared_loss",),
+    "references": ("peers", "shared_loss"),
+    "replay": ("together", "job_rates"),
+    "rules": ("profile", "boundaries", "explain", "provisional", "contention"),
+    "service": ("evidence", "component"),
+    "weighing": ("claims", "shared_loss"),
 }
 """Tests that are about a module beside those named after it."""
 
 SLOW = {
     "floor_of_sites": (),
     "damage": (),
-    "past": ("alarm", "past"),
+    "past": ("alarm",),
     "chance": ("alarm",),
 }
 """Tests that take seconds, and the modules that they are for."""
@@ -75,8 +73,8 @@ SLOW = {
 QUICKLY = ("-x", "-q", "-m", "not long", "--assert=plain", "-p", "no:unraisableexception")
 """No words on a failure, and no search for what was never closed: both take longer than a test."""
 
-EARLY = ("model", "probes", "targets", "profile", "topology", "plan", "store", "baseline", "expect")
-"""Stages before the judge, which are loaded once."""
+EARLY = ("model", "topology", "observe", "measure", "parallel", "store", "plan")
+"""Rooms before the judge, which are loaded once."""
 
 
 class Result(NamedTuple):

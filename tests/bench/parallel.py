@@ -26,17 +26,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Callable, Iterator, NamedTuple, Sequence
 
-from plumbline.errors import PlumblineError, ToolError
+from plumbline.model.errors import PlumblineError, ToolError
 from plumbline.model.record import Operation
-from plumbline.ranks.job import JOB, Job, Result, State, encoded, write_whole
-from plumbline.ranks.layout import Place
-from plumbline.ranks.posix import PosixFile
-from plumbline.ranks.tests import Method
-from plumbline.run.command import SystemRunner
-from plumbline.run.launch import Launch
-from plumbline.run.launch_command import command
-from plumbline.run.launcher import Launcher, find_launcher
-from plumbline.run.tally import read_results
+from plumbline.observe.command import SystemRunner
+from plumbline.parallel.job import JOB, Job, Result, State, encoded, write_whole
+from plumbline.parallel.launch import Launch, Launcher, command, find_launcher
+from plumbline.parallel.loops import PosixFile
+from plumbline.parallel.tally import read_results
+from plumbline.parallel.terms import Method, Place
 from tests.bench.disk import steady_disk
 from tests.bench.instruments import instruments, memory_folder, sized
 from tests.bench.pairs import Aim, Ratio, compared, together

@@ -11,8 +11,8 @@ from statistics import median
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.replay import Judged
-from plumbline.model.sampled import Sampled
-from plumbline.model.state import State
+from plumbline.model.series import Sampled
+from plumbline.model.verdict import State
 
 BAD = (State.WARNING, State.CRITICAL)
 LASTS = 5

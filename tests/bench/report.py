@@ -19,8 +19,7 @@ from random import Random
 from typing import NamedTuple
 
 from plumbline.model.expectation import Expectation, Partner
-from plumbline.model.limits import Limits
-from plumbline.model.reference import Ceiling
+from plumbline.model.limits import Ceiling, Limits
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.trend import PairTest
 from plumbline.report.drawing import Extras, draw

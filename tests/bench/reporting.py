@@ -17,15 +17,13 @@ from pathlib import Path
 from random import Random
 from typing import Iterator
 
-from plumbline.documents.inventory import plan_of, read_inventory
-from plumbline.expect.plan import Plan
 from plumbline.model.record import Record
-from plumbline.store.deflated import deflated
-from plumbline.store.tables import RECORD, row, series_of
-from plumbline.store.thinned import Day, month_of, packed
+from plumbline.model.units import DAY_S
+from plumbline.plan.expectations import Plan
+from plumbline.site.inventory import plan_of, read_inventory
+from plumbline.store.database import RECORD, Day, deflated, month_of, packed, row, series_of
 from plumbline.store.thinning import KEEP_WHOLE_DAYS
 from plumbline.store.version_changes import told_by
-from plumbline.units import DAY_S
 from tests.bench.judging import ADAPTER, LEFT_BPS, PER_SERVER, SERVERS, inventory, run, shown
 from tests.package.locate.scenes import both
 from tests.package.report.years import Year, document, records, write

@@ -16,18 +16,15 @@ from typing import Any, Iterator, Mapping
 
 import yaml
 
-from plumbline.baseline.document import Key, write_baselines
-from plumbline.documents.inventory import plan_of, read_inventory, topology_of
-from plumbline.expect.plan import Plan
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Record
+from plumbline.plan.baseline import Key, write_baselines
+from plumbline.plan.expectations import Plan
 from plumbline.plan.policy import load
-from plumbline.simulate.capacity import Capacity
 from plumbline.simulate.course import begin
-from plumbline.simulate.faults import Fault
-from plumbline.simulate.fleet import Fleet, Flow, build
-from plumbline.simulate.noise import NOISES
-from plumbline.simulate.weather import Weather
+from plumbline.simulate.fleet import NOISES, Fault, Fleet, Flow, build
+from plumbline.simulate.weather import Capacity, Weather
+from plumbline.site.inventory import plan_of, read_inventory, topology_of
 from tests.characterization.histories import FOLDER
 from tests.characterization.product import INVENTORIES
 from tests.characterization.scenes import NIGHTS, SCENES

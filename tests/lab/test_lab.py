@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 import pytest
 
 from plumbline.model.limits import Limits
-from plumbline.profile.distance import distance
+from plumbline.parallel.profile import distance
 from tests.lab.conftest import brought_up, with_baselines, without_a_firm_baseline
 from tests.lab.lab import Console, Lab, Service, control, not_ok
 from tests.package.report.browser import Browser

@@ -14,7 +14,44 @@ from typing import Any, Callable, Iterator
 
 import yaml
 
-from plumbline.baseline.document import (
+from plumbline.cli.plan import parse_json, read_sited
+from plumbline.doors.call import parse as parse_call
+from plumbline.doors.component_check import OPTIONS as CHECK_OPTIONS
+from plumbline.doors.icinga import icinga_objects
+from plumbline.doors.monitored import ObjectOptions, monitored, read_options
+from plumbline.doors.nagios import nagios_objects
+from plumbline.doors.plugin import plugin_output
+from plumbline.doors.unfinished import with_runs
+from plumbline.judge.component import judge, judge_service
+from plumbline.judge.fs import judge_whole
+from plumbline.judge.pair import judge_pair_service
+from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
+from plumbline.measure.lock import read_holder
+from plumbline.model.conditions import of_record
+from plumbline.model.errors import DocumentError
+from plumbline.model.exchange import Cursor, Head, Request, Suspected
+from plumbline.model.expectation import Expectations
+from plumbline.model.limits import Range, Reference
+from plumbline.model.published import Published
+from plumbline.model.record import Flag, Latency, Operation, Record
+from plumbline.model.series import Process, Running, Sample
+from plumbline.model.service import Standing, Suspicion
+from plumbline.model.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
+from plumbline.model.verdict import Figure, Reason, State, Verdict
+from plumbline.observe.coverage import Job, Others, by_sampling
+from plumbline.observe.darshan_logs import read_job_times, read_logs
+from plumbline.observe.gather import LocalSystem
+from plumbline.observe.jobs import Window, parse_slurm, used
+from plumbline.observe.node import Parts, Past, Seen
+from plumbline.observe.reported import said
+from plumbline.observe.symptom import KINDS, Direction, Look, Report, Symptom
+from plumbline.parallel.job import Job as RanksJob
+from plumbline.parallel.job import encoded as encoded_job
+from plumbline.parallel.launch import parse_clients
+from plumbline.parallel.profile import pack, unpack
+from plumbline.parallel.sweep import Ledger, Point
+from plumbline.parallel.tally import read_results
+from plumbline.plan.baseline import (
     CANDIDATES,
     Candidate,
     Key,
@@ -23,89 +60,35 @@ from plumbline.baseline.document import (
     write_baselines,
     write_candidates,
 )
-from plumbline.cli.plan_objects import parse_json, read_sited
-from plumbline.collect.answers import _parsed, document_of
-from plumbline.collect.conversation import _place, _record, _unreadable
-from plumbline.coverage.counted import by_sampling
-from plumbline.documents.darshan_logs import read_logs
-from plumbline.documents.inventory import deployed_hosts, plan_of, read_document, read_inventory
-from plumbline.documents.job_times import read_job_times
-from plumbline.documents.plain_yaml import write_lines
-from plumbline.documents.records import read_records
-from plumbline.documents.verdicts import read_verdicts
-from plumbline.errors import DocumentError
-from plumbline.expect.plan import Plan
-from plumbline.jobs.slurm import parse_slurm
-from plumbline.jobs.usage import Window, used
-from plumbline.judge.component import judge, judge_service
-from plumbline.judge.fs import judge_whole
-from plumbline.judge.pair import judge_pair_service
-from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
-from plumbline.model.conditions import of_record
-from plumbline.model.exchange import Cursor, Head, Request
-from plumbline.model.expectation import Expectations
-from plumbline.model.others import Job, Others
-from plumbline.model.process import Process
-from plumbline.model.published import Published
-from plumbline.model.reason import Reason
-from plumbline.model.record import Flag, Latency, Operation, Record
-from plumbline.model.reference import Reference
-from plumbline.model.series import Running, Sample
-from plumbline.model.standing import Standing, Suspicion
-from plumbline.model.state import State
-from plumbline.model.suspected import Suspected
-from plumbline.model.threshold import Range
-from plumbline.model.verdict import Figure, Verdict
-from plumbline.output.call import parse as parse_call
-from plumbline.output.component_check import OPTIONS as CHECK_OPTIONS
-from plumbline.output.icinga_objects import icinga_objects
-from plumbline.output.monitored import monitored
-from plumbline.output.nagios_objects import nagios_objects
-from plumbline.output.object_options import ObjectOptions, read_options
-from plumbline.output.plugin import plugin_output
-from plumbline.output.unfinished import with_runs
-from plumbline.profile.calls import pack, unpack
-from plumbline.ranks.job import Job as RanksJob
-from plumbline.ranks.job import encoded as encoded_job
-from plumbline.run.holder import read_holder
-from plumbline.run.launch import parse_clients
-from plumbline.run.system import LocalSystem
-from plumbline.run.tally import read_results
-from plumbline.simulate.faults import parse_fault, parse_losses
-from plumbline.site.earlier import read_earlier
-from plumbline.site.investigate import sent_symptoms
-from plumbline.site.request import read_request
+from plumbline.plan.expectations import Plan
+from plumbline.simulate.fleet import parse_fault, parse_losses
+from plumbline.site.answers import _parsed, document_of
+from plumbline.site.conversation import _place, _record, _unreadable
+from plumbline.site.documents import read_records, read_verdicts
+from plumbline.site.inventory import deployed_hosts, plan_of, read_document, read_inventory
+from plumbline.site.investigate import read_earlier, read_request, sent_symptoms
+from plumbline.site.plain_yaml import write_lines
 from plumbline.site.verdicts import Verdicts
-from plumbline.store.conditions import keep_collected, load_ledger
+from plumbline.store.facts import (
+    collected_report,
+    keep_collected,
+    load_ledger,
+    load_site_commands,
+    load_suspicions,
+    load_symptoms,
+)
+from plumbline.store.files import parse, seal
 from plumbline.store.history import History
-from plumbline.store.look import load_report
-from plumbline.store.paths import document as paths_document
-from plumbline.store.paths import load_collection, load_path, load_standing
+from plumbline.store.ledgers import SweepFile
 from plumbline.store.plan import load_plan
-from plumbline.store.sampled import read_samples
-from plumbline.store.sealed import seal
-from plumbline.store.site_commands import load_site_commands
+from plumbline.store.samples import read_samples
 from plumbline.store.snapshot import load_expectations, load_snapshot
-from plumbline.store.suspicions import load_suspicions
-from plumbline.store.sweeps import SweepFile
-from plumbline.store.symptoms import collected_report, load_symptoms
-from plumbline.store.trusted import parse
+from plumbline.store.verdicts import document as paths_document
+from plumbline.store.verdicts import load_collection, load_path, load_report, load_standing
 from plumbline.store.version_changes import parse_versions
-from plumbline.sweep.grid import Point
-from plumbline.sweep.ledger import Ledger
-from plumbline.symptoms.counters import Past, Seen
-from plumbline.symptoms.kinds import KINDS
-from plumbline.symptoms.parts import Parts
-from plumbline.symptoms.reported import said
-from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
-from plumbline.topology.ranges import HEXADECIMAL, expand
-from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
+from plumbline.topology.names import HEXADECIMAL, expand
 from tests.mutations.reader import Feed, Reader, encoded, put, text
-from tests.package.conditions import nodes as conditions
-from tests.package.coverage.servers import counted
 from tests.package.fakes import FakeRunner, answer
-from tests.package.jobs.test_darshan import ANSWERS, named
-from tests.package.jobs.test_slurm import OLD, QUEUED, TABLE
 from tests.package.judgements import (
     BASELINE,
     NOW,
@@ -117,12 +100,16 @@ from tests.package.judgements import (
     series,
 )
 from tests.package.judgements import snapshot as snapshot_of
+from tests.package.observe import nodes as conditions
+from tests.package.observe.servers import counted
+from tests.package.observe.test_darshan import ANSWERS, named
+from tests.package.observe.test_slurm import OLD, QUEUED, TABLE
+from tests.package.parallel.points import done
+from tests.package.parallel.test_calls import blocks
+from tests.package.parallel.test_job import JOB, RESULT
 from tests.package.parallel_runs import expected, ran
-from tests.package.profile.test_calls import blocks
-from tests.package.ranks.test_job import JOB, RESULT
 from tests.package.records import record
 from tests.package.sites import INVENTORIES
-from tests.package.sweep.points import done
 
 LAB = INVENTORIES / "lab"
 DOCUMENTS = ("topology", "policy", "baselines")

@@ -7,32 +7,30 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional
 
-from plumbline.collect.prometheus import parse_answer, parse_complaint
-from plumbline.conditions.bill import take
-from plumbline.conditions.ledger import Ledger, begun
-from plumbline.conditions.lustre import DEFAULT as PARAMETERS
-from plumbline.counters.disk_io import disk_io
-from plumbline.counters.lnet import buffers, interfaces, lnet_stats
-from plumbline.counters.lnet_health import interface_health, peer_health
-from plumbline.counters.places import Parse
-from plumbline.counters.recovery import recovery
-from plumbline.counters.stats import stats
+from plumbline.measure.probes import probe_for
+from plumbline.measure.sample import diskstats
+from plumbline.measure.targets import target_for
+from plumbline.measure.targets.lustre import eviction
+from plumbline.measure.targets.whereabouts import whereabouts
 from plumbline.model.command import Completed
-from plumbline.probes import probe_for
-from plumbline.run.counters import diskstats
-from plumbline.run.launch import Launch
-from plumbline.run.launcher import find_launcher
-from plumbline.run.system import LocalSystem
-from plumbline.symptoms.counters import Counters, Past, Seen
-from plumbline.symptoms.evidence import quote
-from plumbline.symptoms.gather import COLLECTORS
-from plumbline.symptoms.node import Node
-from plumbline.symptoms.parts import Parts
-from plumbline.symptoms.site_command import SiteCommand
-from plumbline.symptoms.site_command import look as site_look
-from plumbline.targets import target_for
-from plumbline.targets.lustre_counters import job_requests, job_stats, lustre_stats
-from plumbline.targets.lustre_output import (
+from plumbline.observe.changes import Ledger, begun
+from plumbline.observe.conditions import DEFAULT as PARAMETERS
+from plumbline.observe.conditions import take
+from plumbline.observe.counters import (
+    Parse,
+    buffers,
+    disk_io,
+    interfaces,
+    lnet_stats,
+    recovery,
+    stats,
+)
+from plumbline.observe.gather import COLLECTORS, LocalSystem
+from plumbline.observe.lnet_health import interface_health, peer_health
+from plumbline.observe.lustre_output import (
+    job_requests,
+    job_stats,
+    lustre_stats,
     parse_import,
     parse_layout,
     parse_objects,
@@ -41,15 +39,20 @@ from plumbline.targets.lustre_output import (
     parse_tunables,
     parse_usage,
 )
-from plumbline.targets.lustre_reasons import eviction
-from plumbline.targets.whereabouts import whereabouts
+from plumbline.observe.node import Counters, Node, Parts, Past, Seen
+from plumbline.observe.site_command import SiteCommand
+from plumbline.observe.site_command import look as site_look
+from plumbline.observe.symptom import quote
+from plumbline.parallel.launch import Launch, find_launcher
+from plumbline.site.prometheus import parse_answer, parse_complaint
 from tests.mutations.reader import Reader, encoded, put, text
-from tests.package.conditions import nodes as conditions
 from tests.package.fakes import Answer, FakeRunner, answer, file_status
-from tests.package.probes.jobs import completed, data, job
-from tests.package.probes.test_outputs import GOOD
-from tests.package.symptoms import nodes
-from tests.package.symptoms.test_collectors import (
+from tests.package.measure import test_glusterfs, test_lustre, test_whereabouts
+from tests.package.measure.jobs import completed, data, job
+from tests.package.measure.test_outputs import GOOD
+from tests.package.observe import nodes as conditions
+from tests.package.observe import symptoms_nodes as nodes
+from tests.package.observe.test_collectors import (
     BOTH_WELL,
     GET,
     JOURNAL,
@@ -61,7 +64,6 @@ from tests.package.symptoms.test_collectors import (
     imports,
     link,
 )
-from tests.package.targets import test_glusterfs, test_lustre, test_whereabouts
 
 NOW = nodes.NOW
 SIZE = test_lustre.SIZE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Mapping, Optional
 
-from plumbline.errors import PlumblineError
+from plumbline.model.errors import PlumblineError
 from tests.mutations.documents import DOCUMENTED
 from tests.mutations.outputs import PRINTED
 from tests.mutations.reader import Reader

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Callable, Mapping, Optional, Sequence, Union
 
-from plumbline.errors import SkipTarget
 from plumbline.model.command import Completed, Within
+from plumbline.model.errors import SkipTarget
 
 Deed = Callable[[tuple[str, ...]], Completed]
 """What a command does when it is called; it may raise what a runner raises."""

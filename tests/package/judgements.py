@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, 
 
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation, Expectations, Partner
-from plumbline.model.limits import Limits
+from plumbline.model.limits import Baseline, Ceiling, Limits, Reference
 from plumbline.model.record import Operation, Outcome, Record
-from plumbline.model.reference import Baseline, Ceiling, Reference
 from plumbline.model.series import Running, Sample, Series, Snapshot
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.verdict import Verdict
-from plumbline.site.judging import Judging
+from plumbline.site.nodes import Judging
 from plumbline.site.verdicts import Verdicts
 from tests.package.records import record
 
 if TYPE_CHECKING:
-    from plumbline.model.memory import Knowing, Memory
+    from plumbline.judge.memory import Knowing, Memory
 
 DAY_S = 86400.0
 NOW = 20_000 * DAY_S

@@ -6,8 +6,8 @@ from statistics import median
 from typing import Any, Mapping, Optional, Sequence
 
 from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Ceiling, Reference
 from plumbline.model.record import Operation, Record, Scenario
-from plumbline.model.reference import Ceiling, Reference
 from plumbline.model.series import Series
 from plumbline.model.spec import ProbeSpec
 from tests.package.judgements import BASELINE, DAY_S, NOW, expectation, series

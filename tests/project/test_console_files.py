@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.cli import build_parser
-from plumbline.documents.inventory import plan_of, read_inventory
+from plumbline.site.inventory import plan_of, read_inventory
 from plumbline.store.plan import load_plan
 from tests.project.repository import ROOT
 

@@ -11,8 +11,8 @@ from typing import Any, Iterator
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from plumbline.model.device_info import DEVICE_INFO
-from plumbline.output.metrics import families
+from plumbline.doors.prometheus import families
+from plumbline.model.service import DEVICE_INFO
 from tests.package.cli.test_metrics import looked, measured, told
 from tests.package.prometheus import PROGRAM, PROMTOOL, Prometheus, holding
 from tests.project.repository import ROOT

@@ -16,10 +16,9 @@ from typing import Any, Iterator, Optional
 import jinja2
 import pytest
 
-from plumbline.model.state import State
-from plumbline.symptoms.messages import MESSAGES, Message
-from plumbline.symptoms.patterns import PATTERNS
-from plumbline.symptoms.symptom import Direction
+from plumbline.model.verdict import State
+from plumbline.observe.kernel import MESSAGES, PATTERNS, Message
+from plumbline.observe.symptom import Direction
 from tests.package.cli import nagios
 from tests.package.waiting import eventually
 from tests.project.repository import ROOT, document

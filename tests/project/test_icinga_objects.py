@@ -19,7 +19,7 @@ from typing import Any, Iterator, NamedTuple
 
 import pytest
 
-from plumbline.model.state import State
+from plumbline.model.verdict import State
 from tests.package.cli.driver import call
 from tests.package.cli.test_submit import document as document_of
 from tests.package.cli.test_submit import service, verdict, write_plan

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from plumbline.baseline.document import read_baselines
-from plumbline.errors import DocumentError
-from plumbline.layers import LAYERS, WHOLE
-from plumbline.layers.layer import Layer
+from plumbline.measure.probes import probe_for
+from plumbline.model.errors import DocumentError
+from plumbline.model.layers import LAYERS, WHOLE
+from plumbline.model.layers.layer import Layer
+from plumbline.plan.baseline import read_baselines
 from plumbline.plan.policy import Layers
-from plumbline.probes import probe_for
 from tests.project.repository import ROOT, document, section, tracked
 
 EACH = pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)

@@ -14,10 +14,9 @@ from typing import Any, Iterator, Optional
 
 import pytest
 
-from plumbline.documents.inventory import plan_of, read_inventory
-from plumbline.output.monitored import monitored, printed_plan
-from plumbline.output.nagios_objects import nagios_objects
-from plumbline.output.object_options import read_options
+from plumbline.doors.monitored import monitored, printed_plan, read_options
+from plumbline.doors.nagios import nagios_objects
+from plumbline.site.inventory import plan_of, read_inventory
 from tests.package.cli import nagios
 from tests.project.repository import ROOT
 

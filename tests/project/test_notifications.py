@@ -9,13 +9,9 @@ from typing import Iterator, Mapping
 
 import pytest
 
-from plumbline.model.path_service import PathService
-from plumbline.model.reason import Reason
-from plumbline.model.service import Service
-from plumbline.model.standing import NOTHING
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
-from plumbline.site.standing import Scene, settle
+from plumbline.model.service import NOTHING, PathService, Service
+from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.site.publish import Scene, settle
 from tests.package.cli import nagios
 from tests.project.test_nagios_objects import CONTACT, make, plan
 

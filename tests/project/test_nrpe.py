@@ -21,7 +21,7 @@ from typing import Any, Iterator, NamedTuple
 
 import pytest
 
-from plumbline.documents.inventory import plan_of, read_inventory
+from plumbline.site.inventory import plan_of, read_inventory
 from tests.package.strangers import let_through
 from tests.package.waiting import eventually
 from tests.project.certificates import play

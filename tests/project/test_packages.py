@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.documents.inventory import plan_of, read_inventory
+from plumbline.site.inventory import plan_of, read_inventory
 from tests.project.repository import ROOT, document, tracked
 
 HOSTS = """

@@ -11,15 +11,14 @@ from typing import Any, Callable, NamedTuple
 
 import pytest
 
-from plumbline.ceiling import Capacities, together
-from plumbline.expect.scenarios import Line, at_once, measurements
-from plumbline.expect.speeds import speeds
 from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import load as load_policy
+from plumbline.plan.references import Line, at_once, measurements, speeds
+from plumbline.topology.ceiling import Capacities, together
 from plumbline.topology.document import Zone, load
 from plumbline.topology.graph import Topology, build
+from plumbline.topology.names import expand
 from plumbline.topology.paths import storage_side
-from plumbline.topology.ranges import expand
 from tests.project.repository import ROOT, document
 
 MB = 1e6

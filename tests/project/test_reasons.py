@@ -6,7 +6,7 @@ import re
 
 from plumbline.judge.absence import RULES as ABSENCE
 from plumbline.judge.rules import RULES
-from plumbline.model.reason import Reason
+from plumbline.model.verdict import Reason
 from tests.project.repository import ROOT
 
 

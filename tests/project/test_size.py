@@ -27,8 +27,8 @@ def test_there_are_modules() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=name)
-def test_a_module_has_at_most_300_lines(module: Path) -> None:
-    assert lines(module) <= 300
+def test_a_module_has_at_most_600_lines(module: Path) -> None:
+    assert lines(module) <= 600
 
 
 def test_there_are_checks() -> None:

@@ -34,7 +34,7 @@ print(*sys.modules)
 
 
 # What a check loads where a run has not ended or its verdict is missing.
-AT_NEED = ("plumbline.output.unfinished", "plumbline.output.unpublished", "plumbline.run.process")
+AT_NEED = ("plumbline.doors.unfinished", "plumbline.doors.unfinished", "plumbline.measure.process")
 
 
 def loaded(check: Path, *more: str) -> set[str]:
@@ -47,7 +47,7 @@ def loaded(check: Path, *more: str) -> set[str]:
 @pytest.mark.parametrize("check", tracked("checks/check_*"), ids=lambda path: path.name)
 def test_a_check_loads_no_module_that_is_slow_to_start(check: Path) -> None:
     found = loaded(check)
-    assert "plumbline.output.runtime" in found
+    assert "plumbline.doors.runtime" in found
     assert sorted(SLOW & found) == []
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model.allowed import NAME
+from plumbline.model.names import NAME
 from tests.project.repository import ROOT, tracked
 
 # A drop-in is read after the unit that it adds to, so it wins (systemd.unit(5)).

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Iterable, Iterator, Mapping
 
 COMMAND = "plumbline.cli"
-STARTED = ("plumbline.cli.__main__", "plumbline.ranks.__main__", "plumbline.run.own_folders")
+STARTED = ("plumbline.cli.__main__", "plumbline.parallel.rank", "plumbline.measure.own_folders")
 """What units, launchers and roles start by its name."""
 
 OF_THE_CONSOLE = {"jinja2", "plotly", "pydantic", "rich", "yaml"}

@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from typing import Any, NoReturn, Optional, Sequence
 
 from plumbline import __version__
-from plumbline.errors import INTERRUPTED, PlumblineError, StoreError, ToolError, UsageError
 from plumbline.model.command import printable
+from plumbline.model.errors import INTERRUPTED, PlumblineError, StoreError, ToolError, UsageError
 
 __all__ = ["main"]
 

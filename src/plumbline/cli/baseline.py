@@ -10,14 +10,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
-from plumbline.documents.records import read_records
-from plumbline.errors import DocumentError, UsageError
-from plumbline.model.state import State
+from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.verdict import State
+from plumbline.site.documents import read_records
 
 if TYPE_CHECKING:
-    from plumbline.baseline.capture import Captured
-    from plumbline.baseline.document import Candidate, Key
-    from plumbline.documents.inventory import Inventory
+    from plumbline.plan.baseline import Candidate, Key
+    from plumbline.plan.capture import Captured
+    from plumbline.site.inventory import Inventory
 
 _COMMENT = "Written by `plumbline baseline {}`; read it with `plumbline baseline diff`."
 
@@ -112,10 +112,10 @@ def _action(actions: Any, name: str, summary: str, run: Any) -> argparse.Argumen
 
 def run_capture(arguments: argparse.Namespace) -> int:
     """Write the candidates file and say what went into it; return 0."""
-    from plumbline.baseline.capture import capture
-    from plumbline.baseline.document import read_baselines, write_candidates
-    from plumbline.documents.document_file import write_document
-    from plumbline.documents.inventory import expectations_of, read_inventory
+    from plumbline.plan.baseline import read_baselines, write_candidates
+    from plumbline.plan.capture import capture
+    from plumbline.site.inventory import expectations_of, read_inventory
+    from plumbline.site.plain_yaml import write_document
 
     if arguments.last < 1:
         raise UsageError(f"--last {arguments.last} leaves no run; give 1 or more")
@@ -146,9 +146,8 @@ def run_capture(arguments: argparse.Namespace) -> int:
 
 def run_diff(arguments: argparse.Namespace) -> int:
     """Print old and new of each candidate; return 0."""
-    from plumbline.baseline.compare import biggest_first, compare
-    from plumbline.baseline.document import read_baselines
-    from plumbline.documents.inventory import read_inventory
+    from plumbline.plan.baseline import biggest_first, compare, read_baselines
+    from plumbline.site.inventory import read_inventory
 
     inventory = read_inventory(arguments.inventory)
     candidates = _candidates(inventory, arguments)
@@ -157,7 +156,7 @@ def run_diff(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json([change.to_json() for change in ordered])
         return 0
-    from plumbline.output.baselines import changes_text
+    from plumbline.doors.baselines import changes_text
 
     print(changes_text(ordered))
     return 0
@@ -165,11 +164,15 @@ def run_diff(arguments: argparse.Namespace) -> int:
 
 def run_accept(arguments: argparse.Namespace) -> int:
     """Write the inventory's baselines and say which changed; return 0."""
-    from plumbline.baseline.acceptance import accept, refuse_below_floor
-    from plumbline.baseline.compare import compare
-    from plumbline.baseline.document import read_baselines, write_baselines
-    from plumbline.documents.document_file import revise
-    from plumbline.documents.inventory import read_inventory
+    from plumbline.plan.baseline import (
+        accept,
+        compare,
+        read_baselines,
+        refuse_below_floor,
+        write_baselines,
+    )
+    from plumbline.site.inventory import read_inventory
+    from plumbline.site.plain_yaml import revise
 
     inventory = read_inventory(arguments.inventory)
     accepted = read_baselines(inventory.baselines)
@@ -204,7 +207,7 @@ def run_accept(arguments: argparse.Namespace) -> int:
 
 def _accepted(taken: Mapping[Key, Candidate], file: str, dry: bool) -> Iterator[str]:
     """Yield what a person should know of baselines that are, or would be, accepted."""
-    from plumbline.output.baselines import floor_lines, weak_lines
+    from plumbline.doors.baselines import floor_lines, weak_lines
 
     yield from floor_lines({key: one.baseline for key, one in taken.items()})
     yield from weak_lines(one.weak for one in taken.values())
@@ -219,10 +222,10 @@ def _accepted(taken: Mapping[Key, Candidate], file: str, dry: bool) -> Iterator[
 
 def run_age(arguments: argparse.Namespace) -> int:
     """Print which baselines are to be renewed; return 1 when there are some, else 0."""
-    from plumbline.baseline.age import ages, newest_conditions
-    from plumbline.baseline.document import read_baselines
-    from plumbline.documents.inventory import expectations_of, read_inventory
-    from plumbline.output.baselines import ages_text
+    from plumbline.doors.baselines import ages_text
+    from plumbline.plan.baseline import read_baselines
+    from plumbline.plan.capture import ages, newest_conditions
+    from plumbline.site.inventory import expectations_of, read_inventory
 
     inventory = read_inventory(arguments.inventory)
     expected = expectations_of(inventory)
@@ -238,8 +241,8 @@ def run_age(arguments: argparse.Namespace) -> int:
 
 
 def _candidates(inventory: Inventory, arguments: argparse.Namespace) -> Mapping[Key, Candidate]:
-    from plumbline.baseline.document import CANDIDATES, read_candidates
-    from plumbline.documents.inventory import read_document
+    from plumbline.plan.baseline import CANDIDATES, read_candidates
+    from plumbline.site.inventory import read_document
 
     path = arguments.candidates or inventory.candidates_file
     if not path.exists():
@@ -268,14 +271,14 @@ def _because(left_out: Mapping[str, int]) -> str:
 
 
 def _print_weak(candidates: Mapping[Key, Candidate]) -> None:
-    from plumbline.output.baselines import weak_lines
+    from plumbline.doors.baselines import weak_lines
 
     for line in weak_lines(candidate.weak for candidate in candidates.values()):
         print(line)
 
 
 def _print_low(candidates: Mapping[Key, Candidate]) -> None:
-    from plumbline.output.baselines import floor_lines
+    from plumbline.doors.baselines import floor_lines
 
     for line in floor_lines({key: one.baseline for key, one in candidates.items()}):
         print(line)

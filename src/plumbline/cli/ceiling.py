@@ -7,11 +7,11 @@ import json
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Optional
 
-from plumbline.layers import LAYERS, PAIRED
+from plumbline.model.layers import LAYERS, PAIRED
 
 if TYPE_CHECKING:
-    from plumbline.expect.scenarios import Line
     from plumbline.plan.policy import Policy
+    from plumbline.plan.references import Line
     from plumbline.topology.graph import Topology
 
 _ZONES = ("fastest", "average", "slowest")
@@ -40,8 +40,8 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the ceilings and return 0."""
-    from plumbline.documents.inventory import read_inventory, topology_of
     from plumbline.plan.policy import load
+    from plumbline.site.inventory import read_inventory, topology_of
 
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory, arguments.zone)
@@ -52,8 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
             "[" + ",\n ".join(json.dumps(line.to_json(), allow_nan=False) for line in lines) + "]"
         )
         return 0
-    from plumbline.output.ceilings import tables
-    from plumbline.output.table import render
+    from plumbline.doors.ceilings import tables
+    from plumbline.doors.table import render
 
     shown = [render(table.headers, table.rows) for table in tables(topology, lines)]
     print("\n\n".join(shown) or f"nothing is measured in layer {arguments.layer}")
@@ -61,8 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _lines(topology: Topology, policy: Policy, layer: Optional[str]) -> list[Line]:
-    from plumbline.expect.scenarios import at_once, measurements, pairs
     from plumbline.plan.assignments import assignments
+    from plumbline.plan.references import at_once, measurements, pairs
 
     measured = assignments(topology, policy)
     every = chain(measurements(topology, measured), at_once(topology))

@@ -10,14 +10,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
-from plumbline.cli.source import add_site, asks_for_site
-from plumbline.errors import StoreError, UsageError
-from plumbline.store.places import STATE
-from plumbline.units import DAY_S, parse_duration
+from plumbline.cli.options import add_site, asks_for_site
+from plumbline.model.errors import StoreError, UsageError
+from plumbline.model.units import DAY_S, parse_duration
+from plumbline.store.files import STATE
 
 if TYPE_CHECKING:
-    from plumbline.conditions.grouped import Grouped
-    from plumbline.conditions.ledger import Ledger
+    from plumbline.observe.changes import Grouped, Ledger
 
 _SCHEMA = 1
 _LATE_S = 2 * DAY_S
@@ -76,17 +75,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_node(arguments: argparse.Namespace) -> _Known:
-    from plumbline.conditions.ledger import FILE
-    from plumbline.store.conditions import load_ledger
+    from plumbline.observe.changes import FILE
+    from plumbline.store.facts import load_ledger
 
     ledger = load_ledger(str(Path(arguments.state) / FILE))
     return _Known([ledger], {ledger.bill.node: ""}, ledger.bill.notes)
 
 
 def _of_site(arguments: argparse.Namespace) -> _Known:
-    from plumbline.store.conditions import collected_ledgers
+    from plumbline.store.facts import collected_ledgers
     from plumbline.store.plan import load_plan
-    from plumbline.topology.ranges import fold
+    from plumbline.topology.names import fold
 
     plan, history = load_plan(arguments.plan), Path(arguments.history)
     if not history.exists():
@@ -108,9 +107,8 @@ def _of_site(arguments: argparse.Namespace) -> _Known:
 
 
 def _changes(known: _Known, since: float, arguments: argparse.Namespace) -> int:
-    from plumbline.conditions.grouped import grouped, where
-    from plumbline.conditions.ledger import latest
-    from plumbline.output.table import render
+    from plumbline.doors.table import render
+    from plumbline.observe.changes import grouped, latest, where
 
     found = grouped(latest(known.ledgers, since))
     if arguments.json:
@@ -131,8 +129,8 @@ def _followed(known: _Known, since: float) -> str:
 
 
 def _differences(known: _Known, arguments: argparse.Namespace) -> int:
-    from plumbline.conditions.differences import differences
-    from plumbline.topology.ranges import fold
+    from plumbline.observe.changes import differences
+    from plumbline.topology.names import fold
 
     current = [one for one in known.ledgers if one.bill.taken_at > time.time() - _CURRENT_S]
     old = [one.bill.node for one in known.ledgers if one not in current]

@@ -10,13 +10,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from plumbline.errors import DocumentError, ToolError, UsageError
-from plumbline.store.places import HISTORY, PLAN
-from plumbline.units import format_duration, parse_duration
+from plumbline.model.errors import DocumentError, ToolError, UsageError
+from plumbline.model.units import format_duration, parse_duration
+from plumbline.store.files import HISTORY, PLAN
 
 if TYPE_CHECKING:
-    from plumbline.collect.cover import Coverage
-    from plumbline.collect.gather import Gathered
+    from plumbline.site.cover import Coverage
+    from plumbline.site.gather import Gathered
     from plumbline.store.thinning import Thinned
 
 SSH_CONFIG = "/etc/plumbline-console/ssh_config"
@@ -68,9 +68,8 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Collect; return 0, 69 when a node did not answer, 65 when records were damaged."""
-    from plumbline.collect.cover import cover
-    from plumbline.collect.gather import GatherOptions, gather
-    from plumbline.collect.tidy import tidy
+    from plumbline.site.cover import cover
+    from plumbline.site.gather import GatherOptions, gather, tidy
     from plumbline.store.plan import load_plan
 
     plan = load_plan(arguments.plan)
@@ -131,7 +130,7 @@ def _report(
     thinned: Optional[Thinned],
     arguments: argparse.Namespace,
 ) -> None:
-    from plumbline.output.table import render
+    from plumbline.doors.table import render
 
     if arguments.json:
         document = {

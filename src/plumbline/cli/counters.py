@@ -9,17 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional, Sequence
 
-from plumbline.cli.signalled import until_signalled
-from plumbline.errors import StoreError, UsageError
-from plumbline.units import format_rate, parse_duration
+from plumbline.cli.options import until_signalled
+from plumbline.model.errors import StoreError, UsageError
+from plumbline.model.units import format_rate, parse_duration
 
 if TYPE_CHECKING:
-    from plumbline.counters.metric import Count, Labels, Metric
-    from plumbline.counters.rates import Rates
-    from plumbline.output.exposition import Family
-    from plumbline.run.clock import Clock
-    from plumbline.run.count import Counters
-    from plumbline.run.lnet_health import LnetHealth
+    from plumbline.doors.prometheus import Family
+    from plumbline.observe.command import Clock
+    from plumbline.observe.counters import Count, Labels, Metric, Rates
+    from plumbline.observe.counting import Counters, LnetHealth
 
 _DESCRIPTION = """\
 Read what Lustre counts on this server, client or router, and write it as metrics for the textfile
@@ -55,9 +53,9 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the counters once, or until somebody ends it; return 0."""
-    from plumbline.run.bounded_reads import BoundedReads
-    from plumbline.run.clock import SystemClock
-    from plumbline.run.count import Counters
+    from plumbline.observe.bounded_reads import BoundedReads
+    from plumbline.observe.command import SystemClock
+    from plumbline.observe.counting import Counters
 
     every_s = parse_duration(arguments.every) if arguments.every else 0.0
     if arguments.every and not 1 <= every_s <= 3600:
@@ -81,8 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _lnet(clock: Clock) -> LnetHealth:
-    from plumbline.run.command import SystemRunner
-    from plumbline.run.lnet_health import MOST_BYTES, LnetHealth
+    from plumbline.observe.command import SystemRunner
+    from plumbline.observe.counting import MOST_BYTES, LnetHealth
 
     return LnetHealth(SystemRunner(grace_s=0.5, most_bytes=MOST_BYTES), clock)
 
@@ -98,7 +96,7 @@ class _Live:
 
     def __call__(self, told: Sequence[str]) -> Sequence[str]:
         """Print a table, but for the first look, and sentences that are not among ``told``."""
-        from plumbline.counters.rates import rates
+        from plumbline.observe.counters import rates
 
         looked, now = self._counters.look(), self._clock.monotonic()
         if self._before:
@@ -109,7 +107,7 @@ class _Live:
 
 def _show(found: Sequence[Rates]) -> None:
     """Print rates; a terminal has as many of them as it has lines, in the place of those before."""
-    from plumbline.output.table import render
+    from plumbline.doors.table import render
 
     terminal = sys.stdout.isatty()
     most = max(1, shutil.get_terminal_size().lines - 8) if terminal else len(found)
@@ -148,7 +146,7 @@ def _kept(counters: Counters, output: str, told: Sequence[str]) -> Sequence[str]
 
 def _write(counters: Counters, output: str, told: Sequence[str]) -> Sequence[str]:
     """Look and write; return what could not be used."""
-    from plumbline.output.exposition import exposition
+    from plumbline.doors.prometheus import exposition
     from plumbline.store.replacing import replace_own
 
     looked = counters.look()
@@ -169,7 +167,7 @@ def _said(troubles: Sequence[str], told: Sequence[str]) -> Sequence[str]:
 
 
 def _families(counts: Iterable[Count]) -> Iterator[Family]:
-    from plumbline.output.exposition import Family
+    from plumbline.doors.prometheus import Family
 
     found: dict[Metric, dict[Labels, float]] = {}
     for metric, labels, value in counts:

@@ -12,9 +12,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from plumbline.errors import PlumblineError
-from plumbline.store.places import STATE
-from plumbline.units import parse_duration
+from plumbline.model.errors import PlumblineError
+from plumbline.model.units import parse_duration
+from plumbline.store.files import STATE
 
 
 def add(subparsers: Any) -> None:
@@ -37,7 +37,7 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Answer until there are no more requests, and return 0; trouble is an answer too."""
-    from plumbline.collect.answers import answer
+    from plumbline.site.answers import answer
 
     state, wait_s = Path(arguments.state), parse_duration(arguments.wait)
     try:

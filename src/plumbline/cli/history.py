@@ -12,15 +12,15 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
-from plumbline.errors import StoreError
-from plumbline.layers import LAYERS
-from plumbline.store.places import DATABASE, STATE
-from plumbline.units import format_rate, parse_duration
+from plumbline.model.errors import StoreError
+from plumbline.model.layers import LAYERS
+from plumbline.model.units import format_rate, parse_duration
+from plumbline.store.files import DATABASE, STATE
 
 if TYPE_CHECKING:
     from plumbline.model.record import Record
+    from plumbline.store.database import Day
     from plumbline.store.history import SeriesKey
-    from plumbline.store.thinned import Day
 
 
 def add(subparsers: Any) -> None:
@@ -74,7 +74,7 @@ def _since(age: Optional[str]) -> Optional[float]:
 
 
 def _print(rows: list[tuple[str, ...]]) -> None:
-    from plumbline.output.table import render
+    from plumbline.doors.table import render
 
     headers = ("started", "layer", "component", "operation", "with", "rate", "coverage", "outcome")
     print(render(headers, rows))

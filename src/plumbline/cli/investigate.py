@@ -42,12 +42,10 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the answer and return 0."""
-    from plumbline.documents.records import read_records
+    from plumbline.doors.table import render
     from plumbline.locate.sentences import HEADERS
-    from plumbline.output.table import render
-    from plumbline.site.earlier import read_earlier
-    from plumbline.site.investigate import investigate
-    from plumbline.site.request import read_request
+    from plumbline.site.documents import read_records
+    from plumbline.site.investigate import investigate, read_earlier, read_request
     from plumbline.store.plan import load_plan
 
     plan = load_plan(arguments.plan)

@@ -10,15 +10,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from plumbline.cli.dates import parse_span
-from plumbline.errors import DocumentError, UsageError
-from plumbline.store.places import HISTORY, PLAN
+from plumbline.cli.options import parse_span
+from plumbline.model.errors import DocumentError, UsageError
+from plumbline.store.files import HISTORY, PLAN
 
 if TYPE_CHECKING:
-    from plumbline.jobs.darshan import Log
-    from plumbline.jobs.job import Job, JobRequests
-    from plumbline.jobs.usage import Usage, Window
-    from plumbline.judge.job_rates import JobsSay
+    from plumbline.judge.replay import JobsSay
+    from plumbline.observe.darshan import Log
+    from plumbline.observe.jobs import Job, JobRequests, Usage, Window
     from plumbline.site.jobs import Used
     from plumbline.store.plan import SitePlan
 
@@ -75,8 +74,8 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print who used what; return 0, or 65 where something was left out."""
-    from plumbline.jobs.usage import Window
-    from plumbline.judge.job_rates import jobs_say
+    from plumbline.judge.replay import jobs_say
+    from plumbline.observe.jobs import Window
     from plumbline.site.jobs import Names, Traffic, keep_traffic, recorded, requested, who_used
 
     now = time.time()
@@ -125,8 +124,8 @@ def _logs(arguments: argparse.Namespace, window: Window) -> tuple[Sequence[Log],
         if arguments.keep or arguments.slow_targets:
             raise UsageError("--keep and --slow-targets need logs; name them with --darshan")
         return (), []
-    from plumbline.documents.darshan_logs import MOST_BYTES, find_logs, read_logs
-    from plumbline.run.command import SystemRunner
+    from plumbline.observe.command import SystemRunner
+    from plumbline.observe.darshan_logs import MOST_BYTES, find_logs, read_logs
 
     paths, left_out = find_logs(arguments.darshan, window.begin)
     read = read_logs(SystemRunner(most_bytes=MOST_BYTES), arguments.python, paths)
@@ -134,8 +133,8 @@ def _logs(arguments: argparse.Namespace, window: Window) -> tuple[Sequence[Log],
 
 
 def _jobs(arguments: argparse.Namespace) -> tuple[list[Job], list[str]]:
-    from plumbline.documents.job_times import read_job_times
-    from plumbline.jobs.slurm import parse_slurm
+    from plumbline.observe.darshan_logs import read_job_times
+    from plumbline.observe.jobs import parse_slurm
 
     reads = []
     if arguments.slurm:
@@ -186,8 +185,8 @@ def _report(used: Used, left_out: Sequence[str], as_json: bool, *, users: bool) 
 
 
 def _print(used: Used, users: bool) -> None:
-    from plumbline.jobs.job import shown
-    from plumbline.output.table import render
+    from plumbline.doors.table import render
+    from plumbline.observe.jobs import shown
 
     headers = ["job", "name", "user", "target", "operation", "moved", "rate", "from", "to"]
     headers += ["below 100 KiB", "unaligned", "by"]
@@ -212,8 +211,8 @@ def _print(used: Used, users: bool) -> None:
 
 
 def _row(usage: Usage, job: Optional[Job]) -> list[str]:
-    from plumbline.jobs.job import shown
-    from plumbline.units import format_bytes, format_rate
+    from plumbline.model.units import format_bytes, format_rate
+    from plumbline.observe.jobs import shown
 
     return [
         shown(usage.job),
@@ -231,7 +230,7 @@ def _row(usage: Usage, job: Optional[Job]) -> list[str]:
 
 
 def _request_row(asked: JobRequests, job: Optional[Job]) -> list[str]:
-    from plumbline.jobs.job import shown
+    from plumbline.observe.jobs import shown
 
     most = sorted(asked.requests.items(), key=lambda item: (-item[1], item[0]))[:_MOST_NAMED]
     return [

@@ -1,4 +1,4 @@
-"""``plumbline judge``: the verdict on each component and group that this node measures.
+"""``plumbline judge``: verdicts of this node, of a site, or of samples from elsewhere.
 
 On the console, with a plan and the history of all nodes, those of a whole site.
 """
@@ -7,17 +7,57 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from plumbline.cli.source import add_source, asks_for_site
-from plumbline.errors import UsageError
-from plumbline.layers import LAYERS
-from plumbline.model.state import worst
+from plumbline.cli.options import add_source, asks_for_site
+from plumbline.doors.table import render
+from plumbline.judge.replay import Judged
+from plumbline.model.errors import UsageError
+from plumbline.model.layers import LAYERS
+from plumbline.model.verdict import State, worst
+from plumbline.site.replay import replay_file
 
 if TYPE_CHECKING:
     from plumbline.model.verdict import Verdict
+
+
+def judge_file(path: Path, *, window_s: float, as_json: bool) -> int:
+    """Print a verdict for each component and day and return 0: the past asks for no action.
+
+    Samples of one host within ``window_s`` seconds are one run.
+
+    Raises:
+        DocumentError: the file cannot be read or understood, or no row has a figure.
+    """
+    found = replay_file(path, window_s)
+    if as_json:
+        for one in found.judged:
+            print(json.dumps(one.to_json(found.unit), allow_nan=False))
+    else:
+        _print_replayed(found.judged, found.unit)
+    if found.without:
+        print(
+            f"plumbline: rows without a figure or a component, left out: {found.without}",
+            file=sys.stderr,
+        )
+    if found.hint:
+        print(f"plumbline: {found.hint}", file=sys.stderr)
+    return 0
+
+
+def _print_replayed(judged: Sequence[Judged], unit: str) -> None:
+    """Print what is not OK for a reason of its own, then how often each state was."""
+    bad = [one for one in judged if one.verdict.state.alarm]
+    rows = [(one.day, one.host, one.verdict.state.name, one.sentence(unit)) for one in bad]
+    print(render(("day", "host", "state", "verdict"), rows))
+    counts = Counter(one.verdict.state for one in judged)
+    summary = ", ".join(f"{counts[state]} {state.name}" for state in State if counts[state])
+    components = len({(one.host, one.component) for one in judged})
+    print(f"{components} components, {len(judged)} days of components: {summary}")
 
 
 def add(subparsers: Any) -> None:
@@ -108,8 +148,7 @@ def _publish(arguments: argparse.Namespace, *, site: bool) -> int:
 
 
 def _replay(arguments: argparse.Namespace, *, site: bool) -> int:
-    from plumbline.cli.replay import judge_file
-    from plumbline.units import parse_duration
+    from plumbline.model.units import parse_duration
 
     chosen = (arguments.layer, arguments.component, arguments.explain, arguments.last_run)
     if site or any(chosen):
@@ -120,7 +159,7 @@ def _replay(arguments: argparse.Namespace, *, site: bool) -> int:
 
 def _judged(arguments: argparse.Namespace, now: float, *, site: bool) -> dict[str, list[Verdict]]:
     """Return the verdicts asked for, by node."""
-    from plumbline.site.selection import Choice, judge_here, judge_there, place_here
+    from plumbline.site.judge import Choice, judge_here, judge_there, place_here
     from plumbline.store.plan import load_plan
 
     choice = Choice(arguments.layer, arguments.component)
@@ -132,7 +171,7 @@ def _judged(arguments: argparse.Namespace, now: float, *, site: bool) -> dict[st
 
 def _explain(arguments: argparse.Namespace, now: float, *, site: bool) -> int:
     """Print how the verdicts on a component came about; return the worst of them."""
-    from plumbline.site.selection import Choice, explain_all, place_here, places_there
+    from plumbline.site.judge import Choice, explain_all, place_here, places_there
     from plumbline.store.plan import load_plan
 
     choice = Choice(arguments.layer, arguments.explain)
@@ -153,7 +192,7 @@ def _explain(arguments: argparse.Namespace, now: float, *, site: bool) -> int:
 
 def _print_json(node: str, now: float, verdicts: Sequence[Verdict], indent: Optional[int]) -> None:
     """Print the document of a node, on one line where there may be thousands."""
-    from plumbline.documents.verdicts import SCHEMA
+    from plumbline.site.documents import SCHEMA
 
     document = {
         "schema": SCHEMA,
@@ -165,7 +204,7 @@ def _print_json(node: str, now: float, verdicts: Sequence[Verdict], indent: Opti
 
 
 def _print(verdicts: Sequence[Verdict], verbose: bool) -> None:
-    from plumbline.output.table import render
+    from plumbline.doors.table import render
 
     rows = [(each.state.name, each.layer, each.sentence) for each in verdicts]
     print(render(("state", "layer", "verdict"), rows))

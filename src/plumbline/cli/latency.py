@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
-from plumbline.cli.prometheus import add_prometheus, prometheus_of
-from plumbline.errors import UsageError
-from plumbline.units import parse_duration
+from plumbline.cli.options import add_prometheus, prometheus_of
+from plumbline.model.errors import UsageError
+from plumbline.model.units import parse_duration
 
 if TYPE_CHECKING:
     from plumbline.site.latency import SiteLatencies
@@ -65,11 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     With ``--save`` both are no trouble, and 0 is returned.
     """
-    from plumbline.collect.loads import site_loads
-    from plumbline.collect.prometheus import Span
-    from plumbline.site.latency import latencies
+    from plumbline.site.latency import latencies, site_loads
+    from plumbline.site.prometheus import Span
+    from plumbline.store.facts import keep_site
     from plumbline.store.plan import load_plan
-    from plumbline.store.suspicions import keep_site
 
     window_s, since_s = parse_duration(arguments.window), parse_duration(arguments.since)
     if window_s <= 0 or since_s < 2 * window_s:

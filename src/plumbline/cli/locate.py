@@ -38,8 +38,8 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the suspects and return 1 where something is slow, 3 where nothing could vote."""
+    from plumbline.site.jobs import used_meanwhile
     from plumbline.site.locate import locate_site
-    from plumbline.site.used_meanwhile import used_meanwhile
     from plumbline.store.plan import load_plan
 
     plan = load_plan(arguments.plan)
@@ -55,8 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(found: SiteLocated, plan: SitePlan, verbose: bool, jobs: Sequence[str]) -> None:
+    from plumbline.doors.table import render
     from plumbline.locate.sentences import HEADERS, remarks, rows, summary
-    from plumbline.output.table import render
     from plumbline.site.locate import left_out, sentences
 
     located = found.located

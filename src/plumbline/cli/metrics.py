@@ -12,13 +12,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional
 
-from plumbline.cli.source import add_source, asks_for_site
-from plumbline.errors import DocumentError
+from plumbline.cli.options import add_source, asks_for_site
+from plumbline.model.errors import DocumentError
 
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectations
-    from plumbline.site.metrics import NodeVerdicts
-    from plumbline.symptoms.symptom import Report
+    from plumbline.observe.symptom import Report
+    from plumbline.site.verdicts import NodeVerdicts
 
 FORMATS = ("prometheus", "checkmk")
 
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _checkmk(nodes: Iterable[NodeVerdicts], now: float, site: bool) -> str:
     """Return the lines; of a site, with the node in the name of each group."""
-    from plumbline.output.checkmk import local_checks
+    from plumbline.doors.checkmk import local_checks
     from plumbline.site.symptoms import verdicts_on
 
     return "".join(
@@ -79,14 +79,13 @@ def _checkmk(nodes: Iterable[NodeVerdicts], now: float, site: bool) -> str:
 
 
 def _prometheus(nodes: Iterable[NodeVerdicts], now: float) -> str:
-    from plumbline.output.exposition import exposition
-    from plumbline.output.metrics import families
+    from plumbline.doors.prometheus import exposition, families
 
     return exposition(families(nodes, now))
 
 
 def _node(arguments: argparse.Namespace, now: float) -> Iterator[NodeVerdicts]:
-    from plumbline.site.metrics import tell_node
+    from plumbline.site.verdicts import tell_node
     from plumbline.store.snapshot import load_expectations, load_snapshot
 
     expectations = load_expectations(arguments.expectations)
@@ -100,9 +99,9 @@ def _node(arguments: argparse.Namespace, now: float) -> Iterator[NodeVerdicts]:
 
 def _devices(expectations: Expectations) -> Mapping[str, str]:
     """Return the kernel's name of each component that is a device; none of damaged expectations."""
-    from plumbline.run.command import SystemRunner
-    from plumbline.run.system import LocalSystem
-    from plumbline.symptoms.parts import Parts
+    from plumbline.observe.command import SystemRunner
+    from plumbline.observe.gather import LocalSystem
+    from plumbline.observe.node import Parts
 
     try:
         return Parts(expectations, LocalSystem(SystemRunner())).disks
@@ -113,8 +112,8 @@ def _devices(expectations: Expectations) -> Mapping[str, str]:
 
 def _symptoms(folder: str) -> Optional[Report]:
     """Return what the last look at symptoms has kept beside the snapshot; None where none has."""
-    from plumbline.store.look import load_report
-    from plumbline.store.symptoms import FILE
+    from plumbline.store.facts import SYMPTOMS_FILE as FILE
+    from plumbline.store.verdicts import load_report
 
     path = os.path.join(folder, FILE)
     if not os.path.lexists(path):
@@ -127,7 +126,7 @@ def _symptoms(folder: str) -> Optional[Report]:
 
 
 def _site(arguments: argparse.Namespace, now: float) -> Iterator[NodeVerdicts]:
-    from plumbline.site.metrics import tell_site
+    from plumbline.site.verdicts import tell_site
     from plumbline.store.plan import load_plan
 
     plan, since = load_plan(arguments.plan), _deployed_at(arguments.plan)

@@ -8,9 +8,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Optional
 
-from plumbline.cli.dates import parse_date
-from plumbline.errors import UsageError
-from plumbline.store.places import HISTORY
+from plumbline.cli.options import parse_date
+from plumbline.model.errors import UsageError
+from plumbline.store.files import HISTORY
 
 _LONGEST = 500
 
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Keep the note, or print all of them, and return 0."""
     from plumbline.model.command import lines
     from plumbline.model.trend import Note
-    from plumbline.store.notes import add_note
+    from plumbline.store.collection import add_note
 
     path = Path(arguments.history)
     if arguments.text is None:
@@ -61,8 +61,8 @@ def _moment(at: Optional[str]) -> float:
 def _print(path: Path, *, as_json: bool) -> None:
     import json
 
-    from plumbline.output.table import render
-    from plumbline.store.notes import read_notes
+    from plumbline.doors.table import render
+    from plumbline.store.collection import read_notes
 
     notes = read_notes(path) if path.exists() else ()
     if as_json:

@@ -1,4 +1,6 @@
-"""``plumbline probe fs``: all targets at once, from an inventory or given as directories.
+"""``plumbline probe fs``: all targets at once, planned or given as directories.
+
+Of each file system this node has the targets, the whole, and how to drive them.
 
 The targets are those that this node measures one by one; what a parallel run needs beyond that is
 said by its options.  What the console has planned is another module's.
@@ -7,26 +9,453 @@ said by its options.  What the console has planned is another module's.
 from __future__ import annotations
 
 import argparse
+import os
+import time
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
+from socket import gethostname
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.cli.parallel_members import locks_of, members_of
-from plumbline.cli.parallel_terms import files_of, profile_of, terms_of, work_of
-from plumbline.cli.progress import progress
-from plumbline.cli.results import end, print_commands, print_json
-from plumbline.errors import UsageError
+from plumbline.cli.options import named_directories, own_expectations
+from plumbline.cli.progress import end, print_commands, print_json, progress
+from plumbline.doors.ranks import table
+from plumbline.judge.fs import judge_whole, wholes
+from plumbline.measure.lock import Locks
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.output.ranks_table import table
-from plumbline.run.fs import FsUnit
-from plumbline.run.parallel import Course
-from plumbline.site.compare import measure_once
+from plumbline.model.layers import WHOLE
+from plumbline.model.layers.fs import FS
+from plumbline.model.layers.ost import OST
+from plumbline.model.limits import Limits
+from plumbline.model.units import format_bytes, parse_bytes, parse_duration
+from plumbline.model.verdict import Verdict
+from plumbline.observe.command import SystemClock
+from plumbline.parallel.crew import Files
+from plumbline.parallel.job import Fixed
+from plumbline.parallel.launch import Client, Launch, by_slurm, parse_clients
+from plumbline.parallel.run import Course, FsUnit
+from plumbline.parallel.terms import Aggregation, Method, named_test, share_of_memory, spread
+from plumbline.site.compare import measure_once, own_locks
 from plumbline.site.measure import Result, RunOptions, measure
-from plumbline.site.parallel import ALL, Members, document_of, entries_of, in_stripes
+from plumbline.site.parallel import (
+    ALL,
+    REREAD,
+    Members,
+    Terms,
+    document_of,
+    entries_of,
+    in_stripes,
+    member,
+)
+from plumbline.site.parallel import PARALLEL_OPERATIONS as OPERATIONS
 from plumbline.site.verdicts import published_by
+from plumbline.store.files import DATABASE, EXPECTATIONS, SNAPSHOT_FILE
 from plumbline.store.history import History
-from plumbline.store.places import DATABASE, EXPECTATIONS, SNAPSHOT_FILE
-from plumbline.store.snapshot import load_expectations
-from plumbline.units import format_bytes, parse_bytes
+from plumbline.store.snapshot import load_expectations, load_snapshot
+
+_DEFAULTS = {
+    "test": "ost",
+    "ranks": 1,
+    "seconds": "60s",
+    "budget": "64GiB",
+    "launcher": "mpirun",
+    "stripes": "1",
+}
+
+_OTHERS = (
+    *("clients", "hostfile", "fixed_time", "transfer", "gather", "direct", "profile", "work"),
+    *("python", "launcher_option", "file_system", "keep", "reread_kept"),
+)
+
+
+def add_parallel(parser: argparse.ArgumentParser) -> None:
+    """Declare them."""
+    group = parser.add_argument_group("all targets at once (fs)")
+    add_ranks(group)
+    group.add_argument("--ranks", type=int, metavar="N", help="on each target, default 1")
+    group.add_argument("--transfer", metavar="SIZE", help="of one call, instead of the test's")
+    group.add_argument("--stripes", metavar="N", help="targets of one file, or all (Lustre)")
+    group.add_argument("--keep", metavar="SIZE", help="leave the files, SIZE in all at most")
+    group.add_argument("--reread-kept", action="store_true", help="read what --keep has left")
+    group.add_argument("--profile", metavar="FILE", help="keep every call: docs/profiles.md")
+
+
+def add_ranks(group: argparse._ActionsContainer) -> None:
+    """Declare what every start of ranks takes."""
+    group.add_argument("--test", metavar="NAME", help="ost (default), posix-fpp-10k, ...")
+    group.add_argument("--clients", metavar="HOST,...", help="HOST or HOST:RANKS; default: here")
+    group.add_argument("--hostfile", metavar="FILE", help="the same, one host a line")
+    group.add_argument("--seconds", metavar="TIME", help="end of each operation, default 60s")
+    group.add_argument(
+        "--fixed-time", action="store_true", help="measure for --seconds, not a number of bytes"
+    )
+    group.add_argument("--budget", metavar="SIZE", help="never write more, default 64GiB")
+    group.add_argument("--gather", metavar="NxSIZE", help="in N buffers in memory first; none")
+    group.add_argument("--direct", action="store_true", help="bypass the page cache")
+    group.add_argument("--launcher", metavar="PROGRAM", help="mpirun (default) or srun")
+    group.add_argument("--launcher-option", action="append", metavar="WORD", help="given to it")
+    group.add_argument("--python", metavar="PATH", help="the one that has mpi4py")
+    group.add_argument("--work", metavar="DIR", help="folder that all clients see")
+    group.add_argument("--file-system", metavar="NAME", help="which, if the node has several")
+
+
+def refuse_parallel(arguments: argparse.Namespace) -> None:
+    """Raise UsageError where an option belongs to ``fs`` alone; fill in the defaults of it."""
+    for name in (*_DEFAULTS, *_OTHERS):
+        given = getattr(arguments, name)
+        if arguments.layer not in WHOLE and given not in (None, False):
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} belongs to plumbline probe fs; leave it out")
+    fill_in(arguments)
+
+
+def fill_in(arguments: argparse.Namespace) -> None:
+    """Give the options that were left out their defaults."""
+    for name, value in _DEFAULTS.items():
+        if getattr(arguments, name, None) is None:
+            setattr(arguments, name, value)
+
+
+def members_of(arguments: argparse.Namespace, least: int = 2) -> Members:
+    """Return the targets that the options choose; of directories there must be ``least``.
+
+    Raises:
+        UsageError: there is no such target or file system, or a directory cannot be used.
+        DocumentError: the expectations of this node are missing or damaged.
+    """
+    return _given(arguments.directory, least) if arguments.directory else _expected(arguments)
+
+
+def _given(given: Sequence[str], least: int) -> Members:
+    directories = named_directories(given, least)
+    if ALL in directories:
+        raise UsageError(f"--directory {ALL}: that is the name of all together; take another one")
+    entries = tuple(
+        member(name, ALL, {"kind": "directory", "directory": path}, (gethostname(), name))
+        for name, path in directories.items()
+    )
+    return Members(gethostname(), ALL, entries, {}, Limits())
+
+
+def _expected(arguments: argparse.Namespace) -> Members:
+    """Return the targets of one file system that this node drives, or else measures alone."""
+    expectations = load_expectations(arguments.expectations or EXPECTATIONS)
+    drives = any(entry.get("layer") in WHOLE for entry in expectations.entries)
+    found = [one for one in expectations.find(FS.name if drives else OST.name) if not one.parallel]
+    names = list(dict.fromkeys(entry.group for entry in found))
+    name = arguments.file_system or names[0]
+    if name not in names or (len(names) > 1 and not arguments.file_system):
+        raise UsageError(
+            f"this node has the file systems {', '.join(names)}; choose one with --file-system"
+        )
+    chosen = [entry for entry in found if entry.group == name]
+    wanted = arguments.component or [entry.component for entry in chosen]
+    for unknown in set(wanted) - {entry.component for entry in chosen}:
+        raise UsageError(f"{name} has no target {unknown} on this node; see plumbline plan")
+    kept = [entry for entry in chosen if entry.component in wanted]
+    entries = tuple(member(one.component, name, one.target, one.path) for one in kept)
+    servers = {entry.component: entry.host for entry in kept}
+    return Members(expectations.node, name, entries, servers, kept[0].limits)
+
+
+def locks_of(arguments: argparse.Namespace, members: Members) -> Locks:
+    """Return the locks of the targets; directories have theirs by place, in the user's folder."""
+    if not arguments.directory:
+        return Locks(Path(arguments.locks), SystemClock())
+    places = {one.component: str(one.target["directory"]) for one in members.entries}
+    together = sha256("\n".join(sorted(places.values())).encode()).hexdigest()[:12]
+    return own_locks({**places, members.name: together})
+
+
+def terms_of(arguments: argparse.Namespace, targets: int) -> Terms:
+    """Return the terms of ``plumbline probe fs`` on so many targets; raise UsageError."""
+    test = test_of(arguments)
+    if arguments.transfer:
+        test = test._replace(transfer=_transfer(arguments.transfer))
+    if arguments.ranks < 1:
+        raise UsageError("--ranks is the number of ranks on each target; give 1 or more")
+    launch = launch_of(arguments)
+    ranks = arguments.ranks * targets
+    stripes = _stripes(arguments.stripes, targets)
+    terms = Terms(
+        test,
+        arguments.ranks * stripes,
+        _rank_bytes(arguments, launch.hosts, ranks),
+        parse_duration(arguments.seconds),
+        Fixed.TIME if arguments.fixed_time else Fixed.DATA,
+        arguments.direct,
+        launch,
+        operations=REREAD if arguments.reread_kept else OPERATIONS,
+        stripes=stripes,
+    )
+    terms.refuse_contradictions()
+    return terms
+
+
+def _transfer(said: str) -> int:
+    transfer = parse_bytes(said)
+    if transfer < 1:
+        raise UsageError(f"--transfer {said} moves nothing; give the bytes of one call")
+    return transfer
+
+
+def files_of(arguments: argparse.Namespace) -> Files:
+    """Return what becomes of the files; raise UsageError where the options say two things."""
+    if arguments.reread_kept and arguments.keep:
+        raise UsageError("--reread-kept reads what --keep has left; give one of them")
+    if arguments.keep and arguments.fixed_time:
+        raise UsageError(
+            "--fixed-time leaves files with holes, of which nothing can be learned later; leave "
+            "out --keep"
+        )
+    if arguments.reread_kept:
+        return Files.FOUND
+    return Files.KEEP if arguments.keep else Files.FRESH
+
+
+def _stripes(given: str, targets: int) -> int:
+    """Return the targets of one file, which all targets must divide into."""
+    stripes = targets if given == "all" else int(given) if given.isdecimal() else 0
+    if not stripes or targets % stripes:
+        raise UsageError(
+            f"--stripes {given} does not divide {targets} targets into equal parts; give all, or a "
+            "number that does"
+        )
+    return stripes
+
+
+def test_of(arguments: argparse.Namespace) -> Method:
+    """Return the test by its name, with the buffers of ``--gather``; raise UsageError."""
+    test = named_test(arguments.test)
+    if arguments.gather == "none":
+        return test._replace(aggregation=None)
+    if arguments.gather:
+        number, _, size = arguments.gather.partition("x")
+        size_bytes = parse_bytes(size) if size else 0
+        if not number.isdigit() or not int(number) or size_bytes < 1:
+            raise UsageError(f"--gather {arguments.gather!r} is not NxSIZE; write 2x32MiB or none")
+        return test._replace(aggregation=Aggregation(int(number), size_bytes))
+    return test
+
+
+def launch_of(arguments: argparse.Namespace) -> Launch:
+    """Return what starts the ranks; raise UsageError or DocumentError for impossible clients."""
+    clients = _clients(arguments)
+    given = _allocated() if not clients and by_slurm(arguments.launcher) else 1
+    options = tuple(arguments.launcher_option or ())
+    return Launch(arguments.launcher, clients, arguments.python or "", options, given)
+
+
+def _allocated() -> int:
+    """Return the hosts of Slurm's allocation, which makes runs comparable; raise UsageError."""
+    number = os.environ.get("SLURM_JOB_NUM_NODES", "")
+    if not number.isdecimal() or not int(number):
+        raise UsageError(
+            "--clients names the hosts that srun is to use; give it, or call from an allocation"
+        )
+    return int(number)
+
+
+def _clients(arguments: argparse.Namespace) -> tuple[Client, ...]:
+    if arguments.clients and arguments.hostfile:
+        raise UsageError("--clients and --hostfile say the same; give one of them")
+    if arguments.hostfile:
+        try:
+            return parse_clients(Path(arguments.hostfile).read_text(encoding="utf-8"), "\n")
+        except OSError as error:
+            raise UsageError(f"--hostfile {arguments.hostfile}: {error.strerror}") from error
+    return parse_clients(arguments.clients or "")
+
+
+def _rank_bytes(arguments: argparse.Namespace, clients: int, ranks: int) -> int:
+    """Return the bytes of one rank: given, or 1.5 memories of a client, within the budget."""
+    if arguments.bytes:
+        return parse_bytes(arguments.bytes)
+    each = max(spread(ranks, clients))
+    return min(share_of_memory(memory_bytes(), each), parse_bytes(arguments.budget) // ranks)
+
+
+def memory_bytes() -> int:
+    """Return the memory of this host, which stands for that of a client."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def work_of(arguments: argparse.Namespace, launch: Launch) -> str:
+    """Return the folder of the results; several clients must be told one that all of them see."""
+    others = {client.name for client in launch.clients} - {"localhost", gethostname()}
+    if not launch.clients and by_slurm(launch.launcher):
+        others = {"the hosts of the allocation"}
+    if others and not arguments.work:
+        raise UsageError(
+            f"--work names a folder that {', '.join(sorted(others))} see as well, for example on "
+            "the file system that is measured; give it"
+        )
+    return os.path.abspath(arguments.work) if arguments.work else ""
+
+
+def profile_of(arguments: argparse.Namespace) -> Optional[Path]:
+    """Return the file that keeps every call, None for none.
+
+    Raises:
+        UsageError: it could not be written, which would be known only when all is measured.
+    """
+    if not arguments.profile:
+        return None
+    path = Path(arguments.profile).absolute()
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise UsageError(
+            f"--profile {arguments.profile} cannot be written; name a file in a folder that is "
+            "there and yours"
+        )
+    return path
+
+
+_GOES_WITH = frozenset(
+    (
+        *("verb", "run", "layer", "expectations", "state", "locks", "dry_run", "json", "quiet"),
+        *("limit", "file_system", "python", "launcher_option", "profile"),
+    )
+)
+"""What a planned run may be told; with any other option it is another run."""
+
+
+class Planned(NamedTuple):
+    """What this node is to drive: its document, and a unit for each file system by its name."""
+
+    document: Expectations
+    units: Mapping[str, FsUnit]
+
+
+def planned(arguments: argparse.Namespace) -> Optional[Planned]:
+    """Return what is planned, None where nothing is, or where the options say another run.
+
+    To be asked before options that were left out have their defaults.
+
+    Raises:
+        DocumentError: the expectations of this node are missing or damaged.
+        UsageError: there is no such file system, or one file is to keep the calls of several.
+    """
+    said = {name for name, value in vars(arguments).items() if value not in (None, False)}
+    if not said <= _GOES_WITH:
+        return None
+    document = load_expectations(arguments.expectations or EXPECTATIONS)
+    if all(entry.get("layer") not in WHOLE for entry in document.entries):
+        return None
+    chosen = _chosen(document, arguments.file_system)
+    own_expectations(arguments, document, [one for _, members in chosen for one in members])
+    if arguments.profile and len(chosen) > 1:
+        raise UsageError(
+            f"--profile {arguments.profile} keeps the calls of one file system; choose one of "
+            f"{', '.join(whole.component for whole, _ in chosen)} with --file-system"
+        )
+    units = {
+        whole.component: FsUnit(whole, members, _course(document, whole, members, arguments))
+        for whole, members in chosen
+    }
+    return Planned(document, units)
+
+
+def probe_planned(plan: Planned, arguments: argparse.Namespace) -> int:
+    """Measure all that is planned, print what came of it, and return the exit code."""
+    units = list(plan.units.values())
+    if arguments.dry_run:
+        return print_commands(units)
+    state = Path(arguments.state)
+    options = RunOptions(
+        Locks(Path(arguments.locks), SystemClock()),
+        state / SNAPSHOT_FILE,
+        partial(progress, arguments.quiet),
+        parse_duration(arguments.limit) if arguments.limit else None,
+        keep_files=False,
+        verdicts=published_by(arguments.expectations or EXPECTATIONS, state),
+    )
+    with History(state / DATABASE) as history:
+        measured = measure(plan.document, units, history, options)
+        judged = _judged(plan, measured, str(options.snapshot))
+        for verdict in judged.values():
+            history.save_verdict(measured.run_id, time.time(), verdict)
+    _print(plan, measured, judged, as_json=arguments.json)
+    return end(measured._replace(verdicts=tuple(judged.values())))
+
+
+def _chosen(
+    document: Expectations, name: Optional[str]
+) -> list[tuple[Expectation, tuple[Expectation, ...]]]:
+    found = list(wholes(document.find(FS.name)))
+    names = [whole.component for whole, _ in found]
+    if name is not None and name not in names:
+        raise UsageError(
+            f"this node drives the file systems {', '.join(names)}; choose one with --file-system"
+        )
+    return [pair for pair in found if name in (None, pair[0].component)]
+
+
+def _course(
+    document: Expectations,
+    whole: Expectation,
+    members: Sequence[Expectation],
+    arguments: argparse.Namespace,
+) -> Course:
+    """Return how a whole is to be driven, as its expectation says it."""
+    said: Mapping[str, Any] = whole.target
+    try:
+        test = named_test(said["test"])._replace(transfer=whole.spec.transfer_bytes)
+        launcher, ranks, work = str(said["launcher"]), int(said["ranks_per_target"]), said["work"]
+        names = tuple(str(name) for name in said["clients"])
+    except (KeyError, TypeError, ValueError, UsageError) as error:
+        raise DocumentError(
+            f"expectations of {document.node}: fs {whole.component} does not say how it is driven "
+            f"({error!r}); deploy the role agent again"
+        ) from error
+    # what runs here alone needs no way to itself, but Slurm has to be told the host
+    slurm = by_slurm(launcher)
+    here = names == (document.node,) and not slurm
+    # a launcher knows its own host by the name that the host gives itself
+    own = document.node if slurm else gethostname()
+    clients = tuple(Client(own if name == document.node else name) for name in names)
+    return Course(
+        test,
+        ranks,
+        Launch(
+            launcher,
+            () if here else clients,
+            arguments.python or "",
+            tuple(arguments.launcher_option or ()),
+        ),
+        {entry.component: entry.host for entry in members},
+        folder=work,
+        calls=profile_of(arguments),
+    )
+
+
+def _judged(plan: Planned, measured: Result, snapshot: str) -> dict[str, Verdict]:
+    """Return the verdicts on the file systems that were measured."""
+    recorded = {record.component for record in measured.records}
+    memory, entries = load_snapshot(snapshot), plan.document.find(FS.name)
+    return {
+        name: judge_whole(entries, name, memory, memory.written_at)
+        for name in plan.units
+        if name in recorded
+    }
+
+
+def _print(
+    plan: Planned, measured: Result, judged: Mapping[str, Verdict], *, as_json: bool
+) -> None:
+    """Print each file system as one table; its verdict has the place of the whole's own."""
+    own = [one for one in measured.verdicts if one.component not in judged]
+    if as_json:
+        print_json(measured._replace(verdicts=(*own, *judged.values())))
+        return
+    for whole, members in wholes(plan.document.find(FS.name)):
+        name = whole.component
+        names = {name, *(each.component for each in members)}
+        verdicts = [one for one in own if one.component in names]
+        if name in judged:
+            records = tuple(one for one in measured.records if one.component in names)
+            one = measured._replace(records=records, verdicts=(*verdicts, judged[name]))
+            print(table(one, name))
 
 
 def probe_fs(arguments: argparse.Namespace) -> int:

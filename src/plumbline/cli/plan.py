@@ -1,20 +1,77 @@
-"""``plumbline plan``: which node measures what, when, and what Nagios asks for."""
+"""``plumbline plan``: which node measures what, when, and the objects of a monitoring system."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional, Sequence
 
-from plumbline.cli.plan_objects import FORMATS, print_objects
-from plumbline.errors import UsageError
-from plumbline.model.waves import in_waves
-from plumbline.units import format_duration, format_rate
+from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.expectation import in_waves
+from plumbline.model.units import format_duration, format_rate
+from plumbline.model.validation import read_json
 
 if TYPE_CHECKING:
-    from plumbline.expect.plan import Plan
+    from plumbline.doors.monitored import Sited
     from plumbline.model.expectation import Expectation
-    from plumbline.model.reference import Reference
+    from plumbline.model.limits import Reference
+    from plumbline.plan.expectations import Plan
+
+
+FORMATS = ("nagios", "icinga2")
+
+_REMEDY = "write it with: plumbline plan -i INVENTORY --json"
+
+
+def print_objects(arguments: argparse.Namespace) -> int:
+    """Print the objects, as text or by the names of files, and return 0."""
+    from plumbline.site.inventory import need_console_libraries
+
+    if arguments.node is not None:
+        raise UsageError("--node shows expectations of one node; objects are those of the site")
+    need_console_libraries()
+    from plumbline.doors.icinga import icinga_objects
+    from plumbline.doors.monitored import monitored, read_options
+    from plumbline.doors.nagios import nagios_objects
+
+    made = {"nagios": nagios_objects, "icinga2": icinga_objects}[arguments.format]
+    raw = parse_json(arguments.options or "{}", "--options", "write an object, such as {}")
+    options = read_options(raw)
+    files = made(monitored(read_sited(arguments), options), options)
+    print(json.dumps(files) if arguments.json else "\n".join(files.values()), end="")
+    return 0
+
+
+def read_sited(arguments: argparse.Namespace) -> Sited:
+    """Return what is monitored, by an inventory or by a plan that was printed."""
+    from plumbline.doors.monitored import printed_plan
+    from plumbline.site.inventory import plan_of, read_inventory
+
+    if arguments.inventory:
+        return plan_of(read_inventory(arguments.inventory))
+    raw = parse_json(_read(arguments.plan), f"plan {arguments.plan}", _REMEDY)
+    if not isinstance(raw, dict):
+        raise DocumentError(f"plan {arguments.plan} is damaged (no JSON object); {_REMEDY}")
+    return printed_plan(raw)
+
+
+def _read(name: str) -> str:
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise DocumentError(f"plan {name}: {error.strerror}; {_REMEDY}") from error
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"plan {name} is no text ({error.reason}); {_REMEDY}") from error
+
+
+def parse_json(text: str, what: str, remedy: str) -> Any:
+    """Return what JSON says; raise DocumentError."""
+    try:
+        return read_json(text)
+    except ValueError as error:
+        raise DocumentError(f"{what} is no JSON ({error}); {remedy}") from error
 
 
 def add(subparsers: Any) -> None:
@@ -51,7 +108,7 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the plan, or the objects made from it, and return 0."""
-    from plumbline.documents.inventory import plan_of, read_inventory
+    from plumbline.site.inventory import plan_of, read_inventory
 
     if arguments.format:
         return print_objects(arguments)
@@ -73,7 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(plan: Plan, node: Optional[str]) -> None:
-    from plumbline.output.table import render
+    from plumbline.doors.table import render
 
     names = [node] if node else list(plan.expectations)
     rows = [_row(name, entry) for name in names for entry in plan.expectations[name]]
@@ -125,7 +182,7 @@ def _too_long(layer: str, takes_s: Mapping[str, float], limit_s: float) -> Itera
 
 def _met(plan: Plan, names: Sequence[str]) -> Iterator[str]:
     """Yield a warning for clients that measure on the same parts of the storage."""
-    from plumbline.expect.meeting import meetings
+    from plumbline.plan.expectations import meetings
 
     for one in meetings(plan.expectations, plan.parts):
         if set(one.nodes) & set(names):

@@ -3,20 +3,269 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import sys
+import time
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from statistics import median
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.cli.another_client import add_another_client, own_expectations, refuse_elsewhere
-from plumbline.cli.parallel_options import add_parallel, refuse_parallel
-from plumbline.errors import UsageError
-from plumbline.layers import LAYERS, ON_TARGETS, PAIRED, SINGLE_TARGETS, WHOLE
-from plumbline.store.places import DATABASE, EXPECTATIONS, LOCKS, SNAPSHOT_FILE, STATE
-from plumbline.units import parse_bytes, parse_duration
+from plumbline.cli.options import (
+    add_another_client,
+    named_directories,
+    own_expectations,
+    refuse_elsewhere,
+)
+from plumbline.cli.parallel import add_parallel, refuse_parallel
+from plumbline.cli.progress import end, print_commands, print_json, progress
+from plumbline.judge.confirm import Place
+from plumbline.judge.phrases import odds, several
+from plumbline.measure.caches import CachesUnit
+from plumbline.measure.lock import Locks
+from plumbline.measure.ost import TargetUnit
+from plumbline.model.errors import INTERRUPTED, PrivilegeError, UsageError
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.layers import GROUPED, LAYERS, ON_TARGETS, PAIRED, SINGLE_TARGETS, WHOLE
+from plumbline.model.layers.ost import OST
+from plumbline.model.record import Operation
+from plumbline.model.units import format_bytes, format_rate, parse_bytes, parse_duration
+from plumbline.model.verdict import worst
+from plumbline.observe.command import SystemClock
+from plumbline.site import confirm as use_case
+from plumbline.site.compare import (
+    Caches,
+    caveat,
+    expected,
+    measure_once,
+    memory_bytes,
+    own_locks,
+    told_apart,
+)
+from plumbline.site.measure import Result
+from plumbline.site.verdicts import published_by
+from plumbline.store.files import DATABASE, EXPECTATIONS, LOCKS, SNAPSHOT_FILE, STATE
+from plumbline.store.history import History
+from plumbline.store.ledgers import Confirmed
+from plumbline.store.snapshot import load_expectations
 
 if TYPE_CHECKING:
-    from plumbline.model.expectation import Expectation, Expectations
-    from plumbline.run.unit_context import Unit
-    from plumbline.site.measure import Result
+    from plumbline.measure.unit_context import Unit
+
+
+_SCHEMA = 1
+_UNKNOWN = 3
+
+
+class _Asked(NamedTuple):
+    """The target that is read, and the locks that keep others from it."""
+
+    expectations: Expectations
+    entry: Expectation
+    locks: Locks
+
+
+def tell_apart(arguments: argparse.Namespace) -> int:
+    """Measure, print, and return 0, or 3 where nothing is known of the caches."""
+    if arguments.layer != OST.name or arguments.confirm or arguments.limit:
+        raise UsageError("--caches goes with plumbline probe ost, without --confirm and --limit")
+    asked = _directory(arguments) if arguments.directory else _component(arguments)
+    unit = CachesUnit(asked.entry)
+    if arguments.dry_run:
+        return print_commands([unit])
+    show = partial(progress, arguments.quiet)
+    result = measure_once(asked.expectations, [unit], asked.locks, show)
+    for error in result.busy:
+        print(f"plumbline: {error}", file=sys.stderr)
+    if result.busy:
+        return result.busy[0].exit_code
+    found = told_apart(asked.entry.component, result.records)
+    print(json.dumps({"schema": _SCHEMA, **found.to_json()})) if arguments.json else _print_caches(
+        found
+    )
+    if result.interrupted:
+        return INTERRUPTED
+    return 0 if found.drops else _UNKNOWN
+
+
+def _directory(arguments: argparse.Namespace) -> _Asked:
+    directories = named_directories(arguments.directory, least=1)
+    if len(directories) > 1:
+        raise UsageError("--caches tells those of one target apart: give one --directory")
+    expectations = expected(directories, parse_bytes(arguments.bytes or "256MiB"))
+    (entry,) = expectations.find(OST.name)
+    return _Asked(expectations, entry, own_locks(directories))
+
+
+def _component(arguments: argparse.Namespace) -> _Asked:
+    """Return a target of this node; raise PrivilegeError where its caches may not be dropped."""
+    if len(arguments.component or ()) != 1:
+        raise UsageError("--caches tells those of one target apart: give one --component")
+    expectations = load_expectations(arguments.expectations or EXPECTATIONS)
+    (entry,) = expectations.find(OST.name, arguments.component[0])
+    expectations = own_expectations(arguments, expectations, [entry])
+    if not expectations.drops_caches:
+        raise PrivilegeError(
+            f"{expectations.node} is not named in drop_caches of plumbline_policy, and dropping "
+            f"locks takes from all users of a client what it has cached of {entry.component}; name "
+            "a client that may, and deploy the role agent"
+        )
+    if os.geteuid() != 0:
+        raise PrivilegeError("caches of Lustre are dropped by root alone; run it as root")
+    alone = expectations._replace(entries=(entry.to_json(),))
+    return _Asked(alone, entry, Locks(Path(arguments.locks), SystemClock()))
+
+
+def _print_caches(found: Caches) -> None:
+    from plumbline.doors.table import render
+
+    rows = [
+        (one.name, "none" if one.rate_Bps is None else format_rate(one.rate_Bps), one.reason)
+        for one in found.phases
+    ]
+    if rows:
+        print(render(("read of a file just written", "rate", "why not"), rows))
+    for sentence in found.sentences:
+        print(sentence)
+
+
+def compare(given: Sequence[str], size_bytes: int, arguments: argparse.Namespace) -> int:
+    """Measure directories given as NAME=PATH, print how they compare, and return the exit code."""
+    directories = named_directories(given)
+    expectations = expected(directories, size_bytes)
+    units = [TargetUnit(entry) for entry in expectations.find(OST.name)]
+    if arguments.dry_run:
+        return print_commands(units)
+    said = caveat(directories, size_bytes, memory_bytes())
+    if said and not arguments.json:
+        print(said, flush=True)
+    result = measure_once(
+        expectations, units, own_locks(directories), partial(progress, arguments.quiet)
+    )
+    if arguments.json:
+        print_json(result)
+    else:
+        print_comparison(result)
+    return end(result)
+
+
+def print_comparison(result: Result) -> None:
+    """Print each directory's rates, their ratios to the others, and below them the verdicts."""
+    from plumbline.doors.table import render
+
+    headers = ("directory", "write", "of peers", "read", "of peers", "state")
+    rows = [
+        (
+            verdict.component,
+            *_rates(result, verdict.component, Operation.WRITE),
+            *_rates(result, verdict.component, Operation.READ),
+            verdict.state.name,
+        )
+        for verdict in result.verdicts
+    ]
+    print(render(headers, rows))
+    # below the table, because a terminal has no room for sentences beside it
+    for verdict in result.verdicts:
+        print(f"{verdict.state.name} {verdict.sentence}")
+
+
+def _rates(result: Result, component: str, operation: Operation) -> Iterator[str]:
+    """Yield the rate and its ratio to the median of the others."""
+    rates = {
+        record.component: record.rate_Bps
+        for record in result.records
+        if record.operation is operation and record.rate_Bps is not None
+    }
+    own = rates.pop(component, None)
+    yield "none" if own is None else format_rate(own)
+    yield "" if own is None or not rates else f"{own / median(rates.values()):.0%}"
+
+
+_NOTHING = "nothing to confirm"
+
+
+def refuse_confirm(arguments: argparse.Namespace) -> None:
+    """Refuse what makes no sense beside ``--confirm``; raise UsageError."""
+    if arguments.layer not in GROUPED:
+        raise UsageError(
+            f"--confirm measures single targets and devices again; layer {arguments.layer} has "
+            f"none: call plumbline probe {' or '.join(GROUPED)}"
+        )
+    beside = {
+        "--component": arguments.component,
+        "--directory": arguments.directory,
+        "--another-client": arguments.another_client,
+        "--json": arguments.json,
+    }
+    for option, given in beside.items():
+        if given:
+            raise UsageError(f"--confirm chooses what it measures; leave out {option}")
+
+
+def confirm(expectations: Expectations, arguments: argparse.Namespace) -> int:
+    """Measure what is due, print the verdicts, and return the worst of them."""
+    path = Path(arguments.state) / DATABASE
+    if not path.exists():
+        print(f"{_NOTHING}: history {path}: nothing was measured here yet")
+        return 0
+    with History(path) as history, Confirmed(path) as confirmed:
+        kept = history, confirmed
+        if arguments.dry_run:
+            print(show(use_case.look(expectations, arguments.layer, kept, time.time())))
+            return 0
+        if busy := use_case.busy(history):
+            print(f"another run measures {several(busy)}; the next moment of the timer confirms")
+            return 0
+        terms = use_case.Terms(
+            Path(arguments.state),
+            Locks(Path(arguments.locks), SystemClock()),
+            partial(progress, arguments.quiet),
+            parse_duration(arguments.limit) if arguments.limit else None,
+            published_by(arguments.expectations or EXPECTATIONS, Path(arguments.state)),
+        )
+        return _print_confirmed(use_case.confirm(expectations, arguments.layer, kept, terms))
+
+
+def show(moment: use_case.Moment) -> str:
+    """Return the queue in words: who is in question, why, and what happens next."""
+    trouble = [moment.trouble] if moment.trouble else []
+    if not moment.queue:
+        return "\n".join([*trouble, _NOTHING])
+    beside = {
+        target.component: several([one.component for one in turn.controls]) or "nobody"
+        for turn in moment.due
+        for target in turn.targets
+    }
+    lines = [_line(place, beside) for place in moment.queue]
+    left = format_bytes(round(max(0.0, moment.left_bytes)))
+    return "\n".join([*trouble, *lines, f"{left} can be moved now"])
+
+
+def _line(queued: Place, beside: Mapping[str, str]) -> str:
+    one, terms = queued.wanted, queued.wanted.entry.confirm
+    name = one.entry.component
+    after = f"{queued.runs} of {terms.runs} runs"
+    if queued.obstacle:
+        what = f"waits: {queued.obstacle}"
+    elif name in beside:
+        what = f"measured now beside {beside[name]}"
+    else:
+        what = "waits: the bytes of confirmation are used up"
+    return f"{name}: odds {odds(one.known.odds)} to 1, {after}, {what}; {one.sentence}"
+
+
+def _print_confirmed(results: Sequence[Result]) -> int:
+    from plumbline.doors.table import render
+
+    verdicts = [verdict for result in results for verdict in result.verdicts]
+    if not results:
+        print(_NOTHING)
+        return 0
+    print(render(("state", "verdict"), [(one.state.name, one.sentence) for one in verdicts]))
+    codes = [end(result) for result in results if result.busy or result.interrupted]
+    return codes[0] if codes else int(worst(one.state for one in verdicts))
+
 
 _EPILOG = """\
 Exit codes: the worst verdict, 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; 75 when another run holds
@@ -79,23 +328,19 @@ def run(arguments: argparse.Namespace) -> int:
     """Measure, print, and return the exit code."""
     if arguments.caches:
         _refuse_contradictions(arguments)
-        from plumbline.cli.caches import tell_apart
 
         return tell_apart(arguments)
     if arguments.layer in WHOLE and not arguments.confirm:
         return _parallel(arguments)
     _refuse_contradictions(arguments)
     if arguments.directory:
-        from plumbline.cli.compare import compare
-
         size = parse_bytes(arguments.bytes or "256MiB")
         return compare(arguments.directory, size, arguments)
     return _probe(arguments)
 
 
 def _parallel(arguments: argparse.Namespace) -> int:
-    from plumbline.cli.parallel import probe_fs
-    from plumbline.cli.parallel_planned import planned, probe_planned
+    from plumbline.cli.parallel import planned, probe_fs, probe_planned
 
     found = planned(arguments)
     _refuse_contradictions(arguments)
@@ -104,8 +349,6 @@ def _parallel(arguments: argparse.Namespace) -> int:
 
 def _refuse_contradictions(arguments: argparse.Namespace) -> None:
     if arguments.confirm:
-        from plumbline.cli.confirm import refuse_confirm
-
         refuse_confirm(arguments)
     if arguments.slot is not None and arguments.layer not in PAIRED:
         raise UsageError(f"--slot pairs hosts; layer {arguments.layer} has none: leave it out")
@@ -130,14 +373,12 @@ def _probe(arguments: argparse.Namespace) -> int:
 
     expectations = load_expectations(arguments.expectations or EXPECTATIONS)
     if arguments.confirm:
-        from plumbline.cli.confirm import confirm
-
         return confirm(expectations, arguments)
     chosen = _chosen(expectations, arguments)
     expectations = own_expectations(arguments, expectations, chosen)
     units = _units(arguments, chosen)
     if arguments.dry_run:
-        from plumbline.cli.results import print_commands
+        from plumbline.cli.progress import print_commands
 
         return print_commands(units)
     if not units:
@@ -160,7 +401,7 @@ def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[E
 def _units(arguments: argparse.Namespace, entries: Sequence[Expectation]) -> list[Unit]:
     if arguments.layer in PAIRED:
         return _pairs(entries, arguments.slot)
-    from plumbline.run.units import units_of
+    from plumbline.measure.units import units_of
 
     return units_of(arguments.layer, entries)
 
@@ -169,7 +410,7 @@ def _pairs(entries: Sequence[Expectation], number: Optional[int]) -> list[Unit]:
     """Return the pairs of this slot; say why when there are none."""
     import time
 
-    from plumbline.run.net import PairUnit, slot_of
+    from plumbline.measure.net import PairUnit, slot_of
 
     units: list[Unit] = []
     for entry in entries:
@@ -187,8 +428,8 @@ def _measure(
     from functools import partial
 
     from plumbline.cli.progress import progress
-    from plumbline.run.clock import SystemClock
-    from plumbline.run.lock import Locks
+    from plumbline.measure.lock import Locks
+    from plumbline.observe.command import SystemClock
     from plumbline.site.measure import RunOptions, measure
     from plumbline.site.verdicts import published_by
     from plumbline.store.history import History
@@ -209,12 +450,12 @@ def _measure(
 
 
 def _print(result: Result, as_json: bool) -> int:
-    from plumbline.cli.results import end, print_json
+    from plumbline.cli.progress import end, print_json
 
     if as_json:
         print_json(result)
     else:
-        from plumbline.output.table import render
+        from plumbline.doors.table import render
 
         rows = [(verdict.state.name, verdict.sentence) for verdict in result.verdicts]
         print(render(("state", "verdict"), rows))

@@ -1,14 +1,22 @@
-"""How far a run is, on standard error: a bar on a terminal, plain lines elsewhere."""
+"""Progress of a run on standard error, and what is printed at its end."""
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
 from contextlib import contextmanager
-from typing import Callable, Iterator
+from typing import TYPE_CHECKING, Callable, Iterator, Sequence
 
+from plumbline.measure.unit_context import Step
+from plumbline.model.errors import INTERRUPTED
 from plumbline.model.record import Outcome, Record
-from plumbline.run.unit_context import Step
-from plumbline.units import format_rate
+from plumbline.model.units import format_rate
+from plumbline.model.verdict import worst
+
+if TYPE_CHECKING:
+    from plumbline.measure.unit_context import Unit
+    from plumbline.site.measure import Result
 
 
 @contextmanager
@@ -70,3 +78,33 @@ def _bar() -> Iterator[Callable[[Step], None]]:
                 bar.console.print(describe(step.record), markup=False, highlight=False)
 
         yield show
+
+
+_MOST_SAID = 5
+
+
+def end(result: Result) -> int:
+    """Return the exit code: the worst verdict, unless it is not about all that was asked."""
+    if result.interrupted:
+        print("plumbline: interrupted; this is what was measured before", file=sys.stderr)
+        return INTERRUPTED
+    for error in result.busy[:_MOST_SAID]:
+        print(f"plumbline: {error}", file=sys.stderr)
+    if len(result.busy) > _MOST_SAID:
+        print(f"plumbline: {len(result.busy) - _MOST_SAID} more not measured", file=sys.stderr)
+    if result.busy:
+        return result.busy[0].exit_code
+    return int(worst(verdict.state for verdict in result.verdicts))
+
+
+def print_commands(units: Sequence[Unit]) -> int:
+    """Print what the tools would be called with, as a shell takes it."""
+    for unit in units:
+        for argv in unit.commands():
+            print(" ".join(word if word == "<>" else shlex.quote(word) for word in argv))
+    return 0
+
+
+def print_json(result: Result) -> None:
+    """Print records and verdicts for programs."""
+    print(json.dumps(result.to_json(), allow_nan=False))

@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping
 
-from plumbline.errors import UsageError
-from plumbline.store.paths import PATHS
-from plumbline.store.places import HISTORY, PLAN
-from plumbline.units import parse_duration
+from plumbline.model.errors import UsageError
+from plumbline.model.units import parse_duration
+from plumbline.store.files import HISTORY, PLAN
+from plumbline.store.verdicts import PATHS
 
 if TYPE_CHECKING:
     from plumbline.model.verdict import Verdict
@@ -70,8 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(verdicts: Mapping[str, Verdict]) -> None:
-    from plumbline.model.state import State
-    from plumbline.output.table import render
+    from plumbline.doors.table import render
+    from plumbline.model.verdict import State
 
     odd = [one for one in verdicts.values() if one.state is not State.OK]
     if odd:

@@ -12,14 +12,14 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Optional
 
-from plumbline.cli.prometheus import add_prometheus, prometheus_of
-from plumbline.errors import DocumentError, StoreError, ToolError, UsageError
-from plumbline.store.places import HISTORY, PLAN
+from plumbline.cli.options import add_prometheus, prometheus_of
+from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageError
+from plumbline.store.files import HISTORY, PLAN
 
 if TYPE_CHECKING:
-    from plumbline.profile.calls import Profile
+    from plumbline.parallel.profile import Profile
     from plumbline.report.drawing import Extras
-    from plumbline.report.past import Past
+    from plumbline.report.moment import Past
 
 DIRECTORY = "plumbline-report"
 DAYS = 365
@@ -80,12 +80,12 @@ def run(arguments: argparse.Namespace) -> int:
     library, now = _library(arguments.library), time.time()
     past = _past(arguments, now) if arguments.at else None
     from plumbline.report.drawing import figures
-    from plumbline.report.numbers import numbers
+    from plumbline.report.figure import numbers
     from plumbline.report.overview import overview
     from plumbline.report.page import LIBRARY, PAGE, pages
     from plumbline.report.site import find_metrics
-    from plumbline.site.garbage import without_collector
     from plumbline.site.moment import probed
+    from plumbline.site.nodes import without_collector
     from plumbline.site.report import read_site
     from plumbline.store.plan import load_plan
 
@@ -142,9 +142,9 @@ def _installed_library() -> Path:
 
 def _past(arguments: argparse.Namespace, now: float) -> Past:
     """Return what Prometheus keeps of the hour that was asked for; say what it does not."""
-    from plumbline.cli.dates import parse_moment
-    from plumbline.collect.moment import look_back
+    from plumbline.cli.options import parse_moment
     from plumbline.model.command import lines
+    from plumbline.site.moment import look_back
 
     at = parse_moment(arguments.at, "--at", now)
     past = look_back(prometheus_of(arguments), at, now, time.monotonic)
@@ -164,7 +164,7 @@ def _extras(arguments: argparse.Namespace, now: float) -> Extras:
 
 def _moment(against: Optional[str]) -> Optional[float]:
     """Return seconds since the epoch; a day begins at midnight UTC, as those of the pictures do."""
-    from plumbline.cli.dates import parse_date
+    from plumbline.cli.options import parse_date
 
     if against is None:
         return None
@@ -174,7 +174,7 @@ def _moment(against: Optional[str]) -> Optional[float]:
 
 
 def _profile(file: Optional[str]) -> Optional[Profile]:
-    from plumbline.profile.calls import unpack
+    from plumbline.parallel.profile import unpack
 
     if file is None:
         return None

@@ -10,19 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence
 
-from plumbline.cli.signalled import until_signalled
-from plumbline.errors import DocumentError, UsageError
-from plumbline.layers.raw import RAW
-from plumbline.store.places import DATABASE, EXPECTATIONS, STATE
-from plumbline.units import format_rate, parse_duration
+from plumbline.cli.options import until_signalled
+from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.layers.raw import RAW
+from plumbline.model.units import format_rate, parse_duration
+from plumbline.store.files import DATABASE, EXPECTATIONS, STATE
 
 if TYPE_CHECKING:
+    from plumbline.measure.sample import Devices, Number, Sampled, Targets
     from plumbline.model.expectation import Expectations
     from plumbline.model.record import Record
-    from plumbline.run.clock import Clock
-    from plumbline.run.counters import Devices, Number, Targets
-    from plumbline.run.jobs import Jobs
-    from plumbline.run.sample import Sampled
+    from plumbline.observe.command import Clock
+    from plumbline.observe.job_stats import Jobs
 
 _EPILOG = """\
 It reads counters and nothing else, stops at its limit, and keeps what it has when it is
@@ -62,8 +61,8 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Sample, keep, print what moved; return 0."""
-    from plumbline.run.clock import SystemClock
-    from plumbline.run.sample import sample
+    from plumbline.measure.sample import sample
+    from plumbline.observe.command import SystemClock
     from plumbline.store.history import History
 
     limit_s, clock = parse_duration(arguments.limit), SystemClock()
@@ -91,8 +90,7 @@ def _records(
     """Yield the seconds and the records of each part; what may not be read is said in the first."""
     from uuid import uuid4
 
-    from plumbline.run.counters import closed
-    from plumbline.run.sample import Origin, records_of
+    from plumbline.measure.sample import Origin, closed, records_of
 
     origin, unreadable = Origin(host, str(uuid4())), closed(targets)
     for part in parts:
@@ -103,9 +101,9 @@ def _records(
 @contextmanager
 def _jobs_followed(targets: Targets, clock: Clock) -> Iterator[Jobs]:
     """Follow the jobs of targets in a thread, which nobody waits for: it may hang in the kernel."""
-    from plumbline.run.command import SystemRunner
-    from plumbline.run.jobs import Jobs
-    from plumbline.run.system import LocalSystem
+    from plumbline.observe.command import SystemRunner
+    from plumbline.observe.gather import LocalSystem
+    from plumbline.observe.job_stats import Jobs
 
     names = [*targets.names, *targets.metadata]
     jobs, over = Jobs(LocalSystem(SystemRunner()), names, clock), threading.Event()
@@ -136,9 +134,9 @@ def _node(arguments: argparse.Namespace) -> Expectations:
 
 def _sources(arguments: argparse.Namespace, node: Expectations) -> tuple[Devices, Targets]:
     """Return what counts here; raise DocumentError when nothing does."""
-    from plumbline.run.command import SystemRunner
-    from plumbline.run.counters import Devices, Targets
-    from plumbline.run.system import LocalSystem
+    from plumbline.measure.sample import Devices, Targets
+    from plumbline.observe.command import SystemRunner
+    from plumbline.observe.gather import LocalSystem
 
     files = LocalSystem(SystemRunner())
     numbers = dict(_numbers(_named(arguments.device) if arguments.device else _planned(node)))
@@ -154,7 +152,7 @@ def _sources(arguments: argparse.Namespace, node: Expectations) -> tuple[Devices
 
 def _complain(node: Expectations, targets: Targets) -> None:
     """Say which of Lustre's targets are not watched."""
-    from plumbline.run.counters import unwatched
+    from plumbline.measure.sample import unwatched
 
     for sentence in unwatched(targets, node.served):
         print(f"plumbline: {node.node}: {sentence}", file=sys.stderr)
@@ -170,7 +168,7 @@ def _numbers(paths: Sequence[tuple[str, str]]) -> Iterator[tuple[str, Number]]:
 
 def _number(name: str, path: str) -> Optional[Number]:
     """Return the number of a device; of one that is missing, say so and return None."""
-    from plumbline.run.counters import device_number
+    from plumbline.measure.sample import device_number
 
     try:
         return device_number(name, path)
@@ -215,7 +213,7 @@ class _Shown:
 
     def end(self) -> None:
         """Print the table."""
-        from plumbline.output.table import render
+        from plumbline.doors.table import render
 
         if self._as_json:
             return

@@ -1,19 +1,162 @@
-"""``plumbline simulate``: false alarms a month and days to detection of a policy, beforehand."""
+"""``plumbline simulate``: false alarms a month and days to detection of a policy."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any, Iterator, Sequence
+import multiprocessing
+import os
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence, TypeVar
 
-from plumbline.cli import simulate_campaign
-from plumbline.errors import UsageError
+from plumbline.measure.unit_context import Step
+from plumbline.model.errors import ToolError, UsageError
 
 if TYPE_CHECKING:
-    from plumbline.simulate.faults import Fault
-    from plumbline.simulate.fleet import Fleet
-    from plumbline.simulate.fleets import Setting
-    from plumbline.simulate.score import Outcome
+    import argparse
+
+    from plumbline.simulate.campaign import Attempt, Tally, Terms
+    from plumbline.simulate.course import Judge
+    from plumbline.simulate.fleet import Fault, Fleet
+    from plumbline.simulate.score import Outcome, Setting
+    from plumbline.simulate.weather import Capacity
+
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+def processors(pieces: int) -> int:
+    """Return on how many processors so many pieces of work can be done at once."""
+    return min(pieces, len(os.sched_getaffinity(0)))
+
+
+def forked(work: Callable[[_T], _R], items: Sequence[_T], count: int) -> Iterator[_R]:
+    """Yield what ``work`` makes of each item in turn, in ``count`` processes, of one in this one.
+
+    What ``work`` holds may be large, and need not be fit to be sent: each process has it already.
+
+    Raises:
+        ToolError: one of the processes was ended from outside.
+    """
+    if count == 1:
+        yield from map(work, items)
+        return
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(count, context, _Worker.begin, (work,)) as pool:
+        try:
+            yield from pool.map(_Worker.do, items)
+        except BrokenProcessPool as error:
+            raise ToolError(
+                "a process that simulated was ended from outside; see whether the machine has run "
+                "out of memory (journalctl -k), and run again"
+            ) from error
+
+
+class _Worker:
+    """A process that was forked with its work."""
+
+    work: tuple[Callable[[Any], Any], ...] = ()
+
+    @classmethod
+    def begin(cls, work: Callable[[Any], Any]) -> None:
+        cls.work = (work,)
+
+    @classmethod
+    def do(cls, item: Any) -> Any:
+        (work,) = cls.work
+        return work(item)
+
+
+_OF_A_FLEET = 10
+"""Attempts that share baselines."""
+
+
+def add_campaign(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "--campaign",
+        type=int,
+        metavar="N",
+        help="instead: N times random faults, and which parts are then suspected",
+    )
+    parser.add_argument(
+        "--at-once",
+        type=int,
+        choices=(0, 1, 2, 3),
+        default=1,
+        help="faults of one time of a campaign, default 1; 0 counts false suspects",
+    )
+
+
+def campaign_attempts(
+    site: tuple[Fleet, Capacity], terms: Terms, asked: tuple[int, int], judge: Judge
+) -> Iterator[Attempt]:
+    """Yield so many attempts of a seed: ``asked`` is their number and the seed.
+
+    Several processors have them sooner, and the same ones.
+    """
+    number, seed = asked
+    counts = [
+        (f"{seed}/{first}", min(_OF_A_FLEET, number - first))
+        for first in range(0, number, _OF_A_FLEET)
+    ]
+    dealt = processors(len(counts))
+    for found in forked(lambda of_one: list(_tried(site, terms, of_one, judge)), counts, dealt):
+        yield from found
+
+
+def _tried(
+    site: tuple[Fleet, Capacity], terms: Terms, of_one: tuple[str, int], judge: Judge
+) -> Iterator[Attempt]:
+    """Yield the attempts that share baselines, by their seed and number."""
+    from plumbline.simulate.campaign import campaign
+
+    seed, count = of_one
+    return islice(campaign(*site, terms, seed, judge), count)
+
+
+def show_campaign(given: dict[str, Any], tally: Tally, *, as_json: bool) -> None:
+    """Print what became of a campaign."""
+    if as_json:
+        print(json.dumps({"schema": 1, **given, **tally._asdict()}, indent=1))
+        return
+    print(", ".join(f"{name} {value}" for name, value in given.items()))
+    if not given["faults at once"]:
+        print(f"{tally.suspected} of {tally.attempts} healthy fleets have a suspect.")
+        return
+    inside = 100 * tally.inside / tally.attempts
+    print(f"All parts at fault are suspected: {tally.inside} of {tally.attempts} ({inside:.1f} %)")
+    if given["faults at once"] == 1:
+        print(f"Suspected alone: {tally.alone} of {tally.identifiable} that can be told apart")
+    print(f"Suspects in the mean: {tally.suspects / tally.attempts:.1f}")
+    print(
+        f"Alarms of what the faults slow that no suspect explains: {tally.beside} of {tally.alarms}"
+    )
+    print(f"{tally.hidden} more draws slow no measurement by a fifth; nothing can find these.")
+
+
+def outcomes(setting: Setting, fleets: int, show: Callable[[Step], None]) -> Iterator[Outcome]:
+    """Yield the outcome of each fleet in turn; ``show`` takes each step."""
+    from plumbline.simulate.score import outcome_of
+    from plumbline.site.nodes import JudgingDaily
+
+    count = processors(fleets)
+    if count == 1:
+        for number in range(fleets):
+            yield outcome_of(setting, number, JudgingDaily, lambda day: show(_day(day, setting)))
+        return
+    found = forked(lambda number: outcome_of(setting, number, JudgingDaily), range(fleets), count)
+    for number, outcome in enumerate(found, start=1):
+        show(Step("fleets", number, fleets))
+        yield outcome
+
+
+def _day(day: int, setting: Setting) -> Step:
+    return Step(f"day {day}", day, setting.days)
+
 
 NOISES = ("year", "quiet", "none")
 
@@ -81,7 +224,7 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="equal seeds, equal days")
     parser.add_argument("--json", action="store_true", help="print the figures for programs")
-    simulate_campaign.add(parser)
+    add_campaign(parser)
     parser.set_defaults(run=run)
 
 
@@ -94,9 +237,8 @@ def _count(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Print what the simulation came to and return 0."""
     from plumbline.cli.progress import progress
-    from plumbline.cli.simulate_fleets import outcomes
     from plumbline.simulate.score import add as total
-    from plumbline.site.garbage import without_collector
+    from plumbline.site.nodes import without_collector
 
     setting = _setting(arguments)
     if arguments.campaign is not None:
@@ -107,7 +249,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(_document(arguments, setting, outcome), indent=1, allow_nan=False))
         return 0
-    from plumbline.output.simulation import Simulated, tables
+    from plumbline.doors.simulation import Simulated, tables
 
     fleet = setting.fleet
     given = (fleet.site, len(fleet.members), arguments.noise, arguments.seed, setting.budget)
@@ -118,10 +260,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
     from plumbline.cli.progress import progress
-    from plumbline.run.unit_context import Step
+    from plumbline.measure.unit_context import Step
     from plumbline.simulate.campaign import Tally, Terms, days_for
-    from plumbline.site.daily import JudgingDaily
-    from plumbline.site.garbage import without_collector
+    from plumbline.site.nodes import JudgingDaily, without_collector
 
     if arguments.campaign < 1:
         raise UsageError("--campaign takes a number above zero")
@@ -131,7 +272,7 @@ def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
     site = setting.fleet, setting.capacity
     with without_collector(), progress(quiet=False) as show:
         for number, one in enumerate(
-            simulate_campaign.attempts(site, terms, asked, JudgingDaily()), start=1
+            campaign_attempts(site, terms, asked, JudgingDaily()), start=1
         ):
             tally = tally.add(one)
             show(Step("attempts", number, arguments.campaign))
@@ -142,7 +283,7 @@ def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
         "noise": arguments.noise,
         "seed": setting.seed,
     }
-    simulate_campaign.show(given, tally, as_json=arguments.json)
+    show_campaign(given, tally, as_json=arguments.json)
 
 
 def _document(arguments: argparse.Namespace, setting: Setting, outcome: Outcome) -> dict[str, Any]:
@@ -162,15 +303,14 @@ def _document(arguments: argparse.Namespace, setting: Setting, outcome: Outcome)
 
 
 def _setting(arguments: argparse.Namespace) -> Setting:
-    from plumbline.documents.inventory import read_inventory, topology_of
     from plumbline.plan.policy import load
-    from plumbline.simulate.capacity import Capacity
-    from plumbline.simulate.faults import Known, parse_losses, refuse_unknown
-    from plumbline.simulate.fleet import build
-    from plumbline.simulate.fleets import Setting
-    from plumbline.simulate.noise import NOISES as MODELS
+    from plumbline.simulate.fleet import NOISES as MODELS
+    from plumbline.simulate.fleet import Known, build, parse_losses, refuse_unknown
+    from plumbline.simulate.score import Setting
+    from plumbline.simulate.weather import Capacity
+    from plumbline.site.inventory import read_inventory, topology_of
     from plumbline.site.paths import Site
-    from plumbline.site.suspecting import SuspectingDaily
+    from plumbline.site.publish import SuspectingDaily
 
     losses = parse_losses(arguments.loss)
     inventory = read_inventory(arguments.inventory)
@@ -200,7 +340,7 @@ def _setting(arguments: argparse.Namespace) -> Setting:
 
 def _faults(texts: Sequence[str], fleet: Fleet) -> Iterator[Fault]:
     """Yield the faults that were asked for; one of a target and its neighbour is two."""
-    from plumbline.simulate.faults import NEIGHBOUR, parse_fault
+    from plumbline.simulate.fleet import NEIGHBOUR, parse_fault
 
     for text in texts:
         fault = parse_fault(text)

@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
-from plumbline.cli.source import add_source, asks_for_site
-from plumbline.model.state import worst
+from plumbline.cli.options import add_source, asks_for_site
+from plumbline.model.verdict import worst
 
 if TYPE_CHECKING:
-    from plumbline.output.status import Screen
+    from plumbline.doors.status import Screen
     from plumbline.site.status import Status
 
 _OTHER_LINES = 4
@@ -42,7 +42,7 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the screen and return the exit code of the worst verdict."""
-    from plumbline.output.status import status
+    from plumbline.doors.status import status
 
     site = asks_for_site(arguments)
     now = time.time()
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _written(text: str, encoding: str) -> str:
     """Return text as a terminal of any encoding can show it; without bars it has digits."""
-    from plumbline.output.status import DIGITS
+    from plumbline.doors.status import DIGITS
 
     try:
         text.encode(encoding)
@@ -70,7 +70,7 @@ def _written(text: str, encoding: str) -> str:
 
 def _screen(rows: Optional[int]) -> Screen:
     """Return the terminal's size, with room for ``rows`` where they are given."""
-    from plumbline.output.status import Screen
+    from plumbline.doors.status import Screen
 
     columns, height = shutil.get_terminal_size(_NO_TERMINAL)
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")

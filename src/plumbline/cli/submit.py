@@ -9,13 +9,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plumbline.errors import DocumentError, UsageError
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.site.command_pipe import PIPE, hand_over
 from plumbline.store.replacing import replace_own
 
 if TYPE_CHECKING:
-    from plumbline.model.judged import Judged
-    from plumbline.output.batch import Batch
+    from plumbline.doors.batch import Batch
+    from plumbline.model.verdict import Judged
     from plumbline.store.plan import SitePlan
 
 _WAIT_S = 10.0
@@ -61,8 +61,8 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Hand the verdicts over; return 0, or 65 when some of them have no service."""
-    from plumbline.output.batch import batch
-    from plumbline.site.garbage import without_collector
+    from plumbline.doors.batch import batch
+    from plumbline.site.nodes import without_collector
     from plumbline.store.plan import load_plan
 
     if bool(arguments.documents) is bool(arguments.history):
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
-    from plumbline.documents.verdicts import read_verdicts
+    from plumbline.site.documents import read_verdicts
     from plumbline.site.submit import judge_with_causes
 
     if arguments.history:

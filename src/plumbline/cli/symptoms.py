@@ -11,17 +11,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plumbline.errors import DocumentError, PrivilegeError
-from plumbline.run.by_hand import by_hand
-from plumbline.store.look import COMMANDS
-from plumbline.store.places import EXPECTATIONS, STATE
+from plumbline.model.errors import DocumentError, PrivilegeError
+from plumbline.observe.command import by_hand
+from plumbline.store.files import EXPECTATIONS, STATE
+from plumbline.store.verdicts import COMMANDS
 
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectations
-    from plumbline.symptoms.counters import Past
-    from plumbline.symptoms.gather import Added
-    from plumbline.symptoms.symptom import Report
-    from plumbline.symptoms.system import System
+    from plumbline.observe.gather import Added
+    from plumbline.observe.node import Past, System
+    from plumbline.observe.symptom import Report
 
 _UNIT = "systemctl start plumbline-symptoms"
 _KERNEL_LOG_BYTES = 64 << 20
@@ -60,15 +59,13 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Look, print what was found and what could not be asked; return 0 or 1."""
-    from plumbline.run.command import SystemRunner
-    from plumbline.run.system import LocalSystem
+    from plumbline.observe.command import SystemRunner
+    from plumbline.observe.gather import LocalSystem, gather
+    from plumbline.observe.node import Counters, Node, Parts
+    from plumbline.observe.symptom import Direction
+    from plumbline.store.facts import SYMPTOMS_FILE as FILE
+    from plumbline.store.facts import Saved, save_symptoms
     from plumbline.store.snapshot import load_expectations
-    from plumbline.store.symptoms import FILE, Saved, save_symptoms
-    from plumbline.symptoms.counters import Counters
-    from plumbline.symptoms.gather import gather
-    from plumbline.symptoms.node import Node
-    from plumbline.symptoms.parts import Parts
-    from plumbline.symptoms.symptom import Direction
 
     path = Path(arguments.state) / FILE
     counters = Counters(_past(str(path)))
@@ -90,11 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _of_the_site(path: str) -> dict[str, Added]:
     """Return the collectors that are commands of the site's own, which may print little."""
-    from plumbline.run.command import SystemRunner
-    from plumbline.run.system import LocalSystem
-    from plumbline.store.site_commands import load_site_commands
-    from plumbline.symptoms.gather import Added
-    from plumbline.symptoms.site_command import MOST_BYTES, SiteCommand, look
+    from plumbline.observe.command import SystemRunner
+    from plumbline.observe.gather import Added, LocalSystem
+    from plumbline.observe.site_command import MOST_BYTES, SiteCommand, look
+    from plumbline.store.facts import load_site_commands
 
     system = LocalSystem(SystemRunner(most_bytes=MOST_BYTES))
 
@@ -106,7 +102,7 @@ def _of_the_site(path: str) -> dict[str, Added]:
 
 def _refuse_to_lose(blind: set[str], path: Path) -> None:
     """Raise PrivilegeError where the saved look has what this one was not permitted to ask."""
-    from plumbline.store.symptoms import load_symptoms
+    from plumbline.store.facts import load_symptoms
 
     with suppress(DocumentError):
         looks = load_symptoms(str(path)).report.looks
@@ -119,8 +115,8 @@ def _refuse_to_lose(blind: set[str], path: Path) -> None:
 
 def _save_conditions(state: Path, system: System, expectations: Expectations, now: float) -> None:
     """Take the bill of conditions and keep it in the ledger of this node."""
-    from plumbline.conditions.bill import take
-    from plumbline.store.conditions import keep_bill
+    from plumbline.observe.conditions import take
+    from plumbline.store.facts import keep_bill
 
     bill = take(expectations.node, system, expectations.parameters, now)
     trouble = keep_bill(state, bill)
@@ -130,8 +126,8 @@ def _save_conditions(state: Path, system: System, expectations: Expectations, no
 
 def _past(path: str) -> Past:
     """Return what the last look has left; nothing before the first one, or from a damaged one."""
-    from plumbline.store.symptoms import load_symptoms
-    from plumbline.symptoms.counters import Past
+    from plumbline.observe.node import Past
+    from plumbline.store.facts import load_symptoms
 
     trouble = f"{path} is not there"
     if os.path.lexists(path):
@@ -144,8 +140,8 @@ def _past(path: str) -> Past:
 
 
 def _print(report: Report, as_json: bool) -> None:
-    from plumbline.output.table import render
-    from plumbline.symptoms.evidence import quote
+    from plumbline.doors.table import render
+    from plumbline.observe.symptom import quote
 
     if as_json:
         print(json.dumps(report.to_json(), allow_nan=False))

@@ -10,16 +10,15 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Collection, Sequence
 
-from plumbline.errors import UsageError
-from plumbline.layers import SINGLE_TARGETS
-from plumbline.store.places import EXPECTATIONS
+from plumbline.measure.targets.whereabouts import compare
+from plumbline.model.errors import UsageError
+from plumbline.model.layers import SINGLE_TARGETS
+from plumbline.store.files import EXPECTATIONS
 from plumbline.store.snapshot import load_expectations
-from plumbline.targets.unnamed import compare
 
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectations
-    from plumbline.topology.component import Component
-    from plumbline.topology.graph import Topology
+    from plumbline.topology.graph import Component, Topology
 
 
 def add(subparsers: Any) -> None:
@@ -49,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.live or arguments.json:
             raise UsageError("name the folder of the inventory with -i")
         return _live([load_expectations(EXPECTATIONS)])
-    from plumbline.documents.inventory import deployed_hosts, plan_of, read_inventory, topology_of
+    from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory, topology_of
 
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)
@@ -69,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _live(nodes: Sequence[Expectations]) -> int:
     """Print how the mounts of this client differ from what nodes are to measure; 1 if they do."""
-    from plumbline.run.command import SystemRunner
+    from plumbline.observe.command import SystemRunner
 
     run = SystemRunner()
     mounts = [(node, mount, osts) for node in nodes for mount, osts in _mounts(node).items()]
@@ -111,7 +110,7 @@ def _document(topology: Topology) -> dict[str, Any]:
 
 
 def _print(topology: Topology) -> None:
-    from plumbline.output.table import render
+    from plumbline.doors.table import render
 
     counts = Counter((part.kind, _rates(part)) for part in topology.components.values())
     rows = [(str(count), kind, rates) for (kind, rates), count in counts.items()]
@@ -124,7 +123,7 @@ def _print(topology: Topology) -> None:
 
 
 def _rates(part: Component) -> str:
-    from plumbline.units import format_rate
+    from plumbline.model.units import format_rate
 
     rates = dict.fromkeys((part.read_Bps, part.write_Bps))
     return " / ".join("never limits" if rate is None else format_rate(rate) for rate in rates)

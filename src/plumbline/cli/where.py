@@ -6,12 +6,12 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from plumbline.errors import SkipTarget, ToolError
-from plumbline.layers.ost import OST
-from plumbline.store.places import EXPECTATIONS
+from plumbline.model.errors import SkipTarget, ToolError
+from plumbline.model.layers.ost import OST
+from plumbline.store.files import EXPECTATIONS
 
 if TYPE_CHECKING:
-    from plumbline.targets.whereabouts import Whereabouts
+    from plumbline.measure.targets.whereabouts import Whereabouts
 
 
 def add(subparsers: Any) -> None:
@@ -33,9 +33,9 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the targets and return 0."""
-    from plumbline.run.command import SystemRunner
+    from plumbline.measure.targets.whereabouts import whereabouts
+    from plumbline.observe.command import SystemRunner
     from plumbline.store.snapshot import load_expectations
-    from plumbline.targets.whereabouts import whereabouts
 
     entries = load_expectations(arguments.expectations).find(OST.name)
     known = {one.component: one.target for one in entries}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from plumbline.judge.finding import Finding
-from plumbline.judge.phrases import moment
-from plumbline.layers import layer_of
+from plumbline.judge.phrases import Finding, moment
 from plumbline.model.ages import CLOCK_STEP_S, age
+from plumbline.model.layers import layer_of
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.reason import Reason
 from plumbline.model.record import Outcome
-from plumbline.model.state import State
-from plumbline.units import format_duration
+from plumbline.model.units import format_duration
+from plumbline.model.verdict import Reason, State
 
 if TYPE_CHECKING:
     from typing import Iterable, Iterator, Optional

@@ -1,4 +1,4 @@
-"""Judge one target or disk: every operation by the rules, the worst decides.
+"""Verdict on one target or disk, and its explanation rule by rule.
 
 A run by hand is judged alone; what a service says follows the evidence of several runs.
 """
@@ -8,13 +8,11 @@ from __future__ import annotations
 from typing import Optional, Sequence
 
 from plumbline.judge.absence import Last, absence, hung_run, interruption, never
-from plumbline.judge.evidence import evidence, figure
-from plumbline.judge.finding import Finding, Ruling, deciding
 from plumbline.judge.measured import measured
 from plumbline.judge.operations import label, operations
-from plumbline.judge.phrases import measured_ago, summary
+from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, summary
 from plumbline.judge.rules import apply
-from plumbline.judge.service import by_evidence, with_runs
+from plumbline.judge.service import by_evidence, evidence, figure, with_runs
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Scenario

@@ -9,19 +9,17 @@ from __future__ import annotations
 from typing import Iterator, Optional, Sequence
 
 from plumbline.judge.component import rule
-from plumbline.judge.finding import Ruling
 from plumbline.judge.measured import Measured, measured
 from plumbline.judge.operations import operations
 from plumbline.judge.pair import with_partner
-from plumbline.judge.phrases import flags
+from plumbline.judge.phrases import Ruling, flags
 from plumbline.judge.rules import RULES, apply
 from plumbline.model.expectation import Expectation
-from plumbline.model.reason import Reason
+from plumbline.model.limits import Reference
 from plumbline.model.record import Operation, Scenario
-from plumbline.model.reference import Reference
 from plumbline.model.series import Series
-from plumbline.model.state import State
-from plumbline.units import format_rate
+from plumbline.model.units import format_rate
+from plumbline.model.verdict import Reason, State
 
 _FACTORS = tuple(1.02**exponent for exponent in range(1, 150))
 """How far up and down a change of the outcome is looked for: to 20 times and a 20th."""

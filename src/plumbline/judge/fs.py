@@ -9,23 +9,19 @@ from __future__ import annotations
 
 from typing import Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.errors import DocumentError
 from plumbline.judge.absence import hung_run, interruption, never
 from plumbline.judge.component import alone, rulings_on, verdict
-from plumbline.judge.evidence import evidence, figure
-from plumbline.judge.finding import Finding, Ruling, deciding
+from plumbline.judge.memory import Knowing, Memory
 from plumbline.judge.operations import label
-from plumbline.judge.phrases import measured_ago, several, summary
-from plumbline.judge.profile import other_course
-from plumbline.judge.service import by_evidence
-from plumbline.layers import WHOLE
+from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, several, summary
+from plumbline.judge.rules import other_course
+from plumbline.judge.service import by_evidence, evidence, figure
+from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
-from plumbline.model.memory import Knowing, Memory
-from plumbline.model.reason import Reason
+from plumbline.model.layers import WHOLE
 from plumbline.model.record import Operation
 from plumbline.model.series import Running
-from plumbline.model.state import State, worst
-from plumbline.model.verdict import Figure, Verdict
+from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 
 Each = tuple[Expectation, Sequence[Ruling]]
 

@@ -1,4 +1,4 @@
-"""Judge the members of a group as one: what all have lost, which none of them shows beside others.
+"""Verdict on a group as one: losses that all members share, and its members' own alarms.
 
 The median of one night is shown; an alarm takes the evidence of several.
 """
@@ -7,21 +7,76 @@ from __future__ import annotations
 
 from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.judge.finding import Finding, Ruling
-from plumbline.judge.floor import REMEDY
-from plumbline.judge.group_notes import Note, alarms_of, notes_on
+from plumbline.judge.floor import REMEDY, group_below
 from plumbline.judge.operations import label
-from plumbline.judge.phrases import also, over_runs, several, so_far, weighed
+from plumbline.judge.phrases import Finding, Ruling, also, over_runs, several, so_far, weighed
 from plumbline.judge.service import severity
-from plumbline.judge.shared_floor import group_below
-from plumbline.layers import GROUPED, SINGLE_TARGETS
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
+from plumbline.model.layers import GROUPED, SINGLE_TARGETS
 from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
 from plumbline.model.record import Operation, Scenario
-from plumbline.model.state import State, worst
-from plumbline.model.verdict import Figure, Verdict
+from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
+
+_BROKEN = (Reason.BROKEN, Reason.HUNG)
+
+
+class Note(NamedTuple):
+    """What the median does not show: a member that is broken, or what keeps several from theirs."""
+
+    state: State
+    reason: Reason
+    text: str
+
+
+def notes_on(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Iterator[Note]:
+    """Yield what is wrong beside speed, once each.
+
+    A server or mount has no service of its own on the node that misses it: this is its alarm.  A
+    member that is broken has one, so the group only shows it.
+    """
+    behind: dict[tuple[Reason, str], dict[str, None]] = {}
+    broken: dict[str, Reason] = {}
+    for member, rulings in ruled:
+        for ruling in rulings:
+            cause = _cause(member, ruling)
+            if cause:
+                place = ruling.finding.reason, cause
+                behind.setdefault(place, {})[member.component] = None
+            elif ruling.finding.reason in _BROKEN:
+                broken.setdefault(member.component, ruling.finding.reason)
+    for (reason, cause), names in behind.items():
+        text = f"{cause}: no figure of {several(tuple(names))}"
+        yield Note(State.CRITICAL, reason, text)
+    if broken:
+        reason = Reason.BROKEN if Reason.BROKEN in broken.values() else Reason.HUNG
+        yield Note(State.WARNING, reason, f"broken or hung: {several(tuple(broken))}")
+
+
+def _cause(member: Expectation, ruling: Ruling) -> str:
+    """Return what keeps a member from being measured, empty where nothing before it does."""
+    if ruling.finding.reason is Reason.UNREACHABLE:
+        return f"server {member.host} does not answer"
+    if ruling.finding.reason is Reason.NO_MOUNT and ruling.record is not None:
+        return ruling.record.reason
+    return ""
+
+
+def alarms_of(ruled: Iterable[tuple[Expectation, Sequence[Ruling]]]) -> Iterator[Note]:
+    """Yield the members that are CRITICAL and measured, with the reason of the first.
+
+    They have alarms of their own, so a group without a figure only shows them.
+    """
+    found = {
+        member.component: ruling.finding
+        for member, rulings in ruled
+        for ruling in reversed(rulings)
+        if ruling.finding.state is State.CRITICAL and ruling.finding.reason not in _BROKEN
+    }
+    for name, finding in list(found.items())[:1]:
+        first = f", first {name}: {finding.text}" if len(found) > 1 else f": {finding.text}"
+        yield Note(State.WARNING, finding.reason, f"CRITICAL {several(list(found))}{first}")
+
 
 _SHARED = (
     "look for what changed: plumbline changes; where it is to stay, accept it as the baseline: "

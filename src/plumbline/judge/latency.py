@@ -12,10 +12,10 @@ from math import exp, log
 from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
-from plumbline.judge.peers import LEAST
 from plumbline.judge.recurring import NEVER, Recurrence, recurrence
+from plumbline.judge.references import LEAST
 from plumbline.model.record import Operation
-from plumbline.robust import deviation
+from plumbline.model.statistics import deviation
 
 _BEYOND = 3.0
 """Standard deviations among peers: a window of a healthy device seldom is, whatever its tails."""

@@ -7,24 +7,22 @@ servers and mounts that the group names.
 
 from __future__ import annotations
 
-from plumbline.errors import DocumentError
 from plumbline.judge.absence import Last, absence, hung_run, never
 from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import several
-from plumbline.layers import GROUPED
 from plumbline.model.ages import age, seconds_since
+from plumbline.model.errors import DocumentError
+from plumbline.model.layers import GROUPED
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.reason import Reason
 from plumbline.model.service import NODE
-from plumbline.model.state import State, worst
-from plumbline.model.verdict import Figure, Verdict
+from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 
 if TYPE_CHECKING:
     from typing import Iterator, Optional, Sequence
 
-    from plumbline.judge.finding import Finding
+    from plumbline.judge.memory import Memory
+    from plumbline.judge.phrases import Finding
     from plumbline.model.expectation import Expectation, Expectations
-    from plumbline.model.memory import Memory
     from plumbline.model.series import Series
 
 _ALARM_OF_ITS_OWN = frozenset({Reason.HUNG, Reason.BROKEN})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.record import Operation, Scenario
 

@@ -1,4 +1,4 @@
-"""Judge a host by its network pairs: one slow partner must not accuse it, all of them do."""
+"""Verdict on a host from its network pairs, with retransmits."""
 
 from __future__ import annotations
 
@@ -6,23 +6,80 @@ from typing import Callable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.absence import hung_run, interruption, never
 from plumbline.judge.component import alone, rule, verdict
-from plumbline.judge.evidence import evidence, figure
-from plumbline.judge.finding import Finding, Ruling, deciding
+from plumbline.judge.floor import host_below
 from plumbline.judge.operations import label, operations
-from plumbline.judge.phrases import measured_ago, several, summary
-from plumbline.judge.retransmits import Tests, in_last_run, over_runs
-from plumbline.judge.service import by_evidence, with_runs
-from plumbline.judge.shared_floor import host_below
+from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, several, summary
+from plumbline.judge.recurring import Recurrence, in_moments, lower_median, recurrence
+from plumbline.judge.service import by_evidence, evidence, figure, with_runs
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation, Partner
-from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
-from plumbline.model.record import Operation, Scenario
-from plumbline.model.reference import Reference
+from plumbline.model.limits import Limits, Reference
+from plumbline.model.record import Operation, Scenario, segments_retransmitted
 from plumbline.model.series import Running, Series
-from plumbline.model.state import State, worst
-from plumbline.model.verdict import Figure, Verdict
-from plumbline.units import format_rate
+from plumbline.model.units import format_rate
+from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
+
+
+class Tests(NamedTuple):
+    """One operation of a host, in words, with all partners with which it gave a rate."""
+
+    what: str
+    rulings: Sequence[Ruling]
+
+    @property
+    def share(self) -> Optional[float]:
+        """Return the lower median over the partners of retransmitted segments / segments."""
+        shares = [
+            segments_retransmitted(one.record.retransmits, one.record.bytes)
+            for one in self.rulings
+            if one.record
+        ]
+        known = [share for share in shares if share is not None]
+        return lower_median(known) if known else None
+
+
+def in_last_run(tests: Sequence[Tests], limits: Limits) -> Optional[Finding]:
+    """Return the finding on the first operation with too many in its last run."""
+    for of in tests:
+        share = of.share
+        if share is not None and share > limits.retransmit_share:
+            text = f"{_words(of.what, share, limits)}, bad cable?"
+            return Finding(State.WARNING, Reason.RETRANSMITS, text)
+    return None
+
+
+def over_runs(tests: Sequence[Tests], limits: Limits) -> Optional[Finding]:
+    """Return the same by what the last runs say together: one run with too many is watched."""
+    watched = None
+    for of in tests:
+        share, found = of.share, _recurrence(of, limits)
+        if share is None or (share <= limits.retransmit_share and not found.alarm):
+            continue
+        text = f"{_words(of.what, share, limits)}, {found.words}; bad cable?"
+        if found.alarm:
+            return Finding(State.WARNING, Reason.RETRANSMITS, text)
+        watched = watched or Finding(State.OK, Reason.WATCHED, f"watching: {text}")
+    return watched
+
+
+def _recurrence(tests: Tests, limits: Limits) -> Recurrence:
+    shares = [
+        [
+            (sample.started_at, sample.retransmitted)
+            for sample in one.measured.samples
+            if sample.retransmitted is not None
+        ]
+        for one in tests.rulings
+        if one.measured
+    ]
+    return recurrence(tuple(in_moments(shares, limits.retransmit_share)), limits.alarm_odds)
+
+
+def _words(what: str, share: float, limits: Limits) -> str:
+    return (
+        f"{100 * share:.2f} % of the segments of {what} retransmitted (limit "
+        f"{100 * limits.retransmit_share:g} %)"
+    )
 
 
 class _Pairs(NamedTuple):

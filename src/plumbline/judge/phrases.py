@@ -1,21 +1,81 @@
-"""Words for a measurement and its references, the same in every finding."""
+"""Findings, and the words for a measurement and its references."""
 
 from __future__ import annotations
 
 from math import exp
 
 from plumbline.model.ages import NEW_S, age
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Flag
-from plumbline.units import format_rate
+from plumbline.model.units import format_rate
+from plumbline.model.verdict import Reason, State, worst
 
 if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Optional, Sequence
+    from typing import Callable, Iterable, Iterator, Optional, Sequence
 
-    from plumbline.judge.finding import Ruling
     from plumbline.judge.measured import Measured
     from plumbline.model.evidence import Evidence
-    from plumbline.model.reference import Ceiling
+    from plumbline.model.limits import Ceiling
+    from plumbline.model.record import Operation, Record, Scenario
+
+
+class Finding(NamedTuple):
+    """The outcome of the first rule that applied: state, reason and words.
+
+    ``text`` starts with the operation; ``counts`` is False where the sample must not count against
+    the component.
+    """
+
+    state: State
+    reason: Reason
+    text: str
+    counts: bool = True
+
+
+class Rule(NamedTuple):
+    """A finding that a rate can give: for what reason, when, and by which numbers.
+
+    ``applies`` gives the finding, None where the rule has nothing to say; ``explain`` puts the
+    numbers that it goes by into words, whether or not it applies.
+    """
+
+    reason: Reason
+    applies: Callable[[Measured], Optional[Finding]]
+    explain: Callable[[Measured], str]
+
+
+class Ruling(NamedTuple):
+    """One operation with its finding; ``measured`` is None where there is no rate to judge."""
+
+    operation: Operation
+    scenario: Scenario
+    record: Optional[Record]
+    measured: Optional[Measured]
+    finding: Finding
+
+
+def deciding(rulings: Sequence[Ruling]) -> Ruling:
+    """Return the ruling that decides: the worst, among equals what is not plainly fine, then slow.
+
+    There must be at least one.  What is below its floor needs no baseline: the lack of one in
+    another operation does not hide it.
+    """
+    found = _with_floors(rulings)
+    state = worst(ruling.finding.state for ruling in found)
+    return min((ruling for ruling in found if ruling.finding.state is state), key=_weight)
+
+
+def _with_floors(rulings: Sequence[Ruling]) -> Sequence[Ruling]:
+    """Return the rulings, without those that lack a reference where another is below its floor."""
+    if not any(ruling.finding.reason.low_from_the_start for ruling in rulings):
+        return rulings
+    return [one for one in rulings if one.finding.reason is not Reason.NO_REFERENCE]
+
+
+def _weight(ruling: Ruling) -> tuple[bool, float]:
+    percent = ruling.measured.percent if ruling.measured else None
+    return ruling.finding.reason.fine, float("inf") if percent is None else percent
+
 
 _NAMES_SHOWN = 3
 

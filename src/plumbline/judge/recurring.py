@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import exp, inf, log, log1p
 from typing import Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.judge.noise import BESIDE_PEERS, FADES, HOUR_S, IN_ONE_GO_S
+from plumbline.judge.chance import BESIDE_PEERS, FADES, HOUR_S, IN_ONE_GO_S
 from plumbline.judge.phrases import date_of, number, odds
 
 Shown = tuple[float, bool]

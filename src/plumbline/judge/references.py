@@ -1,4 +1,8 @@
-"""What the runs of a measurement are held against: peers, baseline, or its own history.
+"""References of runs: peers of the day, baseline, own history.
+
+Of a kind are the measurements of one layer, operation and file system that have the same ceiling,
+whoever made them: those of one node where a node judges for itself, those of the whole site where
+all records are together.
 
 Samples come in the order of arrival, which is not that of their moments where a clock was stepped.
 
@@ -12,17 +16,272 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
+from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from itertools import chain
 from math import hypot, log, sqrt
 from statistics import median
-from typing import Hashable, Iterator, NamedTuple, Optional, Sequence
+from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.measurement import FORMS, Against, Measurement, Values, speaking
-from plumbline.judge.noise import ALONE, BESIDE_PEERS, Run, Source
-from plumbline.judge.peers import FEW_APART, LEAST_SPREAD, Kind, day_of, kind_of
+from plumbline.judge.chance import ALONE, BESIDE_PEERS, Run, Source
 from plumbline.judge.phrases import several
-from plumbline.robust import deviation, error_of_median
+from plumbline.model.limits import Baseline, Limits
+from plumbline.model.series import Sample
+from plumbline.model.statistics import deviation, error_of_median
+from plumbline.model.units import DAY_S
+
+_PEERS = 4
+"""Peers of one run whose median is a reference: one slow one among fewer makes others look fast."""
+
+
+class Against(str, Enum):
+    """What a run is held against."""
+
+    RUN = "its peers in the same run"
+    BASELINE = "its peers' shares of their baselines"
+    RATE = "its peers of the same day"
+    FEW = "its few peers in the same run"
+    HISTORY = "its own earlier runs"
+    ALONE = "its baseline"
+
+
+FORMS = (Against.RUN, Against.BASELINE, Against.RATE)
+
+Values = list[tuple[float, float]]
+"""Moments in epoch seconds, and logarithms of what was measured, newest first."""
+
+
+class Logarithms(NamedTuple):
+    """What a measurement gave, newest first: moments in epoch seconds, and logarithms.
+
+    ``peers`` is what the peers in the same run gave, None where these are too few for a reference;
+    ``level`` that of the baseline, None where there is none.
+    """
+
+    moments: tuple[float, ...]
+    rates: tuple[float, ...]
+    peers: tuple[Optional[float], ...]
+    level: Optional[float]
+
+    def beside(self, form: Against) -> Values:
+        """Return what is held against others in one of ``FORMS``."""
+        if form is Against.RUN:
+            every = zip(self.moments, self.rates, self.peers)
+            return [(at, rate - peers) for at, rate, peers in every if peers is not None]
+        if form is Against.RATE:
+            return list(zip(self.moments, self.rates))
+        level = self.level
+        if level is None:
+            return []
+        return [(at, rate - level) for at, rate in zip(self.moments, self.rates)]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One operation of one component: its samples, newest first, and its baseline if it has one.
+
+    ``kind`` is the key of what should give the same.  ``era`` is set where the baseline was taken
+    before a change of software or settings.
+    """
+
+    kind: Hashable
+    member: str
+    samples: tuple[Sample, ...]
+    baseline: Optional[Baseline]
+    limits: Limits
+    ceiling_Bps: Optional[float]
+    era: Optional[Era] = None
+
+    @cached_property
+    def full(self) -> Logarithms:
+        """Return what its runs gave, of those that say something and had all their peers."""
+        return self._found[0]
+
+    @cached_property
+    def few(self) -> Logarithms:
+        """Return the same of runs of a few members alone.
+
+        These have fewer peers than others of its runs, too few for a reference.
+        """
+        return self._found[1]
+
+    @cached_property
+    def by_name(self) -> Logarithms:
+        """Return the same of runs of this member alone, where others of its runs have peers."""
+        return self._found[2]
+
+    @cached_property
+    def _found(self) -> tuple[Logarithms, Logarithms, Logarithms]:
+        return _logarithms(self)
+
+
+class Era(NamedTuple):
+    """A time between two changes: what changed, in words, and when, in epoch seconds if known.
+
+    ``with_group`` says that the whole group is held against what it gave before.
+    """
+
+    change: str
+    since: Optional[float]
+    with_group: bool
+
+
+def speaking(
+    measurement: Measurement, least_coverage: Optional[float] = None
+) -> Iterator[tuple[Sample, float]]:
+    """Yield the samples that say something, newest first, with the logarithm of their rate."""
+    most = measurement.ceiling_Bps and measurement.limits.invalid_above * measurement.ceiling_Bps
+    least = measurement.limits.min_coverage if least_coverage is None else least_coverage
+    for sample in measurement.samples:
+        coverage = sample.coverage
+        if not sample.rate_Bps or sample.excluded or (coverage is not None and coverage < least):
+            continue
+        if not most or sample.rate_Bps <= most:
+            yield sample, log(sample.rate_Bps)
+
+
+def _logarithms(measurement: Measurement) -> tuple[Logarithms, Logarithms, Logarithms]:
+    level = log(measurement.baseline.median_Bps) if measurement.baseline else None
+    enough = min(_PEERS, max((sample.peers for sample in measurement.samples), default=0))
+    full: list[_Run] = []
+    few: list[_Run] = []
+    by_name: list[_Run] = []
+    for sample, rate in speaking(measurement):
+        peers, peers_Bps = sample.peers, sample.peers_Bps
+        if 0 < peers < enough:
+            few.append((sample.started_at, rate, 0.0))
+        elif peers < enough:
+            by_name.append((sample.started_at, rate, None))
+        else:
+            known = log(peers_Bps) if peers_Bps and peers >= _PEERS else None
+            full.append((sample.started_at, rate, known))
+    return _sampled_apart(full, level), _sampled_apart(few, level), _sampled_apart(by_name, level)
+
+
+_Run = tuple[float, float, Optional[float]]
+
+
+def _sampled_apart(runs: Sequence[_Run], level: Optional[float]) -> Logarithms:
+    """Return moments and logarithms each for themselves: of a large site a third of the memory."""
+    moments, rates, peers = zip(*runs) if runs else ((), (), ())
+    return Logarithms(moments, rates, peers, level)
+
+
+LEAST = 5
+"""Members, of which four are beside each: two slow ones among fewer make all others look fast."""
+_MANY = 20
+"""Of fewer members, what they differ by for good is not known from themselves alone."""
+_DAYS = 3
+"""Of fewer days no member's level is known."""
+
+LEAST_SPREAD = 0.015
+"""Even a steady measurement is off by this much: caches, zones of disks, timers."""
+FEW_APART = 0.05
+"""Good members differ by up to this (ORNL's acceptance limit), where nothing better is known."""
+_LEAST_APART = 0.01
+
+
+class Middle(NamedTuple):
+    """What all of a kind gave on a day: the median of their logarithms.
+
+    ``spread`` is the standard deviation of what one more value would differ from it by.
+    """
+
+    value: float
+    spread: float
+
+
+class Kind(NamedTuple):
+    """What all of a kind gave, day by day, counted from the epoch.
+
+    ``apart`` is what the members differ by for good, a standard deviation of logarithms;
+    ``usual`` is by how much each differs from the middle on most days.
+    """
+
+    days: Mapping[int, Middle]
+    apart: float
+    usual: Mapping[str, float]
+
+    def spread(self, day: int) -> float:
+        """Return by what one value differs from the middle on a day, or on most; there is one."""
+        found = self.days.get(day)
+        return found.spread if found else median(one.spread for one in self.days.values())
+
+
+_Days = tuple[int, ...]
+
+
+def kind_of(given: Iterable[tuple[str, Values]]) -> Kind:
+    """Return what members gave, each with its moments and logarithms, the asking one included."""
+    alike = _by_days(given)
+    of_days: defaultdict[int, list[float]] = defaultdict(list)
+    for days, rows in alike.items():
+        for day, column in zip(days, zip(*rows.values())):
+            of_days[day] += column
+    middles = {day: _middle(found) for day, found in of_days.items() if len(found) >= LEAST}
+    usual: dict[str, float] = {}
+    known: list[float] = []
+    for days, rows in alike.items():
+        places = [(place, middles[day].value) for place, day in enumerate(days) if day in middles]
+        if places:
+            found = {
+                member: median([row[place] - middle for place, middle in places])
+                for member, row in rows.items()
+            }
+            usual.update(found)
+            known += found.values() if len(places) >= _DAYS else ()
+    return Kind(middles, _apart(known), usual)
+
+
+def _by_days(
+    given: Iterable[tuple[str, Values]],
+) -> Mapping[_Days, Mapping[str, Sequence[float]]]:
+    """Return what members gave on each day, those together that have the same days: most do."""
+    every: dict[str, Values] = {}
+    for member, values in given:
+        every[member] = [*every[member], *values] if member in every else values
+    found: defaultdict[_Days, dict[str, Sequence[float]]] = defaultdict(dict)
+    for member, values in every.items():
+        days = tuple([day_of(at) for at, _ in values])
+        row: Sequence[float] = [value for _, value in values]
+        if len(set(days)) < len(days):
+            days, row = _middles(days, row)
+        found[days][member] = row
+    return found
+
+
+def _middles(days: _Days, values: Sequence[float]) -> tuple[_Days, Sequence[float]]:
+    """Return each of some days once, with the middle of its values."""
+    found: dict[int, list[float]] = {}
+    for day, value in zip(days, values):
+        found.setdefault(day, []).append(value)
+    return tuple(found), [median(each) for each in found.values()]
+
+
+def _middle(values: Sequence[float]) -> Middle:
+    """Return the middle of a day.
+
+    A deviation of few values is too small in the mean (Croux and Rousseeuw, 1992: n / (n - 0.8)),
+    and their middle is uncertain itself.
+    """
+    middle, count = median(values), len(values)
+    spread = deviation(values, middle) * count / (count - 0.8)
+    return Middle(middle, max(LEAST_SPREAD, hypot(spread, error_of_median(spread, count))))
+
+
+def _apart(levels: Sequence[float]) -> float:
+    """Return what members differ by on most days; at least what good ones may where few tell."""
+    if len(levels) < LEAST:
+        return FEW_APART
+    spread = deviation(levels) * len(levels) / (len(levels) - 0.8)
+    return max(spread, _LEAST_APART if len(levels) >= _MANY else FEW_APART)
+
+
+def day_of(at: float) -> int:
+    """Return the day of a moment, in days since the epoch."""
+    return int(at // DAY_S)
+
 
 _SPREAD_ALONE = 0.05
 """What runs without peers differ by at least, as the steady benchmarks of a year did."""

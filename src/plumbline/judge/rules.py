@@ -1,14 +1,378 @@
-"""From a rate and its references to a finding: the first rule that applies decides."""
+"""Rules from a rate to a finding: levels, profile, contention, excuses; the first that applies."""
 
 from __future__ import annotations
 
-from plumbline.judge.contention import CONTENDED, CONTENDED_FOR_DAYS
-from plumbline.judge.excuses import EVEN_SHARE, KNOWN_STATE, SHARED_LOSS
-from plumbline.judge.finding import Finding, Rule
-from plumbline.judge.floor import BELOW_FLOOR, BELOW_GOAL
-from plumbline.judge.levels import BELOW_LEVEL, FINE, INVALID, NO_REFERENCE, PROVISIONAL
-from plumbline.judge.measured import Measured
-from plumbline.judge.profile import PROFILE
+from typing import Optional, Sequence
+
+from plumbline.judge.floor import BELOW_FLOOR, BELOW_GOAL, below_floor, below_goal
+from plumbline.judge.measured import Measured, contended
+from plumbline.judge.measured import contended as is_contended
+from plumbline.judge.phrases import (
+    Finding,
+    Rule,
+    against_levels,
+    figures,
+    figures_and_ceiling,
+    flags,
+    limited,
+    peers,
+    provisionally,
+    repeats,
+)
+from plumbline.judge.recurring import recurrence
+from plumbline.model.errors import DocumentError
+from plumbline.model.record import Flag, Record
+from plumbline.model.series import Sample
+from plumbline.model.units import DAY_S, format_rate
+from plumbline.model.validation import numbers
+from plumbline.model.verdict import Reason, State
+from plumbline.observe.coverage import Others, others_of
+from plumbline.parallel.profile import Distance
+
+
+def course_distance(measured: Measured) -> Optional[Distance]:
+    """Return how far a run's profile is from its baseline's; None where either has none.
+
+    Raises:
+        DocumentError: the record's profile is damaged.
+    """
+    form = (measured.record.details or {}).get("form")
+    if measured.baseline is None or not measured.baseline.profile or form is None:
+        return None
+    from plumbline.parallel.profile import distance
+
+    return distance(_sound(form, measured.record), measured.baseline.profile)
+
+
+def other_course(measured: Measured) -> Optional[Finding]:
+    """See whether the rate went otherwise than in the baseline's runs, whatever its mean."""
+    if measured.contended:
+        return None
+    found = course_distance(measured)
+    if found is None or not found.beyond(measured.limits.profile_distance):
+        return None
+    text = (
+        f"{figures(measured)}: {found.sentence}, {100 * found.share:.0f} % apart "
+        f"(limit {100 * measured.limits.profile_distance:g} %)"
+    )
+    return Finding(State.WARNING, Reason.PROFILE, text)
+
+
+def course_over_runs(measured: Measured) -> Optional[Finding]:
+    """Return the same by what the last runs say together: one that went otherwise is watched."""
+    last = other_course(measured)
+    limit = measured.limits.profile_distance
+    shown = [
+        (sample.started_at, sample.apart > limit)
+        for sample in reversed(measured.samples)
+        if sample.apart is not None and not contended(sample.coverage, measured.limits)
+    ]
+    found = recurrence(shown, measured.limits.alarm_odds)
+    if found.alarm:
+        text = last.text if last else f"{figures(measured)}: {course_words(measured)}"
+        return Finding(State.WARNING, Reason.PROFILE, f"{text}; {found.words}")
+    if last is None:
+        return None
+    return Finding(State.OK, Reason.WATCHED, f"watching: {last.text}; {found.words}")
+
+
+def course_words(measured: Measured) -> str:
+    """Return how far the profile is from the baseline's, and the limit; empty without profiles."""
+    found = course_distance(measured)
+    if found is None:
+        return ""
+    return (
+        f"profile {100 * found.share:.1f} % from the baseline's, limit "
+        f"{100 * measured.limits.profile_distance:g} %, its scatter makes up to "
+        f"{100 * found.noise:.1f} %"
+    )
+
+
+def _explain_profile(measured: Measured) -> str:
+    return course_words(measured) or "no profile to compare, or none of its baseline"
+
+
+PROFILE = Rule(Reason.PROFILE, other_course, _explain_profile)
+
+
+def _sound(form: Sequence[float], record: Record) -> Sequence[float]:
+    try:
+        for point in form:
+            numbers(form=point)
+        if min(form) < 0 or not sum(form) > 0:
+            raise TypeError("form has no rates")
+    except (TypeError, ValueError) as error:
+        raise DocumentError(
+            f"the profile of {record.component} {record.operation.value} is damaged ({error}); "
+            "run the probe again to rewrite it"
+        ) from error
+    return form
+
+
+def invalid(measured: Measured) -> Optional[Finding]:
+    """Faster than the hardware allows."""
+    ceiling = measured.ceiling
+    if ceiling is None or measured.rate_Bps <= measured.limits.invalid_above * ceiling.rate_Bps:
+        return None
+    text = (
+        f"{measured.what} {format_rate(measured.rate_Bps)} is {measured.ratio_ceiling:.2f} times "
+        f"the {limited(ceiling)}: cached, or the topology is wrong"
+    )
+    return Finding(State.UNKNOWN, Reason.INVALID, text)
+
+
+def incomparable(measured: Measured) -> Optional[Finding]:
+    """Without a firm reference: measured, but nobody knows for certain what it means.
+
+    A floor needs none: below it, that is the finding.
+    """
+    if measured.reference_Bps is not None:
+        return None
+    if below_goal(measured) or below_floor(measured):
+        return None
+    if measured.provisional:
+        text = (
+            f"{figures(measured)}: too uncertain to judge; measure it together with its peers, or "
+            "run plumbline baseline capture"
+        )
+    else:
+        text = (
+            f"{measured.what} measured {format_rate(measured.rate_Bps)} but nothing to compare "
+            f"with: {measured.doubt}, no peers in the same run; run plumbline baseline capture"
+        )
+    return Finding(State.UNKNOWN, Reason.NO_REFERENCE, text)
+
+
+def beside_provisional(measured: Measured) -> Optional[Finding]:
+    """Without a firm reference: a provisional one decides what is beyond its error."""
+    reference, percent = measured.provisional, measured.provisional_percent
+    if reference is None or percent is None or measured.contended:
+        return None
+    if not measured.low(percent):
+        return fine(measured) if reference.clears else None
+    shares = [100 * rate / reference.rate_Bps for rate in measured.repeats_Bps]
+    if not (reference.certainly_low(measured.rate_Bps) and all(map(measured.low, shares))):
+        return None
+    # one low run beside its own few is no reason to wake anybody
+    gross = measured.limits.critical.alerts(percent) and reference.clears
+    state = State.CRITICAL if gross else State.WARNING
+    text = f"{measured.what} {format_rate(measured.rate_Bps)}, {provisionally(measured)}"
+    text = f"{text}, {limited(measured.ceiling)}" if measured.ceiling else text
+    return Finding(state, Reason.PROVISIONAL, text)
+
+
+def beyond_level(measured: Measured) -> Optional[Finding]:
+    """Beyond a level in percent of the reference; CRITICAL when the repeats confirm it."""
+    percent, reference_Bps = measured.percent, measured.reference_Bps
+    if percent is None or reference_Bps is None or not measured.alerts(percent):
+        return None
+    text = figures_and_ceiling(measured)
+    confirmed = all(measured.alerts(100 * rate / reference_Bps) for rate in measured.repeats_Bps)
+    if not confirmed:
+        text += f"; not confirmed by the repeats {repeats(measured)}"
+    if measured.limits.critical.alerts(percent):
+        state = State.CRITICAL if confirmed else State.WARNING
+    else:
+        state = State.WARNING if confirmed else State.OK
+    return Finding(state, Reason.BELOW_LEVEL, text)
+
+
+def fine(measured: Measured) -> Finding:
+    """Nothing to say against it."""
+    return Finding(State.OK, Reason.FINE, figures(measured))
+
+
+def _explain_invalid(measured: Measured) -> str:
+    if measured.ceiling is None:
+        return "no ceiling is known"
+    limit = measured.limits.invalid_above
+    return f"{measured.ratio_ceiling:.2f} of {limited(measured.ceiling)}, limit {limit:g}"
+
+
+def _explain_reference(measured: Measured) -> str:
+    if measured.baseline:
+        return f"baseline {format_rate(measured.baseline.median_Bps)}"
+    if measured.peers_Bps:
+        return f"{measured.doubt}; {peers(measured)}"
+    if measured.provisional:
+        return f"{measured.doubt}; no peers; {provisionally(measured)}"
+    return f"{measured.doubt}; no peers"
+
+
+def _explain_provisional(measured: Measured) -> str:
+    if measured.provisional_percent is None:
+        return "has a firm reference, or no provisional one"
+    return f"{provisionally(measured)}; repeats {repeats(measured)}"
+
+
+def _explain_level(measured: Measured) -> str:
+    return f"{against_levels(measured)}; repeats {repeats(measured)}"
+
+
+def _explain_fine(_of: Measured) -> str:
+    return "no other rule applies"
+
+
+INVALID = Rule(Reason.INVALID, invalid, _explain_invalid)
+PROVISIONAL = Rule(Reason.PROVISIONAL, beside_provisional, _explain_provisional)
+NO_REFERENCE = Rule(Reason.NO_REFERENCE, incomparable, _explain_reference)
+BELOW_LEVEL = Rule(Reason.BELOW_LEVEL, beyond_level, _explain_level)
+FINE = Rule(Reason.FINE, fine, _explain_fine)
+
+
+_DAYS = 3
+"""In a row: an excuse that comes back each night is a wrong hour for the probe."""
+_SERVER = "server"
+
+
+def contended_for_days(measured: Measured) -> Optional[Finding]:
+    """Low and contended, and so on each of the last days; no excuse lasts for ever."""
+    if not (
+        measured.low(measured.percent) and measured.contended and _contended_each_day(measured)
+    ):
+        return None
+    text = (
+        f"{figures(measured)}: cannot be judged, contended on each of the last "
+        f"{_DAYS} days{job_words(measured.record)}; choose a quieter hour for the probe"
+    )
+    return Finding(State.UNKNOWN, Reason.CONTENDED_FOR_DAYS, text, counts=False)
+
+
+def contended_finding(measured: Measured) -> Optional[Finding]:
+    """Low while others used the component too; says nothing about it."""
+    if not (measured.low(measured.percent) and measured.contended):
+        return None
+    text = (
+        f"{figures(measured)}: contended: coverage {measured.record.coverage:.2f} "
+        f"({measured.limits.min_coverage:g} needed){job_words(measured.record)}; excluded"
+    )
+    return Finding(State.OK, Reason.CONTENDED, text, counts=False)
+
+
+def job_words(record: Record) -> str:
+    """Return the job that moved most meanwhile, with a comma before it; empty where none is known.
+
+    Raises:
+        DocumentError: what the record says of it is damaged.
+    """
+    others = others_of(record)
+    return f", {others.job}" if others and others.job else ""
+
+
+def coverage_words(record: Record) -> str:
+    """Return what is known of others during a run, and by whom it was counted; why nothing is.
+
+    Raises:
+        DocumentError: what the record says of it is damaged.
+    """
+    others = others_of(record)
+    if record.coverage is None:
+        return _unknown(record, others)
+    words = f"coverage {record.coverage:.2f}"
+    if others is None:
+        return words
+    bounds = (bound for bound in (others.least, others.most) if bound is not None)
+    known = " to ".join(f"{bound:.2f}" for bound in bounds)
+    return f"{words} ({known}) by the counters of {others.server}{job_words(record)}"
+
+
+def _unknown(record: Record, others: Optional[Others]) -> str:
+    if others is not None:
+        return f"contention unknown: {others.in_doubt()}{job_words(record)}"
+    # a client of Lustre says of which version the server is, and cannot see what it moves
+    if _SERVER in (record.versions or {}):
+        return "contention unknown: no counters of its server"
+    return "coverage unknown"
+
+
+def _contended_each_day(measured: Measured) -> bool:
+    days: dict[int, bool] = {}
+    for sample in measured.samples:
+        if sample.rate_Bps is not None:
+            day = int(sample.started_at // DAY_S)
+            days[day] = days.get(day, True) and _low_and_contended(measured, sample)
+    latest = sorted(days, reverse=True)[:_DAYS]
+    return len(latest) == _DAYS and all(days[day] for day in latest)
+
+
+def _low_and_contended(measured: Measured, sample: Sample) -> bool:
+    reference_Bps = measured.baseline.median_Bps if measured.baseline else sample.peers_Bps
+    if not reference_Bps or sample.rate_Bps is None:
+        return False
+    low = measured.low(100 * sample.rate_Bps / reference_Bps)
+    return low and is_contended(sample.coverage, measured.limits)
+
+
+def _explain(measured: Measured) -> str:
+    least = f"contended below {measured.limits.min_coverage:g}"
+    return f"{coverage_words(measured.record)}, {least}; {against_levels(measured)}"
+
+
+def _explain_days(measured: Measured) -> str:
+    return f"{_explain(measured)}; on each of {_DAYS} days"
+
+
+CONTENDED_FOR_DAYS = Rule(Reason.CONTENDED_FOR_DAYS, contended_for_days, _explain_days)
+CONTENDED = Rule(Reason.CONTENDED, contended_finding, _explain)
+
+
+_KNOWN_STATES = {
+    Flag.DEGRADED: "degraded (rebuilding)",
+    Flag.DRAINING: "draining (creates no objects; name it in retired of the topology)",
+    Flag.FAILED_OVER: "failed over (its server carries another's targets too)",
+}
+
+
+def known_state(measured: Measured) -> Optional[Finding]:
+    """Degraded or failed over, where slower is expected and never CRITICAL."""
+    states = [words for flag, words in _KNOWN_STATES.items() if flag in measured.record.flags]
+    if not states:
+        return None
+    text = f"{figures_and_ceiling(measured)}: {' and '.join(states)}, slower is expected"
+    return Finding(State.WARNING, Reason.KNOWN_STATE, text, counts=False)
+
+
+def even_share(measured: Measured) -> Optional[Finding]:
+    """Of several at once an even share is fine but for its profile; who got more, ended earlier."""
+    if not measured.even:
+        return None
+    return other_course(measured) or Finding(State.OK, Reason.EVEN_SHARE, figures(measured))
+
+
+def shared_loss(measured: Measured) -> Optional[Finding]:
+    """Low against the baseline, but so are the peers; the group service has that alarm."""
+    if (
+        measured.baseline is None
+        or measured.peers_Bps is None
+        or not measured.low(measured.percent)
+    ):
+        return None
+    peers_low = measured.low(100 * measured.peers_Bps / measured.baseline.median_Bps)
+    if not peers_low or measured.rate_Bps < (1 - measured.limits.peer_loss) * measured.peers_Bps:
+        return None
+    text = f"{figures(measured)}: not slower than {peers(measured)}, a shared cause; excluded"
+    return Finding(State.OK, Reason.SHARED_LOSS, text, counts=False)
+
+
+def _explain_even(measured: Measured) -> str:
+    if measured.ceiling is None or measured.ceiling.even_Bps is None:
+        return "is not one of several that share what is there"
+    even_Bps = measured.ceiling.even_Bps
+    return f"{100 * measured.rate_Bps / even_Bps:.0f} % of the even share {format_rate(even_Bps)}"
+
+
+def _explain_shared(measured: Measured) -> str:
+    if measured.baseline is None or measured.peers_Bps is None:
+        return "needs a baseline and peers"
+    share = 100 * measured.peers_Bps / measured.baseline.median_Bps
+    own = 100 * (measured.ratio_peers or 0)
+    return f"{peers(measured)} is {share:.0f} % of this baseline; this {own:.0f} % of it"
+
+
+KNOWN_STATE = Rule(Reason.KNOWN_STATE, known_state, flags)
+EVEN_SHARE = Rule(Reason.EVEN_SHARE, even_share, _explain_even)
+SHARED_LOSS = Rule(Reason.SHARED_LOSS, shared_loss, _explain_shared)
+
 
 RULES: tuple[Rule, ...] = (
     INVALID,

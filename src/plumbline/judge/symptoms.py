@@ -5,19 +5,15 @@ from __future__ import annotations
 from plumbline.judge.phrases import moment
 from plumbline.model.ages import CLOCK_STEP_S
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.reason import Reason
 from plumbline.model.service import SYMPTOMS
-from plumbline.model.state import State, worst
-from plumbline.model.verdict import Figure, Verdict
-from plumbline.symptoms.evidence import gravest, quote
-from plumbline.symptoms.kinds import KIND_OF, title
-from plumbline.symptoms.symptom import Direction
-from plumbline.units import format_duration
+from plumbline.model.units import format_duration
+from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
+from plumbline.observe.symptom import KIND_OF, Direction, gravest, quote, title
 
 if TYPE_CHECKING:
     from typing import Iterable, Optional, Sequence
 
-    from plumbline.symptoms.symptom import Look, Report, Symptom
+    from plumbline.observe.symptom import Look, Report, Symptom
 
 _WITHOUT_REDUNDANCY = ("degraded", "pool")
 """Kinds of symptoms of an array that the next failure may destroy, rebuilding or not."""

@@ -1,4 +1,13 @@
-"""From what was measured and how the rules judge it to observations that vote or do not.
+"""Observations that vote, from what was measured and how it was judged.
+
+A mild loss may be in the noise of each of them and yet be certain, for chance does not make the
+same nights low in all of them.
+
+The judge weighs the runs.  A measurement is bad where its component, its pair of hosts or a part
+that it shares has an alarm and its own runs are low since that began; it is good where its last
+runs are not low.  What the whole group has lost shows beside the baseline alone.
+
+Earlier runs never vote: an old good measurement must not clear a part that has become slow since.
 
 A verdict excuses a component when all of its peers are as slow; here that loss votes, because it
 is what a shared part is found by.  What is contended, invalid, degraded or was not measured does
@@ -7,30 +16,264 @@ not vote.
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import exp, hypot, log, sqrt
 from statistics import median
-from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.errors import DocumentError
+from plumbline.judge.chance import Run, Source
 from plumbline.judge.component import firmly, rule
-from plumbline.judge.finding import Ruling
-from plumbline.judge.measured import Measured
+from plumbline.judge.measured import CERTAIN, Measured, clearing
+from plumbline.judge.memory import Memory
+from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
-from plumbline.judge.peers import FEW_APART, LEAST_SPREAD
-from plumbline.judge.provisional import CERTAIN
+from plumbline.judge.phrases import Ruling
+from plumbline.judge.references import FEW_APART, LEAST_SPREAD, ComparedSource, beside_baseline
 from plumbline.judge.service import severity
-from plumbline.judge.weighing import Weighing
-from plumbline.layers import WHOLE
-from plumbline.locate.measurables import PlannedMeasurement
-from plumbline.locate.observation import SEGMENTS, Measurable, Observation, Vote
-from plumbline.locate.votes import WeighedVote, votes
+from plumbline.judge.weighing import NamedMeasurement, Weighing
+from plumbline.locate.observation import (
+    SEGMENTS,
+    Measurable,
+    Nodes,
+    Observation,
+    PlannedMeasurement,
+    Vote,
+)
+from plumbline.model.conditions import differences, of_record
+from plumbline.model.errors import DocumentError
+from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
-from plumbline.model.memory import Memory
-from plumbline.model.reason import Reason
-from plumbline.model.record import segments_retransmitted
-from plumbline.model.series import Series
-from plumbline.plan.rounds import cycle, span
-from plumbline.units import DAY_S
+from plumbline.model.layers import GROUPED, ON_DEVICES, PAIRED, WHOLE
+from plumbline.model.record import Scenario, segments_retransmitted
+from plumbline.model.rounds import cycle, span
+from plumbline.model.series import Running, Sample, Series
+from plumbline.model.statistics import OF_A_MEDIAN
+from plumbline.model.units import DAY_S
+from plumbline.model.verdict import Reason, State
+
+
+def correlated(measured: Sequence[PlannedMeasurement]) -> list[tuple[int, ...]]:
+    """Return sets of measurements of one node (indices), each of two or more.
+
+    All that is measured of one component, or between two hosts; and what devices give that are read
+    together, for each part that they share.
+    """
+    found: dict[Hashable, list[int]] = {}
+    for index, placed in enumerate(measured):
+        of = placed.of
+        found.setdefault((of.layer, of.component, placed.partner), []).append(index)
+        if of.layer in ON_DEVICES and placed.scenario is Scenario.TOGETHER:
+            for part in of.path[:-1]:
+                found.setdefault(part, []).append(index)
+    return list(dict.fromkeys(tuple(each) for each in found.values() if len(each) > 1))
+
+
+_One = tuple[NamedMeasurement, ComparedSource]
+
+_FEWEST = 3
+"""Runs of a measurement that speak of today, of a young history two."""
+_MOST = 9
+"""Runs that say how fast it is, and of which most must be low for a group that is not just busy."""
+_TWO = 2
+
+
+class WeighedVote(NamedTuple):
+    """The vote of the last runs, what they should give and their middle rate, both in B/s.
+
+    ``error`` is that of the rate, a fraction; ``begun`` is when they began, in epoch seconds.
+    ``state`` is that of the alarm if it is bad.
+    """
+
+    vote: Vote
+    expected_Bps: float
+    rate_Bps: float
+    error: float
+    begun: float
+    state: State = State.OK
+
+
+def votes(placed: Sequence[PlannedMeasurement], known: Weighing) -> list[Optional[WeighedVote]]:
+    """Return what the last runs of each measurement of a node say, None where there are too few."""
+    held = [_held(one, known) for one in placed]
+    since = [_own_alarm(one, known) for one in placed]
+    for group in correlated(placed):
+        if _of_one_component([placed[index] for index in group]):
+            # the judge has weighed it together
+            continue
+        for begun, index in _together(group, held, known):
+            if since[index] is None:
+                since[index] = begun
+    return [_weighed(*each, known) for each in zip(placed, held, since)]
+
+
+def _of_one_component(group: Sequence[PlannedMeasurement]) -> bool:
+    """Return whether all that is measured of a component makes a group, and not a pair of hosts."""
+    return group[0].partner is None and len({one.expectation.subject for one in group}) == 1
+
+
+def _held(placed: PlannedMeasurement, known: Weighing) -> Optional[_One]:
+    """Return a measurement beside its reference, None where there is none."""
+    one = placed.expectation
+    what = label(placed.operation, placed.scenario)
+    partner = placed.partner.name if placed.partner else ""
+    found = known.compared((one.layer, one.component))
+    return next((each for each in found if each[0][:2] == (what, partner)), None)
+
+
+def _own_alarm(placed: PlannedMeasurement, known: Weighing) -> Optional[float]:
+    """Return since when the component has an alarm, in epoch seconds, None where it has none."""
+    found = known.evidence(placed.expectation.subject)
+    return found.since if found and found.alarm else None
+
+
+def _together(
+    group: Sequence[int], held: Sequence[Optional[_One]], known: Weighing
+) -> Iterator[tuple[float, int]]:
+    """Yield since when correlated measurements are slow together, for each of them."""
+    found = {index: one for index in group if (one := held[index])}
+    if len(found) > 1:
+        evidence = known.weigh(list(found.values()))
+        if evidence.alarm:
+            yield from ((evidence.since, index) for index in found)
+
+
+def _weighed(
+    placed: PlannedMeasurement, held: Optional[_One], since: Optional[float], known: Weighing
+) -> Optional[WeighedVote]:
+    place = placed.expectation.layer, placed.expectation.component
+    of_all = known.of_its_group(place)
+    if of_all and of_all.alarm:
+        held, since = _beside_baseline(held), of_all.since
+    if held is None:
+        return None
+    one, (source, _) = held
+    limit = log(1 - one.measurement.limits.peer_loss)
+    if since is not None:
+        # the same runs as the service shows: one good run before them would halve a loss of two
+        runs = [run for run in source.runs if run.at >= since]
+        if runs and (middle := median(run.log_ratio for run in runs)) <= limit:
+            ratio = _ratio_of_service(known.evidence((*place, False)), one.what) or exp(middle)
+            found = _of(Vote.BAD, one, source, runs)
+            return found._replace(state=severity(ratio, one.measurement.limits))
+    runs = list(source.runs[-_MOST:])
+    if len(runs) < _TWO:
+        return None
+    last = runs[-_FEWEST:]
+    low = median(run.log_ratio for run in last) < limit or last[-1].log_ratio < limit
+    busy = _group_is_low(placed, known, limit)
+    return _of(Vote.NONE if low or busy else Vote.GOOD, one, source, runs)
+
+
+def _ratio_of_service(evidence: Optional[Evidence], what: str) -> Optional[float]:
+    """Return the measured / reference that the service of a component shows in its alarm."""
+    if evidence is None or not evidence.alarm:
+        return None
+    return {**dict(evidence.also), evidence.what: evidence.ratio}.get(what)
+
+
+def _beside_baseline(held: Optional[_One]) -> Optional[_One]:
+    """Return a measurement beside its baseline; None where it has none of this era."""
+    if held is None:
+        return None
+    found = None if held[0].measurement.era else beside_baseline(held[0].measurement)
+    return (held[0], found) if found else None
+
+
+def _group_is_low(placed: PlannedMeasurement, known: Weighing, limit: float) -> bool:
+    """Return whether all of the group mostly are slow, which beside one another does not show."""
+    what = label(placed.operation, placed.scenario)
+    found = known.compared_as_one((placed.expectation.layer, placed.expectation.component))
+    for one, (source, _) in found:
+        if one.what == what:
+            return median(run.log_ratio for run in source.runs[-_MOST:]) < limit
+    return False
+
+
+def _of(vote: Vote, named: NamedMeasurement, source: Source, runs: Sequence[Run]) -> WeighedVote:
+    middle = median(run.log_ratio for run in runs)
+    # the error of a median of values that differ by s_1 ... s_n is 1.2533 sqrt(n) / sum(1 / s_i)
+    own = OF_A_MEDIAN * sqrt(len(runs)) / sum(1 / run.spread for run in runs)
+    expected = _expected_loss(named, source)
+    error = max(LEAST_SPREAD, hypot(own, source.off))
+    return WeighedVote(vote, expected, expected * exp(middle), error, runs[0].at)
+
+
+def _expected_loss(named: NamedMeasurement, source: Source) -> float:
+    """Return what a measurement gives while it is healthy, in B/s."""
+    if named.measurement.baseline:
+        return named.measurement.baseline.median_Bps
+    rates = {each.started_at: each.rate_Bps for each in named.measurement.samples if each.rate_Bps}
+    return median(
+        rates[run.at] / exp(run.log_ratio) for run in source.runs[-_MOST:] if run.at in rates
+    )
+
+
+_SAME_FILL = 0.2
+"""Fractions of a target: a filled one is slower (model.expectation.Limits.fill_change)."""
+
+
+class WithEarlier:
+    """A memory of what was measured since, each series with the runs before beside it."""
+
+    def __init__(self, memory: Memory, earlier: Memory) -> None:
+        self._memory = memory
+        self._earlier = earlier
+        self.running: tuple[Running, ...] = memory.running
+
+    def of(self, layer: str, component: str) -> tuple[Series, ...]:
+        """Return every series of a component; raise DocumentError when one is damaged."""
+        found = self._memory.of(layer, component)
+        before = _known(self._earlier, layer, component) if found else ()
+        return tuple(one._replace(earlier=tuple(_before(one, before))) for one in found)
+
+
+def unreferenced(
+    nodes: Nodes, earlier: Mapping[str, Memory], now: float
+) -> frozenset[tuple[str, str]]:
+    """Return the targets and devices, by layer and name, that cannot be judged alone.
+
+    They have no baseline on the terms of today, and no run of the last days beside peers.  So it is
+    with hosts without a baseline.
+    """
+    return frozenset(
+        (one.layer, one.component)
+        for node, found in nodes.items()
+        for one in found
+        if one.layer in (*GROUPED, *PAIRED)
+        and not _has_baseline(one)
+        and not (node in earlier and _has_run(one, earlier[node], now))
+    )
+
+
+def _has_baseline(entry: Expectation) -> bool:
+    terms = entry.spec.hash()
+    baselines = (reference.baseline for reference in entry.references.values())
+    return any(baseline is not None and baseline.spec_hash == terms for baseline in baselines)
+
+
+def _has_run(entry: Expectation, earlier: Memory, now: float) -> bool:
+    return any(
+        series.latest.spec_hash == entry.spec.hash() and clearing(series.samples, now, entry.limits)
+        for series in _known(earlier, entry.layer, entry.component)
+    )
+
+
+def _known(earlier: Memory, layer: str, component: str) -> tuple[Series, ...]:
+    try:
+        return earlier.of(layer, component)
+    except DocumentError:
+        # what is damaged is no reference; the measurements since are judged without it
+        return ()
+
+
+def _before(series: Series, before: tuple[Series, ...]) -> Iterator[Sample]:
+    """Yield the samples of the same operation, where they were made under the same conditions."""
+    latest, first = series.latest, min(sample.started_at for sample in series.samples)
+    for other in before:
+        then = other.latest
+        same = (then.operation, then.scenario) == (latest.operation, latest.scenario)
+        if same and not differences(of_record(then), of_record(latest), _SAME_FILL):
+            yield from (sample for sample in other.samples if sample.started_at < first)
+
 
 _MOST_SAMPLES = 5
 _LEAST_BPS = 1.0

@@ -1,4 +1,10 @@
-"""Which components could have slowed the slow measurements, each with one remaining capacity.
+"""Parts that could have slowed the slow measurements, each with one remaining capacity.
+
+Sets of one size that all explain what is bad need not be equally likely: good measurements
+may all be a little slow, or bad ones differ by more than one remaining capacity makes likely.  A
+set is scored against the claim that everything is healthy: by each measurement that it crosses,
+with a normal error of its logarithm.  No measurement may count for more than ``MOST_ERRORS``
+standard errors either way, because real errors have long tails.
 
 The model: a part with the capacity R left slows a flow that needs more than R to R, and no other.
 So one R must explain all rates that a part is blamed for, and no measurement, good or bad, may
@@ -16,14 +22,88 @@ Four things soften the comparison of two rates, and nothing else does:
 - chance: a part that drops segments slows each connection by another amount, and some not at all.
   No rate clears it, and it explains all that are bad.
 - time: a good measurement from before the trouble says nothing about it.
+
+A controller that writes through, a degraded adapter, a server that saves power or a wrong firmware
+leave each stream the same share, and do not fill up as a part does that has lost capacity.  From
+outside that looks like one fault of each device, all of one size; so a part explains it only where
+two devices or more behind it are slow, none that was measured is healthy, and one share fits all.
+
+What each stream gets is compared as capacities are (``parts``), in units of what its device gives
+while healthy, and whoever runs beside it does not count.  Tests of the network end in the host and
+say nothing about it.
+
+A wire or an adapter has one capacity; a host that saves power, swaps or is overloaded is slow in
+tests of the network, which end in it, and in what its devices give, which crosses it, and nothing
+says that one rate is left for both.  So what it has left is shown for each of them.  As with what
+slows devices alike (``alike``), that counts only where capacities alone take more faults.
 """
 
 from __future__ import annotations
 
-from math import exp, log, log2
-from typing import Iterator, Mapping, NamedTuple, Sequence
+from math import exp, hypot, log, log2
+from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.locate.observation import SEGMENTS, Observation, Vote
+from plumbline.locate.observation import BOTH, NETWORK, SEGMENTS, Measurable, Observation, Vote
+from plumbline.model.layers import ON_DEVICES, ON_TARGETS, PAIRED
+
+Expected = Mapping[int, tuple[float, float]]
+
+EQUAL = log(1000)
+"""Sets whose odds differ by less than 1000 to 1 are ambiguous."""
+
+MOST_ERRORS = 6.0
+
+_LEAST_REMAINING_BPS = 1.0
+
+
+def expected(part: Part) -> dict[int, tuple[float, float]]:
+    """Return what a part leaves of each measurement that it slows, by index.
+
+    A range of the logarithm of B/s of one flow: from what overhead may take away to all that the
+    part has left.
+    """
+    found: dict[int, tuple[float, float]] = {}
+    for lane in part.lanes:
+        for index, (low, high) in _of_lane(lane).items():
+            before = found.get(index, (low, high))
+            found[index] = (min(low, before[0]), min(high, before[1]))
+    return found
+
+
+def _of_lane(lane: Lane) -> dict[int, tuple[float, float]]:
+    left = log(remaining(lane))
+    found = {}
+    for one in lane.members:
+        low = left - one.room
+        if low < one.needed:
+            share = log(one.flows)
+            found[one.observation] = (low - share, min(left, one.needed) - share)
+    return found
+
+
+def odds(parts: Iterable[Expected], observations: Sequence[Observation]) -> float:
+    """Return the logarithm of the odds of these parts together against a healthy system.
+
+    A measurement that several of them slow is as slow as the slowest of them makes it.
+    """
+    merged: dict[int, tuple[float, float]] = {}
+    for ranges in parts:
+        for index, (low, high) in ranges.items():
+            before = merged.get(index, (low, high))
+            merged[index] = (min(low, before[0]), min(high, before[1]))
+    return sum(_gain(observations[index], *range_) for index, range_ in merged.items())
+
+
+def _gain(observation: Observation, low: float, high: float) -> float:
+    measured = log(max(observation.measured_Bps, _LEAST_REMAINING_BPS))
+    healthy = abs(measured - log(observation.of.expected_Bps))
+    off = max(low - measured, measured - high, 0.0)
+    return (_square(healthy / observation.error) - _square(off / observation.error)) / 2
+
+
+def _square(errors: float) -> float:
+    return min(errors, MOST_ERRORS) ** 2
+
 
 OVERHEAD = 1.25
 """The largest factor between R and the rate of a flow that R limits."""
@@ -95,14 +175,14 @@ def find_parts(observations: Sequence[Observation]) -> dict[str, Part]:
     }
     found = {}
     for name, crossed in _crossed(observations, suspected).items():
-        made = tuple(_lanes(crossed, observations))
+        made = tuple(_part_lanes(crossed, observations))
         if made:
             blamed = frozenset(one.observation for lane in made for one in lane.blamed)
             found[name] = Part(name, made, blamed)
     return found
 
 
-def _lanes(
+def _part_lanes(
     crossed: Mapping[str, Sequence[tuple[int, int]]], observations: Sequence[Observation]
 ) -> Iterator[Lane]:
     """Yield the lanes of a part that explain something, those of segments last."""
@@ -225,3 +305,176 @@ _ROUNDS = 8
 def _mean(values: Sequence[tuple[float, float]]) -> float:
     weights = [error**-2 for _, error in values]
     return sum(value * weight for (value, _), weight in zip(values, weights)) / sum(weights)
+
+
+_DIFFER = 0.02
+"""What one cause takes from several devices differs by so much, a standard deviation."""
+
+
+class _Stream(NamedTuple):
+    """What an observation (an index) says of a device, in one lane."""
+
+    observation: int
+    device: str
+
+
+_Streams = dict[str, dict[str, list[_Stream]]]
+_Most = dict[tuple[str, str], float]
+
+
+def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
+    """Return the parts that slow all devices behind them alike, by name, in the order of paths.
+
+    Each is a host of devices or lies behind one: beyond it the tests of the network tell.
+    """
+    hosts = {one.of.component for one in observations if one.of.layer in PAIRED}
+    hosts |= {one.of.node for one in observations if one.of.layer in ON_DEVICES}
+    slow: dict[str, set[str]] = {}
+    for one in observations:
+        if one.vote is Vote.BAD:
+            for name in between(one.of, hosts):
+                slow.setdefault(name, set()).add(device_of(one.of) or "")
+    suspected = [name for name, devices in slow.items() if len(devices) > 1]
+    if not suspected:
+        return {}
+    observations = [one._replace(error=hypot(one.error, _DIFFER)) for one in observations]
+    streams, most = _streams(observations, hosts, suspected)
+    found = {}
+    for name in suspected:
+        lanes = tuple(_lanes(streams[name], most, observations))
+        if lanes:
+            explains = frozenset(one.observation for lane in lanes for one in lane.blamed)
+            found[name] = Part(name, lanes, explains, _devices(explains, observations))
+    return found
+
+
+def device_of(measurable: Measurable) -> Optional[str]:
+    """Return the device that a measurement of storage ends in, None for any other."""
+    if measurable.layer not in (*ON_DEVICES, *ON_TARGETS) or not set(
+        measurable.lanes[0] if measurable.lanes else ()
+    ) <= set(BOTH):
+        return None
+    on_it = (
+        measurable.layer not in ON_DEVICES
+        and measurable.path[-1] == measurable.component
+        and len(measurable.path) > 1
+    )
+    return measurable.path[-2] if on_it else measurable.path[-1]
+
+
+def between(measurable: Measurable, hosts: set[str]) -> Sequence[str]:
+    """Return the parts from the host of the device on up to the device, none for any other."""
+    device = device_of(measurable)
+    if device is None:
+        return ()
+    path = measurable.path[: measurable.path.index(device)]
+    last = max((place for place, name in enumerate(path) if name in hosts), default=None)
+    # a client is no host of devices
+    if last is None or (measurable.layer not in ON_DEVICES and last == 0):
+        return ()
+    return path[last:]
+
+
+def _streams(
+    observations: Sequence[Observation], hosts: set[str], suspected: Sequence[str]
+) -> tuple[_Streams, _Most]:
+    """Return by part and lane what is measured behind it, and the most that each device gives."""
+    streams: _Streams = {name: {} for name in suspected}
+    most: _Most = {}
+    for index, one in enumerate(observations):
+        if one.vote is Vote.NONE or streams.keys().isdisjoint(one.of.path):
+            continue
+        device = device_of(one.of)
+        if device is None:
+            continue
+        lane = one.of.lanes[0][0] if one.of.lanes else one.of.operation
+        most[lane, device] = max(most.get((lane, device), 0.0), one.of.expected_Bps)
+        for name in between(one.of, hosts):
+            if name in streams:
+                streams[name].setdefault(lane, []).append(_Stream(index, device))
+    return streams, most
+
+
+def _lanes(
+    streams: Mapping[str, Sequence[_Stream]], most: _Most, observations: Sequence[Observation]
+) -> Iterator[Lane]:
+    """Yield the lanes in which one share fits all devices; nothing unless it fits two in one."""
+    made = []
+    several = False
+    for name, found in sorted(streams.items()):
+        devices = {one.device for one in found}
+        largest = max(most[name, device] for device in devices)
+        scaled = [(one.observation, largest / most[name, one.device]) for one in found]
+        lane = make_lane(name, scaled, observations)
+        blamed = {one.observation for one in lane.blamed}
+        slow = {one.device for one in found if one.observation in blamed}
+        if slow == devices:
+            made.append(lane)
+            several |= len(devices) > 1
+    yield from made if several else ()
+
+
+def _devices(explains: frozenset[int], observations: Sequence[Observation]) -> tuple[str, ...]:
+    found = (device_of(observations[index].of) or "" for index in sorted(explains))
+    return tuple(dict.fromkeys(found))
+
+
+_Crossing = dict[str, list[tuple[int, float]]]
+
+
+def find_hosts(
+    observations: Sequence[Observation], alike: Mapping[str, Part]
+) -> Iterator[tuple[str, Part]]:
+    """Yield by name the hosts that explain slow tests of the network and slow devices.
+
+    ``alike`` are the parts that slow all of their devices alike.
+    """
+    suspected = {
+        name: None
+        for one in observations
+        if one.vote is Vote.BAD and one.of.is_rate and one.of.layer in PAIRED
+        for name in _ends(one.of)
+    }
+    for name, (tests, streams) in _crossing(observations, suspected).items():
+        network = list(_slow(tests, observations))
+        capacities = _part(name, [*network, *_slow(streams, observations)], ())
+        found = capacities
+        if name in alike:
+            shares = _part(name, [*network, *alike[name].lanes], alike[name].alike)
+            found = max(capacities, shares, key=lambda candidate: len(candidate.explains))
+        if network and len(found.lanes) > len(network):
+            yield name, found
+
+
+def _ends(measurable: Measurable) -> tuple[str, str]:
+    return measurable.path[0], measurable.path[-1]
+
+
+def _crossing(
+    observations: Sequence[Observation], hosts: Mapping[str, None]
+) -> dict[str, tuple[_Crossing, _Crossing]]:
+    """Return by host and lane the tests of the network that end in it, and all else."""
+    found: dict[str, tuple[_Crossing, _Crossing]] = {name: ({}, {}) for name in hosts}
+    for index, one in enumerate(observations if hosts else ()):
+        if one.vote is Vote.NONE or not one.of.is_rate or hosts.keys().isdisjoint(one.of.path):
+            continue
+        for name, lanes, flows in one.of.crossings():
+            if name not in hosts:
+                continue
+            ends = one.of.layer in PAIRED and name in _ends(one.of)
+            for lane in lanes:
+                into, key = (0, NETWORK + lane) if ends else (1, lane)
+                found[name][into].setdefault(key, []).append((index, flows))
+    return found
+
+
+def _slow(crossing: _Crossing, observations: Sequence[Observation]) -> Iterator[Lane]:
+    for key, members in sorted(crossing.items()):
+        lane = make_lane(key, members, observations)
+        if lane.blamed:
+            yield lane
+
+
+def _part(name: str, lanes: Sequence[Lane], alike: tuple[str, ...]) -> Part:
+    explains = frozenset(one.observation for lane in lanes for one in lane.blamed)
+    return Part(name, tuple(lanes), explains, alike)

@@ -1,16 +1,51 @@
-"""What was located, in sentences and rows of a table."""
+"""Suspects in sentences and tables, with advice and symptoms.
+
+They never make a suspect and never take one away: measurements do that.
+"""
 
 from __future__ import annotations
 
 from typing import Iterable, Iterator, Mapping, Optional, Sequence
 
-from plumbline.layers import BY_DEPTH, LAYERS, ON_DEVICES
-from plumbline.locate.alike import device_of
 from plumbline.locate.next_probe import NextProbe, Outcome
 from plumbline.locate.observation import NETWORK, Observation, Vote
+from plumbline.locate.parts import device_of
 from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
-from plumbline.model.part import SitePart
-from plumbline.units import format_rate
+from plumbline.model.layers import BY_DEPTH, LAYERS, ON_DEVICES
+from plumbline.model.service import SitePart
+from plumbline.model.units import format_rate
+from plumbline.observe.symptom import Suspicion, Symptom, phrase, suspicion
+
+_WEIGHTS = {Suspicion.RAISED: -1, Suspicion.NONE: 0, Suspicion.LOWERED: 1}
+
+
+def ordered(located: Located, symptoms: Sequence[Symptom]) -> Located:
+    """Return the same sets, in each the alternatives first that symptoms speak for.
+
+    An alternative of several components counts as the mean of them, so that a longer one is not
+    favoured by its length.
+    """
+    return located._replace(sets=tuple(_ordered(one, symptoms) for one in located.sets))
+
+
+def _ordered(ambiguity: AmbiguitySet, symptoms: Sequence[Symptom]) -> AmbiguitySet:
+    weights = {one.name: _WEIGHTS[suspicion(one.name, symptoms)] for one in ambiguity.suspects}
+    alternatives = sorted(
+        ambiguity.alternatives, key=lambda names: sum(weights[name] for name in names) / len(names)
+    )
+    suspects = sorted(ambiguity.suspects, key=lambda suspect: weights[suspect.name])
+    return ambiguity._replace(alternatives=tuple(alternatives), suspects=tuple(suspects))
+
+
+def quoted(ambiguity: AmbiguitySet, parts: Parts, symptoms: Sequence[Symptom]) -> str:
+    """Return what is appended to a sentence: each suspect's symptoms, empty without any.
+
+    For example `` Symptoms of disk oss2-disk1: kernel: I/O errors of sdb (14 times).``
+    """
+    phrases = [(one.name, phrase(one.name, symptoms)[2:]) for one in ambiguity.suspects]
+    texts = [f" Symptoms of {titled(name, parts)}: {text}." for name, text in phrases if text]
+    return "".join(texts)
+
 
 Parts = Mapping[str, SitePart]
 
@@ -285,3 +320,49 @@ def _meaning(outcome: Outcome, parts: Parts) -> str:
     if outcome.ratio >= _WHOLE:
         return f"if it is fine, {who}"
     return f"if it is at {100 * outcome.ratio:.0f} % of what is expected, {who}"
+
+
+_WIRE = "read its link speed and error counters at both ends, then change transceiver and cable"
+_HOST = "look at its load, memory and CPU frequency, its kernel's messages and what changed there"
+_OF_KIND = {
+    "disk": "read its SMART values, the state of its array and its server's kernel messages, "
+    "and replace it when they agree",
+    "array": "look whether it is rebuilt or scrubbed, and which of its members is slow",
+    "enclosure": "read what sg_ses says of its fans, power supplies and links",
+    "controller": "look at its cache and battery, at its log and whether its partner has failed",
+    "port": _WIRE,
+    "channel": _WIRE,
+    "link": _WIRE,
+    "hba": _WIRE,
+    "nic": _WIRE,
+    "switch": "read the load and the error counters of its ports",
+    "router": "look at its load and the error counters of its interfaces",
+    "server": _HOST,
+    "client": f"measure from another client; {_HOST}",
+    "target": "look how full and fragmented it is, and at what its server allows it",
+}
+_DROPS = "change its cable and transceiver, one at a time; ethtool -S counts what is lost"
+_FAILS = (
+    "read its server's kernel messages and SMART values, and save its data before it is touched"
+)
+
+
+def advice(ambiguity: AmbiguitySet, parts: Mapping[str, SitePart], fails: bool = False) -> str:
+    """Return e.g. `` Next: read its SMART values, ...``, empty for a part of unknown kind.
+
+    The sentence on what slows its devices alike has said so itself.
+    """
+    if headline(ambiguity) != ambiguity.alternatives or ambiguity.suspects[0].alike:
+        return ""
+    if len(ambiguity.alternatives) > 1:
+        return " Next: look at each of them, in this order."
+    kinds = {parts[one.name].kind if one.name in parts else "" for one in ambiguity.suspects}
+    if len(kinds) > 1:
+        return " Next: look at each of them."
+    kind = kinds.pop()
+    text = _OF_KIND.get(kind, "")
+    if fails and kind in ("disk", "array", "target"):
+        text = _FAILS
+    elif any(one.drops for one in ambiguity.suspects):
+        text = _DROPS
+    return f" Next: {text}." if text else ""

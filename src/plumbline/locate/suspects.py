@@ -1,4 +1,17 @@
-"""The answer: sets of components that explain slow measurements, and what nothing explains."""
+"""Suspects: the smallest sets of parts that explain what is slow, the likelier ones kept.
+
+Rows are what must be explained, columns what explains them.  The search deepens one column at a
+time, so the first size with a cover is the smallest and all covers of that size are found, each
+once: rows with one column left take it, then it branches on a row with the fewest columns, and what
+one branch has tried the next ones leave out.  Two bounds cut it: rows that have no column in common
+need one each, which is also the size to begin with, and no column covers more rows than the
+largest.
+
+Storage trees take a few steps.  ``MOST_VISITS`` and ``MOST_COVERS`` end a search that no real
+system needs, and the answer then says that it is not complete.
+
+The bad measurements are divided into pieces that share no part, so that each piece is small.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +19,259 @@ from itertools import islice, product
 from math import exp, inf
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
-from plumbline.layers import PAIRED
-from plumbline.locate.alike import find_alike
-from plumbline.locate.hosts import find_hosts
-from plumbline.locate.likelihood import EQUAL, expected, odds
 from plumbline.locate.observation import NETWORK, SEGMENTS, Measurable, Observation, Vote
-from plumbline.locate.parts import Part, find_parts, remaining
-from plumbline.locate.solving import Alternatives, Weighing, fewest, solve
-from plumbline.model.state import State, worst
+from plumbline.locate.parts import (
+    EQUAL,
+    Part,
+    expected,
+    find_alike,
+    find_hosts,
+    find_parts,
+    odds,
+    remaining,
+)
+from plumbline.model.layers import PAIRED
+from plumbline.model.verdict import State, worst
+
+MOST_VISITS = 1_000_000
+"""Rows looked at; each step of the search looks at all that are left: about a second."""
+MOST_COVERS = 500
+
+
+class Covers(NamedTuple):
+    """Sets of columns, each of the smallest size; ``complete`` is False where there may be more.
+
+    A search that was cut before the first smallest one gives one that need not be the smallest.
+    """
+
+    sets: tuple[tuple[int, ...], ...]
+    complete: bool
+
+
+class _Cut(Exception):
+    """The search took more than it may."""
+
+
+class _Search:
+    """One search; sets of rows are the bits of whole numbers."""
+
+    def __init__(self, rows: Sequence[Sequence[int]]) -> None:
+        self._rows = rows
+        covered: dict[int, list[int]] = {}
+        for row, columns in enumerate(rows):
+            for column in columns:
+                covered.setdefault(column, []).append(row)
+        self._columns = {column: _bits(found) for column, found in covered.items()}
+        self._largest = max((len(found) for found in covered.values()), default=1)
+        self._visits = 0
+        self.found: list[tuple[int, ...]] = []
+
+    def run(self, left: int, size: int, chosen: tuple[int, ...], banned: frozenset[int]) -> None:
+        """Find all covers of the rows ``left`` by ``size`` more columns; raise _Cut."""
+        if not left:
+            self.found.append(tuple(sorted(chosen)))
+            if len(self.found) > MOST_COVERS:
+                raise _Cut
+            return
+        count = _size(left)
+        self._visits += count
+        if self._visits > MOST_VISITS:
+            raise _Cut
+        if count > size * self._largest:
+            return
+        choices = self.choices(left, banned)
+        if apart(choices) > size:
+            return
+        forced = {one[0] for one in choices if len(one) == 1}
+        if forced:
+            for column in forced:
+                left &= ~self._columns[column]
+            self.run(left, size - len(forced), (*chosen, *forced), banned)
+            return
+        for column in choices[0]:
+            self.run(left & ~self._columns[column], size - 1, (*chosen, column), banned)
+            banned |= {column}
+
+    def choices(self, left: int, banned: frozenset[int]) -> list[list[int]]:
+        """Return for each row that is left its columns that are, the fewest first."""
+        found = []
+        for row, bit in enumerate(reversed(bin(left))):
+            if bit == "1":
+                found.append([one for one in self._rows[row] if one not in banned])
+        found.sort(key=len)
+        return found
+
+    def greedy(self) -> tuple[int, ...]:
+        """Return a cover that takes the column with the most rows each time."""
+        left = _bits(range(len(self._rows)))
+        chosen = []
+        while left:
+            best = max(self._columns, key=lambda column: _size(self._columns[column] & left))
+            chosen.append(best)
+            left &= ~self._columns[best]
+        return tuple(sorted(chosen))
+
+
+def smallest_covers(rows: Sequence[Sequence[int]]) -> Covers:
+    """Return all smallest sets of columns that cover the rows.
+
+    A row is given as the numbers of the columns that cover it, of which it has one at least.
+    """
+    if not rows:
+        return Covers(((),), True)
+    search = _Search(rows)
+    try:
+        everything = _bits(range(len(rows)))
+        for size in range(apart(search.choices(everything, frozenset())), len(rows) + 1):
+            search.run(everything, size, (), frozenset())
+            if search.found:
+                break
+    except _Cut:
+        return Covers(tuple(sorted(search.found)) or (search.greedy(),), False)
+    return Covers(tuple(sorted(search.found)), True)
+
+
+def apart(choices: Sequence[Sequence[int]]) -> int:
+    """Return a number of rows that have no column in common; a row without columns ends all."""
+    if not choices[0]:
+        return len(choices) + 1
+    used: set[int] = set()
+    count = 0
+    for columns in choices:
+        if used.isdisjoint(columns):
+            count += 1
+            used.update(columns)
+    return count
+
+
+def _bits(rows: Sequence[int]) -> int:
+    """Return a set of ascending rows; by bytes, for sums of bits take the square of their time."""
+    found = bytearray(rows[-1] // 8 + 1)
+    for row in rows:
+        found[row // 8] |= 1 << row % 8
+    return int.from_bytes(found, "little")
+
+
+def _size(rows: int) -> int:
+    return bin(rows).count("1")
+
+
+Class = tuple[str, ...]
+Alternatives = Sequence[tuple[str, ...]]
+
+
+class Solved(NamedTuple):
+    """Alternatives for each set of faults that cannot be told apart, and whether these are all."""
+
+    sets: tuple[Alternatives, ...]
+    complete: bool
+
+
+class _Piece(NamedTuple):
+    """Bad observations that share components which explain them, and these, by what they do."""
+
+    bad: tuple[int, ...]
+    classes: Mapping[frozenset[int], Class]
+
+
+def solve(weighing: Weighing, bad: frozenset[int]) -> Solved:
+    """Return the smallest sets of parts that explain ``bad`` (indices), as far as parts do."""
+    sets: list[Alternatives] = []
+    complete = True
+    for piece in _pieces(weighing.parts, bad):
+        found, whole = _solve(piece, weighing)
+        sets += found
+        complete &= whole
+    return Solved(tuple(sets), complete)
+
+
+def fewest(parts: Mapping[str, Part], bad: frozenset[int]) -> int:
+    """Return how many parts it takes to explain ``bad``; what none explains takes one each."""
+    explained = frozenset().union(*(part.explains for part in parts.values()))
+    sizes = (len(smallest_covers(_rows(piece)).sets[0]) for piece in _pieces(parts, bad))
+    return len(bad - explained) + sum(sizes)
+
+
+def _pieces(parts: Mapping[str, Part], bad: frozenset[int]) -> Iterator[_Piece]:
+    """Yield what has no component and no bad observation in common with anything else."""
+    classes: dict[frozenset[int], list[str]] = {}
+    for name, part in parts.items():
+        if not bad.isdisjoint(part.explains):
+            classes.setdefault(part.explains & bad, []).append(name)
+    roots: dict[int, int] = {}
+    for explains in classes:
+        first, *others = (_root(roots, index) for index in explains)
+        for other in others:
+            roots[_root(roots, other)] = _root(roots, first)
+    pieces: dict[int, list[frozenset[int]]] = {}
+    for explains in classes:
+        pieces.setdefault(_root(roots, next(iter(explains))), []).append(explains)
+    for joined in pieces.values():
+        within = tuple(sorted(frozenset().union(*joined)))
+        yield _Piece(within, {one: tuple(sorted(classes[one])) for one in joined})
+
+
+def _root(roots: dict[int, int], index: int) -> int:
+    """Return what stands for all that is joined with ``index``, and shorten the way to it."""
+    way = []
+    while roots.setdefault(index, index) != index:
+        way.append(index)
+        index = roots[index]
+    roots.update(dict.fromkeys(way, index))
+    return index
+
+
+def _solve(piece: _Piece, weighing: Weighing) -> tuple[list[Alternatives], bool]:
+    """Return the alternatives in a piece, and whether the search was complete."""
+    covers = smallest_covers(_rows(piece))
+    names = list(piece.classes.values())
+    used = {column for cover in covers.sets for column in cover}
+    likely = {column: weighing.likely(names[column]) for column in used}
+    kept = weighing.most_likely(covers.sets, likely)
+    shared = frozenset(kept[0]).intersection(*kept)
+    found: list[Alternatives] = [[(one,) for one in likely[column]] for column in sorted(shared)]
+    rest = [tuple(column for column in cover if column not in shared) for cover in kept]
+    complete = covers.complete
+    if rest[0]:
+        spelled = [one for cover in rest for one in product(*(likely[c] for c in cover))]
+        complete &= len(spelled) <= MOST_COVERS
+        found.append(spelled[:MOST_COVERS])
+    return found, complete
+
+
+def _rows(piece: _Piece) -> list[tuple[int, ...]]:
+    """Return which classes explain each bad observation, equal ones once."""
+    explaining: dict[int, list[int]] = {index: [] for index in piece.bad}
+    for number, explains in enumerate(piece.classes):
+        for index in explains:
+            explaining[index].append(number)
+    return list(dict.fromkeys(tuple(numbers) for numbers in explaining.values()))
+
+
+class Weighing(NamedTuple):
+    """Parts and observations, to compare what explains the same number of bad ones."""
+
+    parts: Mapping[str, Part]
+    observations: Sequence[Observation]
+    equal: float
+
+    def likely(self, names: Class) -> Class:
+        """Return those that explain the rates equally well, of parts that explain the same."""
+        if len(names) == 1:
+            return names
+        found = {name: odds([expected(self.parts[name])], self.observations) for name in names}
+        best = max(found.values())
+        return tuple(name for name in names if found[name] >= best - self.equal)
+
+    def most_likely(
+        self, covers: Sequence[tuple[int, ...]], likely: Mapping[int, Class]
+    ) -> list[tuple[int, ...]]:
+        """Return the covers that explain the rates equally well."""
+        if len(covers) == 1:
+            return list(covers)
+        ranges = {column: expected(self.parts[names[0]]) for column, names in likely.items()}
+        found = [odds([ranges[one] for one in cover], self.observations) for cover in covers]
+        return [one for one, score in zip(covers, found) if score >= max(found) - self.equal]
 
 
 class Loss(NamedTuple):

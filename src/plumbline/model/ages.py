@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from plumbline.model.named_tuple import TYPE_CHECKING
-from plumbline.units import format_duration
+from plumbline.model.units import format_duration
 
 if TYPE_CHECKING:
     from typing import Any, Callable, Sequence, Union

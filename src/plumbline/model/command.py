@@ -44,7 +44,7 @@ def printable(text: str) -> str:
 
 
 class Within(NamedTuple):
-    """A folder that a command works in, opened and checked first: :mod:`plumbline.folders`.
+    """A folder that a command works in, opened and checked first: :mod:`plumbline.observe.folders`.
 
     ``base`` is the folder that the site has named; each of ``names`` lies in the one before and
     belongs to the caller or root alone.  ``make`` makes those that are missing.  ``file`` in the

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Optional, Union
 
+from plumbline.model.limits import Baseline
 from plumbline.model.record import Record
-from plumbline.model.reference import Baseline
 from plumbline.model.spec import terms
 
 TERMS = "terms"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.units import DAY_S, LARGEST
 from plumbline.model.validation import counts, texts, times, within
-from plumbline.units import DAY_S, LARGEST
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional

@@ -1,4 +1,6 @@
-"""What a console and a node say to one another when records are collected: JSON, one line each.
+"""Messages between a console and its nodes: JSON, one line each.
+
+A node takes it for a reason to measure and for nothing else (judge/wanted.py).
 
 The console asks with a :class:`Request`; the node answers with a :class:`Head`, then a line
 ``[seq, record]`` for each record, then ``{"end": COUNT, "more": BOOL}``, so that an answer that was
@@ -20,10 +22,39 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Optional
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
+from plumbline.model.names import NAME
 from plumbline.model.series import Running
-from plumbline.model.suspected import Suspected, read_suspected
 from plumbline.model.validation import names, numbers, texts, times
+
+MOST = 16
+"""Of one node at once: more is no suspicion of single components."""
+
+
+class Suspected(NamedTuple):
+    """A component of a layer, and since when it is suspected, in seconds since the epoch."""
+
+    layer: str
+    component: str
+    since: float
+
+
+def read_suspected(raw: Any) -> tuple[Suspected, ...]:
+    """Return what a document says.
+
+    Raises:
+        TypeError, ValueError: it is no list of at most ``MOST`` suspicions.
+        DocumentError: a name has unsafe characters.
+    """
+    found = tuple(Suspected(layer, component, since) for layer, component, since in raw)
+    if len(found) > MOST:
+        raise ValueError(f"{len(found)} suspicions are more than {MOST}")
+    for one in found:
+        texts("suspected", one[:2])
+        NAME.refuse("suspected component", one.component)
+        times(since=one.since)
+    return found
+
 
 SCHEMA = 1
 MOST_RECORDS = 500

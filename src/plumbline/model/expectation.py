@@ -1,23 +1,91 @@
-"""What the console tells one node about its own measurements, so that nodes need no topology."""
+"""Expectations: what the console tells one node about its own measurements."""
 
 from __future__ import annotations
 
 from math import log
 
-from plumbline.errors import DocumentError
-from plumbline.model.confirm import OFF, Confirm
-from plumbline.model.limits import Limits
+from plumbline.model.errors import DocumentError
+from plumbline.model.limits import Ceiling, Limits, Reference
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
-from plumbline.model.reference import Ceiling, Reference
 from plumbline.model.spec import ProbeSpec
-from plumbline.model.validation import counts, rates_or_none, same_schema, texts
-from plumbline.model.waves import ALONE
+from plumbline.model.units import LARGEST
+from plumbline.model.validation import counts, rates_or_none, same_schema, texts, within
 
 if TYPE_CHECKING:
     from typing import Any, Collection, Mapping, Optional
 
     from plumbline.model.evidence import Subject
+
+
+MOST_RUNS = 100
+
+
+class Confirm(NamedTuple):
+    """How a component that was low is measured again between two planned runs.
+
+    ``runs`` is how often at most, 0 never, and ``every_s`` how far apart at least.  ``daily_bytes``
+    is what all confirmation of a node and layer may move in a day on average, ``most_bytes`` what
+    it may have saved up of that.
+    """
+
+    runs: int = 0
+    every_s: float = 3600.0
+    daily_bytes: float = 0.0
+    most_bytes: float = 0.0
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Confirm:
+        """Build from the document form; raise TypeError or DocumentError for wrong values."""
+        found = cls(**raw)
+        counts(runs=found.runs)
+        within(0, MOST_RUNS, runs=found.runs)
+        within(0, LARGEST, every_s=found.every_s)
+        within(0, LARGEST, daily_bytes=found.daily_bytes, most_bytes=found.most_bytes)
+        return found
+
+
+OFF = Confirm()
+
+
+class Measured(NamedTuple):
+    """A measurement that confirmation has begun, whatever became of it.
+
+    ``at`` is in seconds since the epoch; ``bytes`` is what it may move at most; ``control`` says
+    that a healthy peer was measured for comparison.
+    """
+
+    run_id: str
+    at: float
+    layer: str
+    component: str
+    bytes: int
+    control: bool
+
+
+if TYPE_CHECKING:
+    from typing import Callable, Iterable, TypeVar
+
+    T = TypeVar("T")
+
+ALONE = 0
+"""The number of the wave of what is measured alone."""
+
+
+def in_waves(found: Iterable[T], number: Callable[[T], int]) -> list[list[T]]:
+    """Return what is measured at the same time, in the order of the first of each wave."""
+    waves: list[list[T]] = []
+    numbered: dict[int, list[T]] = {}
+    for one in found:
+        wave = number(one)
+        if wave in numbered:
+            numbered[wave].append(one)
+            continue
+        waves.append([one])
+        if wave != ALONE:
+            numbered[wave] = waves[-1]
+    return waves
+
 
 SCHEMA = 1
 
@@ -45,7 +113,7 @@ class Expectation(NamedTuple):
     of one node and layer with the same group are peers.  ``target`` says how the component is
     reached: ``kind`` and that kind's own keys.  ``references`` is keyed ``operation/scenario``, in
     the order of measuring.  ``partners`` are set for the layer ``net`` alone, in the order of the
-    rounds (see plumbline.plan.rounds); ``address`` is then the host's own storage address.
+    rounds (see plumbline.model.rounds); ``address`` is then the host's own storage address.
     ``confirm`` says how it is measured again where it was low.  ``wave`` is one number for all that
     the node measures at the same time, 0 for what it measures alone.
     """

@@ -1,16 +1,180 @@
-"""When a verdict is bad: the numbers of the policy that apply to one component."""
+"""Limits of the policy for one component, written as Nagios ranges."""
 
 from __future__ import annotations
 
+from math import inf
+
+from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.threshold import Range
-from plumbline.model.validation import counts, texts, within
-from plumbline.units import DAY_S, LARGEST
+from plumbline.model.units import DAY_S, LARGEST
+from plumbline.model.validation import all_within, counts, rates, rates_or_none, texts, within
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping
+    from typing import Any, Mapping, Optional
 
-    from plumbline.model.reference import Baseline
+
+_LONGEST = 64
+
+
+class Range(NamedTuple):
+    """A range that alerts outside (or, with ``inside``, within) start..end, both included."""
+
+    start: float
+    end: float
+    inside: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Range:
+        """Parse ``80:``, ``10``, ``~:5``, ``@10:20``; raise DocumentError for anything else."""
+        body = text[1:] if text.startswith("@") else text
+        start_text, colon, end_text = body.rpartition(":")
+        try:
+            if not colon:
+                start, end = 0.0, _number(body)
+            else:
+                start = -inf if start_text == "~" else _number(start_text or "0")
+                end = _number(end_text) if end_text else inf
+        except ValueError:
+            raise DocumentError(
+                f"threshold {text[:_LONGEST]!r} is not a Nagios range; "
+                "write for example 80: or 10:20"
+            ) from None
+        if not start <= end:
+            raise DocumentError(f"threshold {text!r} starts above its end")
+        return cls(start, end, text.startswith("@"))
+
+    def alerts(self, value: float) -> bool:
+        """Return whether ``value`` raises the alert."""
+        return (self.start <= value <= self.end) is self.inside
+
+    def scaled(self, factor: float) -> Range:
+        """Return the range with both ends multiplied, e.g. from percent to bytes per second."""
+        return Range(self.start * factor, self.end * factor, self.inside)
+
+    def __str__(self) -> str:
+        """Return the shortest Nagios form."""
+        start = "~" if self.start == -inf else f"{self.start:.15g}"
+        end = "" if self.end == inf else f"{self.end:.15g}"
+        body = end if start == "0" and end else f"{start}:{end}"
+        return f"@{body}" if self.inside else body
+
+
+def _number(text: str) -> float:
+    """Return a plausible number; raise ValueError for anything else."""
+    value = float(text) if len(text) <= _LONGEST else inf
+    if not -LARGEST <= value <= LARGEST:
+        raise ValueError(text)
+    return value
+
+
+_WIDEST = 100.0
+"""Of a spread of logarithms."""
+
+
+class Ceiling(NamedTuple):
+    """The theoretical rate of a path, in bytes per second, and the component(s) that set it.
+
+    ``kinds`` says of each in ``limited_by`` what it is, where that is known.  ``even_Bps`` is set
+    for one of several that run at once: what it gets where all of them get alike.
+    """
+
+    rate_Bps: float
+    limited_by: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
+    even_Bps: Optional[float] = None
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Ceiling:
+        """Build from the document form; raise KeyError or TypeError for wrong keys or values."""
+        parts, kinds = tuple(raw["limited_by"]), tuple(raw["kinds"])
+        ceiling = cls(raw["rate_Bps"], parts, kinds, raw.get("even_Bps"))
+        rates(rate_Bps=ceiling.rate_Bps)
+        rates_or_none(even_Bps=ceiling.even_Bps)
+        texts("limited_by", ceiling.limited_by + ceiling.kinds)
+        return ceiling
+
+
+class Baseline(NamedTuple):
+    """Robust statistics of accepted measurements under stated conditions.
+
+    ``median_Bps`` is the median; ``spread`` the robust relative spread (1.4826 x MAD of the natural
+    logarithms of the rates, a fraction); ``runs`` how many runs on ``first``..``last`` (ISO dates).
+    The conditions, of which model.conditions says when they differ: ``spec_hash`` and the same in
+    words as ``terms``, ``versions`` of the software with the settings that matter, the measuring
+    ``host``, the ``tool`` with its version, and the median ``fill`` (a fraction).  ``profile`` are
+    the rates of equal parts of a parallel run's time, relative to their mean; empty where none is
+    kept.  ``below_floor`` says below which floor the median was when a person accepted it, empty
+    where it was not.
+    """
+
+    median_Bps: float
+    spread: float
+    runs: int
+    first: str
+    last: str
+    spec_hash: str
+    versions: Mapping[str, str]
+    accepted_by: str
+    reason: str
+    terms: str = ""
+    host: str = ""
+    tool: str = ""
+    fill: Optional[float] = None
+    profile: tuple[float, ...] = ()
+    below_floor: str = ""
+
+
+class Reference(NamedTuple):
+    """The references of one operation in one scenario; each may be absent.
+
+    ``goal_Bps`` is the rate that was promised for it, ``goal_part_Bps`` its part of what was
+    promised for its group; both in bytes per second.
+    """
+
+    ceiling: Optional[Ceiling]
+    baseline: Optional[Baseline]
+    goal_Bps: Optional[float] = None
+    goal_part_Bps: Optional[float] = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {
+            "ceiling": self.ceiling and self.ceiling._asdict(),
+            "baseline": self.baseline and self.baseline._asdict(),
+            "goal_Bps": self.goal_Bps,
+            "goal_part_Bps": self.goal_part_Bps,
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Reference:
+        """Build from the document form; raise KeyError or TypeError for wrong keys or values."""
+        ceiling, baseline = raw["ceiling"], raw["baseline"]
+        goals = {key: raw.get(key) for key in ("goal_Bps", "goal_part_Bps")}
+        rates_or_none(**goals)
+        return cls(
+            ceiling=None if ceiling is None else Ceiling.from_json(ceiling),
+            baseline=None if baseline is None else _baseline(baseline),
+            **goals,
+        )
+
+
+def _baseline(raw: Mapping[str, Any]) -> Baseline:
+    baseline = Baseline(**{**raw, "profile": tuple(raw.get("profile", ()))})
+    rates(median_Bps=baseline.median_Bps)
+    within(0, _WIDEST, spread=baseline.spread)
+    counts(runs=baseline.runs)
+    if baseline.fill is not None:
+        within(0, 1, fill=baseline.fill)
+    texts("baseline", (*baseline[3:6], *baseline[7:12], baseline.below_floor))
+    texts("versions", (part for pair in baseline.versions.items() for part in pair))
+    _refuse_no_profile(baseline.profile)
+    return baseline
+
+
+def _refuse_no_profile(profile: tuple[float, ...]) -> None:
+    all_within(0, LARGEST, "profile", profile)
+    if profile and not sum(profile) > 0:
+        raise TypeError(f"profile is {profile!r:.60}, which are no rates")
 
 
 class Limits(NamedTuple):

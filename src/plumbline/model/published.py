@@ -6,13 +6,11 @@ when it is judged, so the document has a stage for each such moment, and texts w
 
 from __future__ import annotations
 
-from plumbline.errors import DocumentError
 from plumbline.model.ages import filled
+from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.reason import Reason
-from plumbline.model.state import State
 from plumbline.model.validation import counts, numbers, same_schema, texts, times
-from plumbline.model.verdict import Figure, Verdict, figure_of
+from plumbline.model.verdict import Figure, Reason, State, Verdict, figure_of
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional, Sequence

@@ -1,4 +1,7 @@
-"""One measurement of one operation on one component, or the honest statement that there is none."""
+"""Records: one measurement of one operation on one component, or why there is none.
+
+Trouble is never a measurement: a tool that failed raises ``ToolError``.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from collections.abc import Mapping
 from enum import Enum
 from math import isfinite
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.units import LARGEST
 from plumbline.model.validation import (
     all_within,
     counts,
@@ -18,10 +22,10 @@ from plumbline.model.validation import (
     times,
     within,
 )
-from plumbline.units import LARGEST
 
 if TYPE_CHECKING:
     from typing import Any, Optional
+
 
 SCHEMA = 1
 
@@ -233,3 +237,42 @@ def _refuse_no_terms(spec: Mapping[str, Any]) -> None:
         if spec.get(key) is not None:
             counts(**{key: spec[key]})
     rates_or_none(rate_cap_Bps=spec.get("rate_cap_Bps"))
+
+
+class _MeasurementFields(NamedTuple):
+    bytes: int
+    seconds: float
+    rate_Bps: float
+    profile_Bps: tuple[float, ...] = ()
+    latency: Optional[Latency] = None
+    retransmits: Optional[int] = None
+    flags: tuple[Flag, ...] = ()
+
+
+class Measurement(_MeasurementFields):
+    """One operation, once: bytes moved, seconds it took, and the rate the tool gives for it.
+
+    ``profile_Bps`` holds one value a second, empty where the tool tells none; ``retransmits``
+    counts TCP segments, None where that is unknown; ``flags`` are SHORT (the time limit
+    came before the bytes) and CONFIDENCE_MISSED.  With an impossible value it cannot be built.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Measurement:
+        """Build and validate; raise ToolError naming the impossible value."""
+        self = super().__new__(cls, *args, **kwargs)
+        positive = {"bytes": self.bytes, "seconds": self.seconds, "rate": self.rate_Bps}
+        for name, value in positive.items():
+            if not 0 < value <= LARGEST:
+                raise _impossible(name, value, "is not a positive, plausible number")
+        times = self.latency or ()
+        zero_or_more = (*self.profile_Bps, *times, self.retransmits or 0)
+        for value in zero_or_more:
+            if not 0 <= value <= LARGEST:
+                raise _impossible("detail", value, "is negative or not a plausible number")
+        return self
+
+
+def _impossible(name: str, value: float, why: str) -> ToolError:
+    return ToolError(f"measured {name} {value!r} {why}; run the tool by hand to see what it prints")

@@ -1,22 +1,46 @@
-"""What a node remembers of one component: the latest records and a compact history.
+"""Series: the latest records and the compact history of one component.
 
 This is the content of the snapshot; the store writes it, the judge reads it.
 """
 
 from __future__ import annotations
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.process import Process
 from plumbline.model.record import Record
+from plumbline.model.units import LARGEST
 from plumbline.model.validation import counts, rates_or_none, same_schema, texts, times, within
-from plumbline.units import LARGEST
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional, Sequence
 
     from plumbline.model.evidence import Subject
+
+
+class Process(NamedTuple):
+    """A process of one node.
+
+    ``started`` is field 22 of proc_pid_stat(5), clock ticks since the boot: with it a number that
+    was given to another process is not mistaken; ``boot`` is the boot's id of random(4); ``lock``
+    the file whose lock the process and its tools hold, as ``MAJOR:MINOR:INODE`` of proc_locks(5).
+    """
+
+    pid: int
+    started: int
+    boot: str
+    lock: str
+
+    @classmethod
+    def from_json(cls, raw: Optional[Sequence[Any]]) -> Optional[Process]:
+        """Build from the document form, None where there is none; raise TypeError if damaged."""
+        if raw is None:
+            return None
+        process = cls(*raw)
+        counts(pid=process.pid, started=process.started)
+        texts("process", (process.boot, process.lock))
+        return process
+
 
 SCHEMA = 2
 
@@ -174,3 +198,20 @@ def running_of(raw: Sequence[Any]) -> Running:
     if type(running.interrupted) is not bool:
         raise TypeError(f"interrupted is {running.interrupted!r:.60}, which is no yes or no")
     return running
+
+
+class Sampled(NamedTuple):
+    """One sample of one component at ``at``, seconds since the epoch; ``day`` is an ISO date.
+
+    ``rate`` is any figure of which more is better, positive, in one unit throughout the file.
+    ``coverage`` is a fraction; ``baseline`` is in the unit of ``rate``.  Components of one ``host``
+    and moment are peers.
+    """
+
+    host: str
+    day: str
+    at: float
+    component: str
+    rate: float
+    coverage: Optional[float] = None
+    baseline: Optional[float] = None

@@ -1,12 +1,13 @@
-"""One Nagios service of the plan: what it judges, whose part that is, and who has measured it."""
+"""Nagios services of the plan, the parts that they judge, and the alarms that stand."""
 
 from __future__ import annotations
 
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.validation import numbers, texts
+from plumbline.model.validation import numbers, rates_or_none, texts, times
+from plumbline.model.verdict import State
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping
+    from typing import Any, Mapping, Optional
 
 
 NODE = "node"
@@ -63,3 +64,104 @@ class Service(NamedTuple):
         for place in service.behind:
             numbers(behind=place)
         return service
+
+
+class PathService(NamedTuple):
+    """One service that says the suspects.
+
+    ``host`` has the component, or is the site's own where no host has it alone; ``name`` is kind
+    and name, what the check is asked for; one of ``component`` and ``file_system`` is empty.
+    ``members`` are the services, by their places in the plan, whose bytes cross the component, or
+    go to the file system.
+    """
+
+    host: str
+    name: str
+    description: str
+    component: str
+    file_system: str
+    members: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {**self._asdict(), "members": list(self.members)}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> PathService:
+        """Build from the document form; raise KeyError, TypeError or AttributeError."""
+        service = cls(**{**raw, "members": tuple(raw["members"])})
+        texts("path service", service[:5])
+        for place in service.members:
+            numbers(member=place)
+        return service
+
+
+class SitePart(NamedTuple):
+    """Kind and capacities (bytes per second, None where it never limits) of one part or target."""
+
+    kind: str
+    read_Bps: Optional[float]
+    write_Bps: Optional[float]
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> SitePart:
+        """Build from the document form; raise KeyError or TypeError for wrong keys or values."""
+        part = cls(raw["kind"], raw["read_Bps"], raw["write_Bps"])
+        texts("kind", (part.kind,))
+        rates_or_none(read_Bps=part.read_Bps, write_Bps=part.write_Bps)
+        return part
+
+
+class Suspicion(NamedTuple):
+    """Since when a path service is in alarm, in which state; ``ended_at`` since when it fades.
+
+    Only what was ``slow`` fades: a server that answers again answers.
+    """
+
+    since: float
+    state: State
+    slow: bool
+    ended_at: Optional[float] = None
+
+
+class Standing(NamedTuple):
+    """``notified`` has the beginnings of alarms of services, by host and description.
+
+    Times are in seconds since the epoch.  A service that was silent behind a suspect is no part of
+    it.  ``suspicions`` are by the names of path services.
+    """
+
+    notified: Mapping[str, float]
+    suspicions: Mapping[str, Suspicion]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {
+            "notified": dict(self.notified),
+            "suspicions": {
+                name: {**one._asdict(), "state": one.state.name}
+                for name, one in self.suspicions.items()
+            },
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Standing:
+        """Build from the document form; raise KeyError, TypeError or AttributeError."""
+        suspicions = {name: _suspicion(one) for name, one in raw["suspicions"].items()}
+        for name, since in raw["notified"].items():
+            times(**{str(name): since})
+        return cls(dict(raw["notified"]), suspicions)
+
+
+NOTHING = Standing({}, {})
+
+
+def _suspicion(raw: Mapping[str, Any]) -> Suspicion:
+    found = Suspicion(raw["since"], State[raw["state"]], raw["slow"] is True, raw["ended_at"])
+    times(since=found.since)
+    if found.ended_at is not None:
+        times(ended_at=found.ended_at)
+    return found
+
+
+DEVICE_INFO = "plumbline_device_info"

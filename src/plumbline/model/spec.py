@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.units import LARGEST, format_rate, format_size
 from plumbline.model.validation import counts, rates_or_none, texts, within
-from plumbline.units import LARGEST, format_rate, format_size
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional

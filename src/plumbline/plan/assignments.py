@@ -1,26 +1,363 @@
-"""Which node measures what: every component of a site in each layer, in measuring order."""
+"""Assignments: which node measures which component, on which terms, for how long.
+
+Locks hold on one host, so what two hosts could measure at the same time is refused in the plan.
+
+Every target is built and every call of a tool is made up once, as the node will do it; neither
+touches the world.
+
+The first client launches; each target and the whole are components of layer ``fs`` there.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 from math import inf
-from typing import Iterator, Sequence
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, TypeVar
 
-from plumbline.errors import DocumentError
-from plumbline.layers import LAYERS, ON_DEVICES, WHOLE
-from plumbline.layers.layer import Layer
+from plumbline.measure.probes import probe_for
+from plumbline.measure.probes.interface import Job
+from plumbline.measure.targets import KINDS, target_for
+from plumbline.model.command import Within
+from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import PARALLEL
+from plumbline.model.layers import LAYERS, ON_DEVICES, ON_TARGETS, WHOLE, layer_of
+from plumbline.model.layers.fs import FS
+from plumbline.model.layers.layer import Layer
+from plumbline.model.layers.net import NET
+from plumbline.model.layers.ost import OST
+from plumbline.model.layers.raw import RAW
 from plumbline.model.limits import Limits
+from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
-from plumbline.plan.assignment import Assignment
-from plumbline.plan.clients import refuse_two_clients
-from plumbline.plan.feasible import refuse_infeasible
-from plumbline.plan.parallel import parallel, spec_of_all
-from plumbline.plan.places import Place, devices, paired, targets
-from plumbline.plan.policy import Policy, hung_after_given, limits_of, spec_of
-from plumbline.ranks.terms import SPARE_S, limit_s
-from plumbline.topology.graph import Topology
-from plumbline.units import format_duration
+from plumbline.model.units import format_duration, format_size
+from plumbline.parallel.terms import (
+    SPARE_S,
+    Names,
+    RunSize,
+    contradiction,
+    limit_s,
+    pattern,
+    share_of_memory,
+    spread,
+)
+from plumbline.plan.policy import Policy, bytes_given, hung_after_given, limits_of, spec_of, test_of
+from plumbline.topology.graph import Component, Target, Topology
+from plumbline.topology.paths import host_of, to_device, to_network, to_target
+
+
+class Assignment(NamedTuple):
+    """One component in one layer: an expectation before its references are known.
+
+    ``node`` measures, ``host`` has the part that is judged; ``steps`` are in measuring order.
+    """
+
+    layer: str
+    component: str
+    node: str
+    host: str
+    group: str
+    target: Mapping[str, Any]
+    path: tuple[str, ...]
+    steps: tuple[Step, ...]
+    spec: ProbeSpec
+    limits: Limits
+
+
+Step = tuple[Operation, Scenario]
+"""One operation in one scenario."""
+
+_BLOCK_OF_DEVICES = 512
+
+_Key = TypeVar("_Key")
+
+
+class Place(NamedTuple):
+    """Where a component is measured: the part of an assignment that the policy does not change."""
+
+    component: str
+    node: str
+    host: str
+    group: str
+    target: Mapping[str, Any]
+    path: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+
+def targets(topology: Topology) -> list[Place]:
+    """Return the targets of all file systems, less those that are retired."""
+    places = []
+    for target in topology.targets.values():
+        path = to_target(topology, target)
+        if not target.retired:
+            host = host_of(topology, path)
+            places.append(
+                Place(
+                    target.name,
+                    target.client,
+                    host,
+                    target.file_system,
+                    target.reach,
+                    path,
+                    OST.steps(),
+                )
+            )
+    return places
+
+
+def devices(topology: Topology) -> list[Place]:
+    """Return the devices that their servers read raw; refuse one that two parts of a server are."""
+    paths = {device.name: to_device(topology, device) for device in topology.devices()}
+    _refuse_twice(
+        [((paths[one.name][0], one.device), one.name) for one in topology.devices()],
+        "the device {0[1]} of {0[0]}",
+    )
+    counts = Counter(path[0] for path in paths.values())
+    return [_device(device, paths[device.name], counts) for device in topology.devices()]
+
+
+def _refuse_twice(found: Iterable[tuple[_Key, str]], what: str) -> None:
+    """Refuse two names that share what must be one part's own; ``what`` says it of the key."""
+    names: dict[_Key, str] = {}
+    for key, name in found:
+        if names.setdefault(key, name) != name:
+            raise DocumentError(
+                f"plumbline_topology: {names[key]} and {name} both have {what.format(key)}; "
+                "give each its own"
+            )
+
+
+def _device(device: Component, path: tuple[str, ...], counts: Mapping[str, int]) -> Place:
+    server = path[0]
+    steps = RAW.steps(alone=counts[server] == 1)
+    target = {"kind": "device", "device": device.device, "block_size": _BLOCK_OF_DEVICES}
+    return Place(device.name, server, server, server, target, path, steps)
+
+
+def net_hosts(topology: Topology) -> tuple[Component, ...]:
+    """Return the hosts that are paired: those with an address, sorted by name; none or several."""
+    hosts = sorted((host for host in topology.hosts() if host.address), key=lambda host: host.name)
+    return tuple(hosts) if len(hosts) > 1 else ()
+
+
+def paired(topology: Topology, policy: Policy) -> list[Place]:
+    """Return the hosts that meet in pairs."""
+    hosts = net_hosts(topology)
+    _refuse_twice([(host.address, host.name) for host in hosts], "the address {0}")
+    rules = policy.layers.net
+    common = {
+        "hosts": [host.name for host in hosts],
+        "slot_s": rules.schedule.slot,
+        "window_s": rules.schedule.window,
+        "port": rules.port,
+    }
+    return [
+        Place(
+            host.name,
+            host.name,
+            host.name,
+            NET.name,
+            {"kind": "pair", "address": host.address, **common},
+            to_network(topology, host),
+            NET.steps(),
+        )
+        for host in hosts
+    ]
+
+
+def refuse_two_clients(found: Sequence[Assignment]) -> None:
+    """Raise DocumentError naming the target, both of its clients and the remedy."""
+    first: dict[tuple[str, ...], Assignment] = {}
+    for one in found:
+        storage = _storage(one.target, one.component) if one.layer in ON_TARGETS else None
+        if storage is None:
+            continue
+        other = first.setdefault(storage, one)
+        if other.node != one.node:
+            raise DocumentError(_sentence(other, one))
+
+
+def _storage(target: Mapping[str, str], name: str) -> Optional[tuple[str, ...]]:
+    """Return what tells a target's storage from others, None where it is the client's own."""
+    kind = target["kind"]
+    return None if kind == PARALLEL else KINDS[kind].storage(target, name)
+
+
+def _sentence(assignment: Assignment, other: Assignment) -> str:
+    names = assignment.component
+    if assignment.component != other.component:
+        names += f" and {other.component} are one target, which"
+    text = (
+        f"{names} would be measured by {assignment.node} (layer {assignment.layer}) and by "
+        f"{other.node} (layer {other.layer}): two clients halve each other's rates"
+    )
+    if (assignment.layer in WHOLE) != (other.layer in WHOLE):
+        own, launcher = (other, assignment) if assignment.layer in WHOLE else (assignment, other)
+        return (
+            f"plumbline_policy: {text}; name {own.node} first in layers.fs.clients, or "
+            f"{launcher.node} as client of the file system {own.group}"
+        )
+    return f"plumbline_topology: {text}; give both the same client, or leave one out"
+
+
+def refuse_infeasible(layer: str, location: Place, spec: ProbeSpec, limits: Limits) -> None:
+    """Refuse terms with which a component cannot be measured.
+
+    Raises:
+        DocumentError: naming the document, the component, and what would do.
+    """
+    try:
+        subject = _subject(location)
+    except DocumentError as error:
+        raise DocumentError(f"plumbline_topology: {location.component}: {error}") from error
+    where = f"plumbline_policy: layer {layer}: {location.component}"
+    try:
+        limits.refuse_impossible()
+        spec.refuse_impossible()
+        if layer not in WHOLE:  # ranks have no choice
+            _refuse_tool(layer_of(layer).tools, spec.tool)
+            _make_up_calls(location, spec, *subject)
+    except (DocumentError, TypeError) as error:
+        raise DocumentError(f"{where}: {error}") from error
+
+
+def _subject(location: Place) -> tuple[str, Optional[Within]]:
+    """Return what a tool is called with: the file and where it is found, a device, an address."""
+    if location.target["kind"] == PARALLEL:
+        return "", None
+    if location.target["kind"] == "pair":
+        return str(location.target["address"]), None
+    within = target_for(location.target, location.component).within()
+    return f"{within.path}/{within.file}" if within else str(location.target["device"]), within
+
+
+def _refuse_tool(known: Sequence[str], tool: str) -> None:
+    if tool not in known:
+        raise DocumentError(
+            f"the tool {tool[:60]!r} does not measure this layer; write one of: {', '.join(known)}"
+        )
+
+
+def _make_up_calls(
+    location: Place, spec: ProbeSpec, subject: str, within: Optional[Within]
+) -> None:
+    probe, target = probe_for(spec.tool), location.target
+    for operation in dict.fromkeys(operation for operation, _ in location.steps):
+        probe.command(
+            Job(
+                operation,
+                spec,
+                subject,
+                block_size=target.get("block_size", 512),
+                own_address=target.get("address", ""),
+                port=target.get("port", 0),
+                within=within,
+            )
+        )
+
+
+_BUDGET = 64 << 30
+"""Of a run whose bytes follow from memory, as for ``plumbline probe fs`` by hand."""
+
+_NAMES = Names("bytes", "transfer", "direct: true")
+
+
+def parallel(topology: Topology, policy: Policy) -> list[Place]:
+    """Return, file system by file system, its targets and then the whole; none without clients.
+
+    Raises:
+        DocumentError: a client is no host of the topology, or names clash.
+    """
+    rules = policy.layers.fs
+    hosts = {host.name for host in topology.hosts()}
+    for name in rules.clients:
+        if name not in hosts:
+            raise DocumentError(
+                f"plumbline_policy: layer fs: {name!r} is no client or server of the topology; "
+                "correct clients"
+            )
+    systems: dict[str, list[Target]] = {}
+    for target in topology.targets.values():
+        if rules.clients and not target.retired:
+            systems.setdefault(target.file_system, []).append(target)
+    return [
+        place
+        for name, targets in systems.items()
+        for place in _file_system(topology, policy, name, targets)
+    ]
+
+
+def _file_system(
+    topology: Topology, policy: Policy, name: str, targets: Sequence[Target]
+) -> list[Place]:
+    if name in topology.targets:
+        raise DocumentError(
+            f"plumbline_topology: file_systems {name!r} has the name of a target; layer fs "
+            "measures both, so rename one of them"
+        )
+    launcher = policy.layers.fs.clients[0]
+    places = []
+    for target in targets:
+        path = to_target(topology, target._replace(client=launcher))
+        host = host_of(topology, path)
+        places.append(Place(target.name, launcher, host, name, target.reach, path, FS.steps()))
+    # in a group of its own: the sum is nobody's peer
+    group = f"{name} as a whole"
+    whole = Place(name, launcher, launcher, group, _manner(policy), (launcher,), FS.steps())
+    return [*places, whole]
+
+
+def _manner(policy: Policy) -> dict[str, Any]:
+    """Return how the launching node is to drive the whole."""
+    rules = policy.layers.fs
+    return {
+        "kind": PARALLEL,
+        "test": rules.test,
+        "ranks_per_target": rules.ranks_per_target,
+        "clients": list(rules.clients),
+        "launcher": rules.launcher,
+        "work": rules.work,
+    }
+
+
+def spec_of_all(policy: Policy, name: str, targets: int) -> ProbeSpec:
+    """Return the terms of a file system with so many targets, the same for each of them.
+
+    Raises:
+        DocumentError: the terms do not go together.
+    """
+    rules = policy.layers.fs
+    spec = _sized(spec_of(policy, FS.name, name, name), policy, name, targets)
+    test = test_of(policy)._replace(transfer=spec.transfer_bytes)
+    trouble = contradiction(test, spec.bytes, direct=spec.direct, names=_NAMES)
+    if trouble:
+        raise DocumentError(f"plumbline_policy: layer fs: {name}: {trouble}")
+    _refuse_too_much(spec, policy, name, targets)
+    size = RunSize(rules.ranks_per_target * targets, targets, len(rules.clients))
+    return spec._replace(pattern=pattern(test, size, "data"))
+
+
+def _sized(spec: ProbeSpec, policy: Policy, name: str, targets: int) -> ProbeSpec:
+    """Return the terms with as many bytes as leave no cache large enough, if memory is said.
+
+    What a run moves is fixed when it is planned: with more memory it is another specification.
+    """
+    rules = policy.layers.fs
+    if rules.memory is None or bytes_given(policy, FS.name, name, name):
+        return spec
+    ranks = rules.ranks_per_target * targets
+    share = share_of_memory(rules.memory, max(spread(ranks, len(rules.clients))))
+    return spec._replace(bytes=min(share, (rules.budget or _BUDGET) // ranks))
+
+
+def _refuse_too_much(spec: ProbeSpec, policy: Policy, name: str, targets: int) -> None:
+    rules = policy.layers.fs
+    written = spec.bytes * rules.ranks_per_target * targets
+    if rules.budget is not None and written > rules.budget:
+        raise DocumentError(
+            f"plumbline_policy: layer fs: a run on {name} would write {format_size(written)}, its "
+            f"budget is {format_size(rules.budget)}; lower bytes, or raise budget"
+        )
 
 
 def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Iterable, Iterator
 
-from plumbline.model.expectation import Expectation
+from plumbline.model.expectation import Expectation, in_waves
 from plumbline.model.record import Scenario
-from plumbline.model.waves import in_waves
 
 START_S = 4.0
 """To start a unit, to prepare its target and to bring the records back."""

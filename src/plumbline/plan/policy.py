@@ -1,4 +1,4 @@
-"""The policy as a person types it: limits, terms of the probes, and schedules, with defaults.
+"""The policy as a person types it: limits, terms of the probes, schedules, defaults.
 
 Everything may be left out.  What is said for a component beats what is said for its group, that
 beats its layer, that beats the site.  The form is explained with examples in docs/policy.md.
@@ -6,24 +6,167 @@ beats its layer, that beats the site.  The form is explained with examples in do
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Optional, Union
+from typing import Annotated, Any, Literal, Optional, Sequence, Union
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PlainValidator, field_validator, model_validator
 
-from plumbline.errors import DocumentError, UsageError
-from plumbline.layers import WHOLE, layer_of
-from plumbline.model.allowed import PATH, PROGRAM
-from plumbline.model.limits import Limits
+from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.expectation import MOST_RUNS
+from plumbline.model.layers import WHOLE, layer_of
+from plumbline.model.limits import Limits, Range
+from plumbline.model.names import PATH, PROGRAM
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
-from plumbline.plan.conditions import ConditionsPolicy
-from plumbline.plan.confirm import ConfirmPolicy, LaterConfirmPolicy
-from plumbline.plan.goal import Goal
-from plumbline.plan.schedule import LaterTimer, Slots, Timer, WeeklyTimer
-from plumbline.plan.symptoms import SymptomsPolicy
-from plumbline.plan.threshold import Threshold
-from plumbline.ranks.terms import may_be_direct
-from plumbline.ranks.tests import Method, named_test
+from plumbline.observe.conditions import DEFAULT, PATTERN, is_secret
+from plumbline.observe.reported import HOLDS_S
+from plumbline.parallel.terms import Method, may_be_direct, named_test
+from plumbline.plan.schedule import Calendar, LaterTimer, Slots, Timer, WeeklyTimer
+from plumbline.topology.names import expand
 from plumbline.topology.strict import Duration, LessThanAll, Percent, Rate, Size, Strict, parse
+
+_REFERENCE = 100.0
+"""What a healthy component gives, in percent of its reference."""
+
+
+def _range(value: object) -> Range:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r:.80} is no range; write for example '80:'")
+    try:
+        found = Range.parse(value)
+    except DocumentError as error:
+        raise ValueError(str(error)) from error
+    if found.alerts(_REFERENCE):
+        raise ValueError(
+            f"{value!r} alarms at 100 % of the reference too; write '80:' for what is below 80 %"
+        )
+    if 0 < found.start <= 1:
+        raise ValueError(f"{value!r} is in percent; write '80:' for what is below 80 %")
+    return found
+
+
+Threshold = Annotated[Range, PlainValidator(_range)]
+
+
+class Goal(Strict):
+    """What was promised in each direction, bytes per second; one left out has no goal."""
+
+    write: Optional[Rate] = None
+    read: Optional[Rate] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_both(cls, said: object) -> object:
+        return {"write": said, "read": said} if isinstance(said, str) else said
+
+
+_MOST = 200
+_LONGEST = 100
+
+
+class ConditionsPolicy(Strict):
+    """The patterns of parameters that every node asks ``lctl get_param`` for; empty for none."""
+
+    parameters: Annotated[list[str], Field(max_length=_MOST)] = list(DEFAULT)
+
+    @field_validator("parameters")
+    @classmethod
+    def _are_patterns(cls, patterns: list[str]) -> list[str]:
+        for text in patterns:
+            if len(text) > _LONGEST or not PATTERN.fullmatch(text):
+                raise ValueError(
+                    f"{text[:60]!r} is no parameter of Lustre; write it as lctl get_param takes "
+                    "it, for example osc.*.max_rpcs_in_flight"
+                )
+            if is_secret(text):
+                raise ValueError(f"{text!r} may be a secret by its name; remove it")
+        return list(dict.fromkeys(patterns))
+
+
+class ConfirmPolicy(Strict):
+    """How often at most, how far apart, in which hours, and for how many bytes.
+
+    ``bytes`` is a share of what the planned runs of the layer move.  ``runs: 0`` switches it off.
+    """
+
+    runs: Annotated[int, Field(ge=0, le=MOST_RUNS)] = 7
+    every: Duration = 3600.0
+    bytes: Percent = 0.05
+    calendar: Calendar = "*-*-* 05..11:06"
+    randomized_delay: Duration = 300.0
+    limit: Duration = 1500.0
+
+    @model_validator(mode="after")
+    def _has_bytes(self) -> ConfirmPolicy:
+        if self.runs and not self.bytes:
+            raise ValueError("confirm has no bytes; write runs: 0 to switch it off")
+        return self
+
+
+class LaterConfirmPolicy(ConfirmPolicy):
+    """The same, half an hour later: devices are read when nothing crosses their targets."""
+
+    calendar: Calendar = "*-*-* 05..11:36"
+    limit: Duration = 1200.0
+
+
+Kind = Literal["arrays", "disks", "enclosures", "links", "lustre", "kernel"]
+
+
+class SymptomsPolicy(Strict):
+    """The kinds of each host, and of those that are named the kinds in their place.
+
+    ``hosts`` is by name or range, such as ``client[1-2]``; an empty list is for none.
+    ``every`` is how often all nodes look, ``stale_after`` the age at which a look no longer holds,
+    both in seconds.
+    """
+
+    kinds: list[Kind] = []
+    hosts: dict[str, list[Kind]] = {}
+    every: Duration = 600.0
+    stale_after: Duration = HOLDS_S
+
+    @model_validator(mode="after")
+    def _holds_until_the_next_look(self) -> SymptomsPolicy:
+        if self.every % 60 or 3600 % self.every or self.every > HOLDS_S / 2:
+            raise ValueError(
+                "every must be minutes that divide an hour, at most 30 min, for a look holds for "
+                "an hour; for example 10 min"
+            )
+        if self.stale_after < 2 * self.every:
+            raise ValueError(
+                f"stale_after is shorter than two times every ({self.every / 60:.0f} min), so each "
+                "look would go stale before the next one"
+            )
+        return self
+
+    @property
+    def calendar(self) -> str:
+        """Return when nodes look, as systemd's calendar."""
+        return f"*:0/{self.every / 60:.0f}"
+
+
+def kinds_of(rules: SymptomsPolicy, hosts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the kinds of each host of the topology, each once.
+
+    Raises:
+        DocumentError: a host is named that is none, or named twice.
+    """
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(hosts, tuple(dict.fromkeys(rules.kinds)))
+    named: set[str] = set()
+    for text, kinds in rules.hosts.items():
+        for name in expand(text):
+            if name not in found:
+                raise DocumentError(
+                    f"plumbline_policy: symptoms hosts {name} is no host of plumbline_topology; "
+                    "correct its name, or remove it"
+                )
+            if name in named:
+                raise DocumentError(
+                    f"plumbline_policy: symptoms hosts names {name} twice; name it once"
+                )
+            named.add(name)
+            found[name] = tuple(dict.fromkeys(kinds))
+    return found
+
 
 _NET_PORT = 12865
 _LOWEST_PORT = 1024

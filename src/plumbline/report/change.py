@@ -9,13 +9,11 @@ from array import array
 from datetime import date
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
-from plumbline.layers import ON_TARGETS
-from plumbline.report.days import Days, spanned
-from plumbline.report.figure import Figure, Plot, Row, Table, shown
+from plumbline.model.layers import ON_TARGETS
+from plumbline.model.units import DAY_S, format_rate
+from plumbline.report.figure import GREY, Figure, Plot, Row, Table, line, shown
 from plumbline.report.marks import Mark, chosen_moment, drawn, levels, line_at, marks, moment
-from plumbline.report.palette import GREY, line
-from plumbline.report.site import Member, Metric, Metrics, Site, by_group, middle
-from plumbline.units import DAY_S, format_rate
+from plumbline.report.site import Days, Member, Metric, Metrics, Site, by_group, middle, spanned
 
 WINDOW_DAYS = 14
 """What a component gave before is its median over so many days; what it gives now too."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Iterator, NamedTuple, Optional
 
-from plumbline.profile.calls import Profile
+from plumbline.parallel.profile import Profile
 from plumbline.report.calls import calls_figure
 from plumbline.report.change import change_figure
 from plumbline.report.composite import composite_figure
 from plumbline.report.figure import Figure
 from plumbline.report.heat_map import heat_map_figure
-from plumbline.report.moment import moment_figure
+from plumbline.report.moment import Past, Probed, moment_figure, past_runs_figure
 from plumbline.report.network import network_figure
-from plumbline.report.past import Past
-from plumbline.report.past_runs import Probed, past_runs_figure
 from plumbline.report.path import path_figure
 from plumbline.report.site import Metrics, Site, find_metrics
 from plumbline.report.suspects import Found, suspects_figure

@@ -1,10 +1,46 @@
-"""A figure as data: plots for Plotly, the numbers as a table, the same as CSV, and what it says."""
+"""Figures as data: plots, tables, CSV, colours and labels.
+
+Each state has a mark of its own as well, so that a print in grey says the same.
+https://personal.sron.nl/~pault/ describes the scheme.
+"""
 
 from __future__ import annotations
 
+import csv
 from html import escape
 from math import isfinite
-from typing import Any, Iterable, NamedTuple, Optional, Sequence, Union
+from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
+
+from plumbline.model.verdict import State
+
+BLUE, CYAN, TEAL = "#0077bb", "#33bbee", "#009988"
+ORANGE, RED, MAGENTA, GREY = "#ee7733", "#cc3311", "#ee3377", "#888888"
+LINES = (BLUE, ORANGE, TEAL, MAGENTA, CYAN, RED, GREY)
+DASHES = ("solid", "dash", "dot", "dashdot")
+
+CEILING, BASELINE, NOW = TEAL, CYAN, BLUE
+BASELINE_BAND = "rgba(51, 187, 238, 0.25)"
+SEQUENTIAL = "Cividis"
+
+STATES = {
+    State.OK: (BLUE, "circle", 6),
+    State.WARNING: (ORANGE, "diamond", 10),
+    State.CRITICAL: (RED, "x", 11),
+    State.UNKNOWN: (GREY, "square-open", 8),
+}
+
+
+def mark(state: State) -> dict[str, Any]:
+    """Return how Plotly marks a point of a state."""
+    colour, symbol, size = STATES[state]
+    return {"color": colour, "symbol": symbol, "size": size}
+
+
+def line(number: int, width: float = 2.0, colours: Sequence[str] = LINES) -> dict[str, Any]:
+    """Return the line of one of many traces; colour and dashes together repeat late."""
+    dash = DASHES[number // len(colours) % len(DASHES)]
+    return {"color": colours[number % len(colours)], "dash": dash, "width": width}
+
 
 Cell = Union[str, float, int, None]
 
@@ -105,3 +141,113 @@ def percent(ratio: Optional[float]) -> str:
 def counted(number: int, noun: str) -> str:
     """Return e.g. ``1 target`` or ``3 targets``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+_WIDTH_PX = 590
+"""Of the plot on paper; a window is wider."""
+
+_LETTER_PX = 7.5
+_LEVELS = 4
+_NEAREST_PX, _LEVEL_PX = 24, 16
+_LINE_PX = 4
+
+
+class Named(NamedTuple):
+    """A point that shall have its name: its place among all, counted from 0, and its height."""
+
+    place: int
+    height: float
+    name: str
+
+
+class _Taken(NamedTuple):
+    """A name that has its place: how far it reaches, where its line stands, how far away it is."""
+
+    begin: float
+    end: float
+    at: float
+    level: int
+
+
+def labels(points: Iterable[Named], places: int, top: float) -> Iterator[dict[str, Any]]:
+    """Yield Plotly's annotations for points of a picture of so many places that ends at ``top``.
+
+    A name that would lie over one before it, or over its line, is left out: hover and table have
+    it.
+    """
+    taken: list[_Taken] = []
+    for one in points:
+        text = shown(one.name)
+        at = _WIDTH_PX * (one.place + 0.5) / places
+        width = _LETTER_PX * len(one.name[: len(text)])
+        anchor = _anchor(at, width)
+        begin = at - {"left": 0, "center": width / 2, "right": width}[anchor]
+        found = _free(_Taken(begin, begin + width, at, 0), taken)
+        if found is None:
+            continue
+        taken.append(found)
+        away = _NEAREST_PX + found.level * _LEVEL_PX
+        yield {
+            "x": one.place,
+            "y": one.height,
+            "text": text,
+            "ax": 0,
+            # a point near the top has its name below: above it lie the ceiling and the legend
+            "ay": away if one.height > top / 2 else -away,
+            "xanchor": anchor,
+            "arrowsize": 0.6,
+            # the mark itself stays to be seen
+            "standoff": 5,
+        }
+
+
+def _free(candidate: _Taken, taken: Sequence[_Taken]) -> Optional[_Taken]:
+    """Return a name at the nearest level where it has place, None where there is none."""
+    for level in range(_LEVELS):
+        found = candidate._replace(level=level)
+        if not any(_meet(found, other) for other in taken):
+            return found
+    return None
+
+
+def _meet(label: _Taken, other: _Taken) -> bool:
+    if label.level == other.level:
+        return label.begin < other.end and other.begin < label.end
+    far, near = (label, other) if label.level > other.level else (other, label)
+    return near.begin - _LINE_PX <= far.at <= near.end + _LINE_PX
+
+
+def _anchor(at: float, width: float) -> str:
+    """Return which end of a name stands at its point: at the edges it would leave the picture."""
+    if at < width / 2:
+        return "left"
+    return "right" if at > _WIDTH_PX - width / 2 else "center"
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+class _Line:
+    """What :mod:`csv` writes a line to, which hands it back."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def numbers(figures: Sequence[Figure]) -> Iterator[tuple[str, Iterator[str]]]:
+    """Yield the name of a file for each figure that has numbers, with its lines."""
+    for one in figures:
+        if one.numbers:
+            yield f"data/{one.id}.csv", _lines(one.numbers)
+
+
+def _lines(rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
+    # with both characters as the end of a line (RFC 4180) a cell that holds one of them is quoted
+    writer = csv.writer(_Line(), lineterminator="\r\n")
+    for row in rows:
+        yield writer.writerow([_harmless(cell) if isinstance(cell, str) else cell for cell in row])
+
+
+def _harmless(cell: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell

@@ -11,12 +11,20 @@ from math import fsum, isnan, sqrt
 from statistics import fmean, median
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.model.state import State
-from plumbline.report.days import spanned
-from plumbline.report.figure import Cell, Figure, Plot, Row, Table, percent, unique
-from plumbline.report.palette import BLUE, SEQUENTIAL
-from plumbline.report.site import Member, Metric, Metrics
-from plumbline.units import format_rate
+from plumbline.model.units import format_rate
+from plumbline.model.verdict import State
+from plumbline.report.figure import (
+    BLUE,
+    SEQUENTIAL,
+    Cell,
+    Figure,
+    Plot,
+    Row,
+    Table,
+    percent,
+    unique,
+)
+from plumbline.report.site import Member, Metric, Metrics, spanned
 
 ABOUT = (
     "Each row is a component, each column a day, the colour the median rate of that day in percent "

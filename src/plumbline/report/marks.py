@@ -8,10 +8,9 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any, Container, Iterable, NamedTuple, Sequence
 
-from plumbline.report.figure import shown
-from plumbline.report.palette import MAGENTA, RED, TEAL
+from plumbline.model.units import DAY_S
+from plumbline.report.figure import MAGENTA, RED, TEAL, shown
 from plumbline.report.site import Member, Site
-from plumbline.units import DAY_S
 
 MONTH_DAYS = 30
 

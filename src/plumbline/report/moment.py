@@ -1,4 +1,4 @@
-"""A moment of the past: what servers, routers and clients did around it, beside the probes.
+"""A moment of the past: servers, routers, clients and probes around it.
 
 Figure 11 of Edison's report: the archive of the servers' counters showed what a slow day was like
 months later.
@@ -6,15 +6,169 @@ months later.
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Optional, Sequence
+from datetime import datetime, timezone
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import moment as words_of
-from plumbline.report.figure import MB, Cell, Figure, Plot, Row, Table, counted, shown
+from plumbline.model.units import format_rate
+from plumbline.model.verdict import State
+from plumbline.observe.symptom import ORDER
+from plumbline.report.figure import (
+    GREY,
+    MAGENTA,
+    MB,
+    Cell,
+    Figure,
+    Plot,
+    Row,
+    Table,
+    counted,
+    line,
+    mark,
+    megabytes,
+    shown,
+)
 from plumbline.report.marks import line_at
 from plumbline.report.marks import moment as x_of
-from plumbline.report.palette import GREY, MAGENTA, line
-from plumbline.report.past import COLUMNS, OTHERS, Chart, Column, Line, Past
-from plumbline.units import format_rate
+
+OTHERS = "all others"
+"""The name of the line that is the sum of what is not drawn itself."""
+
+
+class Column(NamedTuple):
+    """A figure of a series: what a picture shows it in, and whether those of several add up."""
+
+    name: str
+    unit: str
+    scale: float = 1.0
+    adds: bool = True
+
+
+READ = Column("read", "MB/s", MB)
+WRITE = Column("write", "MB/s", MB)
+MOVED = Column("moved", "MB/s", MB)
+REQUESTS = Column("operations", "operations/s")
+LATENCY = Column("mean latency", "ms", 1e-3, adds=False)
+COLUMNS = (READ, WRITE, MOVED, REQUESTS, LATENCY)
+
+
+class Line(NamedTuple):
+    """One series: moments in seconds since the epoch, with values in base units."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+    def value(self, at: float) -> Optional[float]:
+        """Return what it was at a moment, None where nothing is known of it."""
+        return dict(self.points).get(at)
+
+
+class Chart(NamedTuple):
+    """One picture: a figure of the foremost of a kind, such as ``OST``, and of all others."""
+
+    kind: str
+    column: Column
+    lines: tuple[Line, ...]
+
+
+class Past(NamedTuple):
+    """What is kept of the time around ``at``, from ``begin`` to ``end``; seconds since the epoch.
+
+    ``recovering`` has targets with a line for each status that is neither complete nor inactive.
+    ``remarks`` say what is odd or missing, a sentence each.
+    """
+
+    at: float
+    begin: float
+    end: float
+    charts: tuple[Chart, ...] = ()
+    recovering: tuple[tuple[str, Line], ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+class PastRun(NamedTuple):
+    """One measurement of that time; ``state`` and ``sentence`` are the verdict at the end of it."""
+
+    layer: str
+    component: str
+    step: str
+    node: str
+    started_at: float
+    outcome: str
+    rate_Bps: Optional[float]
+    coverage: Optional[float]
+    state: State
+    sentence: str
+
+
+class Probed(NamedTuple):
+    """The measurements of that time, and a sentence on what is not there, empty for nothing."""
+
+    runs: Sequence[PastRun]
+    remark: str = ""
+
+
+_ABOUT_RUNS = (
+    "What plumbline measured in this time, and the verdict on the component at the end of it, by "
+    "the runs until then and the expectations of today."
+)
+_RUN_HEADERS = ("begun", "node", "component", "operation", "rate", "coverage", "state", "verdict")
+_RUN_NUMBERS = ("at", "node", "layer", "component", "operation", "rate_Bps", "coverage", "state")
+
+
+def past_runs_figure(past: Past, probed: Probed) -> Figure:
+    """Return the figure: measurements by time and rate, and a table with the verdicts."""
+    hour = f"{words_of(past.begin)} to {words_of(past.end)}"
+    figure = Figure("moment-probes", f"Probes around {words_of(past.at)}", _ABOUT_RUNS)
+    if not probed.runs:
+        why = probed.remark or f"nothing was measured from {hour}"
+        return figure._replace(absent=why)
+    runs = sorted(probed.runs, key=lambda run: (ORDER.index(run.state), run.started_at))
+    states = [run.state for run in runs]
+    words = ", ".join(f"{states.count(one)} {one.name}" for one in ORDER if one in states)
+    drawn = any(run.rate_Bps is not None for run in runs)
+    return figure._replace(
+        finding=f"{counted(len(runs), 'measurement')}: {words}. {probed.remark}".strip(),
+        plots=[_plot_runs(past, runs)] if drawn else (),
+        absent="" if drawn else "no measurement of this time gave a rate; the table says why",
+        table=Table(_RUN_HEADERS, [Row(_cells(run)) for run in runs]),
+        numbers=[_RUN_NUMBERS, *map(_run_numbers, runs)],
+    )
+
+
+def _plot_runs(past: Past, runs: Sequence[PastRun]) -> Plot:
+    layout = time_layout(past)
+    layout["yaxis"] = {"title": {"text": "MB/s"}, "rangemode": "tozero"}
+    known = [run for run in runs if run.rate_Bps is not None]
+    by_state = {state: [run for run in known if run.state is state] for state in ORDER}
+    traces = [_trace_runs(state, found) for state, found in by_state.items() if found]
+    return Plot("measurements by when they began", traces, layout)
+
+
+def _trace_runs(state: State, runs: Sequence[PastRun]) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": state.name,
+        "x": [x_of(run.started_at) for run in runs],
+        "y": [megabytes(run.rate_Bps) for run in runs],
+        "text": [shown(f"{run.component} {run.step}") for run in runs],
+        "marker": mark(state),
+        "hovertemplate": f"%{{text}} {state.name}<br>%{{x}}: %{{y}} MB/s<extra></extra>",
+    }
+
+
+def _cells(run: PastRun) -> tuple[str, ...]:
+    begun = datetime.fromtimestamp(run.started_at, timezone.utc).strftime("%H:%M:%S")
+    rate = run.outcome if run.rate_Bps is None else format_rate(run.rate_Bps)
+    coverage = "" if run.coverage is None else f"{run.coverage:.2f}"
+    return (begun, run.node, run.component, run.step, rate, coverage, run.state.name, run.sentence)
+
+
+def _run_numbers(run: PastRun) -> Sequence[Cell]:
+    known = run.started_at, run.node, run.layer, run.component, run.step
+    return (*known, run.rate_Bps, run.coverage, run.state.name)
+
 
 _ABOUT = (
     "What servers, routers and clients counted around the moment that was asked about (dotted), "

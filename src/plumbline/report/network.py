@@ -8,26 +8,31 @@ from __future__ import annotations
 
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
-from plumbline.layers import PAIRED
-from plumbline.layers.net import NET
-from plumbline.model.anchor import anchor
-from plumbline.model.state import State
+from plumbline.model.layers import PAIRED
+from plumbline.model.layers.net import NET
+from plumbline.model.names import anchor
 from plumbline.model.trend import PairTest
+from plumbline.model.units import format_rate
+from plumbline.model.verdict import State
 from plumbline.report.figure import (
+    BLUE,
+    CEILING,
+    ORANGE,
+    RED,
+    SEQUENTIAL,
     Cell,
     Figure,
+    Named,
     Plot,
     Row,
     Table,
     counted,
+    labels,
     megabytes,
     shown,
     unique,
 )
-from plumbline.report.labels import Named, labels
-from plumbline.report.palette import BLUE, CEILING, ORANGE, RED, SEQUENTIAL
 from plumbline.report.site import Site, middle
-from plumbline.units import format_rate
 
 ABOUT = (
     "Above, what each host sends and receives: the median over the latest test with each partner, "

@@ -12,8 +12,8 @@ from typing import Any, Sequence
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from plumbline.judge.phrases import number
-from plumbline.layers import WHOLE
-from plumbline.model.state import State
+from plumbline.model.layers import WHOLE
+from plumbline.model.verdict import State
 from plumbline.report.figure import Figure
 from plumbline.report.overview import RANK, Entry, Kind
 from plumbline.report.site import Site

@@ -8,9 +8,8 @@ from plumbline.locate.next_probe import NextProbe
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.sentences import HEADERS, remarks, rows, sentence, summary
 from plumbline.locate.suspects import AmbiguitySet, Located
-from plumbline.model.part import SitePart
-from plumbline.report.figure import Cell, Figure, Plot, Row, Table, shown
-from plumbline.report.palette import BLUE, RED
+from plumbline.model.service import SitePart
+from plumbline.report.figure import BLUE, RED, Cell, Figure, Plot, Row, Table, shown
 
 ABOUT = (
     "The smallest set of components that explains every slow measurement (plumbline locate). Each "

@@ -6,16 +6,13 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import moment
 from plumbline.judge.symptoms import state_of
-from plumbline.model.anchor import anchor
-from plumbline.model.state import State
-from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, shown
-from plumbline.report.palette import mark
+from plumbline.model.names import anchor
+from plumbline.model.verdict import State
+from plumbline.observe.symptom import KINDS, ORDER, Symptom
+from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, mark, shown
 from plumbline.report.site import Looked, Site
 from plumbline.report.suspects import Found
-from plumbline.symptoms.evidence import ORDER
-from plumbline.symptoms.kinds import KINDS
-from plumbline.symptoms.symptom import Symptom
-from plumbline.topology.ranges import fold
+from plumbline.topology.names import fold
 
 ABOUT = (
     "What hardware and kernel of each host say about themselves by the last look (plumbline "

@@ -5,14 +5,28 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any, Iterable, Optional, Sequence, TypeVar
 
-from plumbline.layers import PAIRED
-from plumbline.model.anchor import anchor, group_anchor
-from plumbline.model.state import State
-from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown
-from plumbline.report.labels import Named, labels
-from plumbline.report.palette import BASELINE, BASELINE_BAND, CEILING, GREY, mark
+from plumbline.model.layers import PAIRED
+from plumbline.model.names import anchor, group_anchor
+from plumbline.model.units import format_rate
+from plumbline.model.verdict import State
+from plumbline.report.figure import (
+    BASELINE,
+    BASELINE_BAND,
+    CEILING,
+    GREY,
+    Cell,
+    Figure,
+    Named,
+    Plot,
+    Row,
+    Table,
+    counted,
+    labels,
+    mark,
+    megabytes,
+    shown,
+)
 from plumbline.report.site import Member, Metric, Metrics, Site, by_group
-from plumbline.units import format_rate
 
 _T = TypeVar("_T")
 

@@ -1,4 +1,4 @@
-"""Random faults, and what is suspected some days later: by the plan, the judge and the locator.
+"""Random faults and whether they are located; faults that no measurement can tell apart.
 
 What is measured, judged and located is what a console has; only the rates are drawn.
 """
@@ -9,26 +9,77 @@ from math import ceil
 from random import Random
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
-from plumbline.errors import UsageError
 from plumbline.judge.weighing import Weighing
-from plumbline.layers import PAIRED
-from plumbline.layers.net import NET
 from plumbline.locate.document import explanations
-from plumbline.locate.measurables import Site
+from plumbline.locate.observation import Site
 from plumbline.locate.observe import observe
 from plumbline.locate.suspects import Located, locate
+from plumbline.model.errors import UsageError
 from plumbline.model.expectation import Expectation
-from plumbline.plan.rounds import cycle
-from plumbline.simulate.capacity import Capacity
+from plumbline.model.layers import PAIRED
+from plumbline.model.layers.net import NET
+from plumbline.model.rounds import cycle
+from plumbline.model.units import DAY_S
 from plumbline.simulate.course import Judge, begin
-from plumbline.simulate.faults import Fault, Losses
-from plumbline.simulate.fleet import Fleet
-from plumbline.simulate.measuring import end_of
+from plumbline.simulate.fleet import Fault, Fleet, Flow, Losses, Noise
 from plumbline.simulate.memory import Memory
-from plumbline.simulate.noise import Noise
-from plumbline.simulate.twins import VISIBLE, twins, visible
-from plumbline.simulate.weather import Weather
-from plumbline.units import DAY_S
+from plumbline.simulate.weather import Capacity, Weather, end_of
+
+VISIBLE = 0.2
+"""A fault that takes less than this of every measurement is hidden: within a part's slack, or
+within what healthy measurements differ by (WARNING is at 80 % by default)."""
+ALIKE = 0.1
+"""Faults that change no rate by more than this against one another cannot be told apart."""
+_HALVINGS = 20
+
+
+def visible(capacity: Capacity, faults: Sequence[Fault]) -> bool:
+    """Return whether each fault takes ``VISIBLE`` of a measurement from what the others leave."""
+    for fault in faults:
+        others = capacity.under([one for one in faults if one is not fault])
+        left = {
+            flow: rate / min(capacity.healthy_Bps[flow], others.get(flow, rate / (1 - VISIBLE)))
+            for flow, rate in capacity.under([fault]).items()
+        }
+        if not any(ratio <= 1 - VISIBLE + _ROUNDING for ratio in left.values()):
+            return False
+    return True
+
+
+_ROUNDING = 1e-9
+
+
+def twins(capacity: Capacity, fault: Fault) -> Iterator[str]:
+    """Yield the other parts of which some loss gives the same rates within ``ALIKE``.
+
+    The fault must slow something.
+    """
+    seen = _ratios(capacity, [fault])
+    worst = min(seen, key=lambda flow: seen[flow])
+    for name in capacity.path(worst):
+        if name == fault.component:
+            continue
+        other = _ratios(capacity, [_like(capacity, worst, seen[worst], name)])
+        if all(
+            abs(seen.get(flow, 1.0) - other.get(flow, 1.0)) <= ALIKE for flow in {*seen, *other}
+        ):
+            yield name
+
+
+def _ratios(capacity: Capacity, faults: Sequence[Fault]) -> Mapping[Flow, float]:
+    found = capacity.under(faults)
+    return {flow: rate / capacity.healthy_Bps[flow] for flow, rate in found.items()}
+
+
+def _like(capacity: Capacity, flow: Flow, ratio: float, name: str) -> Fault:
+    """Return the fault of a part that leaves so much of a flow; by halves, rates fall steadily."""
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        left = capacity.left_to(flow, Fault(name, middle)) / capacity.healthy_Bps[flow]
+        low, high = (middle, high) if left > ratio else (low, middle)
+    return Fault(name, (low + high) / 2)
+
 
 _FURTHER = 1.5
 """Days for each run that is wanted, as some are contended."""

@@ -6,7 +6,7 @@ from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import SAMPLES, Running, Sample, Series
-from plumbline.peer_rates import median_without
+from plumbline.model.statistics import median_without
 from plumbline.simulate.fleet import Flow, Member
 
 

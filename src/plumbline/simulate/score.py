@@ -1,19 +1,23 @@
-"""What the verdicts of a course were worth: alarms without a cause, and days until faults show."""
+"""Scores of a course: false alarms a month, notifications, days until faults show.
+
+It follows from the plan, as the dependencies that Nagios and Icinga get do: a service is silent
+while one that it is ``behind`` is in alarm, or the suspect that it is a member of.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.layers import PAIRED
-from plumbline.model.reason import Reason
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
-from plumbline.simulate.capacity import Capacity
-from plumbline.simulate.course import Today
-from plumbline.simulate.faults import Fault
-from plumbline.simulate.fleet import Fleet, Flow
-from plumbline.simulate.notifying import Key, Notified, Notifying, Suspects
+from plumbline.judge.memory import Alarming
+from plumbline.model.expectation import Expectation
+from plumbline.model.layers import PAIRED
+from plumbline.model.service import PathService, Service
+from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.simulate.course import Judge, Scenario, Today, course
+from plumbline.simulate.fleet import Fault, Fleet, Flow, Losses, Noise, random_faults
+from plumbline.simulate.memory import Memory
+from plumbline.simulate.weather import Capacity
 
 PATH = "path"
 """The layer of suspects."""
@@ -267,3 +271,150 @@ def _slow(fleet: Fleet, found: Mapping[Flow, float]) -> _Slow:
     most = {key for key, of in groups.items() if any(of) and sum(of) >= _MOST * len(of)}
     touched = {key for key, of in groups.items() if any(of)}
     return _Slow(frozenset(some | touched), frozenset(some | most))
+
+
+Key = tuple[str, str, bool]
+"""Layer, component or group, and whether it is a group."""
+
+
+Suspects = Callable[[Alarming], frozenset[str]]
+"""Gives the names of the path services that are in alarm, day after day."""
+
+
+class Suspect(NamedTuple):
+    """What a suspect makes slow if it is at fault; ``alarms`` are in alarm, perhaps none yet."""
+
+    members: tuple[Key, ...]
+    alarms: tuple[Key, ...]
+
+
+class Notified(NamedTuple):
+    """What somebody is notified of on a day: services that ``speak``, and those that did not yet.
+
+    ``paths`` are the suspects that are new, by the names of their services.
+    """
+
+    speaking: frozenset[Key]
+    new: frozenset[Key]
+    paths: Mapping[str, Suspect]
+
+
+class Notifying:
+    """The monitoring system of a fleet, asked day after day."""
+
+    def __init__(
+        self,
+        services: Sequence[Service],
+        paths: Sequence[PathService],
+        suspects: Optional[Suspects] = None,
+    ) -> None:
+        """Know what the plan has; without ``suspects`` the services of paths are not there."""
+        self._services = services
+        self._paths = [one for one in paths if one.component] if suspects else []
+        self._suspects = suspects
+        self._keys = [(one.layer, one.component or one.group, bool(one.group)) for one in services]
+        self._places = {key: place for place, key in enumerate(self._keys)}
+        self._before: frozenset[int] = frozenset()
+        self._told: frozenset[int] = frozenset()
+        self._suspected: frozenset[str] = frozenset()
+
+    def take(
+        self,
+        verdicts: Iterable[Verdict],
+        nodes: Mapping[str, Sequence[Expectation]],
+        memory: Memory,
+        now: float,
+    ) -> Notified:
+        """Return what is notified on a day with these verdicts."""
+        keys = ((one.layer, one.component, one.group) for one in verdicts if one.state.alarm)
+        alarms = frozenset(self._places[key] for key in keys if key in self._places)
+        suspected: frozenset[str] = frozenset()
+        if self._suspects:
+            new = alarms - self._before
+            suspected = self._suspects(Alarming(nodes, memory, now, alarms, new))
+        speaking = alarms - self._silent(alarms, suspected)
+        told = Notified(
+            self._named(speaking),
+            self._named(speaking - self._told),
+            {
+                path.name: Suspect(
+                    tuple(self._keys[place] for place in path.members),
+                    tuple(self._keys[place] for place in path.members if place in alarms),
+                )
+                for path in self._paths
+                if path.name in suspected - self._suspected
+            },
+        )
+        # what was notified and is silent now is no second alarm when it speaks again
+        self._told = (self._told & alarms) | speaking
+        self._before, self._suspected = alarms, suspected
+        return told
+
+    def _silent(self, alarms: frozenset[int], suspected: frozenset[str]) -> frozenset[int]:
+        behind = {place for path in self._paths if path.name in suspected for place in path.members}
+        borne = {place for place in alarms if not alarms.isdisjoint(self._services[place].behind)}
+        return frozenset(behind | borne)
+
+    def _named(self, places: Iterable[int]) -> frozenset[Key]:
+        return frozenset(self._keys[place] for place in places)
+
+
+Judges = Callable[[], Judge]
+"""Gives a judge who knows nothing of the days before."""
+
+
+class Setting(NamedTuple):
+    """What is the same for all fleets."""
+
+    fleet: Fleet
+    capacity: Capacity
+    days: int
+    noise: Noise
+    faults: tuple[Fault, ...]
+    random_faults: int
+    losses: Losses
+    seed: int
+    budget: float
+    suspects: Optional[Callable[[], Suspects]] = None
+    """Gives what looks for suspects, and knows nothing of the days before; None: nobody looks."""
+
+
+def outcome_of(
+    setting: Setting, number: int, judge: Judges, show: Optional[Callable[[int], None]] = None
+) -> Outcome:
+    """Return the outcome of one fleet; it depends on the seed and its number alone.
+
+    Each course of it has a judge of its own; ``show`` is called with each day that is over.
+    """
+    seed, of = f"{setting.seed}/{number}", (setting.fleet, setting.capacity)
+    faults = setting.faults + random_faults(
+        setting.capacity.components,
+        setting.random_faults,
+        setting.losses,
+        setting.days,
+        f"{seed}/faults",
+    )
+    new = any(fault.day == 0 for fault in faults)
+    scenario = Scenario(setting.days, setting.noise, faults, seed, new)
+    outcome = _scored(setting, faults, course(*of, scenario, judge()), show)
+    if faults:
+        healthy = scenario._replace(faults=())
+        without = _scored(setting, faults, course(*of, healthy, judge()), show)
+        outcome = outcome._replace(chance=without.trials)
+    return outcome
+
+
+def _scored(
+    setting: Setting,
+    faults: Sequence[Fault],
+    days: Iterable[Today],
+    show: Optional[Callable[[int], None]],
+) -> Outcome:
+    """Return what days are worth if there are these faults, or were."""
+    suspects = setting.suspects() if setting.suspects else None
+    score = Score(setting.fleet, setting.capacity, faults, setting.days, suspects)
+    for today in days:
+        score.take(today._replace(faults=tuple(one for one in faults if one.day <= today.day)))
+        if show:
+            show(today.day)
+    return score.outcome()

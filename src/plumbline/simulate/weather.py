@@ -1,20 +1,44 @@
-"""The noise of one fleet as the days pass: everything that is drawn, from one source.
+"""Rates of a simulated day: capacities, noise, and the runs that are due.
 
 What disturbs a single run tends to go on into the next one of the same day, as chance has it by
 which the judge weighs runs; further runs draw from a source of their own, so that a fleet meets the
 same planned days whether or not it confirms.
+
+A part without a rate is taken to be just fast enough for the most that is ever asked of it,
+whatever way, so that any loss of it shows.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from math import exp, log
+from math import ceil, exp, log
 from random import Random
-from typing import Iterator, NamedTuple, Optional
+from statistics import median
+from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.noise import BESIDE_PEERS, FADES, HOUR_S
-from plumbline.simulate.fleet import Flow
-from plumbline.simulate.noise import COVERAGE_ALONE, COVERAGE_MOST, SPELL_LEAST, TAIL_LEAST, Noise
+from plumbline.judge.chance import BESIDE_PEERS, FADES, HOUR_S
+from plumbline.model.expectation import Expectation
+from plumbline.model.layers import PAIRED, SINGLE_TARGETS
+from plumbline.model.layers.net import NET
+from plumbline.model.record import Operation, Record, Scenario
+from plumbline.model.rounds import Role, cycle, pairing
+from plumbline.model.units import DAY_S
+from plumbline.plan.capture import LAST_RUNS
+from plumbline.simulate.fleet import (
+    COVERAGE_ALONE,
+    COVERAGE_MOST,
+    REACHED,
+    SITE,
+    SPELL_LEAST,
+    TAIL_LEAST,
+    Fault,
+    Fleet,
+    Flow,
+    Member,
+    Noise,
+)
+from plumbline.simulate.memory import Memory, Rate
+from plumbline.topology.ceiling import Capacities, Limit, alone, together
 
 _KEY = 8
 """So many words of a source's state tell it apart."""
@@ -148,3 +172,334 @@ def _lasts(apart_s: float) -> float:
     """Return the chance that a run meets what the one before it met, so many seconds ago."""
     faded: float = (1 + max(0.0, apart_s) / HOUR_S) ** -FADES
     return BESIDE_PEERS.again * faded
+
+
+_WAYS = {Operation.WRITE: "away", Operation.SEND: "pair", Operation.RECEIVE: "pair"}
+"""A pair of hosts is limited by the slower direction of each part, all else by its own."""
+
+
+class _Place(NamedTuple):
+    """How a flow runs: which way, across what, and beside which others, itself included."""
+
+    way: str
+    path: tuple[str, ...]
+    beside: tuple[Flow, ...]
+
+
+class Capacity:
+    """The rates of all flows of a fleet, in bytes per second, before noise."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        """Find what is healthy."""
+        writes, reads = fleet.speeds.writes, fleet.speeds.reads
+        self._given = {"away": writes, "back": reads, "pair": _both(reads, writes)}
+        self._places = _places(fleet)
+        self._systems = {
+            one.key[1]: one.system for one in fleet.members if one.key[0] in SINGLE_TARGETS
+        }
+        self._crossing: dict[str, dict[Flow, None]] = {}
+        for flow, place in self._places.items():
+            for name in place.path:
+                self._crossing.setdefault(name, {})[flow] = None
+        self._needed: dict[str, float] = {}
+        self.healthy_Bps: dict[Flow, float] = self._rates(self._places, ())
+        self._needed = self._most_asked()
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Return all parts and targets that a measurement crosses."""
+        return tuple(self._crossing)
+
+    def under(self, faults: Sequence[Fault]) -> dict[Flow, float]:
+        """Return the rates of the flows that the faults make slower."""
+        parts = [fault for fault in faults if fault.component in self._crossing]
+        crossing = {
+            other: self._places[other]
+            for fault in parts
+            for flow in self._crossing[fault.component]
+            for other in self._places[flow].beside
+        }
+        found = self._rates(crossing, parts)
+        for fault in faults:
+            for flow in self._named(fault) if fault not in parts else ():
+                found[flow] = found.get(flow, self.healthy_Bps[flow]) * (1 - fault.loss)
+        # rounding makes nobody slower
+        return {f: rate for f, rate in found.items() if rate < self.healthy_Bps[f] * (1 - 1e-9)}
+
+    def _named(self, fault: Fault) -> Iterator[Flow]:
+        """Yield what a fault slows that is of no part: a release, a file system, the site."""
+        system = fault.system if fault.version else fault.component
+        for flow in self._places:
+            ours = flow.layer in SINGLE_TARGETS and self._systems[flow.component] == system
+            every = flow.layer in SINGLE_TARGETS if fault.version else fault.component == SITE
+            if (ours or (every and not fault.system)) and _concerns(fault, flow.operation):
+                yield flow
+
+    def path(self, flow: Flow) -> tuple[str, ...]:
+        """Return the components that a flow crosses."""
+        return self._places[flow].path
+
+    def left_to(self, flow: Flow, fault: Fault) -> float:
+        """Return the rate of one flow under one fault."""
+        return self._rates({flow: self._places[flow]}, [fault])[flow]
+
+    def _rates(self, places: Mapping[Flow, _Place], faults: Sequence[Fault]) -> dict[Flow, float]:
+        found: dict[Flow, float] = {}
+        lefts: dict[Operation, dict[str, float]] = {}
+        for flow, place in places.items():
+            if flow in found:
+                continue
+            if flow.operation not in lefts:
+                lefts[flow.operation] = _left(faults, flow.operation)
+            left = lefts[flow.operation]
+            paths = {other: self._places[other].path for other in place.beside}
+            capacities = {
+                name: self._capacity(name, place.way, left)
+                for path in paths.values()
+                for name in path
+            }
+            if len(paths) == 1:
+                found[flow] = _rate(alone(capacities, place.path))
+                continue
+            shares = together(capacities, {str(n): path for n, path in enumerate(paths.values())})
+            found.update(zip(paths, map(_rate, shares.values())))
+        return found
+
+    def _capacity(self, name: str, way: str, left: Mapping[str, float]) -> Optional[float]:
+        given = self._given[way].get(name)
+        if name not in left:
+            return given
+        return left[name] * (self._needed[name] if given is None else given)
+
+    def _most_asked(self) -> dict[str, float]:
+        """Return the most that the flows ask of each part, whatever way they run."""
+        asked: dict[str, float] = {}
+        for place in self._places.values():
+            sums: dict[str, float] = {}
+            for other in place.beside:
+                for name in self._places[other].path:
+                    sums[name] = sums.get(name, 0.0) + self.healthy_Bps[other]
+            for name, total in sums.items():
+                asked[name] = max(asked.get(name, 0.0), total)
+        return asked
+
+
+def _left(faults: Sequence[Fault], operation: Operation) -> dict[str, float]:
+    """Return what faults leave of each part for an operation."""
+    left: dict[str, float] = {}
+    for fault in faults:
+        if _concerns(fault, operation):
+            left[fault.component] = left.get(fault.component, 1.0) * (1 - fault.loss)
+    return left
+
+
+def _concerns(fault: Fault, operation: Operation) -> bool:
+    return fault.operation in ("", operation.value)
+
+
+def _rate(limit: Optional[Limit]) -> float:
+    # a fleet has no flow without a ceiling
+    assert limit is not None
+    return limit.ceiling.rate_Bps
+
+
+def _both(reads: Capacities, writes: Capacities) -> Capacities:
+    found: dict[str, Optional[float]] = {}
+    for name, read in reads.items():
+        write = writes[name]
+        found[name] = min(read, write) if read is not None and write is not None else None
+    return found
+
+
+def _places(fleet: Fleet) -> dict[Flow, _Place]:
+    paths = {flow: path for member in fleet.members for flow, path in _paths(member)}
+    groups: dict[tuple[str, str], list[Flow]] = {}
+    servers: dict[Flow, tuple[str, str]] = {}
+    for member in fleet.members:
+        for flow in member.flows():
+            if flow.scenario is Scenario.TOGETHER:
+                servers[flow] = member.node, flow.operation.value
+                groups.setdefault(servers[flow], []).append(flow)
+    return {
+        flow: _Place(
+            _WAYS.get(flow.operation, "back"),
+            path,
+            tuple(groups[servers[flow]]) if flow in servers else (flow,),
+        )
+        for flow, path in paths.items()
+    }
+
+
+def _paths(member: Member) -> Iterator[tuple[Flow, tuple[str, ...]]]:
+    partners = {partner.name: partner.path for partner in member.expectation.partners}
+    for flow in member.flows():
+        yield flow, partners[flow.partner] if flow.partner else member.expectation.path
+
+
+FIRST_DAY = 20454
+"""The day after those on which baselines are taken, in days since the epoch: 2026-01-01."""
+
+_HOUR_S = 7200.0
+"""Runs begin at two in the night, as the default policy has it."""
+
+_Step = tuple[Operation, Scenario]
+
+
+class _Group(NamedTuple):
+    """Peers: what one node measures in one run of a layer, of one group."""
+
+    layer: str
+    node: str
+    name: str
+    members: tuple[Member, ...]
+
+
+class Measuring:
+    """Measures a fleet run by run; what it finds goes into ``memory``.
+
+    ``planned_bytes`` is what planned runs have moved, ``confirmed_bytes`` what was measured again.
+    """
+
+    def __init__(self, fleet: Fleet, weather: Weather) -> None:
+        """Begin with an empty memory; nothing else may draw from ``weather``."""
+        self.memory = Memory(fleet.members)
+        self.planned_bytes = self.confirmed_bytes = 0
+        self._weather = weather
+        self._periods_s = fleet.periods_s
+        self._groups = _groups(fleet.members)
+        self._flows = {one.key: tuple(one.flows()) for one in fleet.members}
+        self._hosts = {one.key[1]: one for one in fleet.members if one.key[0] in PAIRED}
+        self._partners = tuple(sorted(self._hosts))
+        self._members = {one.key: one for one in fleet.members}
+        self._expected: Mapping[tuple[str, str], Expectation] = {}
+
+    def expect(self, nodes: Mapping[str, Sequence[Expectation]]) -> None:
+        """Have runs end early from now on that are as these expectations say."""
+        found = (one for entries in nodes.values() for one in entries)
+        self._expected = {(one.layer, one.component): one for one in found}
+
+    @property
+    def days_before(self) -> int:
+        """Return how many days it takes until there are runs enough for baselines."""
+        layers = {group.layer for group in self._groups}
+        longest = max((self._periods_s[layer] for layer in layers), default=0.0)
+        return max(1, ceil(LAST_RUNS * longest / DAY_S), self._days_of_rounds())
+
+    def day(self, number: int, rates_Bps: Mapping[Flow, float]) -> Iterator[Record]:
+        """Measure what is due on a day, the first of which is 1, and yield the records.
+
+        ``rates_Bps`` is what each flow would give without noise.
+        """
+        for group in self._groups:
+            for start in starts(number, self._periods_s[group.layer]):
+                for record in self._run(group, start, rates_Bps):
+                    self.planned_bytes += _moved(record)
+                    yield record
+        if number > -self._days_of_rounds():
+            for slot in _slots(number, self._periods_s[NET.name]) if self._hosts else ():
+                yield from self._meet(slot, rates_Bps)
+
+    def _days_of_rounds(self) -> int:
+        if not self._hosts:
+            return 0
+        return ceil(cycle(len(self._hosts)) * self._periods_s[NET.name] / DAY_S)
+
+    def again(
+        self, chosen: Sequence[Expectation], start: float, rates_Bps: Mapping[Flow, float]
+    ) -> None:
+        """Measure some peers of one node and layer once more, in what they are to give now."""
+        members = [self._members[one.layer, one.component] for one in chosen]
+        group = _Group(chosen[0].layer, members[0].node, chosen[0].group, tuple(members))
+        keys = {(one.component, key) for one in chosen for key in one.references}
+        with self._weather.further():
+            found = self._run(group, start, rates_Bps, lambda flow: _key(flow) in keys)
+            self.confirmed_bytes += sum(map(_moved, found))
+
+    def _run(
+        self,
+        group: _Group,
+        start: float,
+        rates_Bps: Mapping[Flow, float],
+        chosen: Callable[[Flow], bool] = lambda _: True,
+    ) -> Iterator[Record]:
+        steps: dict[_Step, dict[Flow, Rate]] = {}
+        for member in group.members:
+            for flow in filter(chosen, self._flows[member.key]):
+                step = flow.operation, flow.scenario
+                rate = self._measure(member, flow, start, rates_Bps[flow])
+                steps.setdefault(step, {})[flow] = rate
+        for (_, scenario), found in steps.items():
+            self.memory.add_run(self._ended(found, together=scenario is Scenario.TOGETHER))
+            yield from map(self.memory.latest, found)
+
+    def _ended(self, found: Mapping[Flow, Rate], *, together: bool) -> Mapping[Flow, Rate]:
+        """Return a run with the first repeats alone of what they were enough for."""
+        enough = {flow for flow, rate in found.items() if self._usual(flow, rate)}
+        if together and len(enough) < len(found):
+            return found
+        return {flow: rate.first if flow in enough else rate for flow, rate in found.items()}
+
+    def _usual(self, flow: Flow, rate: Rate) -> bool:
+        entry = self._expected.get((flow.layer, flow.component))
+        first = rate.repeats_Bps[0]
+        return entry is not None and entry.usual(flow.operation, flow.scenario, first)
+
+    def _measure(self, member: Member, flow: Flow, start: float, most_Bps: float) -> Rate:
+        draw = self._weather.run(flow, member.expectation.host, member.system, start)
+        # no run is faster than the hardware
+        rate = min(most_Bps, REACHED * most_Bps * exp(-draw.loss))
+        repeats = self._weather.repeats(rate, member.expectation.spec.repeats, most_Bps)
+        coverage = draw.coverage if member.covered else None
+        return Rate(start, median(repeats), repeats, coverage)
+
+    def _meet(self, slot: int, rates_Bps: Mapping[Flow, float]) -> Iterator[Record]:
+        slot_s = self._periods_s[NET.name]
+        for host, turn in pairing(self._partners, slot).items():
+            if turn.role is not Role.INITIATOR:
+                continue
+            for flow in self._hosts[host].flows():
+                if flow.partner == turn.partner:
+                    most_Bps = rates_Bps[flow]
+                    rate = min(most_Bps, REACHED * most_Bps * exp(-self._weather.test()))
+                    self.memory.add_run({flow: Rate(slot * slot_s, rate, (rate,), None)})
+                    yield self.memory.latest(flow)
+
+
+def _moved(record: Record) -> int:
+    """Return the bytes of the repeats that a run has made."""
+    return len(record.repeats_Bps) * int((record.spec or {}).get("bytes", 0))
+
+
+def _key(flow: Flow) -> tuple[str, str]:
+    return flow.component, f"{flow.operation.value}/{flow.scenario.value}"
+
+
+def _groups(members: Sequence[Member]) -> tuple[_Group, ...]:
+    found: dict[tuple[str, str, str], list[Member]] = {}
+    for one in members:
+        if one.expectation.layer not in PAIRED:
+            place = (one.expectation.layer, one.node, one.expectation.group)
+            found.setdefault(place, []).append(one)
+    return tuple(_Group(*place, tuple(of)) for place, of in found.items())
+
+
+def end_of(day: int) -> float:
+    """Return the moment at which a day, of which the first is 1, is over, in epoch seconds."""
+    return (FIRST_DAY + day) * DAY_S
+
+
+def starts(day: int, period_s: float) -> Iterator[float]:
+    """Yield the starts of a layer's runs on a day; one of them is on the first day."""
+    begin, end = end_of(day - 1), end_of(day)
+    first = FIRST_DAY * DAY_S + _HOUR_S
+    number = max(-LAST_RUNS, ceil((begin - first) / period_s))
+    while first + number * period_s < end:
+        yield first + number * period_s
+        number += 1
+
+
+def _slots(day: int, slot_s: float) -> Iterator[int]:
+    number = ceil(end_of(day - 1) / slot_s)
+    while number * slot_s < end_of(day):
+        yield number
+        number += 1

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Callable, Iterable, NoReturn, TypeVar
 
-from plumbline.errors import StoreError, ToolError, UsageError
+from plumbline.model.errors import StoreError, ToolError, UsageError
 
 PIPE = "/var/lib/nagios4/rw/nagios.cmd"
 

@@ -1,4 +1,4 @@
-"""A first comparison of targets, with no inventory at all.
+"""A first comparison of targets without an inventory, and which cache served a read.
 
 Expectations are made up on the spot: directories are each other's peers.  Nothing stays: the state
 is temporary, and the files are removed.
@@ -9,24 +9,25 @@ from __future__ import annotations
 import math
 import os
 import tempfile
+from itertools import accumulate
 from pathlib import Path
 from socket import gethostname
-from typing import Mapping, Sequence
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.layers.ost import OST
+from plumbline.measure.caches import WITHOUT
+from plumbline.measure.lock import Locks, OwnLocks
+from plumbline.measure.temporary import temporary_folder
+from plumbline.measure.unit_context import Unit
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.limits import Limits
-from plumbline.model.reference import Reference
+from plumbline.model.layers.ost import OST
+from plumbline.model.limits import Limits, Reference
+from plumbline.model.record import Operation, Record
 from plumbline.model.spec import ProbeSpec
-from plumbline.run.clock import SystemClock
-from plumbline.run.command import SystemRunner
-from plumbline.run.lock import Locks, OwnLocks
-from plumbline.run.temporary import temporary_folder
-from plumbline.run.unit_context import Unit
+from plumbline.model.units import format_rate, format_size
+from plumbline.observe.command import SystemClock, SystemRunner
 from plumbline.site.measure import Progress, Result, RunOptions, measure
+from plumbline.store.files import DATABASE, SNAPSHOT_FILE
 from plumbline.store.history import History
-from plumbline.store.places import DATABASE, SNAPSHOT_FILE
-from plumbline.units import format_size
 
 GROUP = "directories"
 
@@ -105,3 +106,118 @@ def own_locks(places: Mapping[str, str]) -> OwnLocks:
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     base = runtime if os.path.isdir(runtime) else tempfile.gettempdir()
     return OwnLocks(Path(base) / f"plumbline-{os.geteuid()}", SystemClock(), places)
+
+
+_SERVED, _SAME = 1.5, 1.2
+"""So many times as fast as without a cache is a read that it serves, and one that it does not.
+
+What lies between may be noise.
+"""
+
+SERVER = "server cache"
+
+
+class Phase(NamedTuple):
+    """One read: the cache that was dropped last before it, its rate, and why there is none."""
+
+    without: str
+    rate_Bps: Optional[float]
+    reason: str
+
+    @property
+    def name(self) -> str:
+        """Return what the read is called."""
+        return f"read without {self.without}" if self.without else "read at once"
+
+
+class Drop(NamedTuple):
+    """How many times as fast as without a cache a read was with it."""
+
+    cache: str
+    times: float
+
+    @property
+    def served(self) -> Optional[bool]:
+        """Return whether the cache served the read, None where that is not certain."""
+        return True if self.times >= _SERVED else False if self.times < _SAME else None
+
+
+class Caches(NamedTuple):
+    """What came of one target; ``write`` is None where it was not even begun."""
+
+    component: str
+    write: Optional[Record]
+    phases: tuple[Phase, ...]
+
+    @property
+    def drops(self) -> tuple[Drop, ...]:
+        """Return what each cache that could be dropped was worth, the nearest to the reader first.
+
+        The slowest read so far counts: no cache makes a read slower.
+        """
+        known = [(one.without, one.rate_Bps) for one in self.phases if one.rate_Bps]
+        slowest = accumulate((rate for _, rate in known), min)
+        return tuple(Drop(name, before / rate) for before, (name, rate) in zip(slowest, known[1:]))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Return which caches served the reads, and what that means for probes."""
+        if self.write is None or self.write.rate_Bps is None:
+            reason = self.write.reason if self.write else "it was not begun"
+            return (f"{self.component}: nothing is known of its caches, {reason}.",)
+        if not self.drops:
+            return (f"{self.component}: nothing is known of its caches, none could be dropped.",)
+        size = format_size(self.write.bytes)
+        said = [
+            f"The {one.cache} served {size} just written: {one.times:.1f} times the rate without "
+            "it."
+            for one in self.drops
+            if one.served
+        ]
+        said += [
+            f"Whether the {one.cache} served it is not certain: {one.times:.1f} times the rate "
+            "without it may be noise; try again, or with more bytes."
+            for one in self.drops
+            if one.served is None
+        ]
+        none = f"No cache that was dropped had served {size} just written."
+        return (*(said or [none]), self._worth(size), self._below())
+
+    def _worth(self, size: str) -> str:
+        """Return what ``plumbline probe ost`` measures, which passes its own client's caches."""
+        last = format_rate(min(one.rate_Bps for one in self.phases if one.rate_Bps))
+        server = next((one for one in self.drops if one.cache == SERVER), None)
+        if server and server.served:
+            return (
+                f"A probe of {size} reads from the server's memory, not from its storage, which "
+                f"gives {last}: raise bytes of the layer ost above what the server caches."
+            )
+        what = "the storage" if server and server.served is False else size
+        return f"A probe that passes this client's caches reads {what} at {last}."
+
+    def _below(self) -> str:
+        known = any(one.cache == SERVER for one in self.drops)
+        return f"What {'an array' if known else 'a server or array'} caches was not dropped."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {
+            "component": self.component,
+            "bytes": self.write.bytes if self.write else None,
+            "write_Bps": self.write.rate_Bps if self.write else None,
+            "reads": [one._asdict() for one in self.phases],
+            "caches": [{**one._asdict(), "served": one.served} for one in self.drops],
+            "sentences": list(self.sentences),
+        }
+
+
+def told_apart(component: str, records: Sequence[Record]) -> Caches:
+    """Return what the records of one target say of its caches."""
+    own = [one for one in records if one.component == component]
+    writes = [one for one in own if one.operation is Operation.WRITE]
+    phases = (
+        Phase(str((one.details or {}).get(WITHOUT, "")), one.rate_Bps, one.reason)
+        for one in own
+        if one.operation is Operation.READ
+    )
+    return Caches(component, writes[0] if writes else None, tuple(phases))

@@ -10,22 +10,32 @@ import time
 from pathlib import Path
 from typing import NamedTuple, Optional, Sequence
 
-from plumbline.errors import DocumentError
 from plumbline.judge.component import judge_service
-from plumbline.judge.confirm import Past, Place, Turn, bytes_left, moved, places, steps_of, turns
-from plumbline.judge.wanted import Layer, wanted
+from plumbline.judge.confirm import (
+    Layer,
+    Past,
+    Place,
+    Turn,
+    bytes_left,
+    moved,
+    places,
+    steps_of,
+    turns,
+    wanted,
+)
+from plumbline.measure.lock import Locks
+from plumbline.measure.process import goes_on
+from plumbline.measure.units import units_of
+from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.verdict import Verdict
-from plumbline.run.lock import Locks
-from plumbline.run.process import goes_on
-from plumbline.run.units import units_of
 from plumbline.site.measure import Progress, Result, RunOptions, measure, run_id_at
 from plumbline.site.nodes import remembered
 from plumbline.site.verdicts import Verdicts
-from plumbline.store.confirmed import Confirmed
+from plumbline.store.facts import suspected_here
+from plumbline.store.files import SNAPSHOT_FILE
 from plumbline.store.history import History
-from plumbline.store.places import SNAPSHOT_FILE
-from plumbline.store.suspicions import suspected_here
+from plumbline.store.ledgers import Confirmed
 
 
 class Moment(NamedTuple):

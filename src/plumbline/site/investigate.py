@@ -1,4 +1,6 @@
-"""The next step of looking for a fault at a site, for whoever carries it out.
+"""The next step of an investigation at a site, for a playbook to carry out.
+
+They are not silent: nobody has asked them, so what fails beyond them is judged as anywhere.
 
 All that is known comes with each call, so nothing is kept between two calls.
 """
@@ -7,49 +9,282 @@ from __future__ import annotations
 
 import shlex
 import time
-from typing import (
-    Any,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-)
+from typing import Any, Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.layers import GROUPED
-from plumbline.locate.advice import advice
-from plumbline.locate.corroboration import ordered, quoted
 from plumbline.locate.document import document, failed_sets
-from plumbline.locate.earlier import unreferenced
 from plumbline.locate.failures import (
+    fails,
     failure_rows,
     failure_sentence,
     locate_failures,
     partial_sentences,
 )
-from plumbline.locate.investigation import NOTHING, Decision, Found, Investigation
-from plumbline.locate.measurables import Site
+from plumbline.locate.investigation import (
+    ALL_AT_ONCE,
+    NOTHING,
+    Budget,
+    Decision,
+    Found,
+    Investigation,
+    Step,
+)
 from plumbline.locate.next_probe import NextProbe
-from plumbline.locate.observation import Vote
-from plumbline.locate.sentences import remarks, rows, sentence, summary
-from plumbline.locate.step import Step
+from plumbline.locate.observation import Nodes, Observation, Site, Vote
+from plumbline.locate.observe import unreferenced
+from plumbline.locate.sentences import (
+    Parts,
+    advice,
+    listed,
+    ordered,
+    quoted,
+    remarks,
+    rows,
+    sentence,
+    summary,
+    titled,
+)
+from plumbline.locate.suspects import AmbiguitySet, Located
+from plumbline.measure.temporary import temporary_folder
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation
-from plumbline.model.json_text import read_json
+from plumbline.model.layers import GROUPED, PAIRED
 from plumbline.model.record import Record
-from plumbline.run.temporary import temporary_folder
-from plumbline.site.earlier import Earlier
-from plumbline.site.limited import within
+from plumbline.model.rounds import Role, turn
+from plumbline.model.series import Snapshot
+from plumbline.model.units import format_bytes, format_duration, parse_bytes, parse_duration
+from plumbline.model.validation import read_json
+from plumbline.observe.reported import TROUBLE, Said, said
+from plumbline.site.jobs import used_meanwhile
 from plumbline.site.locate import left_out, locate_site
-from plumbline.site.request import Request
-from plumbline.site.unreachable import Silence
-from plumbline.site.used_meanwhile import used_meanwhile
+from plumbline.store.files import DATABASE, parse, read
 from plumbline.store.history import History
-from plumbline.store.places import DATABASE
 from plumbline.store.plan import SitePlan
-from plumbline.symptoms.reported import TROUBLE, Said, said
-from plumbline.units import format_bytes, format_duration
+from plumbline.store.snapshot import load_snapshot
+
+
+class Earlier(NamedTuple):
+    """The snapshots by node, and a remark on each file that could not be used."""
+
+    memories: Mapping[str, Snapshot]
+    remarks: tuple[str, ...] = ()
+
+
+def read_earlier(files: Sequence[str]) -> Earlier:
+    """Return the snapshots; without one a node is judged as if it had measured nothing before."""
+    remarks: list[str] = []
+    memories = [found for name in files if (found := _snapshot(name, remarks))]
+    return Earlier({found.host: found for found in memories}, tuple(remarks))
+
+
+def _snapshot(name: str, remarks: list[str]) -> Optional[Snapshot]:
+    try:
+        return load_snapshot(name)
+    except DocumentError as error:
+        remarks.append(f"Earlier runs are left out: {error}.")
+        return None
+
+
+def within(
+    nodes: Nodes, outside: Collection[str], targets: Sequence[str]
+) -> Mapping[str, tuple[Expectation, ...]]:
+    """Return what the nodes within the limit measure; the others measure nothing.
+
+    Raises:
+        UsageError: a limit leaves nothing to measure, or nothing that crosses one of ``targets``.
+    """
+    own = {name: () if name in outside else tuple(found) for name, found in nodes.items()}
+    if not any(own.values()):
+        raise UsageError("the limit leaves out every node that measures; widen --limit")
+    reached = set(_parts(own))
+    for target in targets:
+        measuring = [name for name, found in nodes.items() if target in _parts({name: found})]
+        if measuring and target not in reached:
+            raise UsageError(
+                f"{target} is measured by {listed(measuring, ', ')}, which --limit leaves out; "
+                "take it into the limit"
+            )
+    return own
+
+
+def _parts(nodes: Nodes) -> Iterator[str]:
+    """Yield what is measured, and the parts on the way to it."""
+    for found in nodes.values():
+        for one in found:
+            yield one.component
+            yield from one.path
+
+
+class Silence:
+    """The nodes that do not answer, beside what the others have measured."""
+
+    def __init__(
+        self, nodes: Nodes, silent: Iterable[str], found: Found, outside: Iterable[str] = ()
+    ) -> None:
+        """Take what each node measures, who is silent, and what was found without them.
+
+        Nobody waits for nodes ``outside`` either, and nothing else is known of them.
+
+        A node that something has crossed without trouble works, though it cannot be logged in to.
+        """
+        self._nodes = nodes
+        self._silent = [name for name in nodes if name in set(silent)]
+        self._outside = [name for name in nodes if name in set(outside)]
+        self._observations = [one for located in found for one in located.observations]
+        crossed = {
+            name for one in self._observations if one.vote is Vote.GOOD for name in one.of.path
+        }
+        self._dead = [name for name in self._silent if name not in crossed]
+
+    def explains(self, located: Located, ambiguity: AmbiguitySet) -> bool:
+        """Return whether all that a set explains crosses a silent node and gave no rate at all."""
+        return all(self.loses(located.observations[index]) for index in ambiguity.explains)
+
+    def without(self, located: Located) -> Located:
+        """Return what was found less the sets that a silent node explains: they accuse nothing."""
+        sets = tuple(one for one in located.sets if not self.explains(located, one))
+        return located._replace(sets=sets)
+
+    def loses(self, observation: Observation) -> bool:
+        """Return whether a measurement gave no rate and crosses a silent node."""
+        return _without_rate(observation) and not set(self._dead).isdisjoint(observation.of.path)
+
+    def sentences(self, parts: Parts) -> Iterator[str]:
+        """Yield for each silent node what nothing is concluded about, and what that explains.
+
+        The nodes outside have one sentence together.
+        """
+        for name in self._silent:
+            own = [f"{one.layer} {one.component}" for one in self._nodes[name]]
+            text = f"Does not answer: {titled(name, parts)}; nothing is concluded about "
+            text += f"{listed(own, ', ')}, which it measures."
+            lost = [one for one in self._observations if _without_rate(one) and name in one.of.path]
+            if name in self._dead and lost:
+                many = "measurement that crosses" if len(lost) == 1 else "measurements that cross"
+                text += f" That explains {len(lost)} failed {many} it; nothing else is accused."
+            yield text
+        if outside := [titled(name, parts) for name in self._outside]:
+            yield f"Outside of the limit, so not measured on: {listed(outside, ', ')}."
+
+    def idle(self, step: Step) -> dict[str, list[str]]:
+        """Return for each slot of a step the nodes that would wait for a partner in vain."""
+        hosts = {
+            one.component: (name, one.target["hosts"])
+            for name, found in self._nodes.items()
+            for one in found
+            if one.layer in PAIRED
+        }
+        return {str(slot): list(self._waiting(hosts, slot)) for slot in step.slots}
+
+    def _waiting(self, hosts: Mapping[str, tuple[str, Sequence[str]]], slot: int) -> Iterator[str]:
+        unasked = {*self._silent, *self._outside}
+        for component, (node, every) in hosts.items():
+            met = turn(every, component, slot)
+            if met and met.role is Role.INITIATOR and hosts[met.partner][0] in unasked:
+                yield node
+
+
+def _without_rate(observation: Observation) -> bool:
+    """Return whether a measurement failed or hung."""
+    return observation.vote is Vote.BAD and (fails(observation.of) or not observation.measured_Bps)
+
+
+_REMEDY = "docs/debugging.md says what it holds"
+_UNBOUNDED = "1000 TB"
+_CLOSING_S = 30.0
+"""Of the budget: to bring back what was measured, to judge it, and to have Nagios look at it."""
+
+_KEYS = {
+    "targets",
+    "known",
+    "budget",
+    "budget_bytes",
+    "elapsed_s",
+    "done",
+    "begun",
+    "silent",
+    "outside",
+    "symptoms",
+    "forks",
+}
+
+
+class Request(NamedTuple):
+    """A question and how it stands.
+
+    ``known`` are components that were not fine before, the worst first; ``begun`` says by each
+    node's own clock, in seconds since the epoch, what counts; ``forks`` nodes are asked at once.
+    ``outside`` are nodes that answer perhaps, and that nothing may be measured on.
+    """
+
+    targets: tuple[str, ...]
+    known: tuple[str, ...]
+    left: Budget
+    done: tuple[Step, ...]
+    begun: Mapping[str, float]
+    silent: tuple[str, ...]
+    outside: tuple[str, ...]
+    symptoms: Mapping[str, Any]
+    forks: int
+
+    @property
+    def unasked(self) -> tuple[str, ...]:
+        """Return the nodes that measure nothing, whatever the reason."""
+        return (*self.silent, *self.outside)
+
+
+def read_request(name: str) -> Request:
+    """Return the request in a file.
+
+    Raises:
+        DocumentError: it is missing or damaged.
+        UsageError: a budget that allows nothing.
+    """
+    raw = parse(read(name, "request", _REMEDY), name, _REMEDY)
+    try:
+        if unknown := sorted(set(raw) - _KEYS):
+            raise DocumentError(f"request {name} has the unknown key {unknown[0]!r}; leave it out")
+        done = tuple(Step.from_json(step) for step in raw.get("done", ()))
+        return Request(
+            tuple(raw.get("targets", ())),
+            tuple(raw.get("known", ())),
+            _left(raw, done),
+            done,
+            {node: float(at) for node, at in raw.get("begun", {}).items()},
+            tuple(raw.get("silent", ())),
+            tuple(raw.get("outside", ())),
+            dict(raw.get("symptoms", {})),
+            max(1, int(raw.get("forks", ALL_AT_ONCE))),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise DocumentError(f"request {name} is damaged ({error!r}); {_REMEDY}") from error
+
+
+def _left(raw: Mapping[str, Any], done: tuple[Step, ...]) -> Budget:
+    """Return what is left of the budget after the steps so far, less what the end takes."""
+    allowed = _seconds(raw.get("budget", "5m")) - _CLOSING_S
+    moved = sum(step.bytes for step in done)
+    return Budget(
+        allowed - float(raw.get("elapsed_s", 0)),
+        _bytes(raw.get("budget_bytes", _UNBOUNDED)) - moved,
+    )
+
+
+def _seconds(text: str) -> float:
+    seconds = parse_duration(text)
+    if seconds <= _CLOSING_S:
+        raise UsageError(
+            f"a budget of {text} is no time to measure anything: {_CLOSING_S:.0f} s of it are kept "
+            "for bringing the results back; write 5m"
+        )
+    return seconds
+
+
+def _bytes(text: str) -> int:
+    size = parse_bytes(text)
+    if size <= 0:
+        raise UsageError(f"a budget of {text} moves nothing; write for example 50 GB")
+    return size
+
 
 SCHEMA = 1
 

@@ -1,4 +1,9 @@
-"""Judge what all nodes of a site have measured, from its plan and the history of all nodes.
+"""Verdicts of a whole site, kept from one judgement to the next.
+
+A verdict follows from the plan, the records of its node, the runs that have not ended, the clock
+and the code.  The clock counts by comparisons of ages with limits and by ages in texts: texts are
+kept with their ages open, and :class:`~plumbline.model.ages.WatchedMoment` says when the first
+comparison will come out otherwise.  All else is in what a kept verdict rests on.
 
 Nodes do not depend on one another, so a large site is dealt out to processes: the history is read
 once, by whoever judges the node.  What is read for others as well is judged where it is read.
@@ -6,13 +11,18 @@ once, by whoever judges the node.  What is read for others as well is judged whe
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import MappingProxyType
 from typing import (
+    Any,
     Callable,
     Generic,
     Iterable,
@@ -25,22 +35,172 @@ from typing import (
     Union,
 )
 
-from plumbline.errors import PlumblineError, StoreError
+import plumbline
+from plumbline.judge.explain import explain
+from plumbline.judge.memory import Knowing, Memory
 from plumbline.judge.node import JudgedNode, judge_node
-from plumbline.layers import WHOLE
-from plumbline.model.ages import WatchedMoment
-from plumbline.model.expectation import Expectations
-from plumbline.model.judged import Judged
+from plumbline.judge.phrases import weighed
+from plumbline.model.ages import OPEN, WatchedMoment, filled, parts, seconds_since
+from plumbline.model.errors import DocumentError, PlumblineError, StoreError
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.layers import LAYERS, WHOLE
 from plumbline.model.service import NODE
-from plumbline.model.verdict import Verdict
-from plumbline.site.garbage import without_collector
-from plumbline.site.judging import Judging
-from plumbline.site.kept import Known, closed, keep, known, name_of, written
-from plumbline.site.kept import read as verdicts_of
-from plumbline.site.nodes import Memories, remembered, require
+from plumbline.model.validation import read_json
+from plumbline.model.verdict import Judged, Verdict
+from plumbline.site.nodes import Judging, Memories, memories, remembered, require, without_collector
+from plumbline.store.collection import Kept, KeptAnswers
+from plumbline.store.database import Component
+from plumbline.store.facts import collected_stamp
 from plumbline.store.history import History
-from plumbline.store.kept import Kept
 from plumbline.store.plan import SitePlan
+from plumbline.store.snapshot import load_expectations, load_snapshot
+
+_LOCAL_TIME = "/etc/localtime"
+
+
+CAUSES, PATHS = "causes", "paths"
+"""The names of what explains the alarms of a site, and of what is shown of its paths; each node's
+verdicts have its own name."""
+
+
+class Known(NamedTuple):
+    """What was kept, by name, and what the verdicts on each node rest on now."""
+
+    rests_on: Mapping[str, str]
+    answers: Mapping[str, Kept]
+
+    def holding(self, name: str, rests_on: str, now: float) -> Optional[Kept]:
+        """Return what was kept by a name if it would be found again, else None."""
+        found = self.answers.get(name)
+        return found if found and found.holds(rests_on, now) else None
+
+
+def name_of(node: str) -> str:
+    """Return the name of the verdicts on a node."""
+    return f"node {node}"
+
+
+def known(
+    history: Path, terms: Sequence[object], nodes: Sequence[Expectations], name: str = ""
+) -> Known:
+    """Return what verdicts on nodes rest on, and the answers that were kept, whatever they rest on.
+
+    ``terms`` is what all of them rest on beside code, time zone and history; of a ``name`` that
+    answer alone is read.
+
+    Raises:
+        StoreError: the history cannot be read.
+    """
+    common = repr((*terms, _code(), _time_zone()))
+    with KeptAnswers(history) as kept:
+        revisions, running = kept.revisions(), kept.running()
+        answers = {one.name: one for one in kept.every(name)}
+    rests_on = {}
+    for node in nodes:
+        places = _places(node)
+        found = [(place, revisions.get(place, 0), running.get(place)) for place in places]
+        rests_on[node.node] = digest((common, found))
+    return Known(rests_on, answers)
+
+
+def keep(history: Path, answers: Sequence[Kept], nodes: Iterable[str]) -> None:
+    """Keep new answers, and drop those on nodes that the plan has no longer.
+
+    Where that is not possible, as on a full disk, they are found again next time.
+    """
+    if answers:
+        with suppress(StoreError), KeptAnswers(history) as kept:
+            kept.keep(answers, (CAUSES, PATHS, *map(name_of, nodes)))
+
+
+class Question(NamedTuple):
+    """What is asked about a whole site: the name of the answer, and how it is found.
+
+    ``find`` makes it, of JSON's own types, at a moment that is watched; it rests on plan, history
+    and conditions, and on what ``rests_on`` says besides, such as symptoms.  ``read`` makes of
+    these types what is asked for, and raises what :func:`kept_of_site` suppresses where they are
+    others.
+    """
+
+    name: str
+    rests_on: object
+    find: Callable[[float], Any]
+    read: Callable[[Any], Any]
+
+
+def kept_of_site(plan: SitePlan, history: Path, now: float, question: Question) -> Any:
+    """Return an answer as it was kept where it still holds, else find it and keep it.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+    """
+    require(history)
+    name, rests_on, find, read_answer = question
+    before = known(history, (plan.digest,), tuple(plan.nodes.values()), name)
+    stamp = digest((tuple(before.rests_on.values()), collected_stamp(history), rests_on))
+    held = before.holding(name, stamp, now)
+    if held:
+        # what was damaged is found again
+        with suppress(ValueError, TypeError, KeyError, DocumentError):
+            return read_answer(read_json(held.body))
+    moment = WatchedMoment(now)
+    found = find(moment)
+    body = json.dumps(found, separators=(",", ":"))
+    keep(history, [Kept(name, stamp, now, moment.until, body)], plan.nodes)
+    return read_answer(found)
+
+
+def digest(value: object) -> str:
+    """Return what tells a value from others, by how it is written."""
+    return sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def written(verdicts: Iterable[Verdict]) -> str:
+    """Return verdicts as they are kept: with open ages."""
+    return json.dumps([one.to_json() for one in verdicts], separators=(",", ":"))
+
+
+def read(kept: Kept) -> Optional[list[Verdict]]:
+    """Return verdicts with open ages; None where what was kept is damaged."""
+    try:
+        return [Verdict.from_json(one) for one in read_json(kept.body)]
+    except (ValueError, TypeError, DocumentError):
+        return None
+
+
+def closed(verdict: Verdict, now: float) -> Verdict:
+    """Return a verdict with its ages at a moment, in epoch seconds."""
+    figures = tuple(
+        one._replace(value=value, unit=unit) if one.unit == OPEN and one.value is not None else one
+        for one in verdict.figures
+        for value, unit in (seconds_since(one.value or 0.0, now),)
+    )
+    sentence, *evidence = (
+        filled(parts(text), now) for text in (verdict.sentence, *verdict.evidence)
+    )
+    return verdict._replace(sentence=sentence, evidence=tuple(evidence), figures=figures)
+
+
+def _places(node: Expectations) -> list[Component]:
+    return [(entry["layer"], entry["component"]) for entry in node.entries]
+
+
+@cache
+def _code() -> str:
+    """Return what tells this code from any other, by the files that it was read from."""
+    folder = Path(plumbline.__file__).parent
+    found = [(str(path), path.stat()) for path in sorted(folder.rglob("*.py"))]
+    return digest([(name, one.st_size, one.st_mtime_ns) for name, one in found])
+
+
+def _time_zone() -> tuple[Any, ...]:
+    """Return what the dates in texts depend on."""
+    try:
+        changed = os.stat(_LOCAL_TIME).st_mtime_ns
+    except OSError:
+        changed = 0
+    return os.environ.get("TZ"), os.path.realpath(_LOCAL_TIME), changed
+
 
 _WORTH_A_PROCESS = 500
 """Components; to start a process takes as long as to judge some of these."""
@@ -146,7 +306,7 @@ def _judge_new(plan: SitePlan, task: Task, *, keeping: bool) -> list[Judged]:
         new = _judge_all(tasks, _judge_to_keep) if left else []
         if keeping:
             keep(task.history, new, plan.nodes)
-        found.update((node, verdicts_of(one) or []) for node, one in _by_node(plan, new))
+        found.update((node, read(one) or []) for node, one in _by_node(plan, new))
     return [
         Judged(name, task.now, closed(one, task.now)) for name in plan.nodes for one in found[name]
     ]
@@ -156,7 +316,7 @@ def _kept(before: Known, now: float) -> Iterator[tuple[str, list[Verdict]]]:
     """Yield the nodes whose verdicts hold, with these."""
     for node, rests_on in before.rests_on.items():
         held = before.holding(name_of(node), rests_on, now)
-        verdicts = held and verdicts_of(held)
+        verdicts = held and read(held)
         if verdicts:
             yield node, verdicts
 
@@ -272,3 +432,126 @@ def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Ve
         verdicts.append(judge_node(JudgedNode(node, task.since, task.now, chosen), memory))
     for verdict in verdicts:
         yield verdict if task.evidence else verdict._replace(evidence=())
+
+
+class Choice(NamedTuple):
+    """What is asked for; None is every layer, or every component."""
+
+    layer: Optional[str] = None
+    component: Optional[str] = None
+
+    def __str__(self) -> str:
+        """Return it in words, for a document that has nothing of it."""
+        return f"{self.component or 'component'} in layer {self.layer or ', '.join(LAYERS)}"
+
+    def takes(self, layer: str, component: str) -> bool:
+        """Return whether a component of a layer is asked for."""
+        return self.component in (None, component) and self.layer in (None, layer)
+
+    def of_node(self, node: Expectations) -> list[Expectation]:
+        """Return the expectations asked for; a layer that is not named may be absent.
+
+        Raises:
+            DocumentError: there are none, or one is damaged.
+        """
+        present = {entry.get("layer") for entry in node.entries}
+        layers = (self.layer,) if self.layer else [name for name in LAYERS if name in present]
+        found = [
+            each
+            for layer in layers
+            for each in node.find(layer)
+            if self.takes(each.layer, each.component)
+        ]
+        if not found:
+            raise DocumentError(
+                f"expectations of {node.node} have no {self}; add it to the topology and deploy "
+                "the role agent again"
+            )
+        return found
+
+
+class Place(NamedTuple):
+    """What is asked for of a node, what that remembers, and what is known of it."""
+
+    chosen: Sequence[Expectation]
+    memory: Memory
+    known: Knowing
+
+
+class Explained(NamedTuple):
+    """A verdict, and in lines how it came about."""
+
+    verdict: Verdict
+    lines: tuple[str, ...]
+
+
+def place_here(expectations: str, snapshot: str, choice: Choice) -> tuple[str, Place]:
+    """Return the name of this node, and what is asked for of it, from its two documents.
+
+    Raises:
+        DocumentError: it has nothing of the kind, or one of them cannot be read.
+    """
+    node = load_expectations(expectations)
+    chosen = choice.of_node(node)
+    known = load_snapshot(snapshot)
+    return node.node, Place(chosen, known, known)
+
+
+def judge_here(selection: Place, choice: Choice, now: float, *, last_run: bool) -> list[Verdict]:
+    """Return the verdicts asked for of this node; with a component named, without groups."""
+    chosen = selection.chosen
+    judging = Judging(selection.memory, selection.known, now, last_run=last_run)
+    if choice.component:
+        return list(judging.components(chosen))
+    # what is driven at once is judged as a whole
+    alone = [each for each in chosen if each.layer not in WHOLE]
+    return [*judging.components(alone), *judging.groups(chosen)]
+
+
+def judge_there(
+    plan: SitePlan, history: Path, choice: Choice, now: float
+) -> dict[str, list[Verdict]]:
+    """Return the verdicts asked for of a site, by node.
+
+    Raises:
+        DocumentError: the plan has nothing of the kind, or is damaged.
+        StoreError: there is no such history, or it cannot be read.
+    """
+    found: dict[str, list[Verdict]] = {}
+    named = bool(choice.component)
+    for one in judge_site(plan, history, now, evidence=True, members=named):
+        if choice.takes(one.verdict.layer, one.verdict.component):
+            found.setdefault(one.node, []).append(one.verdict)
+    if not found:
+        raise _not_planned(plan, choice)
+    return found
+
+
+def places_there(plan: SitePlan, history: Path, choice: Choice) -> Iterator[Place]:
+    """Yield what is asked for of a site, node by node; raise as ``judge_there`` does."""
+    asked = False
+    for _, expected, memory, known in memories(plan, history):
+        chosen = [each for each in expected if choice.takes(each.layer, each.component)]
+        if chosen:
+            asked = True
+            yield Place(chosen, memory, known)
+    if not asked:
+        raise _not_planned(plan, choice)
+
+
+def explain_all(places: Iterable[Place], now: float) -> Iterator[Explained]:
+    """Explain the verdicts on what is expected, each with the memory of the node that expects."""
+    for chosen, memory, known in places:
+        for expectation, verdict in zip(chosen, Judging(memory, known, now).components(chosen)):
+            series = memory.of(expectation.layer, expectation.component)
+            yield Explained(
+                verdict,
+                (
+                    *weighed(known.evidence(expectation.subject)),
+                    *explain(expectation, series, now),
+                ),
+            )
+
+
+def _not_planned(plan: SitePlan, choice: Choice) -> DocumentError:
+    return DocumentError(f"plan {plan.path} has no {choice}; add it to the topology and plan again")

@@ -6,29 +6,23 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.errors import DocumentError
+from plumbline.judge.memory import Memory
 from plumbline.judge.weighing import Weighing
-from plumbline.locate.candidates import Candidates
-from plumbline.locate.corroboration import ordered, quoted
-from plumbline.locate.cut_off import CutOff, cut_off
 from plumbline.locate.document import document
-from plumbline.locate.earlier import WithEarlier
-from plumbline.locate.measurables import Site
-from plumbline.locate.next_probe import NextProbe, next_probe
-from plumbline.locate.observation import Observation, Vote
-from plumbline.locate.observe import observe
-from plumbline.locate.sentences import listed, sentence
+from plumbline.locate.failures import CutOff, cut_off
+from plumbline.locate.next_probe import Candidates, NextProbe, next_probe
+from plumbline.locate.observation import Observation, Site, Vote
+from plumbline.locate.observe import WithEarlier, observe
+from plumbline.locate.sentences import listed, ordered, quoted, sentence
 from plumbline.locate.suspects import Located, locate
+from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
-from plumbline.model.memory import Memory
-from plumbline.model.state import State
-from plumbline.site.changed import differing, with_changes
-from plumbline.site.garbage import without_collector
-from plumbline.site.nodes import Memories, opened
-from plumbline.site.shared import SharedLoss, less_shared, shared_losses
+from plumbline.model.verdict import State
+from plumbline.observe.reported import Said
+from plumbline.site.changed import SharedLoss, differing, less_shared, shared_losses, with_changes
+from plumbline.site.nodes import Memories, opened, without_collector
+from plumbline.store.facts import collected_symptoms
 from plumbline.store.plan import SitePlan
-from plumbline.store.symptoms import collected_symptoms
-from plumbline.symptoms.reported import Said
 
 
 class SiteLocated(NamedTuple):

@@ -10,26 +10,24 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Callable, ContextManager, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.errors import DocumentError, PlumblineError
 from plumbline.judge.weighing import Weighing
-from plumbline.layers import SINGLE_TARGETS
+from plumbline.measure.lock import Locks
+from plumbline.measure.session import Session, SessionContext
+from plumbline.measure.trial import Recorder
+from plumbline.measure.unit_context import Step, Unit
+from plumbline.model.errors import DocumentError, PlumblineError
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.layers import SINGLE_TARGETS
 from plumbline.model.record import Record
 from plumbline.model.series import Snapshot
+from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Verdict
-from plumbline.run.by_hand import by_hand
-from plumbline.run.clock import SystemClock
-from plumbline.run.command import SystemRunner
-from plumbline.run.lock import Locks
-from plumbline.run.recording import Recorder
-from plumbline.run.session import Session, SessionContext
-from plumbline.run.unit_context import Step, Unit
-from plumbline.site.judging import Judging
+from plumbline.observe.command import SystemClock, SystemRunner, by_hand
+from plumbline.site.nodes import Judging
 from plumbline.site.verdicts import Verdicts
 from plumbline.store.history import KEEP_DAYS, History, Selection
 from plumbline.store.publish import Publisher
 from plumbline.store.recent import groups_of
-from plumbline.units import DAY_S
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 

@@ -1,18 +1,50 @@
-"""What each node of a site measures and remembers, from its plan and the history of all nodes."""
+"""Nodes of a site: what each measures and remembers, and how its services are judged.
+
+A file system whose targets are driven at once is a group that is judged as a whole.
+"""
 
 from __future__ import annotations
 
+import gc
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.errors import StoreError
+from plumbline.judge.alarm import Past
+from plumbline.judge.component import decide, rulings_on
+from plumbline.judge.fs import Ruled, decide_whole, wholes
+from plumbline.judge.group import by_group, decide_group
+from plumbline.judge.memory import Knowing, Memory, Weighable
+from plumbline.judge.pair import judge_pair_host, judge_pair_service
+from plumbline.judge.phrases import Ruling, odds_text, of_service, weighed
+from plumbline.judge.service import by_evidence, evidence, with_runs
 from plumbline.judge.weighing import Weighing
+from plumbline.model.errors import DocumentError, StoreError
+from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.layers import PAIRED
+from plumbline.model.service import Service
+from plumbline.model.verdict import Judged, Reason, State, Verdict
 from plumbline.store.database import Component
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from plumbline.store.recent import Recent, groups_of
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Do without the collector of cycles, of which there are none here.
+
+    It would look through a million values again and again, which takes as long as to judge them.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class Remembered(NamedTuple):
@@ -96,3 +128,172 @@ def require(history: Path) -> None:
             f"there is no history {history}; name with --history the one that holds the records "
             "of all nodes"
         )
+
+
+class Judging:
+    """One judgement of a node, in which each operation of a component is ruled on once."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        known: Knowing,
+        now: float,
+        *,
+        evidence: bool = True,
+        last_run: bool = False,
+    ) -> None:
+        """Judge at ``now`` by what is ``known`` of the last runs together.
+
+        To put ``evidence`` into words takes half of the time.  With ``last_run`` a component is
+        judged by its last run alone, as while somebody looks, with the others behind it.
+        """
+        self._memory = memory
+        self._weighed = known
+        self._now = now
+        self._evidence = evidence
+        self._last_run = last_run
+        self._known: dict[tuple[str, str], tuple[Ruling, ...]] = {}
+
+    def components(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
+        """Return the verdicts on components; one whose document is damaged is UNKNOWN."""
+        return map(self._component, chosen)
+
+    def groups(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
+        """Yield the verdict on each group of peers; a node has one component of layer net."""
+        every = tuple(chosen)
+        for members in by_group(every).values():
+            if len(members) > 1:
+                yield self.group(members)
+        yield from (self.file_system(whole, members) for whole, members in wholes(every))
+
+    def group(self, members: Sequence[Expectation]) -> Verdict:
+        """Return the verdict on all members of a group, at least one."""
+        layer, group = members[0].layer, members[0].group
+        try:
+            ruled = [(each, self._rulings(each)) for each in members]
+            # looked at only where the group itself has no figure
+            shown = (
+                (each, self._by_evidence(each, self._weighed.evidence(each.subject)))
+                for each in members
+            )
+            return decide_group(ruled, self._weighed.evidence((layer, group, True)), shown)
+        except DocumentError as error:
+            return _damaged(layer, group, error)._replace(group=True)
+
+    def file_system(self, whole: Expectation, members: Iterable[Expectation]) -> Verdict:
+        """Return the verdict on a file system whose targets, its members, are driven at once."""
+        try:
+            ruled = [
+                (each, self._by_evidence(each, self._weighed.evidence(each.subject)))
+                for each in (whole, *members)
+            ]
+            of = Ruled(ruled[0], tuple(ruled[1:]))
+            found = decide_whole(of, self._memory.running, self._now)
+        except DocumentError as error:
+            return _damaged(whole.layer, whole.component, error)._replace(group=True)
+        return found if self._evidence else found._replace(evidence=())
+
+    def _component(self, entry: Expectation) -> Verdict:
+        try:
+            known = self._weighed.evidence(entry.subject)
+            found = (
+                self._host(entry, known) if entry.layer in PAIRED else self._target(entry, known)
+            )
+        except DocumentError as error:
+            return _damaged(entry.layer, entry.component, error)
+        return found if self._evidence else found._replace(evidence=())
+
+    def _host(self, entry: Expectation, known: Optional[Evidence]) -> Verdict:
+        of = entry, self._memory.of(entry.layer, entry.component), self._memory.running, self._now
+        if self._last_run:
+            return _with_others(judge_pair_host(*of), known)
+        return judge_pair_service(*of, known)
+
+    def _target(self, entry: Expectation, known: Optional[Evidence]) -> Verdict:
+        rulings = self._by_evidence(entry, known)
+        found = decide(entry, rulings, self._memory.running, self._now)
+        if self._evidence:
+            lines = tuple(line for ruling in rulings for line in evidence(ruling, self._now))
+            found = found._replace(evidence=lines)
+        return _with_others(found, known) if self._last_run else with_runs(found, known)
+
+    def _by_evidence(self, entry: Expectation, known: Optional[Evidence]) -> tuple[Ruling, ...]:
+        rulings = self._rulings(entry)
+        return rulings if self._last_run else by_evidence(rulings, known)
+
+    def _rulings(self, entry: Expectation) -> tuple[Ruling, ...]:
+        place = entry.layer, entry.component
+        if place not in self._known:
+            self._known[place] = rulings_on(entry, self._memory.of(*place), self._now)
+        return self._known[place]
+
+
+def _with_others(found: Verdict, known: Optional[Evidence]) -> Verdict:
+    """Return the verdict on the last run alone, with what the last ones say together behind it.
+
+    The odds of a single run are shown to whoever looks, however low they are.
+    """
+    said = tuple(weighed(known))
+    low = found.state.alarm and found.reason.of_one_run
+    sentence = "; ".join((found.sentence, *(said or (odds_text(known),) * low)))
+    if low or found.reason.fine:
+        sentence += of_service(known, low=low)
+    return found._replace(sentence=sentence, evidence=(*said, *found.evidence))
+
+
+def _damaged(layer: str, name: str, error: DocumentError) -> Verdict:
+    """Return the verdict where a document is damaged for one component; the others go on."""
+    text = f"{name} cannot be judged: {error}"
+    return Verdict(layer, name, State.UNKNOWN, Reason.DAMAGED, text)
+
+
+def in_alarm(judged: Iterable[Judged], services: Iterable[Service]) -> set[int]:
+    """Return the places of the services whose verdict is WARNING or CRITICAL."""
+    known = Directory(services)
+    places = {service: place for place, service in enumerate(known.every)}
+    found = (known.find(one) for one in judged if one.verdict.state.alarm)
+    return {places[service] for service in found if service}
+
+
+class Directory:
+    """Which service shows which verdict."""
+
+    def __init__(self, services: Iterable[Service]) -> None:
+        """Take the services of a plan."""
+        self.every = tuple(services)
+        self._components = {
+            (one.node, one.layer, one.component): one for one in self.every if one.component
+        }
+        self._groups = {(one.node, one.layer, one.group): one for one in self.every if one.group}
+
+    def find(self, judged: Judged) -> Optional[Service]:
+        """Return the service of a verdict; None where the plan has none."""
+        key = judged.node, judged.verdict.layer, judged.verdict.component
+        if judged.verdict.group:
+            return self._groups.get(key)
+        # a document of an older plumbline does not say what is a group
+        return self._components.get(key) or self._groups.get(key)
+
+
+class JudgingDaily:
+    """Judges the nodes of one fleet day after day."""
+
+    def __init__(self) -> None:
+        """Know nothing of the days before."""
+        self._past: dict[tuple[str, str], Past] = {}
+
+    def __call__(
+        self, chosen: Sequence[Expectation], memory: Weighable, now: float
+    ) -> Iterator[Verdict]:
+        """Yield the verdicts on what a node measures, at a moment.
+
+        Only alarms count, so the odds of what raises none are not found.
+        """
+        if not chosen:
+            return
+        first = chosen[0]
+        past = self._past.setdefault((first.layer, first.component), Past())
+        weighing = Weighing({"": chosen}, {"": memory}, past, min_odds=inf)
+        judging = Judging(memory, weighing, now, evidence=False)
+        yield from judging.components(chosen)
+        yield from judging.groups(chosen)

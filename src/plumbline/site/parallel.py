@@ -1,25 +1,44 @@
-"""All targets of a file system at once: which they are, and how much ranks move, and how."""
+"""Parallel runs and sweeps as they were asked for: targets, points, terms."""
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Mapping, NamedTuple, Protocol, Sequence
 
-from plumbline.errors import UsageError
-from plumbline.layers.fs import FS
+from plumbline.measure.lock import Locks
+from plumbline.measure.session import Session, SessionContext
+from plumbline.measure.targets import STRIPED
+from plumbline.measure.trial import Recorder
+from plumbline.measure.unit_context import Step
+from plumbline.model.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.limits import Limits
-from plumbline.model.record import Operation
-from plumbline.model.reference import Reference
+from plumbline.model.layers.fs import FS
+from plumbline.model.limits import Limits, Reference
+from plumbline.model.record import Operation, Outcome, Record
+from plumbline.model.series import Running
 from plumbline.model.spec import ProbeSpec
-from plumbline.ranks.job import Fixed
-from plumbline.ranks.terms import SPARE_S, Names, RunSize, contradiction, limit_s, pattern
-from plumbline.ranks.tests import Method
-from plumbline.run.launch import Launch
-from plumbline.targets import STRIPED
-from plumbline.units import format_duration
+from plumbline.model.units import format_duration
+from plumbline.observe.command import SystemClock, SystemRunner, by_hand
+from plumbline.parallel.job import Fixed
+from plumbline.parallel.launch import Launch
+from plumbline.parallel.run import Course, FsUnit
+from plumbline.parallel.sweep import Budget, Done, Grid, Layout, Ledger, Load, Point, layout
+from plumbline.parallel.terms import (
+    SPARE_S,
+    Method,
+    Names,
+    RunSize,
+    contradiction,
+    limit_s,
+    pattern,
+)
+from plumbline.site.measure import run_id_at
+from plumbline.store.history import History
 
 TOOL = "mpi"
-OPERATIONS = (Operation.WRITE, Operation.READ, Operation.REREAD)
+PARALLEL_OPERATIONS = (Operation.WRITE, Operation.READ, Operation.REREAD)
 REREAD = (Operation.REREAD,)
 """All that is done to files which an earlier run has kept."""
 
@@ -42,7 +61,7 @@ class Terms(NamedTuple):
     fixed: Fixed
     direct: bool
     launch: Launch
-    operations: tuple[Operation, ...] = OPERATIONS
+    operations: tuple[Operation, ...] = PARALLEL_OPERATIONS
     stripes: int = 1
 
     def spec(self, targets: int) -> ProbeSpec:
@@ -155,3 +174,215 @@ def _set(entries: Sequence[Expectation], stripe_bytes: int) -> Expectation:
         },
         path=tuple(dict.fromkeys(part for entry in entries for part in entry.path)),
     )
+
+
+LAYER = "sweep"
+"""Of all records of sweeps: no series of probes, and so no verdict, ever meets them."""
+
+OPERATIONS = (Operation.WRITE, Operation.READ)
+
+
+class Plan(NamedTuple):
+    """A sweep as it was asked for; ``common`` is what the terms of all points share.
+
+    ``bytes`` are those of each point, ``given`` or left to plumbline.  The targets of ``members``
+    are in the order in which points take them.
+    """
+
+    members: Members
+    grid: Grid
+    common: Terms
+    bytes: int
+    given: bool
+    load: Load
+    budget: Budget
+    alone: bool
+    work: str
+    state: Path
+
+    def going_on(self, ledger: Ledger) -> Plan:
+        """Return the plan with the bytes that the sweep has begun with."""
+        return self._replace(bytes=ledger.point_bytes)
+
+    def layout(self, point: Point) -> Layout:
+        """Return where the ranks of a point work; raise UsageError when there is no place."""
+        return layout(point, len(self.members.entries), self.alone)
+
+    def terms(self, point: Point) -> Terms:
+        """Return the terms of a point's run."""
+        ranks = self.layout(point)
+        return self.common._replace(
+            test=self.common.test._replace(transfer=point.transfer),
+            stripes=point.stripes,
+            ranks_per_target=ranks.ranks,
+            rank_bytes=self.bytes // ranks.all_ranks // point.transfer * point.transfer,
+        )
+
+    def unit(self, point: Point) -> tuple[FsUnit, Expectation]:
+        """Return the run of a point, and what is expected of all its targets together."""
+        terms = self.terms(point)
+        chosen = self.members._replace(entries=self.members.entries[: self.layout(point).targets])
+        chosen = in_stripes(chosen, terms)
+        *entries, whole = (one._replace(layer=LAYER) for one in entries_of(chosen, terms))
+        course = Course(
+            terms.test,
+            terms.ranks_per_target,
+            terms.launch,
+            self.members.servers,
+            terms.fixed,
+            self.work,
+        )
+        return FsUnit(whole, entries, course), whole
+
+    def document(self) -> dict[str, Any]:
+        """Return what two calls must have in common to be one sweep; budgets may differ."""
+        common = self.common._asdict()
+        common["test"] = self.common.test._asdict()
+        return {
+            "file_system": self.members.name,
+            "targets": [[one.component, dict(one.target)] for one in self.members.entries],
+            "grid": self.grid._asdict(),
+            "bytes": self.bytes if self.given else 0,
+            "alone": self.alone,
+            "common": common,
+        }
+
+    @property
+    def name(self) -> str:
+        """Return what the sweep's file is called after, the same for the same document."""
+        text = json.dumps(self.document(), sort_keys=True)
+        return f"{self.members.name}-{sha256(text.encode()).hexdigest()[:12]}"
+
+    @property
+    def path(self) -> Path:
+        """Return the file that keeps what is done."""
+        return self.state / f"sweep-{self.name}.json"
+
+
+class Telling(Protocol):
+    """Tells whoever has started a sweep how far it is."""
+
+    def begin(self, point: Point) -> None:
+        """Say which point is next."""
+        ...
+
+    def __call__(self, step: Step) -> None:
+        """Show a step of the point."""
+        ...
+
+
+class _Records:
+    """The records of one point, kept in the history as they come.
+
+    A sweep is watched by whoever has started it: nothing is noted as running, which checks would
+    wait for.
+    """
+
+    def __init__(self, history: History) -> None:
+        self.kept: list[Record] = []
+        self._history = history
+
+    def begin(self, run_id: str, running: Running) -> None:
+        """Note nothing."""
+
+    def end(self, layer: str, component: str) -> None:
+        """Note nothing."""
+
+    def interrupt(self, layer: str, component: str) -> None:
+        """Note nothing."""
+
+    def running(self) -> tuple[Running, ...]:
+        """Return that nothing is noted."""
+        return ()
+
+    def save(self, record: Record) -> None:
+        """Keep a record for good."""
+        self._history.save(record)
+        self.kept.append(record)
+
+
+class Points:
+    """Measures points one by one."""
+
+    def __init__(self, plan: Plan, history: History, locks: Locks, tell: Telling) -> None:
+        """Keep what is measured in a history, and tell of each point as it begins."""
+        self._plan = plan
+        self._history = history
+        self._locks = locks
+        self._tell = tell
+        self._clock = SystemClock()
+        self._number = 0
+
+    def measure(self, point: Point) -> Done:
+        """Return what came of a point; raise why not: others hold a target, this user may not.
+
+        Each point is a run of its own, so that points are never each other's peers.
+        """
+        self._tell.begin(point)
+        self._number += 1
+        clock, records = self._clock, _Records(self._history)
+        began, begun = clock.wall(), clock.monotonic()
+        run_id = f"{run_id_at(began)}.{self._number}"
+        unit, whole = self._plan.unit(point)
+        session = Session(
+            SessionContext(
+                journal=records,
+                locks=self._locks,
+                clock=clock,
+                recorder=Recorder(run_id, self._plan.members.node, clock),
+                runner=SystemRunner,
+                publish=_nothing,
+                progress=self._tell,
+                keep_files=False,
+                by_hand=by_hand(),
+            )
+        )
+        session.run([unit])
+        if session.busy:
+            raise session.busy[0]
+        layout = self._plan.layout(point)
+        return Done(
+            point,
+            run_id,
+            whole.spec.hash(),
+            layout.targets,
+            layout.all_ranks,
+            began,
+            clock.monotonic() - begun,
+            _written(records.kept, whole, unit.planned_bytes),
+            _rates(records.kept, whole),
+            _reason(records.kept, whole),
+        )
+
+
+def _nothing(_now: float) -> None:
+    """Publish no snapshot: no check reads what a sweep measures."""
+
+
+def _rates(records: Sequence[Record], whole: Expectation) -> dict[Operation, float]:
+    return {
+        record.operation: record.rate_Bps
+        for record in records
+        if record.component == whole.component and record.rate_Bps is not None
+    }
+
+
+def _reason(records: Sequence[Record], whole: Expectation) -> str:
+    """Return why a point has not all of its figures; what is said of the whole tells most."""
+    without = [record for record in records if record.outcome is not Outcome.OK]
+    own = [record for record in without if record.component == whole.component]
+    if without:
+        return (own or without)[0].reason
+    return "" if records else "an earlier run is stuck on a target; see plumbline status"
+
+
+def _written(records: Sequence[Record], whole: Expectation, planned: int) -> int:
+    """Return the bytes that a point has written; where that is not certain, all it was to write."""
+    writes = [
+        record
+        for record in records
+        if record.operation is Operation.WRITE and record.component != whole.component
+    ]
+    if all(record.outcome in (Outcome.OK, Outcome.SKIPPED) for record in writes):
+        return sum(record.bytes for record in writes)
+    return planned

@@ -11,18 +11,14 @@ from __future__ import annotations
 from typing import Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.phrases import moment
-from plumbline.layers import SINGLE_TARGETS
-from plumbline.locate.cut_off import CutOff
 from plumbline.locate.document import explained_by, explanations
+from plumbline.locate.failures import CutOff
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.sentences import headline, listed
 from plumbline.locate.suspects import AmbiguitySet, Located
-from plumbline.model.part import SitePart
-from plumbline.model.path_service import PathService
-from plumbline.model.reason import Reason
-from plumbline.model.service import Service
-from plumbline.model.state import State, worst
-from plumbline.model.verdict import Figure, Verdict
+from plumbline.model.layers import SINGLE_TARGETS
+from plumbline.model.service import PathService, Service, SitePart
+from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 from plumbline.site.locate import SiteLocated
 
 LAYER = "path"

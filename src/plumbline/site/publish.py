@@ -1,24 +1,179 @@
-"""Look for suspects at a site, and write what ``check_path`` says of each of its services."""
+"""Suspects of a site as path services; one fault notifies once.
+
+A suspect that explains nothing but alarms of which somebody was notified is shown as OK and names
+them.  A suspect that was notified keeps its alarm for a while where what it silenced is not healthy
+yet: evidence for health may come at different nights, and a suspicion may move from one part to
+another.
+"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Collection, Mapping, NamedTuple
+from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.errors import DocumentError
-from plumbline.model.standing import NOTHING, Standing
-from plumbline.model.verdict import Verdict
-from plumbline.site.judge import judge_services
-from plumbline.site.kept import PATHS, Question, closed, kept_of_site
-from plumbline.site.locate import left_out, locate_site, sentences
-from plumbline.site.paths import Site, explained, path_verdicts
-from plumbline.site.services import in_alarm
-from plumbline.site.standing import Scene, settle
-from plumbline.store.paths import document, load_standing
+from plumbline.judge.alarm import Past
+from plumbline.judge.memory import Alarming
+from plumbline.judge.phrases import moment, several
+from plumbline.judge.weighing import Weighing
+from plumbline.locate.observation import Site as Measured
+from plumbline.locate.observe import observe
+from plumbline.locate.suspects import locate
+from plumbline.model.errors import DocumentError
+from plumbline.model.service import NOTHING, PathService, Service, Standing, Suspicion
+from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.observe.reported import Said
+from plumbline.site.changed import less_shared, shared_losses
+from plumbline.site.judge import PATHS, Question, closed, judge_services, kept_of_site
+from plumbline.site.locate import SiteLocated, left_out, locate_site, sentences
+from plumbline.site.nodes import in_alarm
+from plumbline.site.paths import LAYER, Site, explained, path_verdicts
+from plumbline.store.facts import collected_symptoms
 from plumbline.store.plan import SitePlan
 from plumbline.store.replacing import replace_own
-from plumbline.store.symptoms import collected_symptoms
+from plumbline.store.verdicts import document, load_standing
+
+FADES_S = 36 * 3600.0
+"""How long a suspect that is none any more may keep its alarm: one more night."""
+
+
+class Scene(NamedTuple):
+    """What is known when suspects are published.
+
+    ``alarms`` are the places of services in alarm in the plan; ``explained`` names the path
+    services that explain a component, by its layer and name.  An alarm that has stood for
+    ``notified_after_s`` has been notified.  What is behind another service in alarm has none of
+    its own.
+    """
+
+    paths: Sequence[PathService]
+    services: Sequence[Service]
+    alarms: Collection[int]
+    explained: Mapping[tuple[str, str], Sequence[str]]
+    now: float
+    notified_after_s: float
+
+    def speaks(self, index: int) -> bool:
+        """Return whether a service is in alarm, and no other one bears its alarm."""
+        behind = self.services[index].behind
+        return index in self.alarms and not any(bearer in self.alarms for bearer in behind)
+
+
+def settle(
+    scene: Scene, verdicts: Mapping[str, Verdict], before: Standing
+) -> tuple[dict[str, Verdict], Standing]:
+    """Return the verdicts with one bearer for each fault, and what stands from now on."""
+    found = dict(verdicts)
+    shared = [path for path in scene.paths if path.component]
+    ended = [path for path in shared if _has_ended(found[path.name], path, scene, before)]
+    for path in shared:
+        verdict = found[path.name]
+        if verdict.reason is Reason.SUSPECT and path.name not in before.suspicions:
+            earlier = _earlier(scene, path, before, ended)
+            if earlier:
+                found[path.name] = _borne_by(verdict, earlier)
+    suspicions = {
+        path.name: _suspicion(found[path.name], before.suspicions.get(path.name), scene.now)
+        for path in shared
+        if found[path.name].state.alarm
+    }
+    silenced = _behind(shared, suspicions)
+    for path in ended:
+        old = before.suspicions[path.name]
+        ended_at = scene.now if old.ended_at is None else old.ended_at
+        ill = _ill(scene, path, before, silenced)
+        if ill:
+            suspicions[path.name] = old._replace(ended_at=ended_at)
+            found[path.name] = _fading(found[path.name], old, ended_at, ill)
+    notified = dict(_notified(scene, before, _behind(shared, suspicions)))
+    return found, Standing(notified, suspicions)
+
+
+def _has_ended(verdict: Verdict, path: PathService, scene: Scene, before: Standing) -> bool:
+    """Return whether a suspect that was notified is none any more, not long ago."""
+    old = before.suspicions.get(path.name)
+    if old is None or not old.slow or verdict.state.alarm:
+        return False
+    return old.ended_at is None or scene.now - old.ended_at <= FADES_S
+
+
+def _suspicion(verdict: Verdict, old: Optional[Suspicion], now: float) -> Suspicion:
+    since = now if old is None else old.since
+    return Suspicion(since, verdict.state, slow=verdict.reason is Reason.SUSPECT)
+
+
+def _ill(scene: Scene, path: PathService, before: Standing, silenced: Collection[int]) -> list[str]:
+    """Return what would notify of its own alarm now that it is behind no suspect."""
+    services = ((place, scene.services[place]) for place in path.members if scene.speaks(place))
+    return [
+        service.description
+        for place, service in services
+        if place not in silenced and _key(service) not in before.notified
+    ]
+
+
+def _earlier(
+    scene: Scene, path: PathService, before: Standing, ended: Sequence[PathService]
+) -> dict[str, float]:
+    """Return the alarms that a suspect explains with their beginnings, if all were notified.
+
+    What was silent behind a suspect that has ``ended`` was notified by the alarm of that one.
+    """
+    found = {}
+    for place in path.members:
+        service = scene.services[place]
+        if not scene.speaks(place) or not _explains(scene, path, service):
+            continue
+        since = before.notified.get(_key(service))
+        bearer = next((other for other in ended if place in other.members), None)
+        name = service.description
+        if since is None and bearer:
+            name, since = bearer.description, before.suspicions[bearer.name].since
+        if since is None or scene.now - since < scene.notified_after_s:
+            return {}
+        found[name] = since
+    return found
+
+
+def _explains(scene: Scene, path: PathService, service: Service) -> bool:
+    """Return whether a suspect explains the alarm of a service, or it is that of a whole group."""
+    if service.group:
+        return True
+    return path.name in scene.explained.get((service.layer, service.component), ())
+
+
+def _borne_by(verdict: Verdict, earlier: Mapping[str, float]) -> Verdict:
+    names, since = several(tuple(earlier)), moment(min(earlier.values()))
+    text = f"{verdict.sentence} Its alarm is that of {names}, since {since}"
+    return verdict._replace(state=State.OK, reason=Reason.ALARM_ELSEWHERE, sentence=text)
+
+
+def _fading(verdict: Verdict, old: Suspicion, ended_at: float, ill: Sequence[str]) -> Verdict:
+    text = (
+        f"{verdict.component} is no suspect since {moment(ended_at)}, but not yet shown to be "
+        f"healthy: {several(tuple(ill))}"
+    )
+    return verdict._replace(state=old.state, reason=Reason.SUSPECT, sentence=text)
+
+
+def _behind(shared: Sequence[PathService], suspicions: Collection[str]) -> set[int]:
+    return {place for path in shared if path.name in suspicions for place in path.members}
+
+
+def _notified(
+    scene: Scene, before: Standing, silenced: Collection[int]
+) -> Iterator[tuple[str, float]]:
+    """Yield the services that notify of their own alarm, and since when they are in it."""
+    for place in scene.alarms:
+        key = _key(scene.services[place])
+        if key in before.notified:
+            yield key, before.notified[key]
+        elif scene.speaks(place) and place not in silenced:
+            yield key, scene.now
+
+
+def _key(service: Service) -> str:
+    return f"{service.host};{service.description}"
 
 
 class Terms(NamedTuple):
@@ -101,3 +256,46 @@ def _standing(path: Path) -> tuple[Standing, list[str]]:
         return load_standing(str(path)), []
     except DocumentError as error:
         return NOTHING, [f"{error}; earlier alarms are not known"]
+
+
+_NOTIFIED_AFTER_S = 1800.0
+"""Shorter than a day, in which alarms of the day before have been notified."""
+
+
+class SuspectingDaily:
+    """Finds which path services of one fleet are in alarm; symptoms play no part."""
+
+    def __init__(self, site: Site) -> None:
+        """Know nothing of the days before."""
+        self._site = site
+        self._standing = NOTHING
+        self._past = Past()
+
+    def __call__(self, day: Alarming) -> frozenset[str]:
+        """Return the names of those in alarm.
+
+        Suspects are looked for when an alarm is new, and as long as one of them is in alarm.
+        """
+        verdicts: Mapping[str, Verdict] = {
+            path.name: Verdict(LAYER, path.name, State.OK, Reason.FINE, "")
+            for path in self._site.paths
+        }
+        by: Mapping[tuple[str, str], Sequence[str]] = {}
+        if day.new or self._standing.suspicions:
+            found = self._located(day)
+            said, before = [""] * len(found.located.sets), self._standing.suspicions
+            verdicts = path_verdicts(self._site, found, said, before)
+            by = explained(self._site, found.located, before)
+        paths, services = self._site.paths, self._site.services
+        scene = Scene(paths, services, day.alarms, by, day.now, _NOTIFIED_AFTER_S)
+        settled, self._standing = settle(scene, verdicts, self._standing)
+        return frozenset(name for name, one in settled.items() if one.state.alarm)
+
+    def _located(self, day: Alarming) -> SiteLocated:
+        known = Weighing(day.nodes, dict.fromkeys(day.nodes, day.memory), self._past)
+        site = Measured(day.nodes)
+        observed = [
+            one for node in day.nodes for one in observe(site.of(node), day.memory, day.now, known)
+        ]
+        located, shared = less_shared(locate(observed), tuple(shared_losses(day.nodes, known)))
+        return SiteLocated(located, (), Said(), {}, shared)

@@ -6,11 +6,17 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from plumbline.errors import DocumentError
-from plumbline.judge.replay import Judged, default_limits, replay
-from plumbline.judge.together import Apart, bring_together, never_together
-from plumbline.store.sampled import read_samples
-from plumbline.units import format_duration
+from plumbline.judge.replay import (
+    Apart,
+    Judged,
+    bring_together,
+    default_limits,
+    never_together,
+    replay,
+)
+from plumbline.model.errors import DocumentError
+from plumbline.model.units import format_duration
+from plumbline.store.samples import read_samples
 
 _UNITS = (("h", 3600.0), ("min", 60.0), ("s", 1.0))
 _SLACK = 1.25

@@ -1,24 +1,75 @@
-"""All that the report draws of a site: what was measured, judged and located."""
+"""All that the report draws of a site: measured, judged, located, and the looks at its hosts."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Iterable, Optional
+from typing import Iterable, Iterator, Mapping, NamedTuple, Optional
 
-from plumbline.layers import GROUPED, WHOLE
-from plumbline.model.state import worst
-from plumbline.model.verdict import Verdict
-from plumbline.report.site import Site
+from plumbline.judge.symptoms import JudgedLook, by_state, judge_kind, judge_looks, judge_unread
+from plumbline.model.layers import GROUPED, WHOLE
+from plumbline.model.service import SYMPTOMS
+from plumbline.model.units import DAY_S
+from plumbline.model.verdict import Reason, Verdict, worst
+from plumbline.observe.reported import HOLDS_S
+from plumbline.observe.symptom import KINDS, title
+from plumbline.report.site import Looked, Site
 from plumbline.report.suspects import Found
 from plumbline.site.changed import condition_changes
+from plumbline.site.jobs import used_meanwhile
 from plumbline.site.judge import Other, Task, judge_site
 from plumbline.site.locate import locate_site
-from plumbline.site.looks import looks_of
-from plumbline.site.used_meanwhile import used_meanwhile
-from plumbline.store.notes import read_notes
+from plumbline.site.nodes import require
+from plumbline.store.collection import read_notes
+from plumbline.store.facts import Collected, collected_reports, has_said
 from plumbline.store.plan import SitePlan, load_plan
 from plumbline.store.trends import Pictures
-from plumbline.units import DAY_S
+
+
+class SiteLooks(NamedTuple):
+    """The last looks at the hosts of a site, and the hosts at which nobody looks."""
+
+    found: tuple[Looked, ...]
+    unseen: tuple[str, ...]
+
+
+def looks_of(plan: SitePlan, history: Path, now: float) -> SiteLooks:
+    """Return what hosts say of themselves at ``now``, in seconds since the epoch.
+
+    Kinds that have no service are among them where a collector could look.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+    """
+    require(history)
+    asked: dict[str, dict[str, float]] = {}
+    for one in plan.services:
+        if one.layer == SYMPTOMS:
+            asked.setdefault(one.node, {})[one.component] = one.freshness_s
+    found: list[Looked] = []
+    unseen: list[str] = []
+    for host, known in collected_reports(history, plan.nodes, now).items():
+        if known.report or host in asked or has_said(history, host):
+            found += _looks(host, known, asked.get(host, {}))
+        else:
+            unseen.append(host)
+    return SiteLooks(tuple(found), tuple(unseen))
+
+
+def _looks(host: str, known: Collected, services: Mapping[str, float]) -> Iterator[Looked]:
+    """Yield the look itself, and the kinds that have a service or a collector that could look."""
+    report = known.report
+    if report is None:
+        yield Looked(host, "", judge_unread(host, "", known.trouble))
+        return
+    asked = JudgedLook(report, known.now, services.get(title(host), HOLDS_S))
+    yield Looked(host, "", judge_looks(asked), at=report.looked_at)
+    for kind in KINDS:
+        looks = [look for look in report.looks if look.kind == kind]
+        if title(host, kind) in services or not all(look.unavailable for look in looks):
+            verdict = judge_kind(asked, kind)
+            symptoms = by_state(one for look in looks for one in look.symptoms)
+            held = verdict.reason in (Reason.SYMPTOM, Reason.FINE)
+            yield Looked(host, kind, verdict, symptoms if held else (), report.looked_at)
 
 
 def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:

@@ -9,18 +9,17 @@ from math import isnan, nan
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
-from plumbline.layers import WHOLE
 from plumbline.model.expectation import Expectations
+from plumbline.model.layers import WHOLE
 from plumbline.model.series import Sample, Snapshot
-from plumbline.model.state import State
 from plumbline.model.trend import Course
-from plumbline.model.verdict import Verdict
+from plumbline.model.units import DAY_S
+from plumbline.model.verdict import State, Verdict
 from plumbline.site.judge import judge_site
-from plumbline.site.judging import Judging
+from plumbline.site.nodes import Judging
+from plumbline.store.collection import Unanswered
 from plumbline.store.plan import SitePlan
 from plumbline.store.trends import Pictures
-from plumbline.store.unanswered import Unanswered
-from plumbline.units import DAY_S
 
 _BACK_DAYS = 60
 

@@ -9,17 +9,14 @@ from pathlib import Path
 from typing import Any, Mapping
 
 from plumbline.model.evidence import Subject
-from plumbline.model.judged import Judged
-from plumbline.model.reason import Reason
-from plumbline.model.verdict import Verdict
-from plumbline.site.judge import judge_services
-from plumbline.site.kept import CAUSES, Question, kept_of_site
+from plumbline.model.verdict import Judged, Reason, Verdict
+from plumbline.site.judge import CAUSES, Question, judge_services, kept_of_site
 from plumbline.site.locate import locate_remembered
 from plumbline.site.nodes import Memories
 from plumbline.site.paths import Site, causes
 from plumbline.site.symptoms import judge_symptoms
+from plumbline.store.facts import collected_symptoms
 from plumbline.store.plan import SitePlan
-from plumbline.store.symptoms import collected_symptoms
 
 
 def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]:

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Iterator
 
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks, judge_unread
-from plumbline.model.judged import Judged
 from plumbline.model.service import SYMPTOMS, Service
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Judged, Verdict
+from plumbline.observe.reported import HOLDS_S
+from plumbline.observe.symptom import KINDS, Report, title
+from plumbline.store.facts import Collected, collected_reports
 from plumbline.store.plan import SitePlan
-from plumbline.store.symptoms import Collected, collected_reports
-from plumbline.symptoms.kinds import KINDS, title
-from plumbline.symptoms.reported import HOLDS_S
-from plumbline.symptoms.symptom import Report
 
 
 def judge_symptoms(plan: SitePlan, history: Path, now: float) -> list[Judged]:

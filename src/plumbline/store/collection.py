@@ -1,25 +1,106 @@
-"""The history of a console: the records of all nodes, and up to where each node's was read.
+"""History of a console: records of all nodes, their clocks, notes, and who did not answer.
 
 Records and cursor of an answer are kept in one transaction, so a kill at any moment leaves both or
 neither.  A record that is there already, by its id, is not kept twice.
+
+Once the counters of the servers have said it, it is kept with the record, in all that a judge asks.
+A record that has a coverage of its own, or that counters were held against, is left as it is.
+
+A note is one row of a table of its own, so it neither waits for a collection for long nor disturbs
+one.
+
+The history counts the changes of each component's records itself, so what is kept holds as long as
+the counts are those that it rests on.  Both lie in one file: a history that was restored has what
+was kept of it then.
 """
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
 from pathlib import Path
-from typing import Sequence
+from typing import Any, Collection, Iterable, Iterator, NamedTuple, Optional, Sequence
 
+from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import Cursor
 from plumbline.model.record import Record
 from plumbline.model.series import Running
-from plumbline.model.trend import NodeClock
-from plumbline.store.clocks import CLOCKS, keep_clock
-from plumbline.store.database import Store
-from plumbline.store.deflated import deflated
-from plumbline.store.tables import RECORD, row, series_of
-from plumbline.store.thinned import FIGURES, day_of, month_of, unpacked
-from plumbline.store.unanswered import COLLECTED
-from plumbline.units import DAY_S
+from plumbline.model.trend import SERVER, NodeClock, Note
+from plumbline.model.units import DAY_S
+from plumbline.observe.coverage import OTHERS, Others
+from plumbline.store.database import (
+    FIGURES,
+    RECORD,
+    RUNNING,
+    Component,
+    Database,
+    Store,
+    day_of,
+    deflated,
+    month_of,
+    read_record,
+    row,
+    series_of,
+    unpacked,
+)
+
+CLOCKS = (
+    "CREATE TABLE IF NOT EXISTS clocks (node TEXT PRIMARY KEY, at REAL NOT NULL, "
+    "ahead_s REAL NOT NULL, within_s REAL NOT NULL)"
+)
+"""The statement that makes the table; the history of a node has none."""
+
+
+def keep_clock(database: Database, clock: NodeClock) -> None:
+    """Keep how a clock stands, in the place of how it stood; raise StoreError if that fails."""
+    database.change(
+        "INSERT OR REPLACE INTO clocks (node, at, ahead_s, within_s) VALUES (?, ?, ?, ?)", clock
+    )
+
+
+def read_clocks(database: Database) -> tuple[NodeClock, ...]:
+    """Return how each clock stands of which it is known; raise StoreError if it is unreadable."""
+    there = database.has("clocks")
+    rows = database.table("SELECT node, at, ahead_s, within_s FROM clocks") if there else []
+    return tuple(map(NodeClock._make, rows))
+
+
+COLLECTED = """CREATE TABLE IF NOT EXISTS collected (
+    node TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    answered_at REAL,
+    tried_at REAL,
+    trouble TEXT NOT NULL
+)"""
+"""The statement that makes the table; the history of a node has none."""
+
+_QUERY = (
+    "SELECT node, tried_at, answered_at, trouble FROM collected WHERE trouble != '' ORDER BY node"
+)
+
+
+class Unanswered(NamedTuple):
+    """A node that was asked in vain; times in seconds since the epoch, None for never.
+
+    ``answered_at`` is when it last did answer, ``trouble`` what was heard instead.
+    """
+
+    node: str
+    tried_at: float
+    answered_at: Optional[float]
+    trouble: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return self._asdict()
+
+
+def read_unanswered(database: Database) -> tuple[Unanswered, ...]:
+    """Return the nodes that did not answer; raise StoreError if the history is unreadable."""
+    rows = database.table(_QUERY) if database.has("collected") else []
+    return tuple(map(Unanswered._make, rows))
+
 
 _PRUNED = "CREATE TABLE IF NOT EXISTS pruned (at REAL NOT NULL)"
 _KEEP = (
@@ -36,7 +117,7 @@ _FAIL = (
 )
 
 
-class Collection(Store):
+class ConsoleHistory(Store):
     """The history of a console, for whoever adds to it; use it in a ``with``."""
 
     def __init__(self, path: Path) -> None:
@@ -115,3 +196,150 @@ class Collection(Store):
 def _run_of(node: str) -> str:
     """Return the run id under which a console notes what a node measures."""
     return f"collected from {node}"
+
+
+_OPEN = (
+    "SELECT component, body FROM records WHERE started_at >= ? AND layer = ? AND coverage IS NULL "
+    "AND rate_Bps IS NOT NULL ORDER BY seq"
+)
+_RUN = (
+    "SELECT body FROM records WHERE run_id = ? AND layer = ? AND component = ? "
+    "AND rate_Bps IS NOT NULL"
+)
+_COUNTED = (
+    "SELECT body FROM records WHERE layer = ? AND component = ? AND started_at BETWEEN ? AND ? "
+    "ORDER BY started_at"
+)
+_COVER = "UPDATE records SET coverage = ?, body = ? WHERE id = ? AND coverage IS NULL"
+
+
+class Found(NamedTuple):
+    """What the counters say of a record; the coverage is None where they leave it in doubt."""
+
+    record: Record
+    coverage: Optional[float]
+    others: Others
+
+
+class Uncovered(Store):
+    """The history of a console, for whoever covers its records; use it in a ``with``.
+
+    Each method raises StoreError when the history cannot be read or written, and DocumentError for
+    a damaged record.
+    """
+
+    def records(self, layer: str, components: Collection[str], since: float) -> Iterator[Record]:
+        """Yield what was measured since, in epoch seconds, and has no coverage.
+
+        One that is damaged is left out: whoever judges says so.
+        """
+        for component, body in self._database.table(_OPEN, (since, layer)):
+            record = self._sound(body) if component in components else None
+            if record is not None and OTHERS not in (record.details or {}):
+                yield record
+
+    def run(self, record: Record) -> list[Record]:
+        """Return all measurements of a record's component in its run."""
+        key = record.run_id, record.layer, record.component
+        return [read_record(body, self.path) for (body,) in self._database.table(_RUN, key)]
+
+    def counted(self, target: str, begin: float, end: float) -> list[Record]:
+        """Return what servers have counted of a target, by records that begin in this time."""
+        rows = self._database.table(_COUNTED, (SERVER, target, begin, end))
+        return [read_record(body, self.path) for (body,) in rows]
+
+    def clocks(self) -> dict[str, NodeClock]:
+        """Return how the clock of each node stood when it was last asked."""
+        return {one.node: one for one in read_clocks(self._database)}
+
+    def cover(self, found: Sequence[Found]) -> None:
+        """Keep for good what the counters say of records: all of it, or nothing."""
+        with self._database.together():
+            for one in found:
+                self._database.change(_COVER, (one.coverage, deflated(_body(one)), one.record.id))
+
+    def _sound(self, body: object) -> Optional[Record]:
+        try:
+            return read_record(body, self.path)
+        except DocumentError:
+            return None
+
+
+def _body(found: Found) -> str:
+    record = found.record
+    details = {**(record.details or {}), OTHERS: found.others.to_json()}
+    body = record._replace(coverage=found.coverage, details=details).to_json()
+    return json.dumps(body, separators=(",", ":"), allow_nan=False)
+
+
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS notes (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, "
+    "text TEXT NOT NULL)"
+)
+
+
+def add_note(path: Path, note: Note) -> None:
+    """Keep a note for good, in a history that may not be there yet; raise StoreError if not."""
+    with closing(Database(path)) as database:
+        database.change(_TABLE, ())
+        database.change("INSERT INTO notes (at, text) VALUES (?, ?)", note)
+
+
+def read_notes(path: Path) -> tuple[Note, ...]:
+    """Return all notes of a history, by their dates; raise StoreError when it cannot be read."""
+    with closing(Database(path)) as database:
+        there = database.has("notes")
+        rows = database.table("SELECT at, text FROM notes ORDER BY at, seq") if there else []
+    return tuple(Note(at, text) for at, text in rows)
+
+
+_OLD_ENOUGH_S = 1.0
+"""Before its end a kept answer is not taken any more: a sum of two times has a rounding error."""
+
+
+class Kept(NamedTuple):
+    """An answer by its name.
+
+    ``rests_on`` says by what it was found.  It holds from ``since`` until ``until``, in epoch
+    seconds, infinite where nothing but a measurement changes it.
+    """
+
+    name: str
+    rests_on: str
+    since: float
+    until: float
+    body: str
+
+    def holds(self, rests_on: str, now: float) -> bool:
+        """Return whether it would be found again at a moment."""
+        return self.rests_on == rests_on and self.since <= now < self.until - _OLD_ENOUGH_S
+
+
+class KeptAnswers(Store):
+    """The answers in a history; use it in a ``with``."""
+
+    def running(self) -> dict[Component, list[tuple[object, ...]]]:
+        """Return what is noted of runs that have begun, as it stands in the history."""
+        found: dict[Component, list[tuple[object, ...]]] = {}
+        for layer, component, *noted in self._database.table(RUNNING):
+            found.setdefault((layer, component), []).append(tuple(noted))
+        return found
+
+    def every(self, name: str = "") -> Iterator[Kept]:
+        """Yield all answers, or the one of a name."""
+        query = "SELECT name, rests_on, since, until, body FROM kept WHERE ? IN ('', name)"
+        for answer in self._database.rows(query, (name,)):
+            yield Kept._make(answer)
+
+    def keep(self, answers: Iterable[Kept], names: Iterable[str]) -> None:
+        """Put answers in the place of those of the same name; drop what is not among ``names``.
+
+        Raises:
+            StoreError: they cannot be written.
+        """
+        with self._database.together():
+            for one in answers:
+                self._database.change("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?)", one)
+            known = {name for (name,) in self._database.table("SELECT name FROM kept")}
+            for name in known.difference(names):
+                self._database.change("DELETE FROM kept WHERE name = ?", (name,))

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 from urllib.parse import quote
 
-from plumbline.errors import StoreError
+from plumbline.model.errors import StoreError
 from plumbline.model.exchange import Request
 from plumbline.model.series import Running
-from plumbline.store.deflated import inflated
+from plumbline.store.database import RUNNING, inflated, running
 from plumbline.store.snapshot import settled
-from plumbline.store.tables import RUNNING, running
 
 MOST_BYTES = 8 << 20
 """Of records in one answer, so that neither side needs much memory."""

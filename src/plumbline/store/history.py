@@ -1,4 +1,4 @@
-"""The history of one node: every record, verdict and running measurement.
+"""History of one node: every record, verdict and running measurement.
 
 Each record is committed as it comes, so that a killed run or a full disk loses nothing before it.
 The order is that of arrival: a wall clock that was stepped cannot make an old record the latest.
@@ -10,20 +10,29 @@ import json
 from bisect import bisect_left
 from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.errors import DocumentError, StoreError
-from plumbline.layers.fs import FS
+from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.evidence import Evidence, Subject
-from plumbline.model.json_text import read_json
+from plumbline.model.layers.fs import FS
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.series import Running
 from plumbline.model.trend import SERVER
+from plumbline.model.units import DAY_S
+from plumbline.model.validation import read_json
 from plumbline.model.verdict import Verdict
-from plumbline.store.database import Store
-from plumbline.store.deflated import inflated
-from plumbline.store.tables import RECORD, RUNNING, compact, read_record, row, running
-from plumbline.store.thinned import Day, month_of, unpacked
+from plumbline.store.database import (
+    RECORD,
+    RUNNING,
+    Day,
+    Store,
+    compact,
+    inflated,
+    month_of,
+    read_record,
+    row,
+    running,
+    unpacked,
+)
 from plumbline.store.version_changes import changed_at
-from plumbline.units import DAY_S
 
 KEEP_DAYS = 400
 KEEP_RECORDS = 30

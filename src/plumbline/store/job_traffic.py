@@ -9,15 +9,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Iterable, Iterator
 
-from plumbline.coverage.counted import LUSTRE, PART_S, job_rows, request_rows
-from plumbline.errors import DocumentError
-from plumbline.jobs.job import COUNTERS, JobIo, JobRequests, checked_io
+from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Record
 from plumbline.model.trend import SERVER
-from plumbline.store.database import Store
-from plumbline.store.deflated import inflated
-from plumbline.store.tables import read_record
-from plumbline.units import DAY_S
+from plumbline.model.units import DAY_S
+from plumbline.observe.coverage import LUSTRE, PART_S, job_rows, request_rows
+from plumbline.observe.jobs import COUNTERS, JobIo, JobRequests, checked_io
+from plumbline.store.database import Store, inflated, read_record
 
 KEEP_DAYS = 60
 MOST_ROWS = 2_000_000

@@ -8,13 +8,11 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, Iterable, Mapping, NamedTuple
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.part import SitePart
-from plumbline.model.path_service import PathService
-from plumbline.model.service import Service
+from plumbline.model.service import PathService, Service, SitePart
 from plumbline.model.validation import same_schema, texts
-from plumbline.store.trusted import parse, read
+from plumbline.store.files import parse, read
 
 SCHEMA = 1
 

@@ -1,26 +1,69 @@
-"""What a history holds of a group now: latest records, and samples beside their peers.
+"""Recent history of a group: latest records and samples with their peers.
 
 The rates of a run are ordered once and serve all its members: the cost grows with the records and
 not with the square of the peers.
+
+Daily figures have no moment; a time of which they are all that is left has no runs.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from copy import copy
+from pathlib import Path
 from statistics import median
 from types import MappingProxyType
-from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
-from plumbline.model.record import Flag, Operation, Record, Scenario
+from plumbline.model.record import Flag, Operation, Record, Scenario, segments_retransmitted
 from plumbline.model.series import SAMPLES, Running, Sample, Series
-from plumbline.peer_rates import median_without
-from plumbline.store.database import Component
+from plumbline.model.statistics import median_without
+from plumbline.model.trend import SERVER
+from plumbline.model.validation import numbers
+from plumbline.parallel.profile import distance
+from plumbline.store.database import Component, series_of
 from plumbline.store.history import History, Point, SeriesKey
-from plumbline.store.shown import apart, retransmitted
-from plumbline.store.tables import series_of
+
+Shares = list[Optional[float]]
+"""One for each record, newest first; None where it is not known, or an old record is damaged."""
+
+
+def retransmitted(history: History, key: SeriesKey) -> Shares:
+    """Return which share of the segments each run of a pair retransmitted."""
+    said = history.documents(key, SAMPLES)
+    pairs: Iterator[tuple[Any, Any]] = ((one.get("retransmits"), one.get("bytes")) for one in said)
+    return [
+        segments_retransmitted(segments, moved) if _all_numbers([segments, moved]) else None
+        for segments, moved in pairs
+    ]
+
+
+def apart(history: History, key: SeriesKey, profile: Sequence[float]) -> Shares:
+    """Return how far each run's profile is from that of the baseline, 0 within its own scatter."""
+    details = (said.get("details") for said in history.documents(key, SAMPLES))
+    forms = (found.get("form") if isinstance(found, dict) else None for found in details)
+    return [_apart(form, profile) for form in forms]
+
+
+def _apart(form: object, profile: Sequence[float]) -> Optional[float]:
+    if not isinstance(form, list) or not _all_numbers(form) or min(form, default=-1) < 0:
+        return None
+    if not sum(form) > 0:
+        return None
+    found = distance(form, profile)
+    return found.share if found.share > found.noise else 0.0
+
+
+def _all_numbers(values: Sequence[object]) -> bool:
+    try:
+        for value in values:
+            numbers(value=value)
+    except TypeError:
+        return False
+    return True
+
 
 _NOBODY = (None, 0)
 _NOT_ITS_OWN = {Flag.DEGRADED.value, Flag.DRAINING.value, Flag.FAILED_OVER.value}
@@ -263,3 +306,43 @@ class Recent:
 def in_known_state(flags: str) -> bool:
     """Return whether the words of a point's flags say that its target was slower for a reason."""
     return bool(flags) and not _NOT_ITS_OWN.isdisjoint(flags.split())
+
+
+MOST_RUNS = 20_000
+"""Of a time; an hour of 5,000 targets that are written and read twice each."""
+
+_RUNS = (
+    "SELECT layer, component, operation, scenario, partner, started_at, outcome, rate_Bps, "
+    "coverage FROM records WHERE started_at >= ? AND layer != ? ORDER BY started_at LIMIT ?"
+)
+
+
+class Began(NamedTuple):
+    """A measurement in short; units as in :class:`~plumbline.model.record.Record`."""
+
+    layer: str
+    component: str
+    operation: str
+    scenario: str
+    partner: str
+    started_at: float
+    outcome: str
+    rate_Bps: Optional[float]
+    coverage: Optional[float]
+
+
+class PastHistory(History):
+    """A history without what came later, for reading; use it in a ``with``."""
+
+    def __init__(self, path: Path, until: float) -> None:
+        """Open it as it was at a moment, in epoch seconds; raise StoreError if that fails."""
+        super().__init__(path)
+        for table, column in (("records", "started_at"), ("running", "since")):
+            # SQLite looks for a name among temporary ones first (sqlite.org/lang_naming.html); a
+            # view takes no bound values
+            seen = f"SELECT * FROM main.{table} WHERE {column} <= {float(until)!r}"  # noqa: S608
+            self._database.change(f"CREATE TEMP VIEW {table} AS {seen}", ())
+
+    def since(self, begin: float) -> list[Began]:
+        """Return what was measured since a moment, the first ``MOST_RUNS``."""
+        return list(map(Began._make, self._database.table(_RUNS, (begin, SERVER, MOST_RUNS))))

@@ -9,7 +9,7 @@ from grp import getgrnam
 from pathlib import Path
 from typing import Iterator, Optional
 
-from plumbline.errors import StoreError
+from plumbline.model.errors import StoreError
 from plumbline.store.database import keep_owner
 
 

@@ -1,15 +1,21 @@
 """Read the two documents of a node, expectations and snapshot.
 
-Neither is believed blindly, see :mod:`plumbline.store.trusted`.
+Neither is believed blindly, see :mod:`plumbline.store.files`.
 """
 
 from __future__ import annotations
 
 from plumbline.model.expectation import Expectations
 from plumbline.model.series import Running, Snapshot
-from plumbline.store.places import EXPECTATIONS, SNAPSHOT
-from plumbline.store.sealed import refuse_changed
-from plumbline.store.trusted import decoded, parse, read, read_bytes
+from plumbline.store.files import (
+    EXPECTATIONS,
+    SNAPSHOT,
+    decoded,
+    parse,
+    read,
+    read_bytes,
+    refuse_changed,
+)
 
 _DEPLOY = "deploy the role agent again"
 _PROBE = "run a probe to write it, for example: systemctl start plumbline-ost.service"
@@ -34,6 +40,6 @@ def settled(running: Running) -> Running:
     if running.interrupted or running.process is None:
         return running
     # most checks find nothing that runs and do not need it
-    from plumbline.run.process import lives
+    from plumbline.measure.process import lives
 
     return running._replace(interrupted=not lives(running.process))

@@ -11,11 +11,11 @@ from math import nan
 from statistics import median
 from typing import Callable, Iterable, Iterator, NamedTuple
 
-from plumbline.layers import LAYERS
+from plumbline.model.layers import LAYERS
+from plumbline.model.units import DAY_S
+from plumbline.store.database import FIGURES, Day, day_of, month_of, packed, unpacked
 from plumbline.store.history import KEEP_RECORDS, History, SeriesKey
-from plumbline.store.thinned import FIGURES, Day, day_of, month_of, packed, unpacked
 from plumbline.store.version_changes import told_by
-from plumbline.units import DAY_S
 
 KEEP_WHOLE_DAYS = 60
 """Runs of so many days are kept as they are: twice what the judge looks back on nightly runs."""

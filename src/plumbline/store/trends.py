@@ -11,13 +11,10 @@ from math import nan
 from pathlib import Path
 from typing import Any, Iterator, Optional, Sequence
 
-from plumbline.layers.net import NET
+from plumbline.model.layers.net import NET
 from plumbline.model.trend import SERVER, Course, PairTest, Run, VersionChange
-from plumbline.store.clocks import read_clocks
-from plumbline.store.database import Store
-from plumbline.store.tables import read_record
-from plumbline.store.thinned import figured, month_of
-from plumbline.store.unanswered import Unanswered, read_unanswered
+from plumbline.store.collection import Unanswered, read_clocks, read_unanswered
+from plumbline.store.database import Store, figured, month_of, read_record
 from plumbline.store.version_changes import version_changes
 
 _COURSES = (

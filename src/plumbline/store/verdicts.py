@@ -1,4 +1,4 @@
-"""Read the verdict that a node has published for one of its services.
+"""Published verdicts, path verdicts and the last look at symptoms, read for checks.
 
 Each service has a file of its own, so that a check reads some kilobytes on a node of any size.
 """
@@ -7,19 +7,25 @@ from __future__ import annotations
 
 import os
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.published import Published
-from plumbline.store.sealed import refuse_changed
-from plumbline.store.trusted import decoded, parse, read_bytes, refuse
+from plumbline.model.service import NOTHING, Standing
+from plumbline.model.validation import numbers, same_schema, times
+from plumbline.model.verdict import Figure, Reason, State, Verdict
+from plumbline.observe.symptom import Report
+from plumbline.store.files import decoded, parse, read, read_bytes, refuse, refuse_changed
 
 if TYPE_CHECKING:
+    from typing import Any, Mapping
+
     from plumbline.model.evidence import Subject
+
 
 MOST_BYTES = 16 << 20
 """Of one verdict: that on a group of 10,000 targets has 10 MB."""
 
-REMEDY = "write it again with: plumbline judge --publish"
+VERDICT_REMEDY = "write it again with: plumbline judge --publish"
 
 _DEPLOY = "deploy the role agent again"
 _LONGEST_NAME = 240
@@ -71,14 +77,147 @@ def load_published(folder: str, subject: Subject, expectations: str) -> Publishe
         DocumentError: naming file and remedy; its cause is FileNotFoundError where there is none.
     """
     file = f"{folder}/{file_name(subject)}"
-    data = read_bytes(file, "verdict", REMEDY, MOST_BYTES)
-    refuse_changed(data, f"verdict {file}", REMEDY)
-    raw = parse(decoded(data, file, "verdict", REMEDY), file, REMEDY)
+    data = read_bytes(file, "verdict", VERDICT_REMEDY, MOST_BYTES)
+    refuse_changed(data, f"verdict {file}", VERDICT_REMEDY)
+    raw = parse(decoded(data, file, "verdict", VERDICT_REMEDY), file, VERDICT_REMEDY)
     found = Published.from_json(raw, file)
     if (found.layer, found.name, found.group) != subject:
-        raise DocumentError(f"verdict {file} is of {found.layer} {found.name}; {REMEDY}")
+        raise DocumentError(f"verdict {file} is of {found.layer} {found.name}; {VERDICT_REMEDY}")
     if found.stamp != stamp_of(expectations):
         raise DocumentError(
-            f"verdict {file} was judged by other expectations than {expectations}; {REMEDY}"
+            f"verdict {file} was judged by other expectations than {expectations}; {VERDICT_REMEDY}"
         )
     return found
+
+
+SYMPTOMS = "/var/lib/plumbline/symptoms.json"
+
+COMMANDS = "/etc/plumbline/symptom-commands.json"
+"""The commands of the site's own, written by the role symptoms even where there are none."""
+
+LOOK_REMEDY = "look again with: plumbline symptoms --save"
+
+
+def load_report(path: str = SYMPTOMS) -> Report:
+    """Return what the last look has found.
+
+    Raises:
+        DocumentError: the file is missing, damaged, or somebody else's; naming file and remedy.
+    """
+    raw = parse(read(path, "symptoms", LOOK_REMEDY), path, LOOK_REMEDY)
+    if not isinstance(raw, dict):
+        raise DocumentError(f"symptoms {path} are damaged (no JSON object); {LOOK_REMEDY}")
+    try:
+        return Report.from_json(raw)
+    except DocumentError as error:
+        raise DocumentError(f"{path}: {error}") from error
+
+
+PATHS = "/var/lib/plumbline-console/paths.json"
+SCHEMA = 2
+COLLECTION = "collection"
+"""What is asked for in the place of a service: whether suspects are looked for at all."""
+
+_AHEAD_S = 300.0
+"""A document may be this far ahead: clocks are stepped."""
+
+_JOURNAL = "see journalctl -u plumbline-console.service on the console"
+_REMEDY = "write it on the console with: systemctl start plumbline-console.service"
+
+
+def document(
+    verdicts: Mapping[str, Verdict], now: float, stale_after_s: float, standing: Standing = NOTHING
+) -> dict[str, Any]:
+    """Return the document form; times in seconds (since the epoch)."""
+    return {
+        "schema": SCHEMA,
+        "written_at": now,
+        "stale_after_s": stale_after_s,
+        "standing": standing.to_json(),
+        "services": {name: _lean(verdict) for name, verdict in verdicts.items()},
+    }
+
+
+def _lean(verdict: Verdict) -> dict[str, Any]:
+    """Return the document form without what stands for nothing: a check parses them all."""
+    raw = {name: value for name, value in verdict.to_json().items() if value not in (None, (), [])}
+    raw["figures"] = [{"label": one.label, "value": one.value} for one in verdict.figures]
+    return raw
+
+
+def load_standing(file: str) -> Standing:
+    """Return which alarms stood when a document was written; none where there is no document.
+
+    Raises:
+        DocumentError: it is damaged.
+    """
+    try:
+        raw = parse(read(file, "suspects", _REMEDY), file, _REMEDY)
+        return Standing.from_json(raw["standing"]) if "standing" in raw else NOTHING
+    except DocumentError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return NOTHING
+        raise
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DocumentError(f"{file} is damaged ({error!r}); {_REMEDY}") from error
+
+
+def load_collection(file: str, now: float) -> Verdict:
+    """Return the verdict on the document itself: UNKNOWN where it is too old, or of the future.
+
+    Raises:
+        DocumentError: naming file and remedy.
+    """
+    raw = parse(read(file, "suspects", _REMEDY), file, _REMEDY)
+    try:
+        age_s = _age_s(raw, file, now)
+        count = len(raw["services"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DocumentError(f"{file} is damaged ({error!r}); {_REMEDY}") from error
+    text = f"suspects were looked for {_when(age_s)}"
+    if _is_old(raw, age_s):
+        stale = State.UNKNOWN, Reason.STALE, f"{text}, which is too old; {_JOURNAL}"
+        return Verdict("path", COLLECTION, *stale)
+    figures = (Figure("age", max(0, round(age_s)), "s"),)
+    text = f"{text}, for {count} services"
+    return Verdict("path", COLLECTION, State.OK, Reason.FINE, text, figures=figures)
+
+
+def load_path(file: str, name: str, now: float) -> Verdict:
+    """Return the verdict of one service; one that is too old, or of the future, is UNKNOWN.
+
+    Raises:
+        DocumentError: naming file and remedy.
+    """
+    raw = parse(read(file, "suspects", _REMEDY), file, _REMEDY)
+    try:
+        age_s = _age_s(raw, file, now)
+        found = raw["services"].get(name)
+        if found is None:
+            raise DocumentError(
+                f"{file} says nothing about {name}; deploy the roles nagios and console again"
+            )
+        verdict = Verdict.from_json(found)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DocumentError(f"{file} is damaged ({error!r}); {_REMEDY}") from error
+    if _is_old(raw, age_s):
+        when = _when(age_s)
+        text = f"{name}: suspects were looked for {when}, which is too old; {_JOURNAL}"
+        verdict = verdict._replace(state=State.UNKNOWN, reason=Reason.STALE)
+        return verdict._replace(sentence=text, evidence=(), figures=())
+    return verdict
+
+
+def _age_s(raw: Mapping[str, Any], file: str, now: float) -> float:
+    same_schema(raw, SCHEMA, file, _REMEDY)
+    times(written_at=raw["written_at"])
+    numbers(stale_after_s=raw["stale_after_s"])
+    return now - float(raw["written_at"])
+
+
+def _is_old(raw: Mapping[str, Any], age_s: float) -> bool:
+    return not -_AHEAD_S <= age_s <= float(raw["stale_after_s"])
+
+
+def _when(age_s: float) -> str:
+    return f"{age_s / 60:.0f} min ago" if age_s > 0 else f"{-age_s / 60:.0f} min ahead of now"

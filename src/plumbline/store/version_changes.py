@@ -13,13 +13,10 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional
 
-from plumbline.errors import DocumentError
-from plumbline.model.json_text import read_json
+from plumbline.model.errors import DocumentError
 from plumbline.model.trend import SERVER, VersionChange
-from plumbline.model.validation import texts
-from plumbline.store.database import Database
-from plumbline.store.deflated import inflated
-from plumbline.store.thinned import figured, month_of
+from plumbline.model.validation import read_json, texts
+from plumbline.store.database import Database, figured, inflated, month_of
 
 _QUERY = (
     "SELECT layer, component, run_id, started_at, body FROM records WHERE layer != ? AND "

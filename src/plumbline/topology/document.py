@@ -10,10 +10,10 @@ from typing import Annotated, Literal, Optional, Union
 
 from pydantic import Field, field_validator, model_validator
 
-from plumbline.errors import DocumentError
-from plumbline.topology.ranges import DECIMAL, HEXADECIMAL, expand
+from plumbline.model.errors import DocumentError
+from plumbline.model.units import LINE_ENCODINGS, tcp_goodput
+from plumbline.topology.names import DECIMAL, HEXADECIMAL, expand
 from plumbline.topology.strict import LineRate, Names, Rate, Strict, parse
-from plumbline.units import LINE_ENCODINGS, tcp_goodput
 
 HOSTS = ("client", "server")
 """Kinds of parts that run programs: plumbline measures from them, Nagios lists them."""

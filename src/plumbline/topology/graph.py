@@ -1,11 +1,16 @@
-"""The parts of a document, one by one and linked: what the later stages know of a site."""
+"""Parts of a site, linked: who feeds whom, and which client measures which target.
+
+Nothing tells clients of one another when they measure, so what shares a server, an adapter, a
+controller or any other part of the storage goes to one of them.
+"""
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, Mapping, NamedTuple, Optional
+from graphlib import CycleError, TopologicalSorter
+from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.errors import DocumentError
-from plumbline.model.allowed import (
+from plumbline.model.errors import DocumentError
+from plumbline.model.names import (
     ADDRESS,
     BRICK,
     DEVICE,
@@ -16,9 +21,9 @@ from plumbline.model.allowed import (
     SUBVOLUME,
     Allowed,
 )
-from plumbline.topology.clients import dealt, in_blocks
-from plumbline.topology.component import Component, Target
 from plumbline.topology.document import (
+    HOSTS,
+    NETWORK,
     AnyFileSystem,
     Directory,
     Document,
@@ -29,9 +34,266 @@ from plumbline.topology.document import (
     load,
     numbered,
 )
-from plumbline.topology.osts import refuse_no_ost
-from plumbline.topology.ranges import expand, meet, repeat
-from plumbline.topology.routes import Route, find_routes
+from plumbline.topology.names import expand, meet, refuse_no_ost, repeat
+
+
+class Component(NamedTuple):
+    """One part that can be slow.
+
+    ``read_Bps`` and ``write_Bps`` are its capacities in bytes per second, None where it never
+    limits.  ``feeds`` are its neighbours nearer to the network, ``through`` the parts that its way
+    to the network must cross.  ``address`` and ``device`` are empty where there is none.
+    ``among`` is the name or range that the document has for it and its like.
+    """
+
+    name: str
+    kind: str
+    read_Bps: Optional[float]
+    write_Bps: Optional[float]
+    feeds: tuple[str, ...]
+    through: tuple[str, ...]
+    address: str
+    device: str
+    among: str
+
+    @property
+    def is_host(self) -> bool:
+        """True for what runs programs: a client or a server."""
+        return self.kind in HOSTS
+
+
+class Target(NamedTuple):
+    """One storage target: the component it lies on, the client that probes it, how it is reached.
+
+    ``reach`` has ``kind`` and that kind's own keys, as in an expectation's ``target``.
+    ``among`` is the name or range that the document has for it and its like.
+    """
+
+    name: str
+    file_system: str
+    on: str
+    through: tuple[str, ...]
+    client: str
+    reach: Mapping[str, str]
+    retired: bool
+    among: str
+
+
+Route = tuple[str, ...]
+"""Names from one part to a part that feeds nothing, the network."""
+
+_MOST_ROUTES = 256
+_LONGEST_ROUTE = 100
+"""Parts of one way; no storage system has a tenth."""
+_MOST_STEPS = 3_000_000
+"""Parts of all ways together: 15 times as many as 10,000 targets with two ways of ten parts."""
+
+
+def find_routes(
+    feeds: Mapping[str, Sequence[str]], through: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[Route, ...]]:
+    """Return all ways of each part along ``feeds``, less those that miss its ``through``.
+
+    Raises:
+        DocumentError: parts that feed one another in a ring, a ``through`` that is on no way, more
+            than 256 ways of one part, or ways too long or too many to follow.
+    """
+    try:
+        order = list(TopologicalSorter(feeds).static_order())
+    except CycleError as error:
+        ring = " -> ".join(reversed(error.args[1]))
+        raise DocumentError(
+            f"plumbline_topology: the parts {ring} feed one another in a ring; "
+            "a part feeds its neighbour nearer to the network"
+        ) from error
+    routes: dict[str, tuple[Route, ...]] = {}
+    steps = 0
+    for name in order:
+        ways = tuple((name, *way) for other in feeds[name] for way in routes[other]) or ((name,),)
+        routes[name] = _leading_through(name, ways, through.get(name, ()))
+        steps += _steps(name, routes[name])
+        if steps > _MOST_STEPS:
+            raise DocumentError(
+                f"plumbline_topology: the ways to the network have more than {_MOST_STEPS} parts "
+                "together; choose some with through"
+            )
+    return routes
+
+
+def _steps(name: str, ways: Sequence[Route]) -> int:
+    """Return how many parts the ways of a part have together."""
+    longest = max(map(len, ways))
+    if longest > _LONGEST_ROUTE:
+        raise DocumentError(
+            f"plumbline_topology: a way of {name} to the network leads over {longest} parts, more "
+            f"than {_LONGEST_ROUTE}; a part feeds its neighbour nearer to the network, correct "
+            "feeds"
+        )
+    return sum(map(len, ways))
+
+
+def _leading_through(
+    name: str, ways: tuple[Route, ...], waypoints: Sequence[str]
+) -> tuple[Route, ...]:
+    chosen = tuple(way for way in ways if set(waypoints).issubset(way))
+    if not chosen:
+        raise DocumentError(
+            f"plumbline_topology: no way of {name} to the network leads through "
+            f"{' and '.join(waypoints)}; correct through or feeds"
+        )
+    if len(chosen) > _MOST_ROUTES:
+        raise DocumentError(
+            f"plumbline_topology: {name} has more than {_MOST_ROUTES} ways to the network; "
+            "choose one with through"
+        )
+    return chosen
+
+
+def join(near: Sequence[Route], far: Sequence[Route]) -> Route:
+    """Return the one path from the start of the ``near`` ways to the start of the ``far`` ones.
+
+    It goes along a near way to the first part that a far way has too, then back along that.
+
+    Raises:
+        DocumentError: the two ends are not connected, or in several ways, which the message names.
+    """
+    start, end = near[0][0], far[0][0]
+    paths = dict.fromkeys(path for one in near for other in far for path in _joined(one, other))
+    if not paths:
+        raise DocumentError(
+            f"plumbline_topology: {end} is not connected to {start}; "
+            "follow feeds from both: they must come to the same part"
+        )
+    if len(paths) > 1:
+        raise DocumentError(
+            f"plumbline_topology: from {start} to {end} there are {len(paths)} ways, by "
+            f"{' or by '.join(_differences(list(paths)))}; choose with through"
+        )
+    return next(iter(paths))
+
+
+def _joined(route: Route, other: Route) -> list[Route]:
+    for index, name in enumerate(route):
+        if name in other:
+            return [route[: index + 1] + tuple(reversed(other[: other.index(name)]))]
+    return []
+
+
+def _differences(paths: list[Route]) -> list[str]:
+    """Return what each path has that not all have."""
+    shared = set(paths[0]).intersection(*paths[1:])
+    return [", ".join(name for name in path if name not in shared) or "none" for path in paths]
+
+
+def in_blocks(names: tuple[str, ...], text: str) -> dict[str, str]:
+    """Return the client of each target; with several, they would halve each other's rates."""
+    met = dict(zip(names, meet(names, expand(text))))
+    for name, clients in met.items():
+        if len(clients) > 1:
+            raise DocumentError(
+                f"target {name} would be measured by {' and '.join(clients)}, which halve each "
+                "other's rates; name one client, or at most as many as there are targets"
+            )
+    return {name: clients[0] for name, clients in met.items()}
+
+
+def dealt(
+    targets: Mapping[str, Target],
+    components: Mapping[str, Component],
+    routes: Mapping[str, tuple[Route, ...]],
+) -> dict[str, Target]:
+    """Return targets, in their order, so that what shares a part of the storage has one client.
+
+    Each file system is dealt out to its own clients, as evenly as its parts allow, in its order;
+    a part that an earlier one has given to a client stays with that client.
+    """
+    found = dict(targets)
+    systems = _by_file_system(targets.values())
+    if all(len({one.client for one in members}) == 1 for members in systems):
+        return found
+    owner: dict[str, str] = {}
+    for members in systems:
+        clients = tuple(dict.fromkeys(one.client for one in members))
+        network = _network(clients, components, routes)
+        parts = {one.name: _parts(one, routes) - network for one in members}
+        if len(clients) > 1:
+            for name, client in _deal(members, parts, clients, owner):
+                found[name] = found[name]._replace(client=client)
+        for name, crossed in parts.items():
+            owner.update({part: found[name].client for part in crossed if part not in owner})
+    return found
+
+
+def _by_file_system(targets: Iterable[Target]) -> list[list[Target]]:
+    found: dict[str, list[Target]] = {}
+    for one in targets:
+        found.setdefault(one.file_system, []).append(one)
+    return list(found.values())
+
+
+def _network(
+    clients: Sequence[str],
+    components: Mapping[str, Component],
+    routes: Mapping[str, tuple[Route, ...]],
+) -> set[str]:
+    """Return what many servers share: switches and their like, and the ways of mere clients."""
+    mere = [name for name in clients if components[name].kind == "client"]
+    ways = {name for client in mere for way in routes[client] for name in way}
+    return ways | {name for name, part in components.items() if part.kind in NETWORK}
+
+
+def _parts(target: Target, routes: Mapping[str, tuple[Route, ...]]) -> set[str]:
+    ways = (way for way in routes[target.on] if set(target.through) <= set(way))
+    return {name for way in ways for name in way}
+
+
+def _deal(
+    members: Sequence[Target],
+    parts: Mapping[str, set[str]],
+    clients: Sequence[str],
+    owner: Mapping[str, str],
+) -> Iterator[tuple[str, str]]:
+    """Yield the client of each target: of those that share a part, the same."""
+    measured = {one.name for one in members if not one.retired}
+    done = 0
+    for one in _sets(members, parts):
+        weight = len(measured.intersection(one.names))
+        owners = [owner[part] for part in one.parts if owner.get(part) in clients]
+        # the client in whose share of all targets the middle of these lies
+        middle = (2 * done + weight) * len(clients) // (2 * len(measured) or 1)
+        done += weight
+        client = min(owners) if owners else clients[min(middle, len(clients) - 1)]
+        yield from ((name, client) for name in one.names)
+
+
+class _Set(NamedTuple):
+    """Targets that share parts, directly or by others, and these parts."""
+
+    names: list[str]
+    parts: set[str]
+
+
+def _sets(members: Sequence[Target], parts: Mapping[str, set[str]]) -> list[_Set]:
+    """Return the sets of targets that share parts, in the order of the first of each."""
+    of_part: dict[str, _Set] = {}
+    found: dict[int, _Set] = {}
+    for member in members:
+        own = _Set([member.name], set(parts[member.name]))
+        near = {id(one): one for part in own.parts if (one := of_part.get(part))}
+        # the few go to the many, so that no name moves often
+        ranked = sorted([own, *near.values()], key=lambda route: len(route.names), reverse=True)
+        largest = ranked[0]
+        for one in ranked[1:]:
+            found.pop(id(one), None)
+            largest.names.extend(one.names)
+            largest.parts.update(one.parts)
+            of_part.update(dict.fromkeys(one.parts, largest))
+        if largest is own:
+            of_part.update(dict.fromkeys(own.parts, own))
+        found[id(largest)] = largest
+    place = {member.name: number for number, member in enumerate(members)}
+    return sorted(found.values(), key=lambda route: min(map(place.__getitem__, route.names)))
+
 
 _MOST_PARTS = 200_000
 

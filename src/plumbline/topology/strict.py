@@ -13,9 +13,9 @@ from pydantic import (
     model_validator,
 )
 
-from plumbline.errors import DocumentError
-from plumbline.model.printed import real
-from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
+from plumbline.model.errors import DocumentError
+from plumbline.model.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
+from plumbline.model.validation import real
 
 
 class Strict(BaseModel):

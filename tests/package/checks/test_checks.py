@@ -16,15 +16,13 @@ from typing import Any, Mapping, Optional, Sequence
 
 import pytest
 
+from plumbline.measure.process import this_process
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation
-from plumbline.model.limits import Limits
-from plumbline.model.process import Process
+from plumbline.model.limits import Limits, Range
 from plumbline.model.record import Operation, Scenario
-from plumbline.model.series import Running, Series
-from plumbline.model.state import State
-from plumbline.model.threshold import Range
-from plumbline.run.process import this_process
+from plumbline.model.series import Process, Running, Series
+from plumbline.model.verdict import State
 from plumbline.site.verdicts import Verdicts
 from plumbline.store.snapshot import load_snapshot
 from tests.package.judgements import (

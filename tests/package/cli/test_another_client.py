@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from plumbline.cli.another_client import own_expectations, refuse_elsewhere
-from plumbline.errors import DocumentError, UsageError
+from plumbline.cli.options import own_expectations, refuse_elsewhere
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.store.places import STATE
+from plumbline.store.files import STATE
 from tests.package.cli.driver import call
 from tests.package.judgements import expectation
 

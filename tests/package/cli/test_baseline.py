@@ -11,11 +11,11 @@ from typing import Any, Mapping, Optional
 import pytest
 import yaml
 
-from plumbline.documents.inventory import plan_of, read_inventory
-from plumbline.documents.records import read_records
-from plumbline.errors import DocumentError, UsageError
 from plumbline.judge.measured import doubt_about
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.record import Operation, Scenario
+from plumbline.site.documents import read_records
+from plumbline.site.inventory import plan_of, read_inventory
 from tests.package.cli.driver import call, inventory
 from tests.package.records import record
 

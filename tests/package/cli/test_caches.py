@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from plumbline.cli import main
-from plumbline.errors import PrivilegeError, UsageError
+from plumbline.model.errors import PrivilegeError, UsageError
 from plumbline.model.expectation import Expectations
 from tests.package.cli.driver import call
 from tests.package.cli.test_probe import Node, node

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.units import format_rate
+from plumbline.model.units import format_rate
 from tests.package.cli.driver import call, inventory
 from tests.package.sites import INVENTORIES, part, site
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from plumbline.cli import main
-from plumbline.conditions.bill import Bill
-from plumbline.conditions.ledger import begun
-from plumbline.expect.plan import compile_plan
+from plumbline.model.units import DAY_S
+from plumbline.observe.changes import begun
+from plumbline.observe.conditions import Bill
+from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
-from plumbline.store.conditions import keep_bill, keep_collected, load_ledger
+from plumbline.store.facts import keep_bill, keep_collected, load_ledger
 from plumbline.topology.graph import build
-from plumbline.units import DAY_S
-from tests.package.conditions.nodes import condition
+from tests.package.observe.nodes import condition
 from tests.package.sites import site
 
 SERVERS = ("oss1", "oss2", "oss3", "oss4", "oss5")

@@ -15,15 +15,13 @@ from unittest.mock import patch
 
 import pytest
 
-from plumbline.model.confirm import OFF, Confirm, Measured
-from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.expectation import OFF, Confirm, Expectation, Expectations, Measured
 from plumbline.model.limits import Limits
-from plumbline.model.process import Process
 from plumbline.model.record import Operation, Record
-from plumbline.model.series import Running
+from plumbline.model.series import Process, Running
 from plumbline.model.spec import ProbeSpec
-from plumbline.store.confirmed import Confirmed
 from plumbline.store.history import History, Selection
+from plumbline.store.ledgers import Confirmed
 from plumbline.store.snapshot import load_snapshot
 from tests.package.cli.driver import call
 from tests.package.cli.test_probe import OPERATIONS, Node

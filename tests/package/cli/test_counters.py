@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from plumbline.cli.counters import _families
-from plumbline.output.exposition import exposition
-from plumbline.run.bounded_reads import BoundedReads
-from plumbline.run.clock import SystemClock
-from plumbline.run.count import Counters
-from tests.package.counters.lustre_server import make_server
+from plumbline.doors.prometheus import exposition
+from plumbline.observe.bounded_reads import BoundedReads
+from plumbline.observe.command import SystemClock
+from plumbline.observe.counting import Counters
+from tests.package.observe.lustre_server import make_server
 
 PROMTOOL = shutil.which("promtool")
 COMMAND = [sys.executable, "-m", "plumbline.cli", "counters"]

@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from plumbline.cli.forked import forked
-from plumbline.errors import ToolError
+from plumbline.cli.simulate import forked
+from plumbline.model.errors import ToolError
 
 ITEMS = range(7)
 

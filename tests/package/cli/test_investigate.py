@@ -9,13 +9,13 @@ from typing import Any, Iterable, Sequence
 
 import pytest
 
-from plumbline.errors import DocumentError, UsageError
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.record import Record
-from plumbline.model.state import State
-from plumbline.store.symptoms import Saved, save_symptoms
-from plumbline.symptoms.counters import Past
-from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
-from plumbline.units import parse_bytes
+from plumbline.model.units import parse_bytes
+from plumbline.model.verdict import State
+from plumbline.observe.node import Past
+from plumbline.observe.symptom import Direction, Look, Report, Symptom
+from plumbline.store.facts import Saved, save_symptoms
 from tests.package.cli.driver import call
 from tests.package.cli.test_locate import measured, plan
 from tests.package.locate.scenes import both

@@ -11,13 +11,13 @@ from typing import Any, Mapping
 
 import pytest
 
-from plumbline.cli.dates import parse_span
-from plumbline.errors import DocumentError, StoreError, UsageError
-from plumbline.jobs.job import COUNTERS, DARSHAN
+from plumbline.cli.options import parse_span
+from plumbline.model.errors import DocumentError, StoreError, UsageError
+from plumbline.observe.jobs import COUNTERS, DARSHAN
 from plumbline.store.history import History
 from tests.package.cli.driver import call
-from tests.package.coverage.servers import OST, counted
 from tests.package.judgements import expectation
+from tests.package.observe.servers import OST, counted
 from tests.project.repository import ROOT
 
 DATA = ROOT / "tests/data/darshan"

@@ -10,7 +10,7 @@ from typing import Any, Mapping
 
 import pytest
 
-from plumbline.errors import DocumentError, UsageError
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.series import Series
 from tests.package.cli.driver import call
@@ -163,7 +163,9 @@ def test_the_last_run_is_judged_by_itself_with_the_others_behind_it(
     verdicts = json.loads(capsys.readouterr().out)["verdicts"]
     (said,) = (one for one in verdicts if one["component"] == "OST1")
     assert (said["state"], said["reason"]) == ("CRITICAL", "below_level")
-    assert said["sentence"].endswith("55 to 1 against chance, 8,103 for an alarm; its service is OK")
+    assert said["sentence"].endswith(
+        "55 to 1 against chance, 8,103 for an alarm; its service is OK"
+    )
     with pytest.raises(UsageError, match="--last-run is of one node"):
         call("judge", "--last-run", "--plan", "p", "--history", "h")
 

@@ -9,12 +9,12 @@ from typing import Any, Mapping, NamedTuple, Optional
 
 import pytest
 
-from plumbline.errors import DocumentError, ToolError, UsageError
-from plumbline.store.suspicions import of_node
+from plumbline.model.errors import DocumentError, ToolError, UsageError
+from plumbline.store.facts import of_node
 from tests.package.cli.driver import call
-from tests.package.collect.test_prometheus import answering, said
 from tests.package.locate.scenes import Scene, lab
 from tests.package.prometheus import PROGRAM, holding
+from tests.package.site.test_prometheus import answering, said
 
 WINDOW_S = 900
 WINDOWS = 48

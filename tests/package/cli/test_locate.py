@@ -9,17 +9,17 @@ from typing import Any, Iterable
 
 import pytest
 
-from plumbline.conditions.bill import Bill
-from plumbline.errors import DocumentError, StoreError
-from plumbline.locate.measurables import PlannedMeasurement, Site
+from plumbline.locate.observation import PlannedMeasurement, Site
 from plumbline.locate.sentences import HEADERS
+from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.record import Record
-from plumbline.store.conditions import keep_collected
+from plumbline.observe.conditions import Bill
+from plumbline.store.facts import keep_collected
 from plumbline.store.history import History
 from tests.package.cli.driver import call
-from tests.package.conditions.nodes import condition, ledger
-from tests.package.coverage.servers import counted
 from tests.package.locate.scenes import Left, Scene, both, lab, rate
+from tests.package.observe.nodes import condition, ledger
+from tests.package.observe.servers import counted
 from tests.package.records import night_after_night, record
 
 LAB = Scene(lab())

@@ -16,10 +16,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from plumbline import __version__
-from plumbline.errors import StoreError, UsageError
+from plumbline.doors.prometheus import families
+from plumbline.model.errors import StoreError, UsageError
 from plumbline.model.record import Operation
 from plumbline.model.series import Series
-from plumbline.output.metrics import families
 from plumbline.store.history import History
 from tests.package.cli.driver import call
 from tests.package.judgements import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.errors import UsageError
+from plumbline.model.errors import UsageError
 from tests.package.cli.driver import call
 
 

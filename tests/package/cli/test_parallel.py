@@ -12,15 +12,14 @@ from pathlib import Path
 import pytest
 
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.limits import Limits
-from plumbline.model.reference import Reference
+from plumbline.model.limits import Limits, Reference
 from plumbline.model.spec import ProbeSpec
-from plumbline.profile.calls import unpack
-from plumbline.ranks.tests import TESTS
+from plumbline.parallel.profile import unpack
+from plumbline.parallel.terms import TESTS
 from plumbline.store.history import History, Selection
 from plumbline.store.snapshot import load_snapshot
+from tests.package.measure.test_fs import PYTHON, missing, processes
 from tests.package.records import record
-from tests.package.run.test_fs import PYTHON, missing, processes
 from tests.package.waiting import eventually
 
 pytestmark = pytest.mark.long
@@ -73,7 +72,7 @@ def test_directories_are_measured_together_and_nothing_stays(tmp_path: Path) -> 
 @with_mpi
 def test_a_killed_probe_leaves_nothing_after_the_next(tmp_path: Path) -> None:
     words = directories(tmp_path)
-    ranks = f"-m plumbline.ranks {tmp_path}"
+    ranks = f"-m plumbline.parallel.rank {tmp_path}"
     first = start(tmp_path, *words, "--quiet", *ENDLESS)
     eventually(lambda: list(tmp_path.glob("a/.plumbline/*/probe.dat")) and processes(ranks))
     first.send_signal(signal.SIGKILL)
@@ -88,7 +87,7 @@ def test_a_killed_probe_leaves_nothing_after_the_next(tmp_path: Path) -> None:
 
 @with_mpi
 def test_an_interrupted_probe_ends_its_ranks_and_removes_its_files(tmp_path: Path) -> None:
-    ranks = f"-m plumbline.ranks {tmp_path}"
+    ranks = f"-m plumbline.parallel.rank {tmp_path}"
     process = start(tmp_path, *directories(tmp_path), "--quiet", *ENDLESS)
     eventually(lambda: processes(ranks))
     process.terminate()
@@ -200,8 +199,8 @@ def test_a_call_that_makes_no_sense_is_a_sentence(
 
 def test_runs_on_other_terms_are_never_compared(tmp_path: Path) -> None:
     """Each of these gives records of another specification, and so of another hash."""
-    from plumbline.ranks.job import Fixed
-    from plumbline.run.launch import Launch, parse_clients
+    from plumbline.parallel.job import Fixed
+    from plumbline.parallel.launch import Launch, parse_clients
     from plumbline.site.parallel import REREAD, Terms
 
     terms = Terms(TESTS["ost"], 1, 1 << 30, 60.0, Fixed.DATA, False, Launch())

@@ -12,15 +12,15 @@ from typing import Any, Sequence
 
 import pytest
 
-from plumbline.errors import DocumentError, UsageError
-from plumbline.expect.plan import compile_plan
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.record import Scenario
+from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
 from plumbline.store.history import History, Selection
 from plumbline.store.snapshot import load_snapshot
 from plumbline.topology.graph import build
 from tests.package.cli.driver import call
-from tests.package.run.test_fs import PYTHON, missing
+from tests.package.measure.test_fs import PYTHON, missing
 from tests.package.sites import site
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -92,7 +92,7 @@ def test_options_that_are_no_terms_are_heeded(
     words = ("--python", "/opt/python3", "--launcher-option=--tag-output")
     told = dry(tmp_path, capsys, *words, "--file-system", "scratch")
     assert "--tag-output" in told
-    assert "/opt/python3 -m plumbline.ranks" in told
+    assert "/opt/python3 -m plumbline.parallel.rank" in told
 
 
 def test_one_file_keeps_the_calls_of_one_file_system(

@@ -15,8 +15,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from plumbline.model.suspected import Suspected
-from plumbline.store.suspicions import FOLDER, keep_here, keep_site, suspected_here
+from plumbline.model.exchange import Suspected
+from plumbline.store.facts import FOLDER, keep_here, keep_site, suspected_here
 from tests.package.cli.driver import call
 from tests.package.cli.test_confirm import EACH, NAMES, TERMS, Client, client
 

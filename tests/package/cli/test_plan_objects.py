@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.errors import DocumentError, PlumblineError, UsageError
-from plumbline.output.monitored import AGENT_SERVICE, COLLECTION_SERVICE
-from plumbline.output.object_options import ObjectOptions
+from plumbline.doors.monitored import AGENT_SERVICE, COLLECTION_SERVICE, ObjectOptions
+from plumbline.model.errors import DocumentError, PlumblineError, UsageError
 from tests.package.cli.driver import call
 from tests.project.repository import ROOT, document
 

@@ -13,15 +13,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from plumbline.cli.compare import print_comparison
+from plumbline.cli.probe import print_comparison
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
+from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation
-from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.site.measure import Result
 from plumbline.store.history import History, Selection
 from plumbline.store.snapshot import load_snapshot

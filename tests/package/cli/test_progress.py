@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from plumbline.cli.progress import describe, progress
+from plumbline.measure.unit_context import Step
 from plumbline.model.record import Operation, Scenario
-from plumbline.run.unit_context import Step
 from tests.package.records import failed, record
 
 
@@ -47,7 +47,7 @@ def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
 
 BAR = """
 from plumbline.cli.progress import progress
-from plumbline.run.unit_context import Step
+from plumbline.measure.unit_context import Step
 from tests.package.records import record
 with progress(quiet=False) as show:
     show(Step("a read", 1, 2))

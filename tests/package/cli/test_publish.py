@@ -12,11 +12,11 @@ from typing import Any, Iterable
 
 import pytest
 
-from plumbline.errors import DocumentError, StoreError, UsageError
+from plumbline.model.errors import DocumentError, StoreError, UsageError
 from plumbline.model.record import Outcome, Record
-from plumbline.model.state import State
+from plumbline.model.verdict import State
+from plumbline.observe.symptom import Direction, Look, Report, Symptom
 from plumbline.store.history import History
-from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from tests.package.cli.driver import call
 from tests.package.cli.test_locate import all_slower, measured, plan
 from tests.package.locate.scenes import both

@@ -10,9 +10,9 @@ from typing import Any, Iterator
 
 import pytest
 
-from plumbline.errors import DocumentError, StoreError, ToolError, UsageError
-from plumbline.profile.calls import pack
-from plumbline.store.collection import Collection
+from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageError
+from plumbline.parallel.profile import pack
+from plumbline.store.collection import ConsoleHistory as Collection
 from tests.package.cli.driver import call
 from tests.package.locate.scenes import lab
 from tests.package.report.sites import SICK, look, say

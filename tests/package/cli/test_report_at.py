@@ -10,16 +10,16 @@ from typing import Iterator, NamedTuple
 
 import pytest
 
-from plumbline.cli.dates import parse_moment
-from plumbline.collect.moment import look_back
-from plumbline.collect.prometheus import Prometheus
-from plumbline.errors import UsageError
+from plumbline.cli.options import parse_moment
+from plumbline.model.errors import UsageError
+from plumbline.site.moment import look_back
+from plumbline.site.prometheus import Prometheus
 from tests.package.cli.driver import call
-from tests.package.collect.test_prometheus import answering, said
 from tests.package.locate.scenes import lab
 from tests.package.prometheus import PROGRAM, holding
 from tests.package.report.sites import SICK
 from tests.package.report.years import DAY_S, document, plan_of, records, write
+from tests.package.site.test_prometheus import answering, said
 
 AT = (time.time() - 4 * DAY_S - 7200) // 60 * 60
 SCRAPE_S = 30

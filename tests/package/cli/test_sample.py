@@ -13,7 +13,7 @@ import pytest
 
 from plumbline.cli import main
 from plumbline.store.history import History, Selection
-from tests.package.symptoms.nodes import expectations
+from tests.package.observe.symptoms_nodes import expectations
 
 SRC = str(Path(__file__).parents[3] / "src")
 
@@ -21,7 +21,7 @@ SRC = str(Path(__file__).parents[3] / "src")
 WATCH = """
 import os, signal, sys
 from plumbline.cli import main
-from plumbline.run.counters import Devices
+from plumbline.measure.sample import Devices
 read, readings = Devices.read, []
 def counted(self):
     readings.append(1)

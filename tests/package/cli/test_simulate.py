@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 from plumbline.cli import main
-from plumbline.model.reason import Reason
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
-from plumbline.site.daily import JudgingDaily
+from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.site.nodes import JudgingDaily
 from tests.package.cli.driver import call, inventory
 from tests.package.sites import INVENTORIES, part, site
 

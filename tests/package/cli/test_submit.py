@@ -12,12 +12,10 @@ from typing import Any, Iterator, Sequence
 
 import pytest
 
-from plumbline.errors import DocumentError, PlumblineError, StoreError, ToolError, UsageError
+from plumbline.model.errors import DocumentError, PlumblineError, StoreError, ToolError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.reason import Reason
 from plumbline.model.service import Service
-from plumbline.model.state import State
-from plumbline.model.verdict import Figure, Verdict
+from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.store.history import History
 from tests.package.cli.driver import call
 from tests.package.cli.nagios import PROGRAM, nagios

@@ -15,7 +15,7 @@ import pytest
 from plumbline.cli import main
 from plumbline.store.history import History, Selection
 from tests.package.cli.test_parallel import expect_directories
-from tests.package.run.test_fs import PYTHON, missing, processes
+from tests.package.measure.test_fs import PYTHON, missing, processes
 from tests.package.waiting import eventually
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -71,7 +71,7 @@ def test_a_sweep_goes_on_where_a_kill_has_ended_it(
     # the first point is kept, the ranks of the second are there
     eventually(lambda: list(tmp_path.glob("state/plumbline/sweep-*.json")))
     eventually(lambda: ledger(tmp_path)["done"])
-    eventually(lambda: processes(f"-m plumbline.ranks {tmp_path}"))
+    eventually(lambda: processes(f"-m plumbline.parallel.rank {tmp_path}"))
     first.send_signal(signal.SIGKILL)
     first.communicate()
     assert len(ledger(tmp_path)["done"]) == 1

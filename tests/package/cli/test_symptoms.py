@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from plumbline.cli import main
-from plumbline.store.conditions import load_ledger
-from plumbline.symptoms.gather import COLLECTORS
-from tests.package.symptoms.nodes import expectations
+from plumbline.observe.gather import COLLECTORS
+from plumbline.store.facts import load_ledger
+from tests.package.observe.symptoms_nodes import expectations
 
 
 @pytest.fixture

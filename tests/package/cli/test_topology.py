@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError, UsageError
+from plumbline.model.errors import DocumentError, UsageError
 from tests.package.cli.driver import call, inventory
 from tests.package.sites import INVENTORIES, part, site
 

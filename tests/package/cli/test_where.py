@@ -10,7 +10,7 @@ import pytest
 from plumbline.cli import main
 from plumbline.model.expectation import Expectations
 from tests.package.cli.driver import call
-from tests.package.symptoms.nodes import expectations
+from tests.package.observe.symptoms_nodes import expectations
 
 
 @pytest.fixture

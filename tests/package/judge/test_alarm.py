@@ -7,10 +7,17 @@ from typing import Optional, Sequence
 
 import pytest
 
-from plumbline.judge.alarm import Alone, Change, Question, Shared, Weight, moments_of, weigh
-from plumbline.judge.chance import factors, surprise
-from plumbline.judge.noise import ALONE, BESIDE_PEERS, Noise, Run, Source
-from plumbline.judge.past import Moments
+from plumbline.judge.alarm import (
+    Alone,
+    Change,
+    Moments,
+    Question,
+    Shared,
+    Weight,
+    moments_of,
+    weigh,
+)
+from plumbline.judge.chance import ALONE, BESIDE_PEERS, Noise, Run, Source, factors, surprise
 
 DAY_S = 86400.0
 LIMIT = -log(0.9)

@@ -7,16 +7,13 @@ from typing import Any, Optional
 
 import pytest
 
-from plumbline.errors import DocumentError
 from plumbline.judge.absence import Last, absence, hung_run
 from plumbline.judge.measured import measured
 from plumbline.judge.rules import RULES, apply
-from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
-from plumbline.model.reference import Baseline, Reference
+from plumbline.model.errors import DocumentError
+from plumbline.model.limits import Baseline, Limits, Range, Reference
 from plumbline.model.series import Running, Sample
-from plumbline.model.state import State
-from plumbline.model.threshold import Range
+from plumbline.model.verdict import Reason, State
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation, series
 
 BASE = BASELINE._replace(median_Bps=200e6)

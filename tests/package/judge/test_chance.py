@@ -9,7 +9,13 @@ from random import Random
 import pytest
 
 from plumbline.judge.chance import (
+    ALONE,
+    BESIDE_PEERS,
+    FADES,
     Chain,
+    Noise,
+    Run,
+    Source,
     factors,
     is_unsurprising,
     log_of_sum,
@@ -17,7 +23,6 @@ from plumbline.judge.chance import (
     sizes,
     surprise,
 )
-from plumbline.judge.noise import ALONE, BESIDE_PEERS, FADES, Noise, Run, Source
 
 HOUR_S = 3600.0
 DAY_S = 86400.0

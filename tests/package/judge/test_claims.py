@@ -6,10 +6,10 @@ from typing import Optional, Sequence
 
 import pytest
 
-from plumbline.judge.claims import NamedMeasurement, last_change
-from plumbline.judge.measurement import Era, Measurement
+from plumbline.judge.references import Era, Measurement
+from plumbline.judge.weighing import NamedMeasurement, last_change
 from plumbline.model.limits import Limits
-from plumbline.units import DAY_S
+from plumbline.model.units import DAY_S
 
 
 def seen(at: Optional[float]) -> NamedMeasurement:

@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
 from plumbline.judge.component import judge
-from plumbline.model.reason import Reason
+from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Outcome, Scenario
 from plumbline.model.series import Running, Series
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Reason, State, Verdict
 from tests.package.judgements import DAY_S, NOW, REFERENCE, expectation, series
 
 

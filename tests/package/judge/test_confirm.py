@@ -6,16 +6,12 @@ from typing import Any, Mapping, Optional
 
 import pytest
 
-from plumbline.judge.confirm import Past, bytes_left, moved, places, steps_of, turns
-from plumbline.judge.wanted import Layer, wanted
-from plumbline.model.confirm import OFF, Confirm, Measured
+from plumbline.judge.confirm import Layer, Past, bytes_left, moved, places, steps_of, turns, wanted
 from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
-from plumbline.model.expectation import Expectation
+from plumbline.model.expectation import OFF, Confirm, Expectation, Measured
 from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
 from plumbline.model.spec import ProbeSpec
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Reason, State, Verdict
 from tests.package.judgements import REFERENCE, evidence, expectation
 
 HOUR_S = 3600.0

@@ -6,13 +6,12 @@ from typing import Any, Optional
 
 import pytest
 
-from plumbline.errors import DocumentError
 from plumbline.judge.component import judge
-from plumbline.judge.contention import coverage_words
-from plumbline.model.others import OTHERS, Job, Others
-from plumbline.model.reason import Reason
+from plumbline.judge.rules import coverage_words
+from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
-from plumbline.model.state import State
+from plumbline.model.verdict import Reason, State
+from plumbline.observe.coverage import OTHERS, Job, Others
 from tests.package.judgements import NOW, expectation, series
 from tests.package.records import record
 

@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from plumbline.judge.component import rule
-from plumbline.judge.evidence import evidence, figure
-from plumbline.judge.finding import Ruling
-from plumbline.model.limits import Limits
+from plumbline.judge.phrases import Ruling
+from plumbline.judge.service import evidence, figure
+from plumbline.model.limits import Limits, Range, Reference
 from plumbline.model.record import Latency, Operation, Scenario
-from plumbline.model.reference import Reference
 from plumbline.model.series import Sample
-from plumbline.model.threshold import Range
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation, series
 
 BASE = BASELINE._replace(median_Bps=200e6, spread=0.06)

@@ -9,9 +9,8 @@ import pytest
 from plumbline.judge.component import judge
 from plumbline.judge.explain import explain
 from plumbline.judge.rules import RULES
-from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
-from plumbline.model.reference import Reference
+from plumbline.model.limits import Limits, Reference
+from plumbline.model.verdict import Reason
 from tests.package.judge.test_floor import recorded
 from tests.package.judgements import (
     BASELINE,

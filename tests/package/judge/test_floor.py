@@ -9,12 +9,10 @@ import pytest
 from plumbline.judge.floor import NIGHTS, Shortfall, least_Bps, shortfall
 from plumbline.judge.measured import measured
 from plumbline.judge.rules import apply
-from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
+from plumbline.model.limits import Ceiling, Limits, Reference
 from plumbline.model.record import Flag, Scenario
-from plumbline.model.reference import Ceiling, Reference
 from plumbline.model.series import SAMPLES, Sample, Series
-from plumbline.model.state import State
+from plumbline.model.verdict import Reason, State
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, series
 
 FLOOR = Limits(min_efficiency=0.5)

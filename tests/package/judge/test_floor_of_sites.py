@@ -9,15 +9,10 @@ import pytest
 import yaml
 
 from plumbline.model.expectation import Expectation
-from plumbline.model.reason import Reason
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.plan.policy import Policy, load
-from plumbline.simulate.capacity import Capacity
-from plumbline.simulate.fleet import Flow, build
-from plumbline.simulate.measuring import Measuring, end_of
-from plumbline.simulate.noise import NONE, QUIET, YEAR, Noise
-from plumbline.simulate.weather import Weather
+from plumbline.simulate.fleet import NONE, QUIET, YEAR, Flow, Noise, build
+from plumbline.simulate.weather import Capacity, Measuring, Weather, end_of
 from tests.package.simulate.fleets import judge
 from tests.package.sites import INVENTORIES, paper
 

@@ -6,14 +6,12 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.errors import DocumentError
 from plumbline.judge.fs import judge_whole
+from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
-from plumbline.model.reason import Reason
 from plumbline.model.record import Flag, Operation, Outcome
 from plumbline.model.series import Running
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Reason, State, Verdict
 from tests.package.judgements import NOW, snapshot
 from tests.package.parallel_runs import expected, ran
 

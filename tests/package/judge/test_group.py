@@ -8,15 +8,11 @@ import pytest
 
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
-from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
+from plumbline.model.limits import Limits, Range, Reference
 from plumbline.model.record import Operation, Outcome
-from plumbline.model.reference import Reference
 from plumbline.model.series import Series
-from plumbline.model.state import State
-from plumbline.model.threshold import Range
-from plumbline.model.verdict import Verdict
-from plumbline.site.judging import Judging
+from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.site.nodes import Judging
 from tests.package.judgements import (
     BASELINE,
     CEILING,

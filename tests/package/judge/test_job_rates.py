@@ -9,14 +9,14 @@ from typing import Iterable, Sequence
 
 import pytest
 
-from plumbline.documents.darshan_logs import parse_log
-from plumbline.jobs.darshan import FileIo, Log
-from plumbline.jobs.job import COUNTERS, Job, JobIo
-from plumbline.judge.job_rates import JobsSay, jobs_say
+from plumbline.judge.replay import JobsSay, jobs_say
 from plumbline.model.evidence import odds_within
 from plumbline.model.record import Operation
+from plumbline.observe.darshan import FileIo, Log
+from plumbline.observe.darshan_logs import parse_log
+from plumbline.observe.jobs import COUNTERS, Job, JobIo
 from tests.bench.job_rates import SICK, Fleet, accused
-from tests.package.jobs.test_darshan import ANSWERS
+from tests.package.observe.test_darshan import ANSWERS
 
 GIB = 1 << 30
 DAY_S = 86400.0

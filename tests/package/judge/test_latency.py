@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.judge.latency import Load, compare
 from plumbline.judge.recurring import NEVER
-from plumbline.robust import deviation
+from plumbline.model.statistics import deviation
 
 HOUR_S = 3600.0
 ODDS = 10_000.0

@@ -8,11 +8,9 @@ import pytest
 
 from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.reason import Reason
 from plumbline.model.record import Operation, Outcome
 from plumbline.model.series import Running, Sample, Series
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Reason, State, Verdict
 from tests.package.judgements import (
     DAY_S,
     NOW,

@@ -7,12 +7,10 @@ from typing import Any, Sequence
 import pytest
 
 from plumbline.judge.pair import judge_pair_host, judge_pair_service, of_pair, rulings_on_host
-from plumbline.model.reason import Reason
+from plumbline.model.limits import Reference
 from plumbline.model.record import Operation, Outcome
-from plumbline.model.reference import Reference
 from plumbline.model.series import Running, Sample, Series
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Reason, State, Verdict
 from tests.package.judgements import BASELINE, DAY_S, NOW, host_expectation, sent
 
 HUNG = {"outcome": Outcome.HUNG, "reason": "did not end"}

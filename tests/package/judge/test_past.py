@@ -8,9 +8,8 @@ from typing import Optional, Sequence
 
 import pytest
 
-from plumbline.judge.alarm import Alone, Change, Question, Shared, Weight, weigh
-from plumbline.judge.noise import Run, Source
-from plumbline.judge.past import Moments
+from plumbline.judge.alarm import Alone, Change, Moments, Question, Shared, Weight, weigh
+from plumbline.judge.chance import Run, Source
 
 DAY_S = 86400.0
 LIMIT = -log(0.9)

@@ -6,8 +6,7 @@ from math import hypot, sqrt
 
 import pytest
 
-from plumbline.judge.measurement import Values
-from plumbline.judge.peers import Kind, day_of, kind_of
+from plumbline.judge.references import Kind, Values, day_of, kind_of
 
 DAY_S = 86400.0
 

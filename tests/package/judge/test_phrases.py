@@ -19,8 +19,7 @@ from plumbline.judge.phrases import (
     weighed,
 )
 from plumbline.model.evidence import Evidence
-from plumbline.model.limits import Limits
-from plumbline.model.reference import Reference
+from plumbline.model.limits import Limits, Reference
 from tests.package.judgements import evidence, series
 
 

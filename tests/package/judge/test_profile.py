@@ -6,17 +6,14 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.errors import DocumentError
 from plumbline.judge.component import judge, judge_service
-from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
-from plumbline.model.reference import Reference
+from plumbline.model.errors import DocumentError
+from plumbline.model.limits import Limits, Reference
 from plumbline.model.series import Sample
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
-from plumbline.profile.distance import form
+from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.parallel.profile import form
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation, series
-from tests.package.profile.curves import declining, flat
+from tests.package.parallel.curves import declining, flat
 
 FLAT = form(flat(120))
 STEEP = form(declining(120))

@@ -8,14 +8,11 @@ from typing import Any, Optional, Sequence
 import pytest
 
 from plumbline.judge.component import firmly, judge, rule
-from plumbline.judge.provisional import Provisional, clearing, provisional
-from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
+from plumbline.judge.measured import Provisional, clearing, provisional
+from plumbline.model.limits import Baseline, Limits, Reference
 from plumbline.model.record import Operation, Scenario
-from plumbline.model.reference import Baseline, Reference
 from plumbline.model.series import Sample
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Reason, State, Verdict
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation, series
 
 FEW_RUNS = BASELINE._replace(median_Bps=200e6, runs=3, spread=0.01)

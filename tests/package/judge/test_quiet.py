@@ -8,9 +8,8 @@ from typing import Optional
 
 import pytest
 
-from plumbline.judge.alarm import Alone, Change, Claim, Question, Shared, weigh
-from plumbline.judge.noise import IN_ONE_GO_S, Run, Source
-from plumbline.judge.quiet import quiet
+from plumbline.judge.alarm import Alone, Change, Claim, Question, Shared, quiet, weigh
+from plumbline.judge.chance import IN_ONE_GO_S, Run, Source
 
 DAY_S = 86400.0
 ASKED = Question(-log(0.9), log(10_000))

@@ -6,9 +6,7 @@ import pytest
 
 from plumbline.judge.absence import RULES as ABSENCE
 from plumbline.judge.rules import RULES
-from plumbline.model.reason import Reason
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Reason, State, Verdict
 
 ASKED = (*ABSENCE, *(rule.reason for rule in RULES))
 

@@ -8,10 +8,9 @@ from typing import Any, Optional, Sequence
 import pytest
 
 from plumbline.judge.alarm import Question, weigh
-from plumbline.judge.claims import NamedMeasurement, by_operation, numbered, together
-from plumbline.judge.measurement import Against, Era, Measurement
-from plumbline.judge.noise import ALONE, BESIDE_PEERS
-from plumbline.judge.references import References, common
+from plumbline.judge.chance import ALONE, BESIDE_PEERS
+from plumbline.judge.references import Against, Era, Measurement, References, common
+from plumbline.judge.weighing import NamedMeasurement, by_operation, numbered, together
 from plumbline.model.limits import Limits
 from plumbline.model.series import Sample
 from tests.package.judgements import BASELINE

@@ -11,9 +11,8 @@ import pytest
 
 from plumbline.judge.replay import Judged, default_limits, replay
 from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
-from plumbline.model.sampled import Sampled
-from plumbline.model.state import State
+from plumbline.model.series import Sampled
+from plumbline.model.verdict import Reason, State
 
 DISKS = tuple(f"disk{number}" for number in range(12))
 PER_DAY = 20

@@ -6,17 +6,14 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
-from plumbline.judge.finding import Finding
 from plumbline.judge.measured import measured
+from plumbline.judge.phrases import Finding
 from plumbline.judge.rules import apply
-from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
+from plumbline.model.errors import DocumentError
+from plumbline.model.limits import Limits, Range, Reference
 from plumbline.model.record import Flag
-from plumbline.model.reference import Reference
 from plumbline.model.series import Sample
-from plumbline.model.state import State
-from plumbline.model.threshold import Range
+from plumbline.model.verdict import Reason, State
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, REFERENCE, series
 
 LIMITS = Limits()

@@ -10,14 +10,10 @@ from plumbline.judge.component import judge, judge_service, rulings_on
 from plumbline.judge.pair import judge_pair_service
 from plumbline.judge.service import by_evidence, severity
 from plumbline.model.evidence import Evidence
-from plumbline.model.limits import Limits
-from plumbline.model.others import OTHERS, Job, Others
-from plumbline.model.reason import Reason
+from plumbline.model.limits import Limits, Range, Reference
 from plumbline.model.record import Flag, Operation
-from plumbline.model.reference import Reference
-from plumbline.model.state import State
-from plumbline.model.threshold import Range
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.observe.coverage import OTHERS, Job, Others
 from tests.package.judgements import (
     CEILING,
     NOW,

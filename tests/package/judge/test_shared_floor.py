@@ -7,19 +7,15 @@ from typing import Any, Optional, Sequence
 import pytest
 
 from plumbline.judge.component import judge
-from plumbline.judge.floor import least_Bps
+from plumbline.judge.floor import host_below, least_Bps
 from plumbline.judge.fs import judge_whole
 from plumbline.judge.measured import measured
 from plumbline.judge.pair import judge_pair_host
-from plumbline.judge.shared_floor import host_below
 from plumbline.model.expectation import Expectation
-from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
+from plumbline.model.limits import Ceiling, Limits, Reference
 from plumbline.model.record import Operation, Scenario
-from plumbline.model.reference import Ceiling, Reference
 from plumbline.model.series import Sample, Series
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Reason, State, Verdict
 from tests.package.judge.test_floor import FLOOR, recorded
 from tests.package.judgements import (
     BASELINE,

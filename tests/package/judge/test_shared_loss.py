@@ -8,9 +8,8 @@ import pytest
 
 from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
-from plumbline.model.limits import Limits
+from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Record
-from plumbline.model.reference import Reference
 from plumbline.model.series import Sample, Series
 from tests.package.judgements import BASELINE, DAY_S, NOW, Past, expectation, series, snapshot
 

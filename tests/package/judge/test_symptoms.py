@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
-from plumbline.model.reason import Reason
-from plumbline.model.state import State
-from plumbline.symptoms.gather import COLLECTORS
-from plumbline.symptoms.kinds import KIND_OF, KINDS
-from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
+from plumbline.model.verdict import Reason, State
+from plumbline.observe.gather import COLLECTORS
+from plumbline.observe.symptom import KIND_OF, KINDS, Direction, Look, Report, Symptom
 
 NOW = 1_795_243_788.0
 RAISES, LOWERS = Direction.RAISES, Direction.LOWERS

@@ -6,12 +6,10 @@ from typing import Sequence
 
 import pytest
 
-from plumbline.judge.replay import replay
-from plumbline.judge.together import bring_together, never_together
+from plumbline.judge.replay import bring_together, never_together, replay
 from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
-from plumbline.model.sampled import Sampled
-from plumbline.model.state import State
+from plumbline.model.series import Sampled
+from plumbline.model.verdict import Reason, State
 
 BEGIN = 1_700_006_400.0
 

@@ -8,14 +8,13 @@ from typing import Any, Mapping, Optional, Sequence
 import pytest
 
 from plumbline.judge.alarm import Alone, Question, Shared, weigh
-from plumbline.judge.noise import ALONE, Run, Source
+from plumbline.judge.chance import ALONE, Run, Source
 from plumbline.judge.phrases import weighed
 from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
-from plumbline.model.limits import Limits
+from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation
-from plumbline.model.reference import Reference
 from plumbline.model.series import Sample, Series, Snapshot
 from tests.package.judgements import (
     BASELINE,

@@ -6,14 +6,13 @@ from typing import Any, Iterable, Mapping, Sequence
 
 import yaml
 
-from plumbline.expect.plan import Plan, compile_plan
 from plumbline.judge.service import severity
-from plumbline.locate.candidates import Candidates
-from plumbline.locate.measurables import Site
-from plumbline.locate.observation import Measurable, Observation, Vote
+from plumbline.locate.next_probe import Candidates
+from plumbline.locate.observation import Measurable, Observation, Site, Vote
 from plumbline.locate.suspects import Located, locate
 from plumbline.model.limits import Limits
-from plumbline.model.state import State
+from plumbline.model.verdict import State
+from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.policy import load
 from plumbline.topology.graph import Topology, build
 from tests.package.sites import INVENTORIES, paper

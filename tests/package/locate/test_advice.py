@@ -6,9 +6,9 @@ from typing import get_args
 
 import pytest
 
-from plumbline.locate.advice import advice
+from plumbline.locate.sentences import advice
 from plumbline.locate.suspects import AmbiguitySet, Loss, Suspect
-from plumbline.model.part import SitePart
+from plumbline.model.service import SitePart
 from plumbline.topology.document import Kind
 
 

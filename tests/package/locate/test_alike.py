@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.locate.alike import find_alike
 from plumbline.locate.document import document, explanations
 from plumbline.locate.observation import Observation, Vote
+from plumbline.locate.parts import find_alike
 from plumbline.locate.suspects import locate
 from tests.package.locate.scenes import (
     Left,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plumbline.locate.correlated import correlated
-from plumbline.locate.measurables import Site
+from plumbline.locate.observation import Site
+from plumbline.locate.observe import correlated
 from tests.package.locate.scenes import Scene, lab
 from tests.package.sites import paper
 

@@ -6,10 +6,10 @@ from typing import Sequence
 
 import pytest
 
-from plumbline.locate.corroboration import ordered, quoted
+from plumbline.locate.sentences import ordered, quoted
 from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
-from plumbline.model.state import State
-from plumbline.symptoms.symptom import Direction, Symptom
+from plumbline.model.verdict import State
+from plumbline.observe.symptom import Direction, Symptom
 
 
 def symptom(component: str, direction: Direction, sentence: str = "medium errors") -> Symptom:

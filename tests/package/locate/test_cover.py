@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.locate import cover
-from plumbline.locate.cover import Covers, smallest_covers
+from plumbline.locate import suspects as cover
+from plumbline.locate.suspects import Covers, smallest_covers
 
 ROWS = st.lists(
     st.lists(st.integers(0, 8), min_size=1, max_size=5, unique=True), min_size=1, max_size=9

@@ -6,15 +6,13 @@ from typing import Iterable, Sequence
 
 import pytest
 
-from plumbline.errors import UsageError
 from plumbline.locate.failures import failing, failure_sentence, locate_failures
-from plumbline.locate.investigation import Budget, Decision, Found, Investigation
-from plumbline.locate.measurables import PlannedMeasurement, Site
-from plumbline.locate.observation import SEGMENTS, Observation, Vote
-from plumbline.locate.step import Step
+from plumbline.locate.investigation import Budget, Decision, Found, Investigation, Step
+from plumbline.locate.observation import SEGMENTS, Observation, PlannedMeasurement, Site, Vote
 from plumbline.locate.suspects import locate
+from plumbline.model.errors import UsageError
 from plumbline.model.record import Operation, Scenario
-from plumbline.plan.rounds import Role, turn
+from plumbline.model.rounds import Role, turn
 from tests.package.locate.scenes import Left, Scene, both, lab, observation, rate, redstorm
 from tests.package.records import failed, record
 

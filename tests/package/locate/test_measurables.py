@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.expect.plan import compile_plan
 from plumbline.judge.pair import of_pair
-from plumbline.locate.candidates import Candidates
-from plumbline.locate.measurables import Site
-from plumbline.locate.observation import BOTH, Measurable
+from plumbline.locate.next_probe import Candidates
+from plumbline.locate.observation import BOTH, Measurable, Site
 from plumbline.locate.suspects import locate
-from plumbline.model.reference import Ceiling, Reference
+from plumbline.model.limits import Ceiling, Reference
+from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
 from tests.package.judgements import BASELINE, host_expectation
 from tests.package.locate.scenes import Scene, both, lab, observation, rate, suspects

@@ -6,8 +6,7 @@ from typing import Any, Iterable, Optional
 
 import pytest
 
-from plumbline.locate.candidates import Candidates, Intrusion
-from plumbline.locate.next_probe import NextProbe, next_probe
+from plumbline.locate.next_probe import Candidates, Intrusion, NextProbe, next_probe
 from plumbline.locate.suspects import Located, locate
 from plumbline.topology.graph import build
 from tests.package.locate.scenes import Left, Scene, both, lab, redstorm

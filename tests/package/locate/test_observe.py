@@ -6,15 +6,13 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.errors import DocumentError
 from plumbline.judge.weighing import Weighing
-from plumbline.locate.measurables import Site
-from plumbline.locate.observation import Observation, Vote
+from plumbline.locate.observation import Observation, Site, Vote
 from plumbline.locate.observe import observe
+from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
-from plumbline.model.limits import Limits
+from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Flag, Operation, Outcome, Scenario
-from plumbline.model.reference import Reference
 from plumbline.model.series import Running, Sample, Series
 from tests.package.judgements import (
     BASELINE,

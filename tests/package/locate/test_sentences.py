@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from plumbline.locate.candidates import Candidates
 from plumbline.locate.document import document, explanations
-from plumbline.locate.next_probe import next_probe
+from plumbline.locate.next_probe import Candidates, next_probe
 from plumbline.locate.sentences import HEADERS, listed, remarks, rows, sentence, summary
 from plumbline.locate.suspects import Located, locate
 from tests.package.locate.scenes import Left, Scene, both, lab, made, redstorm

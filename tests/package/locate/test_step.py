@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.locate.step import Step, Steps
+from plumbline.locate.investigation import Step, Steps
 from plumbline.plan.duration import START_S
 from plumbline.topology.graph import build
 from tests.package.locate.scenes import Scene, lab

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plumbline.errors import DocumentError
-from plumbline.locate.likelihood import expected as expected_rates
-from plumbline.locate.likelihood import odds
 from plumbline.locate.observation import Measurable, Observation, Vote
 from plumbline.locate.observe import resending
-from plumbline.locate.parts import OVERHEAD, find_parts, reach
+from plumbline.locate.parts import OVERHEAD, find_parts, odds, reach
+from plumbline.locate.parts import expected as expected_rates
 from plumbline.locate.suspects import Located, locate
+from plumbline.model.errors import DocumentError
 from tests.package.locate.scenes import (
     ERROR,
     Left,

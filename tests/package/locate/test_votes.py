@@ -7,13 +7,11 @@ from typing import Optional, Sequence
 import pytest
 
 from plumbline.judge.weighing import Weighing
-from plumbline.locate.measurables import Site
-from plumbline.locate.observation import Vote
-from plumbline.locate.votes import WeighedVote, votes
+from plumbline.locate.observation import Site, Vote
+from plumbline.locate.observe import WeighedVote, votes
 from plumbline.model.expectation import Expectation
-from plumbline.model.limits import Limits
+from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario
-from plumbline.model.reference import Reference
 from plumbline.model.series import Series, Snapshot
 from tests.package.judge.test_weighing import NAMES, fleet, nightly, taken
 from tests.package.judgements import (

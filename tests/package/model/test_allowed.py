@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.errors import DocumentError
-from plumbline.model import allowed
-from plumbline.model.allowed import Allowed
+from plumbline.model import names as allowed
+from plumbline.model.errors import DocumentError
+from plumbline.model.names import Allowed
 
 KINDS = {name: kind for name, kind in vars(allowed).items() if isinstance(kind, Allowed)}
 

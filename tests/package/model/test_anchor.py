@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from plumbline.model.anchor import anchor, group_anchor
+from plumbline.model.names import anchor, group_anchor
 from tests.package.report.sites import HOSTILE
 
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from plumbline.model.breakage import breaks, is_dead, lacks_space
+from plumbline.observe.query import breaks, is_dead, lacks_space
 
 BROKEN = [
     *(errno.EIO, errno.ENXIO, errno.ENODEV, errno.EROFS, errno.ENODATA, errno.ENOLINK),

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from plumbline.model.conditions import differences, of_baseline, of_record
+from plumbline.model.limits import Baseline
 from plumbline.model.record import Tool
-from plumbline.model.reference import Baseline
 from plumbline.model.spec import ProbeSpec, terms
 from tests.package.records import record
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request
 from plumbline.model.series import Running
 

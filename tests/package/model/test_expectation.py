@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations, Partner
-from plumbline.model.limits import Limits
+from plumbline.model.limits import Baseline, Ceiling, Limits, Range, Reference
 from plumbline.model.record import Operation, Scenario
-from plumbline.model.reference import Baseline, Ceiling, Reference
 from plumbline.model.spec import ProbeSpec
-from plumbline.model.threshold import Range
 
 CEILING = Ceiling(250e6, ("oss2-disk1",))
 BASELINE = Baseline(202.1e6, 0.01, 12, "2026-11-01", "2026-11-20", "abc", {}, "ada", "new disks")

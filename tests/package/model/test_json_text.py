@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from plumbline.model.json_text import may_be_infinite, read_json
+from plumbline.model.validation import may_be_infinite, read_json
 
 
 @pytest.mark.parametrize("number", ["1e999", "1E999", "1e+0400", "-2.5E+400", "9" * 309 + ".0"])

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import ToolError
-from plumbline.model.measurement import Measurement
-from plumbline.model.record import Latency
+from plumbline.model.errors import ToolError
+from plumbline.model.record import Latency, Measurement
 
 
 def measurement(**changes: Any) -> Measurement:

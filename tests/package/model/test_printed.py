@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import SkipTarget, ToolError
-from plumbline.model.printed import real, whole
+from plumbline.model.errors import SkipTarget, ToolError
+from plumbline.model.validation import real, whole
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
-from plumbline.model.record import (
-    Flag,
-    Latency,
-    Operation,
-    Outcome,
-    Record,
-    Scenario,
-    Tool,
-)
+from plumbline.model.errors import DocumentError
+from plumbline.model.record import Flag, Latency, Operation, Outcome, Record, Scenario, Tool
 
 
 def record(**changes: Any) -> Record:

@@ -1,6 +1,6 @@
 """One order of severity."""
 
-from plumbline.model.state import State, worst
+from plumbline.model.verdict import State, worst
 
 
 def test_unknown_outranks_a_warning_and_never_hides_a_critical() -> None:

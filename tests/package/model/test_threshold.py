@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.errors import DocumentError
-from plumbline.model.threshold import Range
+from plumbline.model.errors import DocumentError
+from plumbline.model.limits import Range
 
 
 @pytest.mark.parametrize(

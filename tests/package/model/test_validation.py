@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from plumbline.model.units import LARGEST
 from plumbline.model.validation import (
     counts,
     numbers,
@@ -16,7 +17,6 @@ from plumbline.model.validation import (
     times,
     within,
 )
-from plumbline.units import LARGEST
 
 
 @pytest.mark.parametrize("value", [None, "1", True, [], math.nan, math.inf, 2 * LARGEST, 10**400])

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
-from plumbline.plan.assignment import Assignment
-from plumbline.plan.assignments import assignments, by_server
+from plumbline.model.errors import DocumentError
+from plumbline.plan.assignments import Assignment, assignments, by_server
 from plumbline.plan.policy import load
 from plumbline.topology.graph import build
 from tests.package.sites import part, site

@@ -6,14 +6,13 @@ from typing import Any, Mapping, Sequence
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import LEAST_ODDS
 from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
-from plumbline.plan.assignment import Assignment
-from plumbline.plan.budget import Needed, needed
-from plumbline.plan.places import Step
+from plumbline.plan.assignments import Assignment, Step
+from plumbline.plan.expectations import Needed, needed
 from plumbline.plan.policy import load
 
 

@@ -7,10 +7,9 @@ import subprocess
 
 import pytest
 
-from plumbline.plan.calendar import gaps
-from plumbline.plan.schedule import Slots, Timer
+from plumbline.model.units import DAY_S
+from plumbline.plan.schedule import Slots, Timer, gaps
 from plumbline.topology.strict import parse
-from plumbline.units import DAY_S
 
 COMES = [
     ("*-*-* 02:06", 1, 1),

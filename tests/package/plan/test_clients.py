@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import load
 from plumbline.topology.graph import build

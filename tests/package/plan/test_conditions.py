@@ -8,14 +8,14 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from plumbline.conditions.lustre import DEFAULT
-from plumbline.errors import DocumentError
-from plumbline.expect.plan import compile_plan
+from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectations
+from plumbline.observe.conditions import DEFAULT
+from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
 from plumbline.topology.graph import build
+from tests.package.observe.symptoms_nodes import data
 from tests.package.sites import site
-from tests.package.symptoms.nodes import data
 from tests.project.repository import ROOT
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
-from plumbline.layers import LAYERS
-from plumbline.model.limits import Limits
+from plumbline.model.errors import DocumentError
+from plumbline.model.layers import LAYERS
+from plumbline.model.limits import Limits, Range
 from plumbline.model.spec import ProbeSpec
-from plumbline.model.threshold import Range
 from plumbline.plan.policy import goal_of, limits_of, load, spec_of
 from plumbline.plan.schedule import Slots, Timer
 from plumbline.topology.strict import parse

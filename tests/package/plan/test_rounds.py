@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.errors import DocumentError
-from plumbline.plan.rounds import Role, Turn, cycle, pairing, partners, slot_at, span, turn
+from plumbline.model.errors import DocumentError
+from plumbline.model.rounds import Role, Turn, cycle, pairing, partners, slot_at, span, turn
 
 
 def hosts(number: int) -> list[str]:

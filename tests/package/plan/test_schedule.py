@@ -7,10 +7,10 @@ from itertools import combinations
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
+from plumbline.model.units import DAY_S
 from plumbline.plan.policy import load
 from plumbline.plan.schedule import Timer
-from plumbline.units import DAY_S
 
 HOUR_S = 3600
 STOP_S = 30

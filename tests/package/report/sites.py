@@ -8,13 +8,12 @@ from tempfile import TemporaryDirectory
 from typing import Iterator, Sequence
 
 from plumbline.model.record import Record, Scenario
-from plumbline.model.state import State
+from plumbline.model.verdict import State
+from plumbline.observe.symptom import KIND_OF, Direction, Look, Report, Symptom
 from plumbline.report.site import Site
 from plumbline.site.report import read_site
+from plumbline.store.facts import COLLECTED_SYMPTOMS as COLLECTED
 from plumbline.store.plan import load_plan
-from plumbline.store.symptoms import COLLECTED
-from plumbline.symptoms.kinds import KIND_OF
-from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from plumbline.topology.graph import build
 from tests.package.locate.scenes import both, lab
 from tests.package.records import record

@@ -6,10 +6,8 @@ from typing import Sequence
 
 import pytest
 
-from plumbline.profile.calls import Block, Calls, Profile
-from plumbline.profile.latencies import by_tenths, durations_of
-from plumbline.report.calls import calls_figure
-from plumbline.report.ranks import Rank, of_profile
+from plumbline.parallel.profile import Block, Calls, Profile, by_tenths, durations_of
+from plumbline.report.calls import Rank, calls_figure, of_profile
 
 MIB = 1 << 20
 

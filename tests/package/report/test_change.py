@@ -8,8 +8,7 @@ import pytest
 
 from plumbline.model.trend import Note, VersionChange
 from plumbline.report.change import change_figure, find_change
-from plumbline.report.days import Days, daily
-from plumbline.report.site import Metric, Metrics, Site, find_metrics
+from plumbline.report.site import Days, Metric, Metrics, Site, daily, find_metrics
 from tests.package.locate.scenes import both
 from tests.package.report.sites import sick
 from tests.package.report.years import DAY_S, NOW, Year

@@ -6,8 +6,8 @@ from math import isnan, nan
 
 import pytest
 
-from plumbline.report.days import Days, daily, spanned
-from plumbline.units import DAY_S
+from plumbline.model.units import DAY_S
+from plumbline.report.site import Days, daily, spanned
 
 SOME = {3: 1.0, 4: 2.0, 7: 5.0}
 

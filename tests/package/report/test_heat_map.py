@@ -7,10 +7,9 @@ from statistics import mean, pstdev
 
 import pytest
 
-from plumbline.model.state import State
-from plumbline.report.days import Days
+from plumbline.model.verdict import State
 from plumbline.report.heat_map import MOST_ROWS, heat_map_figure
-from plumbline.report.site import Metric, find_metrics
+from plumbline.report.site import Days, Metric, find_metrics
 from tests.package.report.sites import sick
 from tests.package.report.years import Year
 from tests.project.repository import ROOT

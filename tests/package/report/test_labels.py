@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.report.labels import Named, labels
+from plumbline.report.figure import Named, labels
 
 
 def named(*places: int, height: float = 10.0, name: str = "scratch-OST0000") -> list[Named]:

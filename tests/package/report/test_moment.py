@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.model.state import State
+from plumbline.model.verdict import State
 from plumbline.report.drawing import Extras, draw
 from plumbline.report.figure import Figure
-from plumbline.report.past import LATENCY, OTHERS, READ, WRITE, Chart, Line, Past
-from plumbline.report.past_runs import PastRun, Probed
+from plumbline.report.moment import LATENCY, OTHERS, READ, WRITE, Chart, Line, Past, PastRun, Probed
 from tests.package.report.sites import HOSTILE
 from tests.package.report.test_drawing import EMPTY, valid
 

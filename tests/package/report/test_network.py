@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plumbline.model.state import State
+from plumbline.model.verdict import State
 from plumbline.report.network import find_nodes, network_figure
 from tests.package.report.sites import sick
 

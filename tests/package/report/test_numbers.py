@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.report.drawing import Extras, draw
-from plumbline.report.figure import Cell, Figure
-from plumbline.report.numbers import numbers
+from plumbline.report.figure import Cell, Figure, numbers
 from tests.package.report.sites import hostile, read
 
 

@@ -7,10 +7,8 @@ from typing import Optional
 
 import pytest
 
-from plumbline.model.reason import Reason
-from plumbline.model.state import State
 from plumbline.model.trend import ConditionChange, VersionChange
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.report.overview import Entry, Kind, overview
 from plumbline.report.page import pages
 from plumbline.report.site import Site, find_metrics

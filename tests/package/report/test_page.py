@@ -7,9 +7,9 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-from plumbline.model.state import State
+from plumbline.model.verdict import State
 from plumbline.report.drawing import Extras, draw
-from plumbline.report.numbers import numbers
+from plumbline.report.figure import numbers
 from plumbline.report.overview import overview
 from plumbline.report.page import pages
 from plumbline.report.site import find_metrics

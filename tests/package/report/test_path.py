@@ -9,9 +9,8 @@ import pytest
 
 from plumbline.model.trend import Course
 from plumbline.report.figure import Plot
-from plumbline.report.path import path_figure
+from plumbline.report.path import find_path, path_figure
 from plumbline.report.site import Metric, Metrics, Site, find_metrics
-from plumbline.report.stages import find_path
 from tests.package.report.sites import sick
 
 WRITE = Metric("ost", "write", "single")

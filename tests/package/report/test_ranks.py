@@ -9,12 +9,11 @@ import pytest
 
 from plumbline.model.record import Latency, Operation, Record
 from plumbline.model.trend import Run
-from plumbline.ranks.job import Result
-from plumbline.report.calls import calls_figure
-from plumbline.report.ranks import of_run
-from plumbline.run.tally import details, details_of_all
+from plumbline.parallel.job import Result
+from plumbline.parallel.tally import details, details_of_all
+from plumbline.report.calls import calls_figure, of_run
+from tests.package.measure.test_tally import result, tally
 from tests.package.records import record
-from tests.package.run.test_tally import result, tally
 
 QUICK = result(0, "a", bytes=600, begin_s=0.5, end_s=6.0, curve=(100.0,) * 6)
 SLOW = result(1, "b", bytes=600, begin_s=0.0, end_s=12.0, curve=(50.0,) * 12)

@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.trend import NodeClock, Run
-from plumbline.report.servers import added, served, server_sentence, server_traces
+from plumbline.report.composite import added, served, server_sentence, server_traces
 from tests.package.records import record
 
 WINDOW = (1000.0, 1004.0)

@@ -7,10 +7,9 @@ from typing import Mapping, Optional
 
 import pytest
 
-from plumbline.report.days import Days
 from plumbline.report.marks import Mark
-from plumbline.report.since import Beginnings, Since
-from plumbline.report.site import Member, Metric, Metrics, find_metrics
+from plumbline.report.overview import Beginnings, Since
+from plumbline.report.site import Days, Member, Metric, Metrics, find_metrics
 from tests.package.report.sites import sick
 from tests.package.report.years import DAY_S, NOW
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model.state import State
 from plumbline.model.trend import Course, Note
+from plumbline.model.verdict import State
 from plumbline.report.page import pages
 from plumbline.report.site import Metric, find_metrics, middle
 from tests.package.report.sites import sick

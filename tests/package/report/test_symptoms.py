@@ -7,20 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model.anchor import anchor
-from plumbline.model.state import State
+from plumbline.model.names import anchor
+from plumbline.model.verdict import State
+from plumbline.observe.symptom import Direction, Symptom
 from plumbline.report.drawing import draw
-from plumbline.report.figure import Row
-from plumbline.report.numbers import numbers
+from plumbline.report.figure import Row, numbers
 from plumbline.report.overview import Kind, overview
 from plumbline.report.page import pages
 from plumbline.report.site import Site, find_metrics
 from plumbline.report.symptoms import symptoms_figure
-from plumbline.site.looks import SiteLooks, looks_of
+from plumbline.site.report import SiteLooks, looks_of
+from plumbline.store.facts import COLLECTED_SYMPTOMS as COLLECTED
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan
-from plumbline.store.symptoms import COLLECTED
-from plumbline.symptoms.symptom import Direction, Symptom
 from tests.package.locate.scenes import lab
 from tests.package.report.sites import HOSTILE, look, say, sick
 from tests.package.report.test_drawing import EMPTY, extras

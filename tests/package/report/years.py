@@ -9,13 +9,12 @@ from pathlib import Path
 from random import Random
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple
 
-from plumbline.expect.plan import Plan, compile_plan
-from plumbline.locate.measurables import PlannedMeasurement, Site
+from plumbline.locate.observation import PlannedMeasurement, Site
 from plumbline.model.record import Record
+from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.policy import load
-from plumbline.store.deflated import deflated
+from plumbline.store.database import RECORD, deflated, row
 from plumbline.store.history import History
-from plumbline.store.tables import RECORD, row
 from plumbline.topology.graph import Topology
 from tests.package.locate.scenes import Left, rate
 from tests.package.records import record

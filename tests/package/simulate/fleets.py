@@ -8,14 +8,12 @@ from plumbline.judge.weighing import Weighing
 from plumbline.model.expectation import Expectation
 from plumbline.model.verdict import Verdict
 from plumbline.plan.policy import load
-from plumbline.simulate.capacity import Capacity
 from plumbline.simulate.course import Scenario, Today, course
-from plumbline.simulate.faults import Fault
-from plumbline.simulate.fleet import Fleet, build
+from plumbline.simulate.fleet import NONE, Fault, Fleet, Noise, build
 from plumbline.simulate.memory import Memory
-from plumbline.simulate.noise import NONE, Noise
 from plumbline.simulate.score import Outcome, Score
-from plumbline.site.judging import Judging
+from plumbline.simulate.weather import Capacity
+from plumbline.site.nodes import Judging
 from plumbline.topology.graph import build as built
 from tests.package.sites import site
 

@@ -6,12 +6,10 @@ from itertools import islice
 
 import pytest
 
-from plumbline.errors import UsageError
-from plumbline.simulate.campaign import Attempt, Tally, Terms, campaign, days_for
-from plumbline.simulate.capacity import Capacity
-from plumbline.simulate.faults import Fault, Losses
-from plumbline.simulate.noise import NONE, QUIET, Noise
-from plumbline.simulate.twins import twins, visible
+from plumbline.model.errors import UsageError
+from plumbline.simulate.campaign import Attempt, Tally, Terms, campaign, days_for, twins, visible
+from plumbline.simulate.fleet import NONE, QUIET, Fault, Losses, Noise
+from plumbline.simulate.weather import Capacity
 from tests.package.simulate.fleets import fleet, judge
 from tests.package.sites import site
 

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from plumbline.model.record import Operation, Scenario
 from plumbline.plan.policy import load
-from plumbline.simulate.capacity import Capacity
-from plumbline.simulate.faults import Fault
-from plumbline.simulate.fleet import Fleet, Flow, build
+from plumbline.simulate.fleet import Fault, Fleet, Flow, build
+from plumbline.simulate.weather import Capacity
 from tests.package.simulate.fleets import fleet
 from tests.package.sites import paper, part, site
 

@@ -8,12 +8,9 @@ from typing import Any, Optional
 import yaml
 
 from plumbline.judge.weighing import Weighing
-from plumbline.simulate.capacity import Capacity
-from plumbline.simulate.confirming import Confirming
-from plumbline.simulate.course import begin
-from plumbline.simulate.faults import Fault
-from plumbline.simulate.noise import QUIET
-from plumbline.simulate.weather import Weather
+from plumbline.simulate.course import Confirming, begin
+from plumbline.simulate.fleet import QUIET, Fault
+from plumbline.simulate.weather import Capacity, Weather
 from tests.package.simulate.fleets import fleet
 from tests.package.sites import INVENTORIES
 

@@ -7,13 +7,10 @@ import pytest
 from plumbline.judge.component import judge_service
 from plumbline.judge.pair import judge_pair_service
 from plumbline.judge.weighing import Weighing
-from plumbline.model.reason import Reason
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
-from plumbline.simulate.capacity import Capacity
+from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate.course import Scenario, course
-from plumbline.simulate.faults import Fault
-from plumbline.simulate.noise import NONE, YEAR
+from plumbline.simulate.fleet import NONE, YEAR, Fault
+from plumbline.simulate.weather import Capacity
 from tests.package.simulate.fleets import days, fleet, judge
 
 ALARMS = (State.WARNING, State.CRITICAL)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.errors import UsageError
-from plumbline.simulate.faults import (
+from plumbline.model.errors import UsageError
+from plumbline.simulate.fleet import (
     Fault,
     Known,
     Losses,

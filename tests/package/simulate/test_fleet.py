@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from tests.package.simulate.fleets import fleet
 from tests.package.sites import part, parts, site
 

@@ -9,11 +9,9 @@ from typing import Any, Optional
 import pytest
 
 from plumbline.model.record import Record
-from plumbline.simulate.capacity import Capacity
 from plumbline.simulate.course import begin
-from plumbline.simulate.measuring import Measuring, end_of
-from plumbline.simulate.noise import NONE, QUIET, YEAR, Noise
-from plumbline.simulate.weather import Weather
+from plumbline.simulate.fleet import NONE, QUIET, YEAR, Noise
+from plumbline.simulate.weather import Capacity, Measuring, Weather, end_of
 from tests.package.simulate.fleets import fleet
 
 

@@ -6,17 +6,13 @@ from typing import Any, Optional
 
 import pytest
 
-from plumbline.model.alarming import Alarming
-from plumbline.model.reason import Reason
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
-from plumbline.simulate.capacity import Capacity
+from plumbline.judge.memory import Alarming
+from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate.course import Today
-from plumbline.simulate.faults import Fault
+from plumbline.simulate.fleet import NONE, QUIET, YEAR, Fault
 from plumbline.simulate.memory import Memory
-from plumbline.simulate.noise import NONE, QUIET, YEAR
-from plumbline.simulate.notifying import Suspects
-from plumbline.simulate.score import Outcome, Score, Source, Trial, add
+from plumbline.simulate.score import Outcome, Score, Source, Suspects, Trial, add
+from plumbline.simulate.weather import Capacity
 from tests.package.simulate.fleets import fleet, outcome
 from tests.package.sites import part, site
 

@@ -7,8 +7,8 @@ from typing import Optional
 
 import pytest
 
-from plumbline.model.reason import Reason
-from plumbline.simulate.faults import Fault
+from plumbline.model.verdict import Reason
+from plumbline.simulate.fleet import Fault
 from plumbline.simulate.score import Outcome, Source, Trial
 from plumbline.simulate.summary import (
     alarms_a_fault,

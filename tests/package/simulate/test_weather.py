@@ -8,10 +8,9 @@ from statistics import median, pstdev
 
 import pytest
 
-from plumbline.judge.noise import BESIDE_PEERS, FADES
+from plumbline.judge.chance import BESIDE_PEERS, FADES
 from plumbline.model.record import Operation, Scenario
-from plumbline.simulate.fleet import Flow
-from plumbline.simulate.noise import NONE, QUIET, YEAR, Noise
+from plumbline.simulate.fleet import NONE, QUIET, YEAR, Flow, Noise
 from plumbline.simulate.weather import Draw, Weather
 
 DAY_S = 86400.0

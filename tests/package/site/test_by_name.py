@@ -9,14 +9,10 @@ from typing import Iterator, NamedTuple
 import pytest
 
 from plumbline.model.expectation import Expectations
-from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
+from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation
-from plumbline.model.reference import Reference
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
-from plumbline.site.judging import Judging
-from plumbline.site.nodes import remembered
+from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.site.nodes import Judging, remembered
 from plumbline.store.history import History
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation
 from tests.package.records import record

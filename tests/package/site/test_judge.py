@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError, StoreError
+from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.expectation import Expectations
-from plumbline.model.reason import Reason
 from plumbline.model.series import Running
-from plumbline.model.state import State
+from plumbline.model.verdict import Reason, State
 from plumbline.site.judge import Other, Task, _judge, judge_site, shares
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan

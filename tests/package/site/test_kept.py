@@ -11,23 +11,22 @@ from typing import Callable, Iterator
 
 import pytest
 
-from plumbline.expect.plan import compile_plan
-from plumbline.locate.measurables import PlannedMeasurement, Site
+from plumbline.locate.observation import PlannedMeasurement, Site
 from plumbline.model.ages import WatchedMoment
 from plumbline.model.exchange import Cursor
-from plumbline.model.judged import Judged
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
+from plumbline.model.verdict import Judged
+from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
-from plumbline.site.judge import judge_services, judge_site
-from plumbline.site.kept import CAUSES
+from plumbline.site.judge import CAUSES, judge_services, judge_site
 from plumbline.site.locate import locate_remembered
 from plumbline.site.nodes import Memories
 from plumbline.site.publish import Published, Terms, publish
 from plumbline.site.submit import judge_with_causes
-from plumbline.store.collection import Collection
+from plumbline.store.collection import ConsoleHistory as Collection
+from plumbline.store.collection import KeptAnswers
 from plumbline.store.history import History
-from plumbline.store.kept import KeptAnswers
 from plumbline.store.plan import SitePlan, load_plan
 from tests.package.locate.scenes import lab, rate
 from tests.package.records import record

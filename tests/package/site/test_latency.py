@@ -6,8 +6,8 @@ from typing import Mapping, Sequence
 
 from plumbline.judge.latency import Load, Loads
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.limits import Ceiling, Reference
 from plumbline.model.record import Operation
-from plumbline.model.reference import Ceiling, Reference
 from plumbline.site.latency import latencies
 from plumbline.store.plan import SitePlan
 from tests.package.judgements import NOW, REFERENCE, expectation

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import UsageError
-from plumbline.plan.rounds import Role, pairing
+from plumbline.model.errors import UsageError
+from plumbline.model.rounds import Role, pairing
 from tests.package.cli.test_investigate import WHOLE, ask, done
 from tests.package.cli.test_locate import LAB, measured
 from tests.package.locate.scenes import both

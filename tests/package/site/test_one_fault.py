@@ -10,10 +10,9 @@ from typing import Any, Mapping
 import pytest
 
 from plumbline.judge.phrases import moment
-from plumbline.model.judged import Judged
 from plumbline.model.record import Record
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
+from plumbline.model.units import DAY_S
+from plumbline.model.verdict import Judged, State, Verdict
 from plumbline.report.overview import Entry, Kind, overview
 from plumbline.report.page import pages
 from plumbline.report.site import Site, find_metrics
@@ -22,7 +21,6 @@ from plumbline.site.publish import Terms, publish
 from plumbline.site.report import find_suspects, read_site
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan, load_plan
-from plumbline.units import DAY_S
 from tests.package.cli.test_locate import measured, plan
 from tests.package.locate.scenes import both
 from tests.package.records import night_after_night

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.errors import UsageError
+from plumbline.measure.targets import osts_of
+from plumbline.model.errors import UsageError
 from plumbline.model.limits import Limits
-from plumbline.ranks.job import Fixed
-from plumbline.ranks.tests import TESTS
-from plumbline.run.launch import Launch
+from plumbline.parallel.job import Fixed
+from plumbline.parallel.launch import Launch
+from plumbline.parallel.terms import TESTS
 from plumbline.site.parallel import Members, Terms, entries_of, in_stripes
-from plumbline.targets import osts_of
-from tests.package.run.units import expectation
+from tests.package.measure.units import expectation
 
 TERMS = Terms(TESTS["mpiio-shared-1m1"], 4, 10**6, 60.0, Fixed.DATA, False, Launch())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.errors import DocumentError, StoreError
+from plumbline.model.errors import DocumentError, StoreError
 from plumbline.report.suspects import Found
 from plumbline.site.locate import locate_site
 from plumbline.site.report import find_suspects

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
-from plumbline.model.state import State
-from plumbline.site.selection import Choice, judge_here, place_here
+from plumbline.model.verdict import State
+from plumbline.site.judge import Choice, judge_here, place_here
 from tests.package.judgements import expectation, series, snapshot, write
 
 

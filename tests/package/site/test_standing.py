@@ -7,13 +7,9 @@ from typing import Any
 
 import pytest
 
-from plumbline.model.path_service import PathService
-from plumbline.model.reason import Reason
-from plumbline.model.service import Service
-from plumbline.model.standing import NOTHING, Standing
-from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
-from plumbline.site.standing import FADES_S, Scene, settle
+from plumbline.model.service import NOTHING, PathService, Service, Standing
+from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.site.publish import FADES_S, Scene, settle
 
 NOW = 1_000_000.0
 AFTER_S = 1800.0

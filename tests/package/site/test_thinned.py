@@ -8,16 +8,16 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
-from plumbline.baseline.capture import capture
-from plumbline.layers import PAIRED
+from plumbline.model.layers import PAIRED
 from plumbline.model.record import Record
+from plumbline.model.units import DAY_S
+from plumbline.plan.capture import capture
 from plumbline.report.site import find_metrics
 from plumbline.site.judge import judge_site
 from plumbline.site.locate import locate_site, sentences
 from plumbline.site.report import read_site
 from plumbline.store.history import History, Selection
 from plumbline.store.thinning import Thinned, Thinning
-from plumbline.units import DAY_S
 from tests.package.site.test_kept import Life
 
 NIGHTS = 75

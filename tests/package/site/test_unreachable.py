@@ -7,9 +7,9 @@ from typing import Any, Iterable
 
 import pytest
 
-from plumbline.locate.measurables import Site
+from plumbline.locate.observation import Site
 from plumbline.model.record import Record
-from plumbline.plan.rounds import Role, pairing
+from plumbline.model.rounds import Role, pairing
 from tests.package.cli.test_investigate import WHOLE, ask, done
 from tests.package.cli.test_locate import LAB, measured
 from tests.package.locate.scenes import Left, both

@@ -13,17 +13,15 @@ from typing import Any, Iterator, Optional
 
 import pytest
 
-from plumbline.errors import StoreError
+from plumbline.doors.unfinished import with_runs
+from plumbline.model.errors import StoreError
 from plumbline.model.evidence import Subject
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.limits import Limits
+from plumbline.model.limits import Limits, Range
 from plumbline.model.record import Operation, Record
 from plumbline.model.series import Running, Series, Snapshot
-from plumbline.model.state import State
-from plumbline.model.threshold import Range
-from plumbline.model.verdict import Verdict
-from plumbline.output.unfinished import with_runs
-from plumbline.site.judging import Judging
+from plumbline.model.verdict import State, Verdict
+from plumbline.site.nodes import Judging
 from plumbline.site.verdicts import Verdicts, publish
 from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 from plumbline.model.trend import NodeClock
-from plumbline.store.clocks import read_clocks
-from plumbline.store.collection import Collection
+from plumbline.store.collection import ConsoleHistory as Collection
+from plumbline.store.collection import read_clocks
 from plumbline.store.database import Database
 from plumbline.store.history import History
 

@@ -9,13 +9,13 @@ from typing import Iterator
 
 import pytest
 
-from plumbline.errors import DocumentError, StoreError
+from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.exchange import Cursor
 from plumbline.model.series import Running
-from plumbline.store.collection import Collection
+from plumbline.store.collection import ConsoleHistory as Collection
+from plumbline.store.collection import Unanswered
 from plumbline.store.history import History, Selection
 from plumbline.store.trends import Pictures
-from plumbline.store.unanswered import Unanswered
 from tests.package.records import record
 
 NOW = 1795241041.0

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.conditions.ledger import FILE, begun
-from plumbline.errors import DocumentError, StoreError
-from plumbline.store.conditions import (
+from plumbline.model.errors import DocumentError, StoreError
+from plumbline.observe.changes import FILE, begun
+from plumbline.store.facts import (
     collected_at,
     collected_ledgers,
     keep_bill,
     keep_collected,
     load_ledger,
 )
-from tests.package.conditions.nodes import NOW, bill, condition, ledger
+from tests.package.observe.nodes import NOW, bill, condition, ledger
 
 OLD, NEW = condition("kernel", "4.18"), condition("kernel", "5.14")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from plumbline.store.deflated import deflated, inflated
+from plumbline.store.database import deflated, inflated
 from tests.package.records import record
 
 TEXT = json.dumps(record().to_json(), separators=(",", ":"))

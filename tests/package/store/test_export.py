@@ -14,10 +14,9 @@ from uuid import uuid4
 
 import pytest
 
-from plumbline.errors import StoreError
+from plumbline.model.errors import StoreError
 from plumbline.model.exchange import Cursor, Request
-from plumbline.model.process import Process
-from plumbline.model.series import Running
+from plumbline.model.series import Process, Running
 from plumbline.store.export import MOST_BYTES, extract
 from plumbline.store.history import History
 from tests.package.records import record
@@ -29,7 +28,7 @@ READ = """
 import sys
 from pathlib import Path
 from plumbline.model.exchange import Cursor, Request
-from plumbline.model.process import Process
+from plumbline.model.series import Process
 from plumbline.model.series import Running
 from plumbline.store.export import extract
 found = extract(Path(sys.argv[1]), Request(Cursor(), 500))

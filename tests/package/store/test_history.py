@@ -11,15 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.errors import DocumentError, StoreError
-from plumbline.model.reason import Reason
+from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.record import Flag, Operation, Scenario
 from plumbline.model.series import Running
-from plumbline.model.state import State
 from plumbline.model.trend import SERVER
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.store.collection import KeptAnswers
 from plumbline.store.history import KEEP_RECORDS, History, Selection, SeriesKey
-from plumbline.store.kept import KeptAnswers
 from tests.package.judgements import evidence
 from tests.package.records import failed, record
 
@@ -236,7 +234,7 @@ def test_a_damaged_body_names_the_history(history: History) -> None:
 FILL = """
 import resource, signal, sys
 from pathlib import Path
-from plumbline.errors import StoreError
+from plumbline.model.errors import StoreError
 from plumbline.store.history import History
 from tests.package.records import record
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.errors import DocumentError
-from plumbline.jobs.job import DARSHAN, JobIo
+from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
+from plumbline.observe.jobs import DARSHAN, JobIo
 from plumbline.store import job_traffic
 from plumbline.store.history import History, Selection
 from plumbline.store.job_traffic import JobTraffic

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from plumbline.model.trend import Note
-from plumbline.store.collection import Collection
+from plumbline.store.collection import ConsoleHistory as Collection
+from plumbline.store.collection import add_note, read_notes
 from plumbline.store.history import History, Selection
-from plumbline.store.notes import add_note, read_notes
 from tests.package.records import record
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from plumbline.model.series import Running
 from plumbline.model.trend import SERVER
-from plumbline.store import past
+from plumbline.store import recent as past
 from plumbline.store.history import History, Selection
-from plumbline.store.past import PastHistory
+from plumbline.store.recent import PastHistory
 from tests.package.records import failed, record
 
 

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from plumbline.errors import DocumentError, StoreError
+from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.record import Operation
 from plumbline.model.series import SAMPLES, Running, Snapshot
 from plumbline.store.history import History
@@ -147,7 +147,7 @@ FULL = """
 import resource, signal, sys
 from pathlib import Path
 from random import Random
-from plumbline.errors import StoreError
+from plumbline.model.errors import StoreError
 from plumbline.store.recent import Member
 from plumbline.store.history import History
 from plumbline.store.publish import Publisher

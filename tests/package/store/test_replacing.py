@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.errors import StoreError
+from plumbline.model.errors import StoreError
 from plumbline.store.database import Database, keep_owner
 from plumbline.store.replacing import begin, replace, replacing
 

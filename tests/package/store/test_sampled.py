@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.errors import DocumentError
-from plumbline.model.sampled import Sampled
-from plumbline.store.sampled import read_samples
+from plumbline.model.errors import DocumentError
+from plumbline.model.series import Sampled
+from plumbline.store.samples import read_samples
 
 HEAD = "host,day,ts,component,latency,coverage,baseline\n"
 

@@ -10,11 +10,10 @@ from typing import Any, Optional
 import pytest
 
 from plumbline.model.record import Operation
-from plumbline.profile.distance import form
+from plumbline.parallel.profile import form
 from plumbline.store.history import History, SeriesKey
-from plumbline.store.recent import Member, Recent
-from plumbline.store.shown import apart, retransmitted
-from tests.package.profile.curves import declining, flat
+from plumbline.store.recent import Member, Recent, apart, retransmitted
+from tests.package.parallel.curves import declining, flat
 from tests.package.records import failed, record
 
 PAIR = SeriesKey("net", "oss3", "send", "single", "oss1")

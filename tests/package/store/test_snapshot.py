@@ -9,8 +9,8 @@ from typing import Any, Callable
 
 import pytest
 
-from plumbline.errors import DocumentError
-from plumbline.store.sealed import seal
+from plumbline.model.errors import DocumentError
+from plumbline.store.files import seal
 from plumbline.store.snapshot import load_expectations, load_snapshot
 from tests.package.judgements import expectation, series, snapshot, write
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.errors import DocumentError, StoreError
-from plumbline.store.sweeps import SweepFile
-from plumbline.sweep.grid import Point
-from plumbline.sweep.ledger import Ledger
-from tests.package.sweep.points import MIB, done
+from plumbline.model.errors import DocumentError, StoreError
+from plumbline.parallel.sweep import Ledger, Point
+from plumbline.store.ledgers import SweepFile
+from tests.package.parallel.points import MIB, done
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:

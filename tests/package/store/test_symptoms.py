@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.errors import DocumentError, StoreError
+from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.trend import NodeClock
-from plumbline.store.collection import Collection
-from plumbline.store.symptoms import Saved, collected_symptoms, load_symptoms, save_symptoms
-from plumbline.symptoms.counters import Past, Seen
-from plumbline.symptoms.reported import Said
-from plumbline.symptoms.symptom import Look, Report
+from plumbline.observe.node import Past, Seen
+from plumbline.observe.reported import Said
+from plumbline.observe.symptom import Look, Report
+from plumbline.store.collection import ConsoleHistory as Collection
+from plumbline.store.facts import Saved, collected_symptoms, load_symptoms, save_symptoms
 
 SAVED = Saved(
     Report("oss1", 100.0, (Look("md", 2), Look("zfs", 0, unavailable="zpool is missing"))),

@@ -15,15 +15,14 @@ from typing import Any, Callable
 import pytest
 
 from plumbline.cli import main
-from plumbline.collect.tidy import tidy
 from plumbline.model.record import Record
-from plumbline.store.collection import Collection
+from plumbline.model.units import DAY_S
+from plumbline.site.gather import tidy
+from plumbline.store.collection import ConsoleHistory as Collection
+from plumbline.store.database import RECORD, Day, packed, row, unpacked
 from plumbline.store.history import KEEP_DAYS, KEEP_RECORDS, History, Selection, SeriesKey
-from plumbline.store.tables import RECORD, row
-from plumbline.store.thinned import Day, packed, unpacked
 from plumbline.store.thinning import KEEP_WHOLE_DAYS, Thinned, Thinning
 from plumbline.store.trends import Pictures
-from plumbline.units import DAY_S
 from tests.package.records import failed, record
 
 NOW = 1000 * DAY_S + 5000

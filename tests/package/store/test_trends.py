@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Record
 from plumbline.model.trend import NodeClock
-from plumbline.store.collection import Collection
+from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.database import Database
 from plumbline.store.history import History
 from plumbline.store.trends import Pictures

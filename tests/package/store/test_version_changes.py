@@ -9,7 +9,7 @@ from typing import Any, Mapping, Optional
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Record
 from plumbline.model.trend import VersionChange
 from plumbline.store.database import Database

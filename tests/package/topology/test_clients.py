@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from plumbline.expect.plan import Plan, compile_plan
+from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.policy import load
 from plumbline.topology.graph import Topology, build
 from tests.package.sites import INVENTORIES, part, site

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.topology.document import Part, Zone, load, numbered
 from plumbline.topology.strict import parse
 from tests.package.sites import part, site

@@ -6,9 +6,8 @@ from typing import Any, Callable
 
 import pytest
 
-from plumbline.errors import DocumentError
-from plumbline.topology.component import Component
-from plumbline.topology.graph import build
+from plumbline.model.errors import DocumentError
+from plumbline.topology.graph import Component, build
 from tests.package.sites import paper, part, parts, site
 
 Change = Callable[[dict[str, Any]], None]

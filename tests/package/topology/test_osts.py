@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.topology.graph import build
 from tests.package.sites import parts
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.topology.graph import Topology, build
 from plumbline.topology.paths import (
     between,

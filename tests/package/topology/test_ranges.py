@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.errors import DocumentError
-from plumbline.topology.ranges import HEXADECIMAL, expand, meet, repeat
+from plumbline.model.errors import DocumentError
+from plumbline.topology.names import HEXADECIMAL, expand, meet, repeat
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.errors import DocumentError
-from plumbline.topology.routes import find_routes, join
+from plumbline.model.errors import DocumentError
+from plumbline.topology.graph import find_routes, join
 
 FEEDS = {"net": (), "a": ("net",), "b": ("net",), "shared": ("a", "b"), "disk": ("shared",)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plumbline.topology.graph import build
-from plumbline.topology.sharing import Sharing, sharings
+from plumbline.topology.paths import Sharing, sharings
 from tests.package.sites import paper, part, site
 
 

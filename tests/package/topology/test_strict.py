@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.model.errors import DocumentError
 from plumbline.topology.strict import Duration, Names, Percent, Rate, Size, Strict, parse
 
 

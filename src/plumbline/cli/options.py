@@ -1,0 +1,265 @@
+"""Options that several verbs share: dates, directories, sources, another client.
+
+The expectations say whose they are; a node knows its own name from the document deployed there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import signal
+import threading
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from socket import gethostname
+from typing import TYPE_CHECKING, Iterator, Sequence
+
+from plumbline.measure.targets import KINDS
+from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.layers import SINGLE_TARGETS
+from plumbline.observe.command import SystemRunner
+from plumbline.store.files import EXPECTATIONS, SNAPSHOT, STATE
+from plumbline.store.snapshot import load_expectations
+
+if TYPE_CHECKING:
+    from plumbline.site.prometheus import Prometheus
+
+
+_HOUR = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])|24:00")
+_MOMENTS = (
+    'write for example "2026-11-20 03:12", 2026-11-20T03:12+01:00, or 03:12 for the last such'
+)
+
+
+def parse_date(text: str, option: str) -> datetime:
+    """Return a date or time that a person has typed; raise UsageError with an example."""
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(
+            f"{option} {text!r} is no date; write for example 2026-11-20 or 2026-11-20T14:00"
+        ) from error
+
+
+def parse_span(text: str, option: str, now: float) -> tuple[float, float]:
+    """Return begin and end of ``TIME to TIME``, in seconds since the epoch.
+
+    Hours alone are the last such that have begun; an end that is not later than the begin is on the
+    next day.
+
+    Raises:
+        UsageError: it is no such time.
+    """
+    first, to, second = text.partition(" to ")
+    first, second = first.strip(), second.strip()
+    if not to:
+        raise UsageError(f'{option} {text!r} is no time; write for example "02:00 to 03:00"')
+    today = datetime.fromtimestamp(now, timezone.utc).astimezone().replace(tzinfo=None)
+    begin = _moment(first, option, today)
+    if _HOUR.fullmatch(first) and begin > today:
+        begin -= timedelta(days=1)
+    end = _moment(second, option, begin)
+    if _HOUR.fullmatch(second) and end <= begin:
+        end += timedelta(days=1)
+    if end <= begin:
+        raise UsageError(f"{option} {text!r} ends before it begins")
+    return begin.timestamp(), end.timestamp()
+
+
+def parse_moment(text: str, option: str, now: float) -> float:
+    """Return a moment that has passed, in seconds since the epoch; hours alone are the last such.
+
+    Raises:
+        UsageError: it is no such time, or has not come yet.
+    """
+    today = datetime.fromtimestamp(now, timezone.utc).astimezone().replace(tzinfo=None)
+    try:
+        found = _moment(text.strip(), option, today)
+        if _HOUR.fullmatch(text.strip()) and found > today:
+            found -= timedelta(days=1)
+        at = found.timestamp()
+    except (UsageError, ValueError, OverflowError, OSError) as error:
+        raise UsageError(f"{option} {text!r} is no time; {_MOMENTS}") from error
+    if not 0 < at <= now:
+        raise UsageError(f"{option} {text!r} is no time that has passed; {_MOMENTS}")
+    return at
+
+
+def _moment(text: str, option: str, day: datetime) -> datetime:
+    """Return a time of this host's zone; hours alone are those of a day."""
+    if not _HOUR.fullmatch(text):
+        return parse_date(text, option).replace(tzinfo=None)
+    hour, minute = (int(part) for part in text.split(":"))
+    midnight = day.replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight + timedelta(hours=hour, minutes=minute)
+
+
+def named_directories(given: Sequence[str], least: int = 2) -> dict[str, str]:
+    """Return real paths by name, ``least`` or more.
+
+    Raises:
+        UsageError: something is not NAME=PATH, or there twice, or too few are given.
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise UsageError(f"--directory {text!r} is not NAME=PATH; write for example a=/mnt/a")
+        if not name.isprintable():
+            raise UsageError(f"--directory {text!r}: its name cannot be printed; choose another")
+        if name in found:
+            raise UsageError(f"--directory {name} is given twice; name each directory differently")
+        found[name] = _real(path)
+    if len(found) < least:
+        raise UsageError("--directory is given once; give it twice or more, to have a comparison")
+    return found
+
+
+def _real(path: str) -> str:
+    """Return the path without links; a mount that does not answer cannot block here."""
+    # the working directory is that of the caller
+    completed = SystemRunner()(["realpath", "--canonicalize-existing", "--", path], 10.0)
+    if not completed.ok:
+        reason = "it gives no answer" if completed.timed_out else completed.stderr.strip()
+        raise UsageError(f"--directory {path}: {reason}; name a directory that is there")
+    return completed.stdout.rstrip("\n")
+
+
+def add_prometheus(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "--prometheus", metavar="URL", required=required, help="address of the site's Prometheus"
+    )
+    parser.add_argument("--token-file", metavar="FILE", type=Path, help="bearer token, one line")
+    parser.add_argument(
+        "--ca", metavar="FILE", type=Path, help="certificate of its authority (default: system's)"
+    )
+
+
+def prometheus_of(arguments: argparse.Namespace) -> Prometheus:
+    """Return the Prometheus that the arguments name.
+
+    Raises:
+        UsageError: the address is none of a server.
+        DocumentError: a file cannot be used.
+    """
+    from plumbline.site.prometheus import Prometheus
+
+    return Prometheus(arguments.prometheus, arguments.token_file, arguments.ca)
+
+
+def add_source(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments, the same for all verbs that judge a node or a site."""
+    for name, path in (("--expectations", EXPECTATIONS), ("--snapshot", SNAPSHOT)):
+        parser.add_argument(name, metavar="FILE", default=path, help="default: %(default)s")
+    add_site(parser)
+
+
+def add_site(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that mean a whole site in the place of a node."""
+    parser.add_argument(
+        "--plan", metavar="FILE", help="of a whole site: what plumbline plan --json printed"
+    )
+    parser.add_argument(
+        "--history", metavar="FILE", help="with --plan: the history of all its nodes"
+    )
+
+
+def asks_for_site(arguments: argparse.Namespace) -> bool:
+    """Return whether a whole site is meant; raise UsageError for half of what that needs."""
+    if bool(arguments.plan) is not bool(arguments.history):
+        raise UsageError("--plan and --history belong together: give both, or neither")
+    return bool(arguments.plan)
+
+
+@contextmanager
+def until_signalled() -> Iterator[threading.Event]:
+    """Give an event that SIGTERM and SIGINT set, so that what was begun is finished."""
+    ended = threading.Event()
+    signals = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(one, lambda *_: ended.set()) for one in signals]
+    try:
+        yield ended
+    finally:
+        for one, handler in zip(signals, before):
+            signal.signal(one, handler)
+
+
+def add_another_client(parser: argparse.ArgumentParser) -> None:
+    """Declare the option."""
+    parser.add_argument(
+        "--another-client",
+        action="store_true",
+        help="measure with the --expectations of another client, into a --state of its own, while "
+        "that client measures nothing",
+    )
+
+
+def own_expectations(
+    arguments: argparse.Namespace, document: Expectations, entries: Sequence[Expectation]
+) -> Expectations:
+    """Return the document under the name of the host that measures.
+
+    Raises:
+        UsageError: it is another client's and nobody has asked for that, or the records would be
+            mixed with this node's own.
+    """
+    if not arguments.expectations:
+        return document
+    here = _own_name(arguments.expectations)
+    everywhere = {kind.name for kind in KINDS.values() if kind.everywhere}
+    shared = [one for one in entries if one.target.get("kind") in everywhere]
+    if not shared or _same(document.node, here):
+        return document
+    if not arguments.another_client:
+        raise UsageError(
+            f"{shared[0].component} is measured by {document.node}, and this is {here}: two "
+            f"clients on one target halve each other's rates; run it on {document.node}, or, while "
+            "nothing else measures it, plumbline probe ost --another-client --state DIR"
+        )
+    if Path(arguments.state) == Path(STATE):
+        raise UsageError(
+            f"the records of {document.node}'s targets belong into a folder of their own; "
+            "name one with --state"
+        )
+    return document._replace(node=here)
+
+
+def refuse_elsewhere(document: Expectations, layer: str, name: str) -> None:
+    """Refuse a target that this node does not measure.
+
+    Raises:
+        UsageError: another client measures it, or nobody any longer.
+        DocumentError: this node knows nothing of it.
+    """
+    others = document.elsewhere or {}
+    if layer not in SINGLE_TARGETS or any(
+        (entry.get("layer"), entry.get("component")) == (layer, name) for entry in document.entries
+    ):
+        return
+    if name not in others:
+        raise DocumentError(
+            f"expectations of {document.node} have no {name} in layer {layer}; another client may "
+            "measure it (plumbline plan -i INVENTORY), else add it to the topology and deploy the "
+            "role agent again"
+        )
+    if not others[name]:
+        raise UsageError(f"{name} is retired; take it out of retired in the topology, and deploy")
+    raise UsageError(
+        f"{name} is measured by {others[name]}, and this is {document.node}: two clients on one "
+        f"target halve each other's rates; run it on {others[name]}, or see --another-client"
+    )
+
+
+def _own_name(given: str) -> str:
+    """Return the name by which the plan knows this host; its own where nothing is deployed."""
+    deployed = Path(EXPECTATIONS)
+    if Path(given) != deployed and deployed.exists():
+        return load_expectations(EXPECTATIONS).node
+    return gethostname()
+
+
+def _same(node: str, here: str) -> bool:
+    return node == here or node.partition(".")[0] == here.partition(".")[0]

@@ -1,1 +1,0 @@
-"""What Lustre counts on a server, a client or a router, as metrics: text -> counts."""

@@ -1,0 +1,1 @@
+"""Forms of a verdict: Nagios, Icinga, Prometheus, Checkmk, tables."""

@@ -1,0 +1,157 @@
+"""Baselines for people: changes for a review, and those that are to be renewed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Iterable, Iterator, Sequence
+
+from plumbline.doors.table import render
+from plumbline.model.limits import Baseline
+from plumbline.model.units import format_rate
+from plumbline.plan.baseline import Baselines, Change, Moved, Review, review
+from plumbline.plan.capture import Aged, Ages
+
+_SENTENCES = 10
+"""So many outliers are shown in full; the table marks all of them."""
+
+_REASONS = 2
+"""So many reasons of one baseline fit into a line; JSON has all of them."""
+
+_CHANGES = (
+    *("layer", "component", "operation", "old", "new", "change", "spread", "runs"),
+    *("conditions", "note"),
+)
+_AGES = ("layer", "component", "operation", "median", "until", "age", "why")
+
+
+def changes_text(changes: Sequence[Change]) -> str:
+    """Return what a reviewer reads: a summary, the conditions that changed, one row each."""
+    if not changes:
+        return "no candidates; capture some first"
+    found = review(changes)
+    table = render(_CHANGES, [_row(change, found) for change in changes])
+    return "\n".join([*_summary(changes, found), "", table])
+
+
+def _summary(changes: Sequence[Change], found: Review) -> Iterator[str]:
+    olds = [change.old for change in changes if change.old]
+    beside = f", beside {len(olds)} baselines of {_dates(olds)}" if olds else ""
+    yield f"{len(changes)} candidates of {_dates([change.new for change in changes])}{beside}"
+    if len(olds) < len(changes):
+        yield f"without a baseline so far: {len(changes) - len(olds)}"
+    yield from map(_moved, found.moved)
+    for one in found.conditions:
+        yield f"condition {one.mark}: {one.text} ({one.number})"
+    yield from _outliers([change for change in changes if change.outlier])
+    yield from floor_lines({change.key: change.new for change in changes})
+    yield from weak_lines(one.weak for one in changes)
+
+
+def weak_lines(weaknesses: Iterable[str]) -> Iterator[str]:
+    """Yield how many baselines will not alarm, and why; empty weaknesses are none."""
+    for weak, number in sorted(Counter(filter(None, weaknesses)).items()):
+        yield f"{number} too weak to alarm: {weak}"
+
+
+def floor_lines(baselines: Baselines) -> Iterator[str]:
+    """Yield the baselines that are below their floor, the first ones and how many more."""
+    low = [f"{key}: {one.below_floor}" for key, one in sorted(baselines.items()) if one.below_floor]
+    yield from (f"below its floor: {line}" for line in low[:_SENTENCES])
+    if len(low) > _SENTENCES:
+        yield f"below their floor: {len(low) - _SENTENCES} more"
+
+
+def _dates(baselines: Sequence[Baseline]) -> str:
+    return f"{min(one.first for one in baselines)} to {max(one.last for one in baselines)}"
+
+
+def _moved(moved: Moved) -> str:
+    what = f"{moved.layer} {moved.operation}: {moved.number} changed by {_percent(moved.ratio)}"
+    if moved.number == 1:
+        return what
+    least, most = moved.least, moved.most
+    return (
+        f"{what} (median), from {_percent(least.ratio or 1)} ({least.key.component}) "
+        f"to {_percent(most.ratio or 1)} ({most.key.component})"
+    )
+
+
+def _outliers(slow: Sequence[Change]) -> Iterator[str]:
+    for change in slow[:_SENTENCES]:
+        yield f"to be accepted by name: {change.key}: {change.outlier}"
+    if len(slow) > _SENTENCES:
+        yield f"to be accepted by name: {len(slow) - _SENTENCES} more, see the notes"
+
+
+def _row(change: Change, found: Review) -> tuple[str, ...]:
+    key, old, new = change.key, change.old, change.new
+    notes = (
+        "outlier" if change.outlier else "",
+        "below floor" if new.below_floor else "",
+        "weak" if change.weak else "",
+    )
+    return (
+        key.layer,
+        key.component,
+        key.step,
+        format_rate(old.median_Bps) if old else "none",
+        format_rate(new.median_Bps),
+        _percent(change.ratio) if change.ratio else "new",
+        f"{_spread(old)} -> {_spread(new)} %" if old else f"{_spread(new)} %",
+        f"{old.runs} -> {new.runs}" if old else str(new.runs),
+        found.marks.get(key, ""),
+        ", ".join(note for note in notes if note),
+    )
+
+
+def _spread(baseline: Baseline) -> str:
+    return f"{100 * baseline.spread:.1f}"
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def ages_text(found: Ages, compared: bool) -> str:
+    """Return which baselines are to be renewed, the first line like that of a check.
+
+    ``compared`` says whether records told under what is measured now.
+    """
+    return "\n".join(_ages(found, compared))
+
+
+def _ages(found: Ages, compared: bool) -> Iterator[str]:
+    yield _first_line(found)
+    if found.aged:
+        yield render(_AGES, [_aged(one) for one in found.aged])
+    for remedy, number in Counter(one.remedy for one in found.aged).items():
+        yield f"remedy for {number}: {remedy}"
+    for one in found.below_floor[:_SENTENCES]:
+        yield f"accepted below its floor: {one.key}: {one.text}"
+    if len(found.below_floor) > _SENTENCES:
+        yield f"accepted below their floor: {len(found.below_floor) - _SENTENCES} more"
+    if found.total and found.missing:
+        yield f"{len(found.missing)} measurements have no baseline, such as {found.missing[0]}"
+    if found.total and not compared:
+        yield "versions and settings were not compared: give --records"
+
+
+def _first_line(found: Ages) -> str:
+    if not found.total:
+        return "BASELINES OK - there are none yet; verdicts rest on ceilings and peers"
+    if not found.aged:
+        return f"BASELINES OK - {found.total} hold"
+    reasons = Counter(reason for one in found.aged for reason in one.reasons)
+    ((often, number),) = reasons.most_common(1)
+    return (
+        f"BASELINES WARNING - {len(found.aged)} of {found.total} are to be renewed, "
+        f"most often: {often} ({number})"
+    )
+
+
+def _aged(aged: Aged) -> tuple[str, ...]:
+    key = aged.key
+    rate, age = format_rate(aged.baseline.median_Bps), f"{aged.age_days} d"
+    more = len(aged.reasons) - _REASONS
+    why = "; ".join([*aged.reasons[:_REASONS], *([f"{more} more"] if more > 0 else [])])
+    return (key.layer, key.component, key.step, rate, aged.baseline.last, age, why)

@@ -1,0 +1,84 @@
+"""check_ost and its peers: their arguments, and the verdict that this node has published."""
+
+from __future__ import annotations
+
+from plumbline.doors.runtime import Check, run_check
+from plumbline.model.ages import CLOCK_STEP_S
+from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.store.files import EXPECTATIONS, VERDICTS
+from plumbline.store.verdicts import load_published
+
+if TYPE_CHECKING:
+    from typing import NoReturn, Sequence
+
+    from plumbline.doors.call import Call
+    from plumbline.model.published import Published
+    from plumbline.model.verdict import Verdict
+
+OPTIONS = {
+    "--component": "--component",
+    "--group": "--group",
+    "--expectations": "--expectations",
+    "--verdicts": "--verdicts",
+}
+_HELP = """\
+{program} {version}: say how one component that this node measures fares
+
+usage: {program} (--component NAME | --group NAME) [options]
+
+  --component NAME      the component
+  --group NAME          a group of peers as one instead; a host has none
+  -t, --timeout SECONDS UNKNOWN when it takes longer, default {timeout:g}
+  -v, --verbose         show the evidence; up to three times
+  --expectations FILE   default {expectations}
+  --verdicts FOLDER     default {verdicts}
+  -V, --version         show the version
+  -h, --help            show this help
+
+Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the verdict that the
+node has written, when the expectations were replaced, and of a run that has not ended
+whether its process is there (/proc).  Levels are those of the policy."""
+
+
+def run(layer: str, argv: Sequence[str]) -> NoReturn:
+    """Say the verdict that ``argv``, the program's name first, asks for; end the process."""
+    shown = {"expectations": EXPECTATIONS, "verdicts": VERDICTS}
+    run_check(
+        Check(_HELP, shown, OPTIONS, lambda call, now: _as_it_stands(_published(layer, call), now)),
+        argv,
+    )
+
+
+def _published(layer: str, call: Call) -> Published:
+    component, group = call.given.get("--component", ""), call.given.get("--group", "")
+    if bool(component) is bool(group):
+        raise UsageError(f"name either --component or --group; see {call.program} --help")
+    if group:
+        from plumbline.model.layers import PAIRED
+
+        if layer in PAIRED:
+            raise UsageError("--group: a node measures one host, its own; name it with --component")
+    subject = layer, group or component, bool(group)
+    expectations = call.given.get("--expectations", EXPECTATIONS)
+    try:
+        return load_published(call.given.get("--verdicts", VERDICTS), subject, expectations)
+    except DocumentError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        # most checks find their verdict and do not need this
+        from plumbline.doors.unfinished import refuse_unexpected
+
+        refuse_unexpected(expectations, subject)
+        raise
+
+
+def _as_it_stands(published: Published, now: float) -> Verdict:
+    """Return a verdict with what the clock and the processes of this node add to it."""
+    found = published.at(now)
+    if not published.running and now >= published.judged_at - CLOCK_STEP_S:
+        return found
+    # most checks find neither and do not need this
+    from plumbline.doors.unfinished import with_clock, with_runs
+
+    return with_clock(with_runs(found, published, now), published, now)

@@ -1,0 +1,64 @@
+"""check_node: its arguments, and what it says of the probes of this node."""
+
+from __future__ import annotations
+
+import os
+
+from plumbline.doors.runtime import Check, run_check
+from plumbline.judge.node import JudgedNode, judge_node
+from plumbline.model.errors import DocumentError
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.series import Snapshot
+from plumbline.model.verdict import State
+from plumbline.store.files import EXPECTATIONS, SNAPSHOT
+from plumbline.store.snapshot import load_expectations, load_snapshot
+
+if TYPE_CHECKING:
+    from typing import NoReturn, Sequence
+
+    from plumbline.doors.call import Call
+    from plumbline.model.verdict import Verdict
+
+_WITH_VALUE = {
+    "--expectations": "--expectations",
+    "--snapshot": "--snapshot",
+}
+_HELP = """\
+{program} {version}: say whether the probes of this node run
+
+usage: {program} [options]
+
+  -t, --timeout SECONDS UNKNOWN when it takes longer, default {timeout:g}
+  -v, --verbose         show each layer; twice, each operation without a rate
+  --expectations FILE   default {expectations}
+  --snapshot FILE       default {snapshot}
+  -V, --version         show the version
+  -h, --help            show this help
+
+Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the two files, and of a
+run that has not ended whether its process is there (/proc)."""
+
+
+def run(argv: Sequence[str]) -> NoReturn:
+    """Say what ``argv``, the program's name first, asks for; end the process."""
+    run_check(
+        Check(_HELP, {"expectations": EXPECTATIONS, "snapshot": SNAPSHOT}, _WITH_VALUE, _judged),
+        argv,
+    )
+
+
+def _judged(call: Call, now: float) -> Verdict:
+    path = call.given.get("--expectations", EXPECTATIONS)
+    expectations = load_expectations(path)
+    # the role replaces the file when something else is expected
+    asked = JudgedNode(expectations, os.stat(path).st_mtime, now)
+    try:
+        return judge_node(asked, load_snapshot(call.given.get("--snapshot", SNAPSHOT)))
+    except DocumentError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        # before the first run there is none, and no fault either
+        found = judge_node(asked, Snapshot(expectations.node, now, (), {}, {}))
+        if found.state is State.OK:
+            return found
+        raise

@@ -1,0 +1,48 @@
+"""check_path: its arguments, and what it says of one service."""
+
+from __future__ import annotations
+
+from plumbline.doors.runtime import Check, run_check
+from plumbline.model.errors import UsageError
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.store.verdicts import COLLECTION, PATHS, load_collection, load_path
+
+if TYPE_CHECKING:
+    from typing import NoReturn, Sequence
+
+    from plumbline.doors.call import Call
+    from plumbline.model.verdict import Verdict
+
+_WITH_VALUE = {
+    "--service": "--service",
+    "-s": "--service",
+    "--document": "--document",
+}
+_HELP = """\
+{program} {version}: say which components are suspects, of a file system or a shared component
+
+usage: {program} --service NAME [options]
+
+  -s, --service NAME    kind and name, for example 'file system scratch' or 'server oss2';
+                        'collection': whether suspects are looked for at all
+  -t, --timeout SECONDS UNKNOWN when it takes longer, default {timeout:g}
+  -v, --verbose         show the evidence
+  --document FILE       default {document}
+  -V, --version         show the version
+  -h, --help            show this help
+
+Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the document and nothing else."""
+
+
+def run(argv: Sequence[str]) -> NoReturn:
+    """Say what ``argv``, the program's name first, asks for; end the process."""
+    run_check(Check(_HELP, {"document": PATHS}, _WITH_VALUE, _judged), argv)
+
+
+def _judged(call: Call, now: float) -> Verdict:
+    document, service = call.given.get("--document", PATHS), call.given.get("--service")
+    if not service:
+        raise UsageError(f"name a service with --service; see {call.program} --help")
+    if service == COLLECTION:
+        return load_collection(document, now)
+    return load_path(document, service, now)

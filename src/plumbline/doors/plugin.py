@@ -1,0 +1,80 @@
+"""From a verdict to the output of a Nagios plug-in.
+
+Monitoring Plugins Development Guidelines: one line ``SERVICE STATE - text | performance data``,
+long output below it, at most 8 KiB in all (MAX_PLUGIN_OUTPUT_LENGTH of Nagios Core 4).
+"""
+
+from __future__ import annotations
+
+from plumbline.model.named_tuple import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Optional
+
+    from plumbline.model.verdict import Figure, State, Verdict
+
+MAX_BYTES = 8192
+
+_MAX_TEXT = 600
+"""Characters of text on the first line, so that performance data always fits."""
+
+_INDENT = 2
+"""Evidence that is indented once takes ``-vv``, twice ``-vvv``."""
+
+
+def plugin_output(service: str, verdict: Verdict, verbosity: int = 0) -> str:
+    """Return all lines of a check of ``service``, e.g. ``OST``, with up to three ``-v``."""
+    first = status_line(service, verdict.state, verdict.sentence)
+    data = " ".join(performance(figure) for figure in verdict.figures)
+    lines = [f"{first} | {data}" if data else first]
+    depth = _INDENT * (min(verbosity, 3) - 1)
+    lines += [
+        clean(line)
+        for line in verdict.evidence
+        if verbosity and len(line) - len(line.lstrip()) <= depth
+    ]
+    return _cut("\n".join(lines) + "\n")
+
+
+def status_line(service: str, state: State, sentence: str) -> str:
+    """Return ``OST OK - sentence``, on one line and without a bar."""
+    text = clean(sentence)
+    if len(text) > _MAX_TEXT:
+        text = text[: _MAX_TEXT - 4] + " ..."
+    return f"{service} {state.name} - {text}"
+
+
+def clean(text: str) -> str:
+    """Return text that can neither end a line nor begin performance data."""
+    if not text.isprintable():
+        text = "".join(
+            " " if letter.isspace() else letter if letter.isprintable() else "?" for letter in text
+        )
+    return text.replace("|", "/")
+
+
+def performance(figure: Figure) -> str:
+    """Return one datum, ``'label'=value[unit];warn;crit;min;max``; without a value it is ``U``."""
+    label = clean(figure.label).replace("'", "").replace("=", "_")
+    value = "U" if figure.value is None else f"{number(figure.value)}{figure.unit}"
+    levels = f"{figure.warning};{figure.critical};0;{number(figure.maximum)}"
+    return f"'{label}'={value};{levels}".rstrip(";")
+
+
+def number(value: Optional[float]) -> str:
+    """Return a number without an exponent, which not every grapher reads."""
+    if value is None:
+        return ""
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def _cut(text: str) -> str:
+    """Return as many whole lines as fit, of a single line as many whole words."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= MAX_BYTES:
+        return text
+    head = data[: MAX_BYTES - 1]
+    end = head.rfind(b"\n")
+    if end < 0:
+        end = head.rfind(b" ")
+    return head[:end].decode("utf-8", "ignore") + "\n"

@@ -1,0 +1,289 @@
+"""Prometheus: verdicts as metrics in its text format.
+
+https://prometheus.io/docs/instrumenting/exposition_formats/
+
+Names follow https://prometheus.io/docs/practices/naming/: base units, and the unit in the name.  An
+age is given as a time stamp, so that it grows where nothing is written any more.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional
+
+from plumbline import __version__
+from plumbline.model.expectation import PARALLEL, Expectation
+from plumbline.model.layers import ON_TARGETS
+from plumbline.model.service import DEVICE_INFO
+from plumbline.model.verdict import State, Verdict
+from plumbline.observe.symptom import KINDS, Report
+from plumbline.site.verdicts import NodeVerdicts, Step
+
+Labels = tuple[tuple[str, str], ...]
+"""Names and values, in the order in which they are written; an empty value is no label."""
+
+
+class Family(NamedTuple):
+    """A metric, with what it says of each set of labels.
+
+    A histogram has a sample for each bucket, its label ``le`` last, and one without: their count.
+    """
+
+    name: str
+    help: str
+    samples: Mapping[Labels, float]
+    kind: str = "gauge"
+
+
+def _with_samples(families: Iterable[Family]) -> Iterator[Family]:
+    """Yield the families that have samples, with texts that can be written and labels that say it.
+
+    Raises:
+        ValueError: a sample is no finite number; it would be no measurement.
+    """
+    for family in families:
+        if family.samples:
+            samples = {_sound(labels): value for labels, value in family.samples.items()}
+            for labels, value in samples.items():
+                if not isfinite(value):
+                    raise ValueError(f"{family.name} of {dict(labels)} is {value!r}")
+            yield family._replace(samples=samples)
+
+
+def exposition(families: Iterable[Family]) -> str:
+    """Return the text; a family without samples is left out.
+
+    Raises:
+        ValueError: a sample is no finite number; it would be no measurement.
+    """
+    lines: list[str] = []
+    for family in _with_samples(families):
+        lines.append(f"# HELP {family.name} {_escaped(family.help)}")
+        lines.append(f"# TYPE {family.name} {family.kind}")
+        lines += [_sample(_name(family, one[0]), *one) for one in family.samples.items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _sound(labels: Labels) -> Labels:
+    """Return labels that say something, in letters that UTF-8 has."""
+    return tuple(
+        (key, text.encode("utf-8", "replace").decode("utf-8")) for key, text in labels if text
+    )
+
+
+def _name(family: Family, labels: Labels) -> str:
+    if family.kind != "histogram":
+        return family.name
+    return (
+        f"{family.name}_bucket" if labels[-1:] and labels[-1][0] == "le" else f"{family.name}_count"
+    )
+
+
+def _sample(name: str, labels: Labels, value: float) -> str:
+    pairs = ",".join(f'{key}="{_quoted(text)}"' for key, text in labels)
+    # repr is the shortest text that reads as the same number
+    return f"{name}{{{pairs}}} {value!r}" if pairs else f"{name} {value!r}"
+
+
+def _quoted(text: str) -> str:
+    return _escaped(text).replace('"', '\\"')
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+class _OfStep(NamedTuple):
+    name: str
+    help: str
+    value: Callable[[Step], Optional[float]]
+
+
+def _rate(step: Step) -> Optional[float]:
+    of = step.ruling.measured
+    return of and of.rate_Bps
+
+
+def _ceiling(step: Step) -> Optional[float]:
+    of = step.ruling.measured
+    return of.ceiling.rate_Bps if of and of.ceiling else None
+
+
+def _baseline(step: Step) -> Optional[float]:
+    of = step.ruling.measured
+    return of.baseline.median_Bps if of and of.baseline else None
+
+
+def _peers(step: Step) -> Optional[float]:
+    of = step.ruling.measured
+    return of and of.peers_Bps
+
+
+def _ratio(step: Step) -> Optional[float]:
+    of = step.ruling.measured
+    return of and of.ratio_baseline
+
+
+def _coverage(step: Step) -> Optional[float]:
+    record = step.ruling.record
+    return record and record.coverage
+
+
+def _retransmitted(step: Step) -> Optional[float]:
+    return step.retransmitted
+
+
+def _end(step: Step) -> Optional[float]:
+    record = step.ruling.record
+    return record and record.finished_at
+
+
+def _duration(step: Step) -> Optional[float]:
+    record = step.ruling.record
+    return record and max(0.0, record.finished_at - record.started_at)
+
+
+STATE = (
+    "plumbline_verdict_state",
+    "Verdict on the component: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
+)
+GROUP_STATE = (
+    "plumbline_group_state",
+    "Verdict on the group of peers: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
+)
+GROUP_RATIO = (
+    "plumbline_group_baseline_ratio",
+    "Upper median of rate / baseline over the members of the group.",
+)
+NODE_STATE = (
+    "plumbline_node_state",
+    "Verdict on the probes of the node: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
+)
+SYMPTOMS = (
+    "plumbline_symptoms",
+    "Symptoms found by the last look, for each kind at which a collector could look.",
+)
+LOOKED = ("plumbline_symptoms_timestamp_seconds", "When the node was last looked at for symptoms.")
+JUDGED = ("plumbline_judged_timestamp_seconds", "When all this was judged.")
+DEVICES = (DEVICE_INFO, "Always 1; the component that a device of this host is.")
+BUILD = ("plumbline_build_info", "Always 1; the version of plumbline is a label.")
+STEPS = (
+    _OfStep(
+        "plumbline_rate_bytes_per_second",
+        "Rate of the latest measurement; absent where there is none to judge.",
+        _rate,
+    ),
+    _OfStep(
+        "plumbline_ceiling_bytes_per_second",
+        "What the hardware on the path can give.",
+        _ceiling,
+    ),
+    _OfStep(
+        "plumbline_baseline_bytes_per_second",
+        "Accepted baseline; absent where it does not hold for the latest measurement.",
+        _baseline,
+    ),
+    _OfStep(
+        "plumbline_peers_bytes_per_second",
+        "Median rate of the peers in the same run.",
+        _peers,
+    ),
+    _OfStep("plumbline_baseline_ratio", "Rate / baseline.", _ratio),
+    _OfStep(
+        "plumbline_coverage_ratio",
+        "Bytes of the measurement / all bytes that the target moved meanwhile.",
+        _coverage,
+    ),
+    _OfStep(
+        "plumbline_retransmitted_ratio",
+        "TCP segments retransmitted / all segments, lower median over the partners.",
+        _retransmitted,
+    ),
+    _OfStep(
+        "plumbline_run_timestamp_seconds",
+        "When the latest measurement ended, whether or not it gave a rate.",
+        _end,
+    ),
+    _OfStep("plumbline_run_duration_seconds", "How long the latest measurement took.", _duration),
+)
+
+
+def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]:
+    """Yield all metrics of some nodes, judged at a moment in seconds since the epoch."""
+    every = tuple(nodes)
+    yield Family(*BUILD, {(("version", __version__),): 1})
+    yield Family(*JUDGED, {(): judged_at})
+    yield Family(
+        *STATE,
+        {
+            _of_component(each): int(verdict.state)
+            for node in every
+            for each, verdict in node.components
+        },
+    )
+    groups = [(_of_group(node.node, verdict), verdict) for node in every for verdict in node.groups]
+    yield Family(*GROUP_STATE, {labels: int(verdict.state) for labels, verdict in groups})
+    yield Family(
+        *GROUP_RATIO,
+        {
+            labels: verdict.ratio_baseline
+            for labels, verdict in groups
+            if verdict.ratio_baseline is not None
+        },
+    )
+    probes = ((one.node, one.probes) for one in every)
+    yield Family(*NODE_STATE, {(("node", node),): int(one.state) for node, one in probes if one})
+    reports = [(one.node, one.symptoms) for one in every if one.symptoms]
+    yield Family(*SYMPTOMS, {labels: n for one in reports for labels, n in _counted(*one)})
+    yield Family(*LOOKED, {(("node", node),): report.looked_at for node, report in reports})
+    devices = (pair for one in every for pair in one.devices.items())
+    yield Family(
+        *DEVICES, {(("device", device), ("component", name)): 1 for name, device in devices}
+    )
+    steps = [(_of_step(step), step) for node in every for step in node.steps]
+    for metric in STEPS:
+        found = ((labels, metric.value(step)) for labels, step in steps)
+        yield Family(
+            metric.name,
+            metric.help,
+            {labels: value for labels, value in found if value is not None},
+        )
+
+
+def _counted(node: str, report: Report) -> Iterator[tuple[Labels, int]]:
+    """Yield the number of symptoms of each kind and severity; of nobody who could not look."""
+    for kind in KINDS:
+        looks = [one for one in report.looks if one.kind == kind and not one.unavailable]
+        found = [symptom.severity for one in looks for symptom in one.symptoms]
+        for severity in (State.OK, State.WARNING, State.CRITICAL) if looks else ():
+            labels = ("node", node), ("kind", kind), ("severity", severity.name.lower())
+            yield labels, found.count(severity)
+
+
+def _of_component(entry: Expectation) -> Labels:
+    return (
+        ("layer", entry.layer),
+        ("component", entry.component),
+        ("file_system", _file_system(entry)),
+    )
+
+
+def _of_step(step: Step) -> Labels:
+    ruling = step.ruling
+    return (
+        *_of_component(step.expectation),
+        ("operation", ruling.operation.value),
+        ("scenario", ruling.scenario.value),
+    )
+
+
+def _of_group(node: str, verdict: Verdict) -> Labels:
+    # targets of one file system may be measured by several clients, each of which judges its own
+    return ("layer", verdict.layer), ("group", verdict.component), ("node", node)
+
+
+def _file_system(entry: Expectation) -> str:
+    """Return the file system; empty for a disk, which does not know of any, and for a host."""
+    if entry.target.get("kind") == PARALLEL:
+        return entry.component
+    return entry.group if entry.layer in ON_TARGETS else ""

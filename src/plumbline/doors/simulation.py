@@ -1,0 +1,182 @@
+"""What a simulation came to, as tables for people."""
+
+from __future__ import annotations
+
+from typing import Iterator, NamedTuple, Optional
+
+from plumbline.doors.table import render
+from plumbline.model.units import format_bytes, format_duration
+from plumbline.simulate.fleet import Longest
+from plumbline.simulate.score import Outcome, Source, Trial
+from plumbline.simulate.summary import (
+    WITHIN_DAYS,
+    Alarms,
+    Size,
+    alarms_a_fault,
+    false_alarms,
+    moved_a_day,
+    silent_faults,
+    sizes,
+    truth,
+    unknown_share,
+)
+
+_MOST_FAULTS = 20
+"""More than these are shown by size alone."""
+
+
+class Simulated(NamedTuple):
+    """What was simulated, and the false alarms that the site may have in a month.
+
+    ``longest`` is the node of each layer whose run takes longest.
+    """
+
+    site: str
+    components: int
+    noise: str
+    seed: int
+    budget: float
+    longest: tuple[Longest, ...] = ()
+
+
+def tables(asked: Simulated, outcome: Outcome) -> Iterator[str]:
+    """Yield the paragraphs of the answer, what would wake somebody for nothing first."""
+    first = _first(asked, outcome), _what(asked, outcome), *_takes(asked), *_moves(outcome)
+    yield "\n".join(first)
+    alarms = false_alarms(outcome)
+    if any(one.number or one.standing for one in alarms):
+        yield _false_alarms(alarms)
+    yield f"Not judged (UNKNOWN): {_percent(unknown_share(outcome))} of all healthy days."
+    if outcome.trials:
+        yield _detection(outcome)
+        if len(outcome.trials) <= _MOST_FAULTS:
+            yield _faults(outcome.trials)
+        yield from _hidden(outcome.trials)
+
+
+def _first(asked: Simulated, outcome: Outcome) -> str:
+    found, days = truth(outcome), outcome.fleets * outcome.days
+    kept = "within" if found.a_month <= asked.budget else "above"
+    share = f"{found.days} of {days} days ({100 * found.days_share:.1f} %)"
+    return (
+        f"{found.a_month:.2f} false alarms a month, {kept} the budget of {asked.budget:g}: "
+        f"{found.number} in {found.months:.1f} months, on {share}"
+    )
+
+
+def _what(asked: Simulated, outcome: Outcome) -> str:
+    fleets = f"{outcome.fleets} fleets" if outcome.fleets > 1 else "1 fleet"
+    before = "from the installation on"
+    if all(trial.fault.day for trial in outcome.trials):
+        before = "after those for baselines"
+    return (
+        f"{asked.site}: {asked.components} components, {outcome.days} days of {fleets} {before}, "
+        f"noise {asked.noise}, seed {asked.seed}"
+    )
+
+
+def _takes(asked: Simulated) -> Iterator[str]:
+    """Yield how long a run of each layer takes, where there are any."""
+    found = [f"{one.layer} {format_duration(one.seconds)} on {one.node}" for one in asked.longest]
+    if found:
+        yield f"a run takes at most, while everything is healthy: {', '.join(found)}"
+
+
+def _moves(outcome: Outcome) -> Iterator[str]:
+    moved = moved_a_day(outcome)
+    if moved.planned:
+        planned, confirmed = map(format_bytes, moved)
+        yield f"planned runs move {planned} a day in the mean, confirmation {confirmed}"
+
+
+def _false_alarms(alarms: tuple[Alarms, ...]) -> str:
+    headers = ("false alarms", "by", "number", "a month", "per 1,000", "standing")
+    shown = [one for one in alarms if one.number or one.standing]
+    rows = [
+        (
+            _where(one.source),
+            one.source.reason.words,
+            str(one.number),
+            f"{one.a_month:.2f}",
+            f"{one.per_thousand:.1f}",
+            _percent(one.standing),
+        )
+        for one in shown
+    ]
+    if len(shown) > 1:
+        total = (
+            str(sum(one.number for one in shown)),
+            f"{sum(one.a_month for one in shown):.2f}",
+            f"{sum(one.per_thousand for one in shown):.1f}",
+            _percent(sum(one.standing for one in shown)),
+        )
+        rows.append(("all", "", *total))
+    return render(headers, rows)
+
+
+def _where(source: Source) -> str:
+    return f"{source.layer} groups" if source.group else source.layer
+
+
+def _detection(outcome: Outcome) -> str:
+    within = [f"in {days} d" for days in WITHIN_DAYS]
+    headers = ("loss", "faults", "seen", "found", *within, "median", "9 of 10")
+    rows = []
+    for found, chance in zip(sizes(outcome.trials), sizes(outcome.chance)):
+        rows += [_size(found), ("by chance", "", "", *_size(chance)[3:])]
+    text = render(headers, rows)
+    number = alarms_a_fault(outcome)
+    if number is None:
+        return text
+    silent = silent_faults(outcome)
+    more = f"; {silent} of them silent behind the alarm of another fault" if silent else ""
+    return f"{text}\n\nAlarms a fault: {number:.1f} notifications in the mean{more}."
+
+
+def _size(size: Size) -> tuple[str, ...]:
+    loss = f"{100 * size.most:g} %"
+    if size.least != size.most:
+        loss = f"{100 * size.least:g}-{loss}"
+    shares = ["-" if share is None else f"{100 * share:.0f} %" for share in size.within]
+    counts = (str(size.faults), str(size.identifiable), str(size.found))
+    return (loss, *counts, *shares, _days(size.median), _days(size.most_days))
+
+
+def _days(days: Optional[int]) -> str:
+    return "-" if days is None else f"{days} d"
+
+
+def _faults(trials: tuple[Trial, ...]) -> str:
+    headers = ("fault", "kind", "loss", "from", "slows by", "found", "alarms", "first alarm")
+    return render(headers, [_fault(trial) for trial in trials])
+
+
+def _fault(trial: Trial) -> tuple[str, ...]:
+    fault = trial.fault
+    first = trial.by[0] if trial.by else "none"
+    if not trial.identifiable:
+        first = "none possible: the part has slack"
+    return (
+        fault.component,
+        trial.kind,
+        f"{100 * fault.loss:.0f} %{f' {fault.operation}' if fault.operation else ''}",
+        f"day {fault.day}" if fault.day else "installation",
+        f"{100 * trial.slows:.0f} %",
+        _days(trial.found),
+        str(trial.notifications),
+        first,
+    )
+
+
+def _hidden(trials: tuple[Trial, ...]) -> Iterator[str]:
+    hidden = sum(not trial.identifiable for trial in trials)
+    if hidden:
+        yield (
+            f"{hidden} of {len(trials)} faults slow no measurement: what is left of these parts is "
+            "enough for all that the probes ask of them.\nNo policy finds them; a probe that runs "
+            "more of what the part carries together would."
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"

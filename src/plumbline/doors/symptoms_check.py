@@ -1,0 +1,103 @@
+"""check_symptoms: its arguments, and what it says of one kind of a node's parts."""
+
+from __future__ import annotations
+
+import os
+
+from plumbline.doors.runtime import Check, run_check
+from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
+from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.service import SYMPTOMS as LAYER
+from plumbline.model.units import format_duration
+from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.observe.symptom import KINDS, title
+from plumbline.store.verdicts import COMMANDS, SYMPTOMS, load_report
+from plumbline.store.verdicts import LOOK_REMEDY as REMEDY
+
+if TYPE_CHECKING:
+    from typing import NoReturn, Optional, Sequence
+
+    from plumbline.doors.call import Call
+
+STALE_AFTER_S = 3600.0
+"""The age at which a look no longer holds, unless the plan says another."""
+
+_LONGEST_S = 1e8
+
+_WITH_VALUE = {
+    "--kind": "--kind",
+    "-k": "--kind",
+    "--node": "--node",
+    "--stale-after": "--stale-after",
+    "--document": "--document",
+    "--commands": "--commands",
+}
+_HELP = """\
+{program} {version}: say what hardware and kernel of this node say about themselves
+
+usage: {program} [--kind KIND] [options]
+
+  -k, --kind KIND       one of {kinds};
+                        without it: whether this node is looked at at all
+  --node NAME           the node whose symptoms these must be, default any
+  --stale-after SECONDS UNKNOWN when the last look is older, default {stale:g}
+  -t, --timeout SECONDS UNKNOWN when it takes longer, default {timeout:g}
+  -v, --verbose         show each symptom, and what was looked at
+  --document FILE       default {document}
+  --commands FILE       as old as the deployment: a node without a look may wait for
+                        its first one so long, default {commands}
+  -V, --version         show the version
+  -h, --help            show this help
+
+Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the document and nothing else."""
+
+_SHOWN = {
+    "kinds": ", ".join(KINDS),
+    "stale": STALE_AFTER_S,
+    "document": SYMPTOMS,
+    "commands": COMMANDS,
+}
+
+
+def run(argv: Sequence[str]) -> NoReturn:
+    """Say what ``argv``, the program's name first, asks for; end the process."""
+    run_check(Check(_HELP, _SHOWN, _WITH_VALUE, _judged), argv)
+
+
+def _kind(call: Call) -> str:
+    kind = call.given.get("--kind", "")
+    if "--kind" in call.given and kind not in KINDS:
+        raise UsageError(f"--kind {kind!r} is unknown; write one of {', '.join(KINDS)}")
+    return kind
+
+
+def _judged(call: Call, now: float) -> Verdict:
+    kind = _kind(call)
+    path = call.given.get("--document", SYMPTOMS)
+    limit_s = call.seconds("--stale-after", STALE_AFTER_S, _LONGEST_S)
+    node = call.given.get("--node", "")
+    try:
+        report = load_report(path)
+    except DocumentError as error:
+        since = _waiting_since(call, error, now - limit_s)
+        if kind or since is None:
+            raise
+        text = f"waits for the first look, deployed {format_duration(max(0.0, now - since))} ago"
+        name = title(node or "this node")
+        return Verdict(LAYER, name, State.OK, Reason.NEVER_MEASURED, f"{name} {text}")
+    if node and report.node != node:
+        raise DocumentError(f"{path} has the symptoms of {report.node}, not of {node}; {REMEDY}")
+    asked = JudgedLook(report, now, limit_s)
+    return judge_kind(asked, kind) if kind else judge_looks(asked)
+
+
+def _waiting_since(call: Call, error: DocumentError, earliest: float) -> Optional[float]:
+    """Return when a node without a look was deployed, in epoch seconds; None where too early."""
+    if not isinstance(error.__cause__, FileNotFoundError):
+        return None
+    try:
+        since = os.stat(call.given.get("--commands", COMMANDS)).st_mtime
+    except OSError:
+        return None
+    return since if since >= earliest else None

@@ -1,0 +1,71 @@
+"""What a check adds to a published verdict: an unfinished run, a clock that was set."""
+
+from __future__ import annotations
+
+from plumbline.judge.absence import of_running
+from plumbline.judge.phrases import moment
+from plumbline.model.ages import CLOCK_STEP_S, age
+from plumbline.model.errors import DocumentError
+from plumbline.model.layers import WHOLE
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.series import running_of
+from plumbline.model.verdict import Reason, State
+from plumbline.store.snapshot import load_expectations, settled
+
+if TYPE_CHECKING:
+    from plumbline.model.evidence import Subject
+    from plumbline.model.published import Published
+    from plumbline.model.verdict import Verdict
+
+
+def with_runs(found: Verdict, published: Published, now: float) -> Verdict:
+    """Return a verdict with what there is to say of runs that have not ended.
+
+    Raises:
+        DocumentError: what is known of them is damaged.
+    """
+    if published.hung_after_s is None:
+        return found
+    try:
+        running = [settled(running_of(one)) for one in published.running]
+    except TypeError as error:
+        raise DocumentError(
+            f"the verdict on {published.name} is damaged ({error!r}); write it again with: "
+            "plumbline judge --publish"
+        ) from error
+    said = of_running(running, published.hung_after_s, published.layer, now)
+    if said.hanging:
+        found = found._replace(
+            state=State.CRITICAL,
+            reason=Reason.HANGS,
+            sentence=f"{published.name} {said.hanging}",
+        )
+    return found._replace(sentence=found.sentence + said.interrupted)
+
+
+def with_clock(found: Verdict, published: Published, now: float) -> Verdict:
+    """Refuse a verdict of the future, of whose records the age cannot be told."""
+    if now >= published.judged_at - CLOCK_STEP_S or found.reason is Reason.HANGS:
+        return found
+    return found._replace(
+        state=State.UNKNOWN,
+        reason=Reason.AHEAD,
+        sentence=f"{published.name} was judged {moment(published.judged_at)}, "
+        f"{age(published.judged_at, now)} of the clock; set the clock of this node (chronyc "
+        "tracking) and probe again",
+    )
+
+
+def refuse_unexpected(expectations: str, subject: Subject) -> None:
+    """Raise DocumentError where this node is not to measure a component or group."""
+    layer, name, is_group = subject
+    node = load_expectations(expectations)
+    if not is_group:
+        node.find(layer, name)
+    elif layer not in WHOLE:
+        node.members(layer, name)
+    elif not any(one.parallel and one.component == name for one in node.find(layer)):
+        raise DocumentError(
+            f"expectations have no file system {name} in layer {layer}; name its first client in "
+            "the policy and deploy the role agent again"
+        )

@@ -1,0 +1,1 @@
+"""One component at a time: tool, placement and its proof, run, lock."""

@@ -1,0 +1,159 @@
+"""A file just written is read again and again, each time with one cache more dropped before.
+
+So a page cache, a client's locks and a server's cache are told apart (Edison, section V-A.6).  The
+file is one of its own, which is removed at the end.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Generator, Optional, Sequence
+
+from plumbline.measure.probes.fio import KEEP_CACHED
+from plumbline.measure.probes.interface import Job
+from plumbline.measure.targets import target_for
+from plumbline.measure.targets.probe_file import Cache, FileTarget
+from plumbline.measure.trial import (
+    Conditions,
+    Failure,
+    Reached,
+    Task,
+    WatchedTrial,
+    command_of,
+    reach,
+)
+from plumbline.measure.unit_context import UnitContext
+from plumbline.model.errors import SkipTarget, ToolError, UsageError
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Operation, Record, Scenario
+from plumbline.model.spec import ProbeSpec
+from plumbline.observe.query import SLOW_S, complaint
+
+WITHOUT = "without"
+"""The key of a record's details: the cache that was dropped last before it, empty for none."""
+
+_MOST_TRANSFER_BYTES = 1 << 20
+"""From 2.17 on Lustre reads 8 MiB and more past the page cache."""
+
+
+class CachesUnit:
+    """One target, written once and read once more than it has caches."""
+
+    def __init__(self, entry: Expectation) -> None:
+        """Raise UsageError where no file lies on the target, DocumentError where it is unknown."""
+        target = target_for(entry.target, entry.component, entry.limits.fill_limit)
+        if not isinstance(target, FileTarget):
+            raise UsageError(f"{entry.component} has no file that caches keep; name a target")
+        target.apart()
+        self._target = target
+        self._caches = target.caches(entry.spec.bytes)
+        buffered = entry._replace(spec=_buffered(entry.spec))
+        once = entry._replace(spec=buffered.spec._replace(repeats=1))
+        reads = (Task(buffered, Operation.READ, Scenario.SINGLE),) * (1 + len(self._caches))
+        self.tasks = (Task(once, Operation.WRITE, Scenario.SINGLE), *reads)
+
+    def measure(self, context: UnitContext) -> Generator[Record, None, None]:
+        """Yield the record of the write, then one for each read, as far as they come."""
+        runner, write = context.runners[self.tasks[0].entry.component], self.tasks[0]
+        reached = reach(self._target, runner, write.entry.spec.bytes)
+        if isinstance(reached, Failure):
+            yield context.recorder.without(write, reached)
+            return
+        try:
+            yield from _Reads(context, reached, self.tasks).measure(self._target)
+        finally:
+            if not reached.watch.stuck:
+                # what resists is found again by the next run here
+                with suppress(SkipTarget, ToolError):
+                    self._target.remove(runner)
+
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """Return what the tools would be called with; the file's name is not known before."""
+        write, *reads = self.tasks
+        file = f"/FILE-ON-{write.entry.component}"
+        found = [self._command(write, file)]
+        for read, cache in zip(reads, (None, *self._caches)):
+            found += [] if cache is None else [cache.argv]
+            found.append(self._command(read, file))
+        return tuple(found)
+
+    def _command(self, task: Task, file: str) -> tuple[str, ...]:
+        job = Job(task.operation, task.entry.spec, file, within=self._target.within())
+        return (*command_of(job), "<>", file)
+
+
+def _buffered(spec: ProbeSpec) -> ProbeSpec:
+    """Return terms under which caches may serve what they have."""
+    transfer_bytes = min(spec.transfer_bytes, _MOST_TRANSFER_BYTES)
+    return spec._replace(
+        direct=False, queue_depth=1, transfer_bytes=transfer_bytes, pattern=KEEP_CACHED
+    )
+
+
+class _Reads:
+    """The write of one file, and its reads."""
+
+    def __init__(self, context: UnitContext, reached: Reached, tasks: Sequence[Task]) -> None:
+        self._context = context
+        self._reached = reached
+        self._tasks = tasks
+
+    def measure(self, target: FileTarget) -> Generator[Record, None, None]:
+        """Yield a record for each; what cannot be dropped has one that says why."""
+        write, *reads = self._tasks
+        trial = self._trial(write, write.entry.spec, ())
+        yield self._record(trial, "")
+        written = trial.measured_bytes
+        if written is None:
+            return
+        spec = reads[0].entry.spec
+        # no more than was written, for holes are read too fast
+        transfers = max(1, min(spec.bytes, written) // spec.transfer_bytes)
+        spec = spec._replace(bytes=transfers * spec.transfer_bytes)
+        dropped: list[Cache] = []
+        # known by their file from here on
+        for read, cache in zip(reads, (None, *target.caches(spec.bytes))):
+            refused = self._refused(cache)
+            if refused and cache:
+                record = self._context.recorder.without(read, refused, self._conditions)
+                yield record._replace(details={WITHOUT: cache.name})
+            else:
+                dropped += [cache] if cache else []
+                trial = self._trial(read, spec, dropped)
+                yield self._record(trial, cache.name if cache else "")
+            if self._reached.watch.stuck:
+                return
+
+    @property
+    def _conditions(self) -> Conditions:
+        return Conditions(self._reached.state)
+
+    def _trial(self, task: Task, spec: ProbeSpec, dropped: Sequence[Cache]) -> WatchedTrial:
+        """Return a trial whose repeats all begin without the caches that were dropped."""
+        trial = WatchedTrial(task, spec, self._reached, self._context.clock)
+        trial.begin()
+        for _ in range(spec.repeats):
+            refused = next(filter(None, map(self._refused, dropped)), None)
+            if refused and trial.failure is None:
+                trial.conclude(refused)
+            trial.repeat()
+            self._context.step(task.title)
+        trial.end()
+        return trial
+
+    def _refused(self, cache: Optional[Cache]) -> Optional[Failure]:
+        """Drop a cache; return why that was not possible."""
+        if cache is None:
+            return None
+        watch = self._reached.watch
+        try:
+            completed = watch(cache.argv, SLOW_S, cache.within)
+            if completed.ok:
+                return None
+            raise SkipTarget(f"not dropped: {complaint(completed, cache.within)}")
+        except (SkipTarget, ToolError) as error:
+            return watch.failure(error)
+
+    def _record(self, trial: WatchedTrial, without: str) -> Record:
+        record = trial.record(self._context.recorder)
+        return record._replace(details={**(record.details or {}), WITHOUT: without})

@@ -1,0 +1,354 @@
+"""One lock per target: no two measurements at once, not even with one that is stuck.
+
+The tools inherit the lock's descriptor on purpose.  When a tool is stuck in the kernel and its
+runner has given it up, or when the runner was killed, the target stays locked until the last
+process that touches it is gone: the age of the lock is itself the alert.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import socket
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import Iterator, Mapping, NamedTuple, Optional
+from urllib.parse import quote, unquote
+
+from plumbline.model.errors import BusyError, StoreError
+from plumbline.model.layers import ON_TARGETS
+from plumbline.model.layers.ost import OST
+from plumbline.model.units import format_duration
+from plumbline.model.validation import numbers, read_json
+from plumbline.observe.command import Clock
+
+_PIDS = range(1, 1 << 22)
+"""PID_MAX_LIMIT of the kernel (proc_sys_kernel(5))."""
+
+
+class Holder(NamedTuple):
+    """Who wrote a lock file: process, host, and the wall clock in seconds since the epoch."""
+
+    pid: int
+    host: str
+    since: float
+
+
+class Left(NamedTuple):
+    """A run that is gone, and the processes that it has left with the lock."""
+
+    holder: Holder
+    orphans: tuple[int, ...]
+
+
+def read_holder(path: Path) -> Optional[Holder]:
+    """Return who signed a lock file; None when it is gone, or not signed in full."""
+    try:
+        holder = Holder(**read_json(path.read_text()))
+        numbers(since=holder.since)
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+    return holder if holder.pid in _PIDS else None
+
+
+def left_at(path: Path) -> Optional[Left]:
+    """Return what a run that is gone has left; None if it is there, or may be for all we see."""
+    holder = read_holder(path)
+    if holder is None or holder.host != socket.gethostname():
+        return None
+    orphans = tuple(_processes_with(path))
+    if holder.pid in orphans or _belongs_to_another_user(holder.pid):
+        return None
+    return Left(holder, orphans)
+
+
+def name_of(pid: int) -> str:
+    """Return the name of a process's program; empty when it is gone."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+    return ""
+
+
+def _belongs_to_another_user(pid: int) -> bool:
+    """Return whether a process is there and hides what it has open."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except ProcessLookupError:
+        return False
+    return False
+
+
+def _processes_with(path: Path) -> Iterator[int]:
+    """Yield the processes that have a file open, as far as this user may see."""
+    real = os.path.realpath(path)
+    for folder in Path("/proc").glob("[0-9]*/fd"):
+        with suppress(OSError):
+            if any(_leads_to(link, real) for link in folder.iterdir()):
+                yield int(folder.parent.name)
+
+
+def _leads_to(link: Path, path: str) -> bool:
+    """Return whether a process has a file open; one of the same name in a container is another.
+
+    Nothing else is looked at: the files of a target that does not answer would not answer either.
+    """
+    try:
+        return os.readlink(link) == path and os.path.samestat(link.stat(), os.stat(path))
+    except OSError:
+        # closed meanwhile
+        return False
+
+
+_ORPHAN_WAIT_S = 5.0
+_SIGNED_WITHIN_S = 0.2
+_LOOKS = 25
+"""So many times _SIGNED_WITHIN_S is as long as _ORPHAN_WAIT_S."""
+
+_FORKED_S = 0.02
+_TRIES = 5
+"""A tool that a thread beside is starting holds all descriptors until it has become the tool."""
+
+_DISSOLVE_WAIT_S = 0.5
+"""A tool that was ended still holds its lock until the kernel has taken it down."""
+
+_LONGEST_NAME = 240
+"""No file system of Linux takes more than 255 bytes."""
+
+_FAMILIES = dict.fromkeys((*ON_TARGETS, "sweep"), OST.name)
+"""A parallel run works on the targets that are also measured one by one: one lock for both."""
+
+
+class StuckError(BusyError):
+    """Processes of a run are stuck in the kernel and keep ``component`` locked.
+
+    ``programs`` are their names.
+    """
+
+    def __init__(self, message: str, component: str, programs: frozenset[str]) -> None:
+        super().__init__(message)
+        self.component = component
+        self.programs = programs
+
+
+class Locks:
+    """The locks of one directory, which only the user of the probes can write."""
+
+    _MODE = 0o750
+
+    def __init__(
+        self, directory: Path, clock: Clock, places: Optional[Mapping[str, str]] = None
+    ) -> None:
+        """Make the directory when it is missing.
+
+        ``places`` says where components lie whose names are made up: the place is locked then.
+
+        Raises:
+            StoreError: it cannot be made or written.
+        """
+        self.directory = directory
+        self._clock = clock
+        self._places = places or {}
+        self._make()
+
+    @contextmanager
+    def hold(self, layer: str, component: str) -> Iterator[int]:
+        """Hold a target's lock; give the descriptor that its tools are to inherit.
+
+        Raises:
+            BusyError: another run holds it; the message names the process and since when.
+            StuckError: what holds it cannot be ended: of a run that is gone, or asked by this one.
+            StoreError: the lock file cannot be written.
+        """
+        path = self._path(layer, component)
+        descriptor = self._take(path) or self._take_from_orphans(path, component)
+        try:
+            self._sign(descriptor)
+            yield descriptor
+        finally:
+            # closed, never unlocked: unlocking would take the lock from a stuck tool as well
+            os.close(descriptor)
+            for _ in range(_TRIES):
+                if self._tidy(path):
+                    break
+                self._clock.sleep(_FORKED_S)
+
+    def dissolve(self) -> None:
+        """Take away what is there for a single user's runs alone: of the system's locks nothing."""
+
+    def _make(self) -> None:
+        try:
+            self.directory.mkdir(mode=self._MODE, parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def _path(self, layer: str, component: str) -> Path:
+        place = self._places.get(component, component)
+        family = _FAMILIES.get(layer, layer)
+        name = quote(f"{family}-{place}", safe="")
+        if len(name) > _LONGEST_NAME:
+            name = f"{family}-{sha256(name.encode()).hexdigest()}"
+        return self.directory / f"{name}.lock"
+
+    def _take(self, path: Path) -> Optional[int]:
+        """Return the descriptor of the locked file, None when somebody else has it."""
+        while True:
+            descriptor = self._open(path)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return None
+            except OSError as error:
+                os.close(descriptor)
+                raise self._unusable(error) from error
+            if same_file(descriptor, path):
+                self._refuse_foreign(descriptor)
+                return descriptor
+            # its holder has just removed it: lock the new file instead
+            os.close(descriptor)
+
+    def _refuse_foreign(self, descriptor: int) -> None:
+        """Raise StoreError, and let go, where signing would write into somebody's other file."""
+        found = os.fstat(descriptor)
+        if not S_ISREG(found.st_mode) or found.st_nlink > 1:
+            os.close(descriptor)
+            raise StoreError(
+                f"a lock in {self.directory} is no plain file with one name, which plumbline alone "
+                "makes: see who made it, and remove it"
+            )
+
+    def _open(self, path: Path) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            try:
+                descriptor = os.open(path, flags, 0o640)
+            except FileNotFoundError:
+                # another run has ended meanwhile and has taken its directory away
+                self._make()
+                descriptor = os.open(path, flags, 0o640)
+            if os.geteuid() == 0:
+                owner = self.directory.stat()
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+        except OSError as error:
+            raise self._unusable(error) from error
+        return descriptor
+
+    def _take_from_orphans(self, path: Path, component: str) -> int:
+        """End the tools of a run that is gone and take over; raise when the holder is alive."""
+        deadline = self._clock.monotonic() + _ORPHAN_WAIT_S
+        while True:
+            # again and again: they may be starting others
+            left = self._abandoned(path)
+            for pid in left.orphans if left else ():
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            descriptor = self._take(path)
+            if descriptor is not None:
+                return descriptor
+            if left is None:
+                raise BusyError(self._busy(path, read_holder(path)))
+            if self._clock.monotonic() > deadline:
+                break
+        if not left.orphans:
+            # what this user cannot see is not known to be stuck
+            raise BusyError(self._busy(path, None))
+        age = format_duration(max(0.0, self._clock.wall() - left.holder.since))
+        run = "this run" if left.holder.pid == os.getpid() else "a run"
+        raise StuckError(
+            f"process {', '.join(map(str, left.orphans))} of {run} {age} ago is stuck in the "
+            f"kernel and keeps {path} locked; look at the target's server, and at the kernel log "
+            "here",
+            component,
+            frozenset(filter(None, map(name_of, left.orphans))),
+        )
+
+    def _abandoned(self, path: Path) -> Optional[Left]:
+        """Return what a run that is gone has left; None when a run is there.
+
+        A living run that has not signed yet looks like one that is gone, and what a killed one has
+        left may just be ending: two looks have to agree.
+        """
+        left = left_at(path)
+        for _ in range(_LOOKS):
+            if left is None:
+                break
+            self._clock.sleep(_SIGNED_WITHIN_S)
+            before, left = left, left_at(path)
+            if left == before:
+                return left
+        return None
+
+    def _busy(self, path: Path, holder: Optional[Holder]) -> str:
+        who = "another run" if holder is None else f"process {holder.pid} on {holder.host}"
+        since = self._clock.wall() - holder.since if holder else 0.0
+        age = f" for {format_duration(since)}" if since > 0 else ""
+        name = unquote(path.stem)
+        return f"{name} is being measured by {who}{age} (lock {path}); wait for it to end"
+
+    def _sign(self, descriptor: int) -> None:
+        holder = Holder(os.getpid(), socket.gethostname(), self._clock.wall())
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps(holder._asdict()).encode(), 0)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def _tidy(self, path: Path) -> bool:
+        """Remove the lock file; return False where a stuck tool or the next run holds it by now."""
+        descriptor = self._take(path)
+        if descriptor is None:
+            return False
+        with suppress(FileNotFoundError):
+            path.unlink()
+        os.close(descriptor)
+        return True
+
+    def _unusable(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"locks cannot be kept in {self.directory}: {error.strerror}; run as the user "
+            "plumbline or root, or name another folder with --locks"
+        )
+
+
+class OwnLocks(Locks):
+    """Locks in a directory that this user alone has and that goes when nothing in it is held.
+
+    It may lie where anybody can write: one that somebody else has made is refused.
+    """
+
+    _MODE = 0o700
+
+    def dissolve(self) -> None:
+        """Remove what no run holds any more, and the directory if that was all."""
+        deadline = self._clock.monotonic() + _DISSOLVE_WAIT_S
+        while True:
+            for path in self.directory.glob("*.lock"):
+                self._tidy(path)
+            # it stays while another run has a lock in it
+            with suppress(OSError):
+                self.directory.rmdir()
+            if self._clock.monotonic() > deadline or not self.directory.exists():
+                return
+            self._clock.sleep(_DISSOLVE_WAIT_S / 5)
+
+    def _make(self) -> None:
+        super()._make()
+        found = self.directory.lstat()
+        if found.st_uid != os.geteuid() or not S_ISDIR(found.st_mode):
+            raise StoreError(
+                f"{self.directory} belongs to somebody else; see who made it, and remove it"
+            )
+
+
+def same_file(descriptor: int, path: Path) -> bool:
+    """Return whether a path still names the file that is open."""
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,144 @@
+"""The layer ``net``: both directions between this host and the partner of the time slot."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any, Generator, Mapping, NamedTuple, Optional
+
+from plumbline.measure.probes.interface import Job
+from plumbline.measure.trial import Failure, Task, Trial, command_of, tasks_of
+from plumbline.measure.unit_context import UnitContext
+from plumbline.model.errors import DocumentError
+from plumbline.model.expectation import Expectation, Partner
+from plumbline.model.record import Outcome, Record
+from plumbline.model.rounds import Role, Turn, slot_at, turn
+from plumbline.model.units import format_duration
+from plumbline.observe.command import Clock
+
+ANSWER_LIMIT_S = 20.0
+"""How long the partner's receiver may take to open: both timers follow the same slot."""
+
+_RETRY_S = 1.0
+
+
+class Slot(NamedTuple):
+    """What this host does in one slot; ``turn`` is None for a bye."""
+
+    number: int
+    turn: Optional[Turn]
+
+    def idle(self, host: str) -> str:
+        """Return why there is nothing to measure, empty when this host begins."""
+        if self.turn is None:
+            return f"{host} has no partner in slot {self.number}; nothing to measure"
+        if self.turn.role is Role.RESPONDER:
+            return (
+                f"{host} is the receiving end of {self.turn.partner} in slot {self.number}; "
+                "nothing to measure here"
+            )
+        return ""
+
+
+def slot_of(entry: Expectation, now: float, number: Optional[int]) -> Slot:
+    """Return the slot of the wall clock's ``now``, or the one with a given number.
+
+    Raises:
+        DocumentError: the expectation does not say how hosts are paired.
+    """
+    pair = _pair(entry)
+    if number is None:
+        number = slot_at(now, pair["slot_s"])
+    return Slot(number, turn(pair["hosts"], entry.component, number))
+
+
+class PairUnit:
+    """This host and one partner."""
+
+    def __init__(self, entry: Expectation, partner: str) -> None:
+        """Raise DocumentError when the partner is not among the expected ones."""
+        self._partner = _partner(entry, partner)
+        self._pair = _pair(entry)
+        self.tasks = tasks_of(entry, self._partner)
+
+    def measure(self, context: UnitContext) -> Generator[Record, None, None]:
+        """Yield one record for each direction, as soon as the partner answers."""
+        trouble = self._wait(context.clock)
+        for task in self.tasks:
+            if trouble:
+                yield context.recorder.without(task, Failure(Outcome.FAILED, trouble))
+                continue
+            trial = self._trial(task, context)
+            for _ in range(task.entry.spec.repeats):
+                if not trial.over:
+                    trial.repeat()
+                context.step(task.title)
+            if trial.failure and trial.failure.outcome is Outcome.FAILED:
+                trial = self._second_trial(task, context)
+            yield context.recorder.of_trial(trial)
+
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """Return what the tools would be called with."""
+        return tuple(command_of(self._job(task)) for task in self.tasks)
+
+    def _trial(self, task: Task, context: UnitContext) -> Trial:
+        return Trial(task, self._job(task), context.runners[task.entry.component], context.clock)
+
+    def _second_trial(self, task: Task, context: UnitContext) -> Trial:
+        """Measure once more: a receiver that still closes the last connection resets the next."""
+        context.clock.sleep(_RETRY_S)
+        trial = self._trial(task, context)
+        for _ in range(task.entry.spec.repeats):
+            trial.repeat()
+        return trial
+
+    def _job(self, task: Task) -> Job:
+        return Job(
+            task.operation,
+            task.entry.spec,
+            self._partner.address,
+            own_address=self._pair["address"],
+            port=self._pair["port"],
+        )
+
+    def _wait(self, clock: Clock) -> str:
+        """Wait for the partner's receiver; return why it cannot be reached, empty when it can."""
+        deadline = clock.monotonic() + ANSWER_LIMIT_S
+        while True:
+            trouble = _connect(self._partner.address, self._pair["port"])
+            if not trouble or clock.monotonic() >= deadline:
+                break
+            clock.sleep(_RETRY_S)
+        return trouble and (
+            f"{self._partner.name} ({self._partner.address} port {self._pair['port']}) did not "
+            f"answer within {format_duration(ANSWER_LIMIT_S)}: {trouble}; see that its "
+            "plumbline-netserver.timer runs and that both clocks are right"
+        )
+
+
+def _connect(address: str, port: int) -> str:
+    """Return what is wrong with a connection, empty when it stands."""
+    try:
+        socket.create_connection((address, port), timeout=2.0).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _pair(entry: Expectation) -> Mapping[str, Any]:
+    missing = [key for key in ("address", "hosts", "slot_s", "port") if key not in entry.target]
+    if missing:
+        raise DocumentError(
+            f"expectations: net {entry.component} has no {missing[0]} in its target; "
+            "deploy the role agent again"
+        )
+    return entry.target
+
+
+def _partner(entry: Expectation, name: str) -> Partner:
+    for partner in entry.partners:
+        if partner.name == name:
+            return partner
+    raise DocumentError(
+        f"expectations: net {entry.component} does not know its partner {name}; "
+        "deploy the role agent again on all hosts"
+    )

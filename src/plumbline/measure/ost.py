@@ -1,0 +1,161 @@
+"""The layer ``ost``: one storage target, measured through a client on a file that lies on it alone.
+
+Placement is proven before and after each operation; a file in the wrong place voids the record.
+What fails in a way that may pass, or may be another one's fault, is tried again at the run's end.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Generator, NamedTuple, Optional, Union
+
+from plumbline.measure.probes.interface import Job
+from plumbline.measure.targets import target_for
+from plumbline.measure.trial import (
+    UNSURE,
+    Conditions,
+    Failure,
+    Reached,
+    Suspicion,
+    Task,
+    WatchedTrial,
+    command_of,
+    reach,
+    tasks_of,
+)
+from plumbline.measure.unit_context import Later, UnitContext
+from plumbline.model.errors import SkipTarget, ToolError
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Operation, Outcome, Record
+from plumbline.model.spec import ProbeSpec
+
+
+class _Rest(NamedTuple):
+    """What is left for the second try, and the bytes that the first one has written."""
+
+    tasks: tuple[Task, ...]
+    written: Optional[int]
+
+
+class TargetUnit:
+    """One storage target and its operations, in measuring order."""
+
+    def __init__(self, entry: Expectation, rest: Optional[_Rest] = None) -> None:
+        """Raise DocumentError when the expectation does not say how the target is reached."""
+        self._entry = entry
+        self._last = rest is not None
+        self.tasks = rest.tasks if rest else tasks_of(entry)
+        self._written = rest.written if rest else None
+        self._target = target_for(entry.target, entry.component, entry.limits.fill_limit)
+
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
+        """Yield one record for each operation; remove the file if it is not to be kept."""
+        runner = context.runners[self._entry.component]
+        reached = reach(self._target, runner, self._entry.spec.bytes)
+        suspicion = Suspicion(
+            self._entry,
+            self._target,
+            runner,
+            context.clock.wall(),
+            last=self._last,
+            others_answer=context.others_answer,
+        )
+        rest: Optional[_Rest] = None
+        try:
+            if not isinstance(reached, Failure):
+                operations = _Operations(context, reached, suspicion, self._written)
+                rest = yield from operations.measure(self.tasks)
+            elif suspicion.waits(reached):
+                rest = _Rest(self.tasks, self._written)
+            else:
+                reached = suspicion.concluded(reached)
+                yield from (context.recorder.without(task, reached) for task in self.tasks)
+            if rest is not None:
+                yield Later(TargetUnit(self._entry, rest))
+        finally:
+            # a second try reads what this one has written
+            if rest is None and not context.keep_files and not _is_stuck(reached):
+                # what resists is found again by the next run here
+                with suppress(SkipTarget, ToolError):
+                    self._target.remove(runner)
+
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """Return what the tools would be called with; the file's name is not known before."""
+        file, within = f"/FILE-ON-{self._entry.component}", self._target.within()
+        jobs = (Job(task.operation, self._entry.spec, file, within=within) for task in self.tasks)
+        return tuple((*command_of(job), "<>", file) for job in jobs)
+
+
+def _is_stuck(reached: Union[Reached, Failure]) -> bool:
+    """Return whether a target gives no answer, which would hold up its own removal as well."""
+    if isinstance(reached, Failure):
+        return reached.outcome is Outcome.UNANSWERED
+    return reached.watch.stuck
+
+
+class _Operations:
+    """The operations on one file, of which each depends on those before it."""
+
+    def __init__(
+        self, context: UnitContext, reached: Reached, suspicion: Suspicion, written: Optional[int]
+    ) -> None:
+        self._context = context
+        self._reached = reached
+        self._suspicion = suspicion
+        self._written = written
+        self._hung = ""
+
+    def measure(self, tasks: tuple[Task, ...]) -> Generator[Record, None, Optional[_Rest]]:
+        """Yield one record for each task; return those that are to be tried again."""
+        for number, task in enumerate(tasks):
+            obstacle = self._obstacle(task)
+            if obstacle:
+                failure = Failure(Outcome.SKIPPED, obstacle)
+                conditions = Conditions(self._reached.state)
+                yield self._context.recorder.without(task, failure, conditions)
+                continue
+            trial = self._operation(task)
+            if trial.failure is not None and self._suspicion.waits(trial.failure):
+                return _Rest(tasks[number:], self._written)
+            if trial.failure is not None:
+                trial.conclude(self._suspicion.concluded(trial.failure))
+            yield self._recorded(task, trial)
+        return None
+
+    def _obstacle(self, task: Task) -> str:
+        """Return why a task cannot be begun, empty when it can."""
+        if self._hung:
+            return f"not tried, because {self._hung}"
+        if task.operation is not Operation.WRITE and self._written is None:
+            return (
+                f"{task.title} was not tried: no write before it in this run went well, and holes "
+                "in the file read too fast"
+            )
+        return ""
+
+    def _operation(self, task: Task) -> WatchedTrial:
+        trial = WatchedTrial(task, self._spec(task), self._reached, self._context.clock)
+        trial.begin()
+        for _ in range(task.entry.spec.repeats):
+            if not trial.over:
+                trial.repeat()
+            self._context.step(task.title)
+        trial.end()
+        return trial
+
+    def _recorded(self, task: Task, trial: WatchedTrial) -> Record:
+        if task.operation is Operation.WRITE:
+            self._written = trial.measured_bytes
+        record = trial.record(self._context.recorder)
+        if record.outcome in (Outcome.HUNG, *UNSURE):
+            word = record.outcome.value.replace("_", " ")
+            self._hung = f"{task.operation.value} ended {word}: {record.reason}"
+        return record
+
+    def _spec(self, task: Task) -> ProbeSpec:
+        """Return the terms, with no more to read than has been written."""
+        spec = task.entry.spec
+        if self._written is None or self._written >= spec.bytes:
+            return spec
+        transfers = max(1, self._written // spec.transfer_bytes)
+        return spec._replace(bytes=transfers * spec.transfer_bytes)

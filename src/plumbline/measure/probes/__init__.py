@@ -1,0 +1,19 @@
+"""One tool each: how it is called, and what its output means."""
+
+from __future__ import annotations
+
+from plumbline.measure.probes import fio, iperf3, netperf, sgp_dd
+from plumbline.measure.probes.interface import Job, Probe
+from plumbline.model.errors import DocumentError
+
+__all__ = ["PROBES", "Job", "Probe", "probe_for"]
+
+PROBES: dict[str, Probe] = {"fio": fio, "sgp_dd": sgp_dd, "netperf": netperf, "iperf3": iperf3}
+
+
+def probe_for(tool: str) -> Probe:
+    """Return the probe of a specification's ``tool``; raise DocumentError for an unknown one."""
+    if tool not in PROBES:
+        known = ", ".join(sorted(PROBES))
+        raise DocumentError(f"there is no probe {tool!r}; set the tool to one of: {known}")
+    return PROBES[tool]

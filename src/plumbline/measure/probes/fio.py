@@ -1,0 +1,232 @@
+"""fio: write and read one file of a storage target that exists at full size.
+
+The file is never made, cut or removed: fio unlinks a file that is shorter than asked, and the new
+one lies on another target.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Mapping, NamedTuple, NoReturn, Optional
+
+from plumbline.measure.probes import interface as answer
+from plumbline.measure.probes.interface import Job
+from plumbline.model.command import Completed
+from plumbline.model.errors import DocumentError, ToolError
+from plumbline.model.record import Flag, Latency, Measurement, Operation
+from plumbline.model.spec import ProbeSpec
+
+_START = re.compile(r"^\{", re.MULTILINE)
+
+
+class Ambiguous(NamedTuple):
+    """The values of a key that one object holds twice: nothing that can be read as a number."""
+
+    first: object
+    second: object
+
+
+class Report(NamedTuple):
+    """One document: the error of its only job, and the job itself."""
+
+    error: int
+    job: Mapping[str, Any]
+
+    def direction(self, name: str) -> Mapping[str, Any]:
+        """Return the part ``read`` or ``write``; raise ToolError when it is not there."""
+        part = self.job.get(name)
+        if not isinstance(part, dict):
+            raise ToolError(f"fio's report has no part {name!r}; its version may be too new")
+        return part
+
+
+def read_report(text: str) -> tuple[list[Report], tuple[str, ...]]:
+    """Return all documents in their order, and the lines of words around them.
+
+    Raises:
+        ToolError: a document is cut or damaged, or not the report of one job.
+    """
+    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
+    reports: list[Report] = []
+    words: list[str] = []
+    end = 0
+    while True:
+        start = _START.search(text, end)
+        words += text[end : start.start() if start else None].splitlines()
+        if start is None:
+            break
+        try:
+            document, end = decoder.raw_decode(text, start.start())
+        except (ValueError, RecursionError) as error:
+            raise ToolError(
+                f"fio's report is cut or damaged ({error}); was it killed, or the disk full?"
+            ) from error
+        reports.append(_report(document))
+    return reports, tuple(line.strip() for line in words if line.strip())
+
+
+def _report(document: object) -> Report:
+    jobs = document.get("jobs") if isinstance(document, dict) else None
+    if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):
+        raise ToolError("fio's report is not that of one job; its version may be too new")
+    error = jobs[0].get("error")
+    if not isinstance(error, int):
+        raise ToolError(f"fio's report gives {error!r} as the error of its job; run fio by hand")
+    return Report(error, jobs[0])
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        same = key not in found or found[key] == value
+        found[key] = value if same else Ambiguous(found[key], value)
+    return found
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+OPERATIONS = (Operation.WRITE, Operation.READ, Operation.REREAD)
+VERSION_COMMAND = ("fio", "--version")
+
+FILE = "/proc/self/fd/0"
+"""The standard input: a path could lead elsewhere by the time that fio opens it."""
+
+KEEP_CACHED = "keep cached"
+"""The pattern of terms under which fio does not drop the file's pages before it begins."""
+
+_SECTOR = 512
+"""open(2): what O_DIRECT moves is a multiple of the logical block of the storage."""
+
+_DRAIN_S = 60.0
+_TICK_S = 1.5
+"""fio looks at its clock and rounds its limit by whole seconds."""
+
+
+def command(job: Job) -> tuple[str, ...]:
+    """Return the call of one write or read of the file that is the standard input.
+
+    Raises:
+        DocumentError: the job has no file, fewer bytes than one transfer, or a transfer that no
+            file system takes past the cache.
+    """
+    if job.within is None or not job.within.opened:
+        raise DocumentError(f"{job.subject!r} is no probe file, and fio measures nothing else")
+    spec = job.spec
+    if spec.direct and spec.transfer_bytes % _SECTOR:
+        raise DocumentError(
+            f"direct: true needs transfers of whole {_SECTOR} bytes, not {spec.transfer_bytes} "
+            "bytes; choose another transfer"
+        )
+    write = job.operation is Operation.WRITE
+    return (
+        "fio",
+        "--name=plumbline",
+        f"--filename={FILE}",
+        f"--rw={'write' if write else 'read'}",
+        f"--size={size_bytes(spec)}",
+        f"--bs={spec.transfer_bytes}",
+        f"--runtime={max(1, round(spec.seconds))}",
+        f"--ioengine={'libaio' if spec.queue_depth > 1 else 'psync'}",
+        f"--iodepth={spec.queue_depth}",
+        f"--direct={int(spec.direct)}",
+        *(("--invalidate=0",) if spec.pattern == KEEP_CACHED else ()),
+        *(("--end_fsync=1",) if write else ()),
+        *((f"--rate={round(spec.rate_cap_Bps)}",) if spec.rate_cap_Bps else ()),
+        "--fallocate=none",
+        "--allow_file_create=0",
+        "--create_on_open=1",
+        "--unlink=0",
+        # another seed each time: what a target has stored before cannot be deduplicated
+        "--randrepeat=0",
+        "--zero_buffers=0",
+        "--lat_percentiles=1",
+        "--clat_percentiles=0",
+        "--percentile_list=50:99",
+        "--status-interval=1",
+        "--eta=never",
+        "--output-format=json",
+    )
+
+
+def size_bytes(spec: ProbeSpec) -> int:
+    """Return the bytes of one operation: whole blocks, never more than the file holds."""
+    return answer.whole_transfers(spec) * spec.transfer_bytes
+
+
+def limit_s(job: Job) -> float:
+    """Return the seconds after which fio is stuck: it ends itself, then waits for what it began."""
+    return job.spec.seconds + _DRAIN_S
+
+
+def parse(job: Job, completed: Completed) -> Measurement:
+    """Return what the last report says, rates per second from the reports before it."""
+    answer.refuse_unfinished(completed, "fio")
+    reports, messages = read_report(completed.stdout)
+    said = "\n".join((*messages, *completed.stderr.splitlines()))
+    number = reports[-1].error if reports else 0
+    if not completed.ok:
+        raise answer.storage_failure(said, str(answer.failure(completed, "fio", said)), number)
+    if not reports:
+        raise answer.not_understood("fio", "report", said or completed.stdout)
+    last = reports[-1]
+    if last.error:
+        message = f"fio ended with error {last.error}: {answer.quoted(said) or 'see errno(3)'}"
+        raise answer.storage_failure(said, message, number)
+    direction = "write" if job.operation is Operation.WRITE else "read"
+    moved, seconds = _moved(last, direction)
+    if moved == 0:
+        reason = answer.quoted(said) or "the target may hang"
+        raise ToolError(f"fio moved nothing in {seconds:.0f} s; {reason}")
+    short = moved < size_bytes(job.spec)
+    if short and seconds < job.spec.seconds - _TICK_S:
+        raise ToolError(
+            f"fio stopped after {moved} of {size_bytes(job.spec)} bytes with time left; "
+            f"the file {job.subject} is shorter than that, look who cut it"
+        )
+    return Measurement(
+        bytes=moved,
+        seconds=seconds,
+        rate_Bps=moved / seconds if seconds else float("nan"),
+        profile_Bps=_profile(reports, direction),
+        latency=_latency(last.direction(direction)),
+        flags=(Flag.SHORT,) if short else (),
+    )
+
+
+def parse_version(completed: Completed) -> str:
+    """Return ``3.39`` for ``fio-3.39``."""
+    return answer.version("fio", completed)
+
+
+def _moved(report: Report, direction: str) -> tuple[int, float]:
+    values = report.direction(direction)
+    moved = answer.number("fio", "io_bytes", values.get("io_bytes"))
+    return int(moved), answer.number("fio", "runtime", values.get("runtime")) / 1000
+
+
+def _profile(reports: list[Report], direction: str) -> tuple[float, ...]:
+    """Return the rates between the reports; a last part of a second is left out."""
+    points = [(0, 0.0), *(_moved(report, direction) for report in reports)]
+    steps = [
+        (after[0] - before[0], after[1] - before[1]) for before, after in zip(points, points[1:])
+    ]
+    return tuple(moved / seconds for moved, seconds in steps if seconds >= 0.5 and moved >= 0)
+
+
+def _latency(values: Mapping[str, Any]) -> Optional[Latency]:
+    """Return the times of whole calls where fio gives percentiles, else those of completion."""
+    for name in ("lat_ns", "clat_ns"):
+        times = values.get(name)
+        if isinstance(times, dict) and isinstance(times.get("percentile"), dict):
+            quantiles = times["percentile"]
+            found = (
+                times.get("mean"),
+                quantiles.get("50.000000"),
+                quantiles.get("99.000000"),
+                times.get("max"),
+            )
+            return Latency(*(answer.number("fio", name, value) / 1e9 for value in found))
+    return None

@@ -1,0 +1,168 @@
+"""Interface of a probe, and the words of a tool that failed."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, Optional, Protocol
+
+from plumbline.model.command import Completed, Within, lines
+from plumbline.model.errors import DocumentError, NoSpaceError, StorageError, ToolError
+from plumbline.model.record import Measurement, Operation
+from plumbline.model.spec import ProbeSpec
+from plumbline.model.units import LARGEST
+from plumbline.model.validation import real
+from plumbline.observe.query import breaks, lacks_space
+
+
+class Job(NamedTuple):
+    """One operation, to be carried out once by one process.
+
+    ``subject`` is the path of the probe file, the device, or the partner's address.  ``within`` is
+    where the tool finds the probe file as its standard input, None for what is no file.
+    ``block_size`` is the logical block of a device, in bytes.  For host pairs ``own_address`` is
+    the address to send from, ``port`` that of the partner's server, and ``confidence_pct`` the full
+    width of the confidence interval asked for, None for a single iteration.
+    """
+
+    operation: Operation
+    spec: ProbeSpec
+    subject: str
+    block_size: int = 512
+    own_address: str = ""
+    port: int = 0
+    confidence_pct: Optional[float] = None
+    within: Optional[Within] = None
+
+
+class Probe(Protocol):
+    """One tool; implemented by a module."""
+
+    @property
+    def OPERATIONS(self) -> tuple[Operation, ...]:  # noqa: N802
+        """What the tool can measure."""
+        ...
+
+    @property
+    def VERSION_COMMAND(self) -> tuple[str, ...]:  # noqa: N802
+        """The call that prints the tool's version."""
+        ...
+
+    def command(self, job: Job) -> tuple[str, ...]:
+        """Return the argument list; raise DocumentError for a job that the tool cannot do."""
+        ...
+
+    def limit_s(self, job: Job) -> float:
+        """Return the seconds after which a process of this job is stuck, not slow."""
+        ...
+
+    def parse(self, job: Job, completed: Completed) -> Measurement:
+        """Return what was measured; raise ToolError with the tool's own words otherwise."""
+        ...
+
+    def parse_version(self, completed: Completed) -> str:
+        """Return the version number alone; raise ToolError when it is not understood."""
+        ...
+
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)+\w*|\d{8}")
+_NUMBERS = re.compile(r"\d+")
+_LONGEST = 300
+
+
+def refuse_unfinished(completed: Completed, tool: str) -> None:
+    """Raise ToolError when the process was ended at its limit, or is still there."""
+    if completed.hung:
+        raise ToolError(
+            f"{tool} is stuck in the kernel after {completed.seconds:.0f} s and cannot be ended; "
+            "look at the kernel log here and at the server"
+        )
+    if completed.timed_out:
+        raise ToolError(f"{tool} was ended because it ran for more than {completed.seconds:.0f} s")
+    if completed.exit_code is not None and completed.exit_code < 0:
+        raise ToolError(f"{tool} was killed by signal {-completed.exit_code}; run it again")
+
+
+def refuse_failed(completed: Completed, tool: str) -> None:
+    """Raise ToolError in the tool's own words unless it ended with exit code 0 before its limit."""
+    refuse_unfinished(completed, tool)
+    if not completed.ok:
+        raise failure(completed, tool)
+
+
+def failure(completed: Completed, tool: str, said: Optional[str] = None) -> ToolError:
+    """Return the error that quotes ``said``, or the last lines of what the tool printed."""
+    text = said if said is not None else completed.stderr.strip() or completed.stdout
+    return ToolError(
+        f"{tool} failed with exit code {completed.exit_code}: "
+        f"{quoted(text) or 'without a word; run it by hand'}"
+    )
+
+
+def storage_failure(said: str, message: str, number: int = 0) -> ToolError:
+    """Return the error of a tool on storage: what it said, or its errno, tells whose fault it is.
+
+    ``message`` is the sentence for people.
+    """
+    if lacks_space(said, number):
+        return NoSpaceError(message)
+    return StorageError(message) if breaks(said, number) else ToolError(message)
+
+
+def quoted(text: str) -> str:
+    """Return the last lines of what a tool has said, in one; what it repeats once, words whole.
+
+    fio says the same of each call that failed, at another offset.
+    """
+    once = {_NUMBERS.sub("", line): line for line in reversed(lines(text))}
+    said = "; ".join(reversed(list(once.values())[:3]))
+    if len(said) <= _LONGEST:
+        return said
+    return f"{said[: _LONGEST - 4].rpartition(' ')[0]} ..."
+
+
+def not_understood(tool: str, what: str, text: str) -> ToolError:
+    """Return the error for output that is cut, or of an unknown version."""
+    start = text.strip()[:80]
+    return ToolError(f"{tool} printed no {what} that is understood, but {start!r}; run it by hand")
+
+
+def number(tool: str, what: str, value: object) -> float:
+    """Return a number that the tool printed as text or JSON; raise ToolError for anything else."""
+    if isinstance(value, str):
+        try:
+            return real(value, what)
+        except ToolError as error:
+            raise not_understood(tool, what, repr(value[:_LONGEST])) from error
+    # with more than that a calculation could overflow
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST:
+        return float(value)
+    raise not_understood(tool, what, f"{value!r:.80}")
+
+
+def version(tool: str, completed: Completed) -> str:
+    """Return the first thing in the output that looks like a version number."""
+    refuse_failed(completed, tool)
+    match = _NUMBER.search(f"{completed.stdout}\n{completed.stderr}")
+    if not match:
+        raise not_understood(tool, "version", completed.stdout)
+    return match[0]
+
+
+def whole_transfers(spec: ProbeSpec) -> int:
+    """Return how many whole blocks a specification asks for.
+
+    Raises:
+        DocumentError: it is not even one.
+    """
+    if not 0 < spec.transfer_bytes <= spec.bytes:
+        raise DocumentError(
+            f"{spec.tool} cannot move {spec.bytes} bytes in transfers of {spec.transfer_bytes}; "
+            "correct its specification"
+        )
+    return spec.bytes // spec.transfer_bytes
+
+
+def refuse_rate_cap(tool: str, cap_Bps: Optional[float]) -> None:
+    """Raise DocumentError when a rate cap is asked of a tool that cannot keep one."""
+    if cap_Bps is not None:
+        raise DocumentError(f"{tool} cannot cap its rate; remove rate_cap from its specification")

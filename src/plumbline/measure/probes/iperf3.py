@@ -1,0 +1,114 @@
+"""iperf3: TCP streams to or from a partner, where netperf is not packaged.
+
+Before 3.16 it is single-threaded: several streams then share one core.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional
+
+from plumbline.measure.probes import interface as answer
+from plumbline.measure.probes.interface import Job
+from plumbline.measure.probes.netperf import check_addresses
+from plumbline.model.command import Completed
+from plumbline.model.errors import DocumentError, ToolError
+from plumbline.model.record import Measurement, Operation
+from plumbline.model.validation import read_json
+
+OPERATIONS = (Operation.SEND, Operation.RECEIVE)
+VERSION_COMMAND = ("iperf3", "--version")
+
+_CONNECT_S = 5.0
+_SPARE_S = 30.0
+_LARGEST_BLOCK = 1 << 20
+_MOST_STREAMS = 128
+
+
+def command(job: Job) -> tuple[str, ...]:
+    """Return the call; the time bounds it.
+
+    Raises:
+        DocumentError: an address is not usable, or iperf3 has not so many streams.
+    """
+    spec = job.spec
+    if spec.queue_depth > _MOST_STREAMS:
+        raise DocumentError(
+            f"iperf3 sends {_MOST_STREAMS} streams at most, not {spec.queue_depth}; "
+            "lower queue_depth"
+        )
+    check_addresses(job)
+    cap = spec.rate_cap_Bps
+    return (
+        *("iperf3", "--client", job.subject, "--port", str(job.port), "--json"),
+        *(("--bind", job.own_address) if job.own_address else ()),
+        *("--time", f"{max(1, round(spec.seconds))}", "--parallel", str(spec.queue_depth)),
+        *("--length", str(min(spec.transfer_bytes, _LARGEST_BLOCK))),
+        *("--connect-timeout", f"{_CONNECT_S * 1000:.0f}"),
+        # the cap is that of one stream, in bits
+        *(("--bitrate", f"{cap * 8 / spec.queue_depth:.0f}") if cap is not None else ()),
+        *(("--reverse",) if job.operation is Operation.RECEIVE else ()),
+    )
+
+
+def limit_s(job: Job) -> float:
+    """Return the seconds after which the partner is gone."""
+    return job.spec.seconds + _SPARE_S
+
+
+def parse(job: Job, completed: Completed) -> Measurement:
+    """Return what the receiving end got, the rates of each second, and the sender's retransmits."""
+    answer.refuse_unfinished(completed, "iperf3")
+    document = _document(completed)
+    if "error" in document:
+        said = f"{document['error']!s:.300}"
+        raise ToolError(f"iperf3 to {job.subject}: {said}; is its server running?")
+    answer.refuse_failed(completed, f"iperf3 to {job.subject}")
+    received = _part(document, "end", "sum_received")
+    again = _part(document, "end", "sum_sent").get("retransmits")
+    moved = int(answer.number("iperf3", "bytes", received.get("bytes")))
+    seconds = answer.number("iperf3", "seconds", received.get("seconds"))
+    return Measurement(
+        bytes=moved,
+        seconds=seconds,
+        rate_Bps=moved / seconds if seconds else float("nan"),
+        profile_Bps=_profile(document),
+        retransmits=None if again is None else int(answer.number("iperf3", "retransmits", again)),
+    )
+
+
+def parse_version(completed: Completed) -> str:
+    """Return ``3.18`` for ``iperf 3.18 (cJSON 1.7.15)`` and what follows."""
+    return answer.version("iperf3", completed)
+
+
+def _document(completed: Completed) -> Mapping[str, Any]:
+    text = completed.stdout
+    try:
+        document: Optional[object] = read_json(text[max(0, text.find("{")) :])
+    except ValueError as error:
+        if not completed.ok:
+            raise answer.failure(completed, "iperf3") from error
+        raise answer.not_understood("iperf3", "report", text) from error
+    if not isinstance(document, dict):
+        raise answer.not_understood("iperf3", "report", text)
+    return document
+
+
+def _part(document: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    part: object = document
+    for key in keys:
+        part = part.get(key) if isinstance(part, dict) else None
+    if not isinstance(part, dict):
+        raise answer.not_understood("iperf3", ".".join(keys), str(dict(document))[:200])
+    return part
+
+
+def _profile(document: Mapping[str, Any]) -> tuple[float, ...]:
+    intervals = document.get("intervals")
+    if not isinstance(intervals, list):
+        raise answer.not_understood("iperf3", "intervals", repr(intervals))
+    sums = [_part({"interval": each}, "interval", "sum") for each in intervals]
+    rates = (
+        answer.number("iperf3", "bits_per_second", each.get("bits_per_second")) for each in sums
+    )
+    return tuple(rate / 8 for rate in rates)

@@ -1,0 +1,111 @@
+"""netperf: one TCP stream to or from a partner's netserver, with the segments retransmitted."""
+
+from __future__ import annotations
+
+import re
+from typing import Optional
+
+from plumbline.measure.probes import interface as answer
+from plumbline.measure.probes.interface import Job
+from plumbline.model.command import Completed
+from plumbline.model.errors import DocumentError
+from plumbline.model.names import ADDRESS
+from plumbline.model.record import Flag, Measurement, Operation
+
+OPERATIONS = (Operation.SEND, Operation.RECEIVE)
+VERSION_COMMAND = ("netperf", "-V")
+
+_TESTS = {Operation.SEND: "TCP_STREAM", Operation.RECEIVE: "TCP_MAERTS"}
+_KEYS = (
+    "THROUGHPUT",
+    "THROUGHPUT_UNITS",
+    "ELAPSED_TIME",
+    "LOCAL_TRANSPORT_RETRANS",
+    "REMOTE_TRANSPORT_RETRANS",
+    "TRANSPORT_MSS",
+    "CONFIDENCE_LEVEL",
+    "CONFIDENCE_INTERVAL",
+    "CONFIDENCE_ITERATION",
+    "THROUGHPUT_CONFID",
+)
+_VALUE = re.compile(r"^([A-Z_]+)=(.*)$", re.MULTILINE)
+_UNITS = {"10^6bits/s": 125000.0, "10^3bits/s": 125.0, "10^9bits/s": 125000000.0}
+_LEVEL, _MOST, _LEAST = 99, 10, 3
+_CONNECT_S = 30.0
+
+
+def command(job: Job) -> tuple[str, ...]:
+    """Return the call; the time bounds it, netperf cannot be bound by bytes as well.
+
+    Raises:
+        DocumentError: more than one stream or a rate cap is asked, or an address is not usable.
+    """
+    spec = job.spec
+    if spec.queue_depth != 1:
+        raise DocumentError(
+            f"netperf sends one stream, not {spec.queue_depth}; set queue_depth to 1 or use iperf3"
+        )
+    answer.refuse_rate_cap("netperf", spec.rate_cap_Bps)
+    check_addresses(job)
+    wide = job.confidence_pct
+    transfer = str(spec.transfer_bytes)
+    return (
+        *("netperf", "-P", "0", "-t", _TESTS[job.operation], "-H", job.subject),
+        *(("-L", job.own_address) if job.own_address else ()),
+        *("-p", str(job.port), "-l", f"{max(1, round(spec.seconds))}"),
+        *(("-i", f"{_MOST},{_LEAST}", "-I", f"{_LEVEL},{wide:g}") if wide is not None else ()),
+        *("--", "-m", transfer, "-M", transfer, "-k", ",".join(_KEYS)),
+    )
+
+
+def limit_s(job: Job) -> float:
+    """Return the seconds after which the partner is gone."""
+    iterations = 1 if job.confidence_pct is None else _MOST
+    return job.spec.seconds * iterations + _CONNECT_S
+
+
+def parse(job: Job, completed: Completed) -> Measurement:
+    """Return throughput and the retransmits of whichever side sent."""
+    answer.refuse_failed(completed, f"netperf to {job.subject}")
+    values = dict(_VALUE.findall(completed.stdout))
+    unit = _UNITS.get(values.get("THROUGHPUT_UNITS", "").strip())
+    if unit is None:
+        raise answer.not_understood("netperf", "throughput", completed.stdout)
+    rate = answer.number("netperf", "THROUGHPUT", values.get("THROUGHPUT")) * unit
+    seconds = answer.number("netperf", "ELAPSED_TIME", values.get("ELAPSED_TIME"))
+    sender = "LOCAL" if job.operation is Operation.SEND else "REMOTE"
+    missed = "Desired confidence was not achieved" in completed.stdout + completed.stderr
+    return Measurement(
+        bytes=round(rate * seconds),
+        seconds=seconds,
+        rate_Bps=rate,
+        retransmits=_retransmits(values.get(f"{sender}_TRANSPORT_RETRANS")),
+        flags=(Flag.CONFIDENCE_MISSED,) if missed or _too_wide(values) else (),
+    )
+
+
+def parse_version(completed: Completed) -> str:
+    """Return ``2.7.1`` for ``Netperf version 2.7.1``."""
+    return answer.version("netperf", completed)
+
+
+def check_addresses(job: Job) -> None:
+    """Raise DocumentError unless both ends are plain addresses and the port is one."""
+    for address in (job.subject, job.own_address or job.subject):
+        ADDRESS.refuse("the address", address)
+    if not 0 < job.port < 1 << 16:
+        raise DocumentError(
+            f"port {job.port} for {job.subject} is not 1 to 65535; correct the policy"
+        )
+
+
+def _retransmits(text: Optional[str]) -> Optional[int]:
+    """Return the count; netperf's -1 and a missing value mean unknown."""
+    count = answer.number("netperf", "TRANSPORT_RETRANS", -1 if text is None else text)
+    return None if count < 0 else int(count)
+
+
+def _too_wide(values: dict[str, str]) -> bool:
+    wanted, got = values.get("CONFIDENCE_INTERVAL", "-1"), values.get("THROUGHPUT_CONFID", "-1")
+    limit = answer.number("netperf", "CONFIDENCE_INTERVAL", wanted)
+    return limit >= 0 and answer.number("netperf", "THROUGHPUT_CONFID", got) > limit

@@ -1,0 +1,134 @@
+"""sgp_dd of sg3-utils: read a raw device.  There is no way here to make it write.
+
+Its words go to standard error, it prints a rate even when it failed, and its MB is 10^6 bytes.
+"""
+
+from __future__ import annotations
+
+import re
+
+from plumbline.measure.probes import interface as answer
+from plumbline.measure.probes.interface import Job
+from plumbline.model.command import Completed
+from plumbline.model.errors import DocumentError, ToolError
+from plumbline.model.names import DEVICE
+from plumbline.model.record import Flag, Measurement, Operation
+from plumbline.model.validation import whole
+from plumbline.observe.query import breaks
+
+OPERATIONS = (Operation.READ,)
+VERSION_COMMAND = ("sgp_dd", "--version")
+
+# sg3-utils 1.46: "time to transfer data was 1.0 secs, 2.0 MB/sec"
+# and 1.48: "time to copy data: 1.0 secs at 2.0 MB/sec"
+_TIME = re.compile(
+    r"^time to (?:transfer|copy) data[^\d\n]* (\d+\.\d+) secs[^\d\n]* \d+\.\d+ MB/sec$", re.M
+)
+_RECORDS = re.compile(r"^(\d+)\+(\d+) records (in|out)$", re.M)
+_TROUBLE = re.compile(r"^.*(?:error|residual|remaining block|unable|could not).*$", re.M | re.I)
+_INTERRUPTED = re.compile(r"^sgp_dd: interrupted by SIGINT$|^Interrupted by signal SIGINT", re.M)
+_EXIT_OF_TIMEOUT = 124
+_SPARE_S = 30.0
+_MOST_THREADS = 1024
+
+
+def command(job: Job) -> tuple[str, ...]:
+    """Return the call that reads the first bytes of a device.
+
+    After the time limit it is interrupted, and then tells how far it came.
+
+    Raises:
+        DocumentError: it is not to read, no device under /dev, the block size does not divide, or
+            sgp_dd has not so many threads.
+    """
+    spec = job.spec
+    if job.operation is not Operation.READ:
+        raise DocumentError(f"sgp_dd only reads; it cannot do {job.operation.value}")
+    DEVICE.refuse("the device", job.subject)
+    if job.block_size < 1 or spec.transfer_bytes % job.block_size:
+        raise DocumentError(
+            f"transfer_bytes {spec.transfer_bytes} is no multiple of the logical block of "
+            f"{job.subject}, {job.block_size} bytes; correct the specification"
+        )
+    if spec.queue_depth > _MOST_THREADS:
+        raise DocumentError(
+            f"sgp_dd has {_MOST_THREADS} threads at most, not {spec.queue_depth}; lower queue_depth"
+        )
+    answer.refuse_rate_cap("sgp_dd", spec.rate_cap_Bps)
+    return (
+        *("timeout", "--foreground", "--signal=INT", f"{max(1, round(spec.seconds))}", "sgp_dd"),
+        f"if={job.subject}",
+        "of=/dev/null",
+        f"bs={job.block_size}",
+        f"bpt={spec.transfer_bytes // job.block_size}",
+        f"count={_count(job)}",
+        f"thr={spec.queue_depth}",
+        *(("iflag=direct",) if spec.direct else ()),
+        "time=1",
+    )
+
+
+def limit_s(job: Job) -> float:
+    """Return the seconds after which sgp_dd did not even answer its interruption."""
+    return job.spec.seconds + _SPARE_S
+
+
+def parse(job: Job, completed: Completed) -> Measurement:
+    """Return the rate of the blocks that came in, in the time that sgp_dd measured."""
+    answer.refuse_unfinished(completed, "sgp_dd")
+    text = f"{completed.stdout}\n{completed.stderr}"
+    interrupted = completed.exit_code == _EXIT_OF_TIMEOUT and _INTERRUPTED.search(text) is not None
+    if not completed.ok and not interrupted:
+        lines = [match[0] for match in _TROUBLE.finditer(text)]
+        # what the device said, not what follows from it
+        own = [line for line in lines if breaks(line)]
+        said = "\n".join(own or lines) or text
+        ends = f"does the device hold {_count(job) * job.block_size} bytes?"
+        more = f"\n{ends}" if "remaining block" in said else ""
+        failure = answer.failure(completed, f"sgp_dd on {job.subject}", said + more)
+        raise answer.storage_failure(text, str(failure))
+    trouble = _TROUBLE.search(text)
+    if trouble and not interrupted:
+        message = f"sgp_dd on {job.subject} says: {trouble[0].strip()}"
+        raise answer.storage_failure(text, message)
+    time = _TIME.search(text)
+    if not time:
+        raise answer.not_understood("sgp_dd", "time", text)
+    blocks = _blocks(job, text, interrupted)
+    seconds = answer.number("sgp_dd", "time", time[1])
+    moved = blocks * job.block_size
+    return Measurement(
+        bytes=moved,
+        seconds=seconds,
+        rate_Bps=moved / seconds if seconds else float("nan"),
+        flags=(Flag.SHORT,) if interrupted else (),
+    )
+
+
+def parse_version(completed: Completed) -> str:
+    """Return ``5.93`` for ``sgp_dd: 5.93 20230717``."""
+    return answer.version("sgp_dd", completed)
+
+
+def _count(job: Job) -> int:
+    transfer = job.spec.transfer_bytes // job.block_size
+    return answer.whole_transfers(job.spec) * transfer
+
+
+def _blocks(job: Job, text: str, interrupted: bool) -> int:
+    """Return the whole blocks copied; raise ToolError unless all counts agree."""
+    records = {
+        way: (whole(full, f"sgp_dd: records {way}"), whole(part, f"sgp_dd: records {way}"))
+        for full, part, way in _RECORDS.findall(text)
+    }
+    if set(records) != {"in", "out"}:
+        raise answer.not_understood("sgp_dd", "records in and out", text)
+    wanted = _count(job)
+    copied = records["out"][0]
+    complete = copied == records["in"][0] == wanted and records["in"][1] == records["out"][1] == 0
+    if not complete and not (interrupted and 0 < copied <= wanted):
+        raise ToolError(
+            f"sgp_dd on {job.subject} copied {records['in'][0]} blocks in and {copied} out "
+            f"instead of {wanted}; the device may be smaller than that"
+        )
+    return copied

@@ -1,0 +1,152 @@
+"""The layer ``raw``: block devices of one server, each alone and then all at once, only read."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Generator, Iterator, Sequence, Union
+
+from plumbline.measure.probes.interface import Job
+from plumbline.measure.targets import target_for
+from plumbline.measure.targets.interface import Target
+from plumbline.measure.trial import (
+    Failure,
+    Reached,
+    Task,
+    WatchedTrial,
+    command_of,
+    reach,
+    tasks_of,
+)
+from plumbline.measure.unit_context import PAUSE_S, UnitContext
+from plumbline.model.command import CommandRunner
+from plumbline.model.errors import DocumentError, PrivilegeError
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Operation, Outcome, Record, Scenario
+
+
+class DeviceUnit:
+    """Devices that are read in step: one of them, or all of a server together."""
+
+    def __init__(self, tasks: tuple[Task, ...]) -> None:
+        """Raise DocumentError when a task does not read, or names what is no device."""
+        for task in tasks:
+            _refuse_harm(task)
+        self.tasks = tasks
+        self._targets = [target_for(task.entry.target, task.entry.component) for task in tasks]
+
+    def measure(self, context: UnitContext) -> Generator[Record, None, None]:
+        """Yield one record for each device.
+
+        Where one of several is missing, there is a record for that one alone: the others cannot be
+        read together with it, and one cause shall not raise many alarms.
+        """
+        found = [_found(context, task, target) for task, target in zip(self.tasks, self._targets)]
+        missing = [(task, one) for task, one in zip(self.tasks, found) if isinstance(one, Failure)]
+        if missing:
+            yield from (context.recorder.without(task, failure) for task, failure in missing)
+            return
+        yield from self._read(context, [one for one in found if isinstance(one, Reached)])
+
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """Return what the tools would be called with."""
+        return tuple(
+            command_of(
+                Job(
+                    task.operation,
+                    task.entry.spec,
+                    task.entry.target["device"],
+                    task.entry.target.get("block_size", 512),
+                )
+            )
+            for task in self.tasks
+        )
+
+    def _read(self, context: UnitContext, devices: Sequence[Reached]) -> Iterator[Record]:
+        trials = [
+            WatchedTrial(task, task.entry.spec, device, context.clock)
+            for task, device in zip(self.tasks, devices)
+        ]
+        for trial in trials:
+            trial.begin()
+        with ThreadPoolExecutor(len(trials)) as threads:
+            for _ in range(max(task.entry.spec.repeats for task in self.tasks)):
+                try:
+                    # one that rested would leave the others more of what they share
+                    if not all(trial.over for trial in trials):
+                        # the list waits for all of them: the repeats begin at the same time
+                        list(threads.map(WatchedTrial.repeat, trials))
+                except BaseException:
+                    context.stop()
+                    raise
+                for task in self.tasks:
+                    context.step(task.title)
+        for trial in trials:
+            trial.end()
+        for task, device, trial in zip(self.tasks, devices, trials):
+            broken = trial.failure is not None and trial.failure.outcome is Outcome.BROKEN
+            counts = _confirmed(context, task, device, trial) if broken else trial
+            yield counts.record(context.recorder)
+
+
+def _found(context: UnitContext, task: Task, target: Target) -> Union[Reached, Failure]:
+    """Return a device that may be read, or why not; one that is gone is looked for twice."""
+    runner = context.runners[task.entry.component]
+    found = _reach(task, target, runner)
+    if isinstance(found, Failure) and found.outcome is Outcome.BROKEN:
+        context.clock.sleep(PAUSE_S)
+        found = _reach(task, target, runner)
+    return found
+
+
+def _confirmed(
+    context: UnitContext, task: Task, device: Reached, first: WatchedTrial
+) -> WatchedTrial:
+    """Return the trial that counts of a device that gave an error, after reading it once more.
+
+    Where the second reading, alone, has no error, that of a device measured alone counts; of one
+    among others the error stays as the tool's, which says nothing about the device.
+    """
+    context.clock.sleep(PAUSE_S)
+    again = WatchedTrial(task, task.entry.spec, device, context.clock)
+    again.begin()
+    for _ in range(task.entry.spec.repeats):
+        again.repeat()
+    again.end()
+    failure = first.failure
+    if again.failure is not None or failure is None or task.scenario is Scenario.SINGLE:
+        return again
+    text = f"{failure.reason}; read alone it gave no error"
+    first.conclude(Failure(Outcome.FAILED, text))
+    return first
+
+
+def units(entries: Sequence[Expectation]) -> Iterator[DeviceUnit]:
+    """Yield each device alone, then all that are also expected together."""
+    tasks = [task for entry in entries for task in tasks_of(entry)]
+    for task in tasks:
+        if task.scenario is Scenario.SINGLE:
+            yield DeviceUnit((task,))
+    together = tuple(task for task in tasks if task.scenario is Scenario.TOGETHER)
+    if together:
+        yield DeviceUnit(together)
+
+
+def _reach(task: Task, target: Target, runner: CommandRunner) -> Union[Reached, Failure]:
+    try:
+        return reach(target, runner, task.entry.spec.bytes)
+    except PrivilegeError as error:
+        raise PrivilegeError(str(error), task.entry.component) from error
+
+
+def _refuse_harm(task: Task) -> None:
+    kind, component = task.entry.target.get("kind"), task.entry.component
+    if kind != "device":
+        raise DocumentError(
+            f"expectations: raw {component} is of kind {kind!r}, not a device; "
+            "deploy the role agent again"
+        )
+    if task.operation is not Operation.READ:
+        raise DocumentError(
+            f"expectations: raw {component} has the operation {task.operation.value}; "
+            "devices are only ever read"
+        )

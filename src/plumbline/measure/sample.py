@@ -1,0 +1,450 @@
+"""Counters of a server, second by second, as records.
+
+Both are read as files, a few microseconds each: no command is started for them.  Any user may read
+the kernel's; newer releases of Lustre keep theirs in debugfs.
+
+The loop ends at its limit, or as soon as it is signalled.  Between two readings it sleeps, so
+a minute of it costs some milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from array import array
+from types import MappingProxyType
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence
+from uuid import uuid4
+
+from plumbline.model.errors import DocumentError, ToolError, UsageError
+from plumbline.model.record import Operation, Outcome, Record, Scenario
+from plumbline.model.trend import SERVER
+from plumbline.model.units import format_duration
+from plumbline.model.validation import whole
+from plumbline.observe.command import Clock
+from plumbline.observe.counters import METADATA, ROOTS, STORAGE
+from plumbline.observe.coverage import LUSTRE
+from plumbline.observe.job_stats import JobTraffic, as_rows
+from plumbline.observe.lustre_output import OPERATIONS, lustre_stats
+
+DISKSTATS = "/proc/diskstats"
+LUSTRE_STATS = tuple(f"{root}/obdfilter" for root in ROOTS)
+"""Where Lustre's servers keep a folder with statistics for each storage target, by release."""
+_METADATA = ("/sys/fs/lustre/mdt", *(f"{root}/mdt" for root in ROOTS))
+NEEDS_DEBUGFS = (
+    "Lustre keeps their statistics in debugfs, which this user may not enter; set "
+    "agent_lustre_capabilities of the role agent to [CAP_DAC_READ_SEARCH]"
+)
+
+_SERVED = ("/sys/fs/lustre/obdfilter", *LUSTRE_STATS)
+"""Where any user sees which targets a server has, by release."""
+_SECTOR_BYTES = 512
+"""Of /proc/diskstats, whatever the device says of its own (Documentation/admin-guide/iostats)."""
+_READ_PLACE, _WRITTEN_PLACE = 5, 9
+
+Number = tuple[int, int]
+"""Major and minor number of a device."""
+
+
+class Counter(NamedTuple):
+    """One direction of one component; ``source`` says who counts, ``diskstats`` or ``lustre``."""
+
+    component: str
+    operation: Operation
+    source: str
+
+
+Reading = Mapping[Counter, int]
+"""Bytes that each counter stands at; one that could not be read is not there."""
+
+
+class Source(Protocol):
+    """Something that counts bytes."""
+
+    def read(self) -> Reading:
+        """Return where its counters stand now; raise ToolError if that is not understood."""
+        ...
+
+
+class CounterFiles(Protocol):
+    """The files of a node, as :class:`plumbline.observe.gather.LocalSystem` reads them."""
+
+    def read(self, path: str) -> str:
+        """Return a small file's text, empty if it cannot be read."""
+        ...
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """Return what lies in a folder, nothing where there is none."""
+        ...
+
+
+class Devices:
+    """Block devices, by the counters of the kernel."""
+
+    def __init__(self, numbers: Mapping[str, Number], files: CounterFiles) -> None:
+        """Take the number of each component's device."""
+        self._numbers = numbers
+        self._files = files
+
+    def read(self) -> Reading:
+        """Return what each device has moved; raise ToolError for lines that are not understood."""
+        moved = diskstats(self._files.read(DISKSTATS))
+        return {
+            Counter(name, operation, "diskstats"): count
+            for name, number in self._numbers.items()
+            if number in moved
+            for operation, count in zip((Operation.READ, Operation.WRITE), moved[number])
+        }
+
+
+class Targets:
+    """Lustre's storage targets on this server, by what they have given to and taken of clients."""
+
+    def __init__(self, files: CounterFiles) -> None:
+        """Look once which targets there are, and which of them may be read."""
+        self._files = files
+        self.names: dict[str, str] = {
+            name: f"{folder}/{name}/stats"
+            for folder in LUSTRE_STATS
+            for name in files.names(folder)
+            if files.read(f"{folder}/{name}/stats")
+        }
+        served = {name for folder in _SERVED for name in files.names(folder)}
+        self.closed: tuple[str, ...] = tuple(
+            sorted(name for name in served - set(self.names) if re.fullmatch(STORAGE, name))
+        )
+        """Those that this server has and of which this user may not read the statistics."""
+        found = {name for folder in _METADATA for name in files.names(folder)}
+        self.metadata: tuple[str, ...] = tuple(
+            sorted(name for name in found if re.fullmatch(METADATA, name))
+        )
+        """Metadata targets, whose jobs are followed: they move no bytes to speak of."""
+
+    def read(self) -> Reading:
+        """Return what each target has moved; raise ToolError for text that is not understood."""
+        return {
+            Counter(name, operation, "lustre"): count
+            for name, path in self.names.items()
+            if (text := self._files.read(path))
+            for operation, count in lustre_stats(text, path).items()
+        }
+
+
+def closed(targets: Targets) -> dict[Counter, str]:
+    """Return the counters of targets that this user may not read, with the reason."""
+    return {
+        Counter(name, operation, "lustre"): NEEDS_DEBUGFS
+        for name in targets.closed
+        for operation in OPERATIONS
+    }
+
+
+def unwatched(targets: Targets, planned: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence on targets that may not be read, and on ``planned`` ones that are not here.
+
+    ``planned`` are those that the topology puts on this server.
+    """
+    if targets.closed:
+        every = len(targets.names) + len(targets.closed)
+        yield f"{len(targets.names) or 'none'} of {every} OSTs watched: {NEEDS_DEBUGFS}"
+    absent = sorted(set(planned) - set(targets.names) - set(targets.closed))
+    if absent:
+        yield (
+            f"{', '.join(absent)} not watched: this server does not have what the topology puts "
+            "on it; unmounted, or failed over to another server"
+        )
+
+
+def diskstats(text: str) -> dict[Number, tuple[int, int]]:
+    """Return bytes read and written by device number; raise ToolError if not understood."""
+    try:
+        return dict(_device(line.split()) for line in text.splitlines())
+    except (IndexError, ToolError) as error:
+        raise ToolError(
+            f"{DISKSTATS} is not understood ({error}); this kernel counts in another way"
+        ) from error
+
+
+def _device(words: Sequence[str]) -> tuple[Number, tuple[int, int]]:
+    major, minor, read, written = (
+        whole(words[place], DISKSTATS) for place in (0, 1, _READ_PLACE, _WRITTEN_PLACE)
+    )
+    return (major, minor), (read * _SECTOR_BYTES, written * _SECTOR_BYTES)
+
+
+def device_number(component: str, path: str) -> Number:
+    """Return the number of a block device, whatever link leads to it.
+
+    Raises:
+        DocumentError: there is no such device, naming component and path.
+    """
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise DocumentError(
+            f"{component}: {path} cannot be found ({error.strerror}); see lsblk"
+        ) from error
+    if not stat.S_ISBLK(found.st_mode):
+        raise DocumentError(f"{component}: {path} is no block device; see lsblk")
+    return os.major(found.st_rdev), os.minor(found.st_rdev)
+
+
+LONGEST_S = 3600.0
+"""An hour of 100 devices that are busy both ways is 7 MB in the history."""
+
+PART_S = 300
+"""What was seen is kept so often: the console need not wait for the end to know who moved what."""
+
+Wait = Callable[[float], bool]
+"""Waits so many seconds at most and returns whether the sampling shall end."""
+
+
+class Stretch(NamedTuple):
+    """Rates in bytes per second, one a second, from ``begin_s`` seconds after the start."""
+
+    begin_s: int
+    rates_Bps: array[float]
+
+    @property
+    def end_s(self) -> int:
+        """Return the second after the last one."""
+        return self.begin_s + len(self.rates_Bps)
+
+
+class Sampled(NamedTuple):
+    """What was seen; ``began_at`` is seconds since the epoch, ``seconds`` how long it was watched.
+
+    A counter that went back, or was not there for a while, has several stretches or none.
+    ``merged`` are seconds that one reading stands for, as first second and number; ``late_s`` is
+    the most that a reading was away from its second.
+    """
+
+    began_at: float
+    seconds: int
+    courses: dict[Counter, list[Stretch]]
+    merged: tuple[tuple[int, int], ...] = ()
+    late_s: float = 0.0
+
+
+class Origin(NamedTuple):
+    """Who has sampled: the host, and what all records of one sampling have in common."""
+
+    host: str
+    run_id: str
+
+
+def sample(
+    sources: Sequence[Source], clock: Clock, wait: Wait, limit_s: float
+) -> Iterator[Sampled]:
+    """Watch counters until the limit, or until ``wait`` says that it is enough; yield the parts.
+
+    Raises:
+        UsageError: the limit is no time that a sampler may take.
+        ToolError: a counter is not understood.
+    """
+    if not 1 <= limit_s <= LONGEST_S:
+        raise UsageError(
+            f"a limit of {limit_s:g} s: sampling takes 1 s to {format_duration(LONGEST_S)}"
+        )
+    return _parts(_Watch(sources, clock), wait, limit_s)
+
+
+def _parts(watch: _Watch, wait: Wait, limit_s: float) -> Iterator[Sampled]:
+    enough = False
+    while not enough and watch.done < limit_s:
+        end_s = min(limit_s, watch.done + PART_S)
+        while not enough and watch.done < end_s:
+            enough = wait(watch.until_next_s())
+            watch.count()
+        part = watch.part()
+        if part.seconds:
+            yield part
+
+
+class _Watch:
+    """Counters since the start; ``done`` are the seconds that were read."""
+
+    def __init__(self, sources: Sequence[Source], clock: Clock) -> None:
+        self._sources = sources
+        self._clock = clock
+        self._began_at, self._start = clock.wall(), clock.monotonic()
+        self._before, self.done = self._read(), 0
+        self._lateness_s = [0.0]
+        self._begin_part()
+
+    def until_next_s(self) -> float:
+        """Return the seconds until the next reading."""
+        return max(0.0, self.done + 1 - self._elapsed_s())
+
+    def count(self) -> None:
+        """Read all counters, and note what each has moved since the last time."""
+        now, now_s = self._read(), self._elapsed_s()
+        # a machine that was held up gets one reading for several seconds: each has the mean
+        seconds = round(now_s) - self.done
+        if seconds <= 0:
+            return
+        for counter, stood in now.items():
+            # by the seconds that it stands for, so that no byte is lost when a reading comes late
+            rate_Bps = (stood - self._before.get(counter, stood + 1)) / seconds
+            if rate_Bps >= 0:
+                place = self.done - self._part_begin
+                _extend(self._courses.setdefault(counter, []), place, seconds, rate_Bps)
+        if seconds > 1:
+            self._merged.append((self.done - self._part_begin, seconds))
+        self._before, self.done = now, self.done + seconds
+        self._lateness_s.append(abs(now_s - self.done))
+
+    def part(self) -> Sampled:
+        """Return what was seen since the last part."""
+        begin = self._part_begin
+        part = Sampled(
+            self._began_at + begin,
+            self.done - begin,
+            self._courses,
+            tuple(self._merged),
+            max(self._lateness_s),
+        )
+        self._begin_part()
+        return part
+
+    def _begin_part(self) -> None:
+        self._part_begin = self.done
+        self._courses: dict[Counter, list[Stretch]] = {one: [] for one in self._before}
+        self._merged: list[tuple[int, int]] = []
+        self._lateness_s = self._lateness_s[-1:]
+
+    def _elapsed_s(self) -> float:
+        return self._clock.monotonic() - self._start
+
+    def _read(self) -> Reading:
+        return {counter: stood for one in self._sources for counter, stood in one.read().items()}
+
+
+def _extend(stretches: list[Stretch], at_s: int, seconds: int, rate_Bps: float) -> None:
+    if not stretches or stretches[-1].end_s != at_s:
+        stretches.append(Stretch(at_s, array("d")))
+    stretches[-1].rates_Bps.extend([rate_Bps] * seconds)
+
+
+def records_of(
+    sampled: Sampled,
+    origin: Origin,
+    closed: Mapping[Counter, str] = MappingProxyType({}),
+    jobs: Sequence[JobTraffic] = (),
+) -> Iterator[Record]:
+    """Yield what is kept: each stretch from the first second in which something moved to the last.
+
+    A counter that never moved, or could not be read, has one record that says so; ``closed`` has
+    those that this user may not read, with the reason.  ``jobs`` go with what was read of their
+    target; those of a metadata target have a record of their own.
+    """
+    courses = {**dict.fromkeys(closed, ()), **sampled.courses}
+    for counter, stretches in courses.items() if sampled.seconds else ():
+        about = {
+            "run_id": origin.run_id,
+            "layer": SERVER,
+            "component": counter.component,
+            "operation": counter.operation,
+            "scenario": Scenario.TOGETHER,
+            "host": origin.host,
+        }
+        own = [one for one in jobs if one.target == counter.component]
+        job_rows = {"jobs": as_rows(own)} if own and counter.operation is Operation.READ else {}
+        moving = [one for one in stretches if any(one.rates_Bps)]
+        still = _still(sampled, counter, stretches, closed.get(counter, ""))
+        results = [_moved(sampled, one) for one in moving] or [still]
+        for number, result in enumerate(results):
+            details = {
+                "source": counter.source,
+                "watched_s": sampled.seconds,
+                **result.details,
+                **({} if number else job_rows),
+            }
+            at = sampled.began_at
+            times = {"started_at": at + result.begin_s, "finished_at": at + result.end_s}
+            yield Record(id=str(uuid4()), **about, **times, **result.values, details=details)
+    metadata = [one for one in jobs if one.is_metadata]
+    for target in dict.fromkeys(one.target for one in metadata):
+        yield _asked(sampled, origin, [one for one in metadata if one.target == target])
+
+
+def _asked(sampled: Sampled, origin: Origin, jobs: Sequence[JobTraffic]) -> Record:
+    """Return the record of a metadata target: what its jobs asked, and no rate."""
+    return Record(
+        id=str(uuid4()),
+        run_id=origin.run_id,
+        layer=SERVER,
+        component=jobs[0].target,
+        operation=Operation.READ,
+        scenario=Scenario.TOGETHER,
+        host=origin.host,
+        started_at=sampled.began_at,
+        finished_at=sampled.began_at + sampled.seconds,
+        outcome=Outcome.SKIPPED,
+        reason="its requests are counted by job, and no bytes",
+        details={"source": LUSTRE, "watched_s": sampled.seconds, "requests": as_rows(jobs)},
+    )
+
+
+class _Result(NamedTuple):
+    """What a record says of the seconds from ``begin_s`` to ``end_s`` after the start."""
+
+    begin_s: int
+    end_s: int
+    values: dict[str, Any]
+    details: dict[str, Any]
+
+
+def _trimmed(stretch: Stretch) -> Stretch:
+    """Return a stretch without the seconds at its ends in which nothing moved."""
+    moving = [place for place, rate in enumerate(stretch.rates_Bps) if rate]
+    first, last = moving[0], moving[-1]
+    return Stretch(stretch.begin_s + first, stretch.rates_Bps[first : last + 1])
+
+
+def _moved(sampled: Sampled, whole: Stretch) -> _Result:
+    stretch = _trimmed(whole)
+    seconds, moved = len(stretch.rates_Bps), sum(stretch.rates_Bps)
+    values = {
+        "outcome": Outcome.OK,
+        "bytes": round(moved),
+        "seconds": float(seconds),
+        "rate_Bps": moved / seconds,
+        "profile_Bps": tuple(map(round, stretch.rates_Bps)),
+    }
+    return _Result(
+        stretch.begin_s, stretch.end_s, values, _followed(sampled, whole, stretch.begin_s)
+    )
+
+
+def _followed(sampled: Sampled, whole: Stretch, begin_s: int) -> dict[str, Any]:
+    """Return how well the seconds are known, all of them counted from ``begin_s``.
+
+    ``watched`` is from when until when the counter was followed without a break: outside of the
+    profile it stood still.
+    """
+    inside = [
+        [first - begin_s, count]
+        for first, count in sampled.merged
+        if first < whole.end_s and first + count > whole.begin_s
+    ]
+    return {
+        "watched": [whole.begin_s - begin_s, whole.end_s - begin_s],
+        "late_s": round(sampled.late_s, 3),
+        **({"merged": inside} if inside else {}),
+    }
+
+
+def _still(
+    sampled: Sampled, counter: Counter, stretches: Sequence[Stretch], closed: str
+) -> _Result:
+    seconds = format_duration(sampled.seconds)
+    outcome, reason = (
+        (Outcome.SKIPPED, f"{counter.source} counted no byte in {seconds}")
+        if stretches
+        else (Outcome.FAILED, closed or f"{counter.source} had no counter to follow for {seconds}")
+    )
+    first: Optional[Stretch] = stretches[0] if len(stretches) == 1 else None
+    followed = _followed(sampled, first, 0) if first else {}
+    return _Result(0, sampled.seconds, {"outcome": outcome, "reason": reason}, followed)

@@ -1,0 +1,355 @@
+"""One run of one layer: waves of units under locks, each record kept as it comes.
+
+A unit talks to nobody but its own tools; what it finds is handed over, so that whoever keeps
+records, locks and the list of what runs does so alone.
+
+Whatever happens to one unit, the run goes on with the next; whatever happens to the run, what was
+measured before is kept, and the next run ends what this one left.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, suppress
+from queue import SimpleQueue
+from typing import Callable, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
+
+from plumbline.measure.lock import Locks, StuckError
+from plumbline.measure.process import this_process
+from plumbline.measure.targets import osts_of, target_for
+from plumbline.measure.trial import UNSURE, Failure, Recorder, Silence, Suspicion, Task
+from plumbline.measure.unit_context import PAUSE_S, Journal, Later, Step, Unit, UnitContext
+from plumbline.model.command import CommandRunner
+from plumbline.model.errors import BusyError, PlumblineError, PrivilegeError
+from plumbline.model.expectation import ALONE, in_waves
+from plumbline.model.layers import SINGLE_TARGETS, layer_of
+from plumbline.model.record import Outcome, Record
+from plumbline.model.series import Running
+from plumbline.model.units import format_duration
+from plumbline.observe.command import Clock
+from plumbline.observe.query import QUESTIONS
+
+
+class Repeated(NamedTuple):
+    """A repeat is over; ``title`` is that of its task."""
+
+    title: str
+
+
+class Ended(NamedTuple):
+    """A unit is done; ``error`` is what has ended it early."""
+
+    error: Optional[BaseException]
+
+
+Said = Union[Record, Later, Repeated, Ended]
+
+
+class Wave:
+    """Measures units at the same time; iterate over it to hear of them, close it to end them."""
+
+    def __init__(self, units: int) -> None:
+        """Take how many there are at most."""
+        self._threads = ThreadPoolExecutor(units, thread_name_prefix="plumbline-unit")
+        self._said: SimpleQueue[tuple[Unit, Said]] = SimpleQueue()
+        self._contexts: list[UnitContext] = []
+        self._measured = 0
+        self._closed = threading.Event()
+
+    def begin(self, unit: Unit, context: UnitContext) -> None:
+        """Begin to measure a unit."""
+        own = context._replace(step=lambda title: self._said.put((unit, Repeated(title))))
+        self._contexts.append(own)
+        self._measured += 1
+        future = self._threads.submit(self._measure, unit, own)
+        future.add_done_callback(lambda done: self._said.put((unit, Ended(done.exception()))))
+
+    def __iter__(self) -> Iterator[tuple[Unit, Said]]:
+        """Yield what comes of the units until all of them are done."""
+        while self._measured:
+            unit, said = self._said.get()
+            if isinstance(said, Ended):
+                self._measured -= 1
+            yield unit, said
+
+    def close(self) -> None:
+        """End the tools of all units that are not done, and wait for their threads.
+
+        What they would still say is not heard: a measurement that was ended has no result.
+        """
+        self._closed.set()
+        for context in self._contexts:
+            context.stop()
+        self._threads.shutdown()
+
+    def _measure(self, unit: Unit, context: UnitContext) -> None:
+        with closing(unit.measure(context)) as came:
+            for one in came:
+                if self._closed.is_set():
+                    # its file may have to be removed yet
+                    context.go_on()
+                    return
+                self._said.put((unit, one))
+
+
+class SessionContext(NamedTuple):
+    """What a session needs of the world.
+
+    ``runner`` gives a command runner whose commands inherit descriptors of locks and end when the
+    event is set; ``publish`` writes the snapshot of a moment of the wall clock; ``progress`` is
+    told each step; ``limit_s`` bounds the whole run, None where something else does.  ``by_hand``
+    is set where no unit started the run: what this user may not measure leaves no record then.
+    """
+
+    journal: Journal
+    locks: Locks
+    clock: Clock
+    recorder: Recorder
+    runner: Callable[[Sequence[int], threading.Event], CommandRunner]
+    publish: Callable[[float], object]
+    progress: Callable[[Step], None]
+    limit_s: Optional[float] = None
+    keep_files: bool = True
+    by_hand: bool = False
+
+
+class Session:
+    """Measures units; ``busy`` holds what left no record: measured by others, or not permitted."""
+
+    def __init__(self, context: SessionContext) -> None:
+        self.busy: list[PlumblineError] = []
+        self._context = context
+        self._done = 0
+        self._total = 0
+        self._silent: set[str] = set()
+
+    def run(self, units: Sequence[Unit]) -> None:
+        """Measure all units in order; raise StoreError when a record cannot be kept."""
+        context = self._context
+        self._total = _repeats(units)
+        begun = context.clock.monotonic()
+        try:
+            later = self._turn(units, begun, last=False)
+            if later:
+                self._total += _repeats(later)
+                self._silent.update(*map(_components, later))
+                context.clock.sleep(PAUSE_S)
+                self._turn(later, begun, last=True)
+        finally:
+            context.publish(context.clock.wall())
+
+    def settle_killed(self, known: Collection[tuple[str, str]]) -> None:
+        """End the tools that outlived a killed run, and note that what it measured is interrupted.
+
+        What a living run measures is left alone.  ``known`` are layer and component of all that
+        this node measures; of what it measures no longer nothing is noted.
+        """
+        journal = self._context.journal
+        for running in journal.running():
+            place = running.layer, running.component
+            with suppress(BusyError), self._context.locks.hold(*place):
+                if running not in journal.running():
+                    continue
+                (journal.interrupt if place in known else journal.end)(*place)
+
+    def _has_time(self, spent_s: float, unit: Unit) -> bool:
+        """Return whether the run's limit lets a unit begin; record it as skipped if not."""
+        limit_s = self._context.limit_s
+        if limit_s is None or spent_s < limit_s:
+            return True
+        limit = format_duration(limit_s)
+        reason = f"the run's limit of {limit} was used up before its turn; raise --limit"
+        self._give_up(unit.tasks, Failure(Outcome.SKIPPED, reason))
+        return False
+
+    def _turn(self, units: Sequence[Unit], begun: float, *, last: bool) -> list[Unit]:
+        """Measure units wave by wave; return what is to be asked again when all of them are done.
+
+        What is asked again is asked alone.
+        """
+        later: list[Unit] = []
+        for wave in in_waves(units, lambda unit: ALONE if last else _wave_of(unit)):
+            spent_s = self._context.clock.monotonic() - begun
+            ready = [unit for unit in wave if self._has_time(spent_s, unit)]
+            if len(ready) > 1:
+                self._wave(ready, later)
+            elif ready:
+                self._unit(ready[0], later, last=last)
+        return later
+
+    def _unit(self, unit: Unit, later: list[Unit], *, last: bool) -> None:
+        """Measure one unit, or record why not; add what of it is to be asked again later."""
+        with self._concluding(unit, later, last=last), ExitStack() as held:
+            descriptors = held.enter_context(self._locked(unit))
+            came = unit.measure(self._unit_context(unit, descriptors))
+            held.enter_context(closing(came))
+            for one in came:
+                self._take(one, later)
+
+    def _wave(self, units: Sequence[Unit], later: list[Unit]) -> None:
+        """Measure units at the same time, each under its own locks until it is done."""
+        held: dict[Unit, ExitStack] = {}
+        contexts: dict[Unit, UnitContext] = {}
+        with ExitStack() as every, closing(Wave(len(units))) as wave:
+            for unit in units:
+                held[unit] = every.enter_context(ExitStack())
+                with self._concluding(unit, later, last=False):
+                    descriptors = held[unit].enter_context(self._locked(unit))
+                    contexts[unit] = self._unit_context(unit, descriptors)
+            # a lock may have to be waited for, and what is found meanwhile would not be kept
+            for unit, context in contexts.items():
+                wave.begin(unit, context)
+            for unit, said in wave:
+                if isinstance(said, Repeated):
+                    self._step(said.title)
+                elif isinstance(said, Ended):
+                    held[unit].close()
+                    self._end(unit, said, later)
+                else:
+                    self._take(said, later)
+
+    def _end(self, unit: Unit, ended: Ended, later: list[Unit]) -> None:
+        with self._concluding(unit, later, last=False):
+            if ended.error is not None:
+                raise ended.error
+
+    def _unit_context(self, unit: Unit, descriptors: Mapping[str, int]) -> UnitContext:
+        context, stop = self._context, threading.Event()
+        runners = {name: context.runner(kept, stop) for name, kept in _kept(unit, descriptors)}
+        return UnitContext(
+            context.recorder,
+            context.clock,
+            runners,
+            self._step,
+            stop.set,
+            stop.clear,
+            context.keep_files,
+            self._others_answer(unit),
+        )
+
+    def _others_answer(self, unit: Unit) -> bool:
+        """Return whether no other target has given no answer so far."""
+        return self._silent <= _components(unit)
+
+    def _take(self, came: Union[Record, Later], later: list[Unit]) -> None:
+        if isinstance(came, Later):
+            later.append(came.unit)
+        else:
+            self._save(came)
+
+    @contextmanager
+    def _concluding(self, unit: Unit, later: list[Unit], *, last: bool) -> Iterator[None]:
+        """Record why a unit is not measured.
+
+        What another run measures needs no record, nor does what was to be measured together with a
+        stuck component: one cause, one alarm.
+        """
+        try:
+            yield
+        except StuckError as error:
+            stuck = [task for task in unit.tasks if task.entry.component == error.component]
+            # a question that is stuck may wait for another target, and may get its answer yet
+            asked = error.programs <= QUESTIONS
+            if asked and not last:
+                later.append(unit)
+                return
+            if asked:
+                self._give_up(stuck, self._closer(unit, stuck, str(error)))
+            else:
+                self._give_up(stuck, Failure(Outcome.HUNG, str(error)))
+        except BusyError as error:
+            self.busy.append(error)
+        except PrivilegeError as error:
+            self._refuse(unit, error)
+
+    def _closer(self, unit: Unit, stuck: Sequence[Task], reason: str) -> Failure:
+        """Return whose fault a question is that stays stuck: what answers in any case is asked."""
+        silence = Silence(Outcome.UNANSWERED, reason)
+        entry = next((task.entry for task in stuck if task.entry.layer in SINGLE_TARGETS), None)
+        if entry is None:
+            return silence
+        # the lock is not passed on: what asks now measures nothing
+        runner = self._context.runner((), threading.Event())
+        suspicion = Suspicion(
+            entry,
+            target_for(entry.target, entry.component, entry.limits.fill_limit),
+            runner,
+            self._context.clock.wall(),
+            last=True,
+            others_answer=self._others_answer(unit),
+        )
+        closer = suspicion.concluded(silence)
+        return silence if closer.outcome is Outcome.UNANSWERED else closer
+
+    def _refuse(self, unit: Unit, error: PrivilegeError) -> None:
+        """Record what a unit of systemd may not measure; by hand only say who may."""
+        own = [task for task in unit.tasks if task.entry.component == error.component]
+        if self._context.by_hand:
+            # the whole comes last, and its unit measures all of it
+            entry = (own or unit.tasks)[-1].entry
+            remedy = f"systemctl start {layer_of(entry.layer).unit(entry.component)}"
+            sentence = f"{entry.layer} {entry.component}: not measured, {error}; as root: {remedy}"
+            if sentence not in map(str, self.busy):
+                self.busy.append(PrivilegeError(sentence, entry.component))
+        else:
+            self._give_up(own or unit.tasks, Failure(Outcome.SKIPPED, str(error)))
+
+    @contextmanager
+    def _locked(self, unit: Unit) -> Iterator[dict[str, int]]:
+        """Hold the locks of all components of a unit, and note that they are being measured."""
+        context = self._context
+        entries = {task.entry.component: task.entry.layer for task in unit.tasks}
+        # a file over several targets keeps all of them busy
+        parts = {
+            part: task.entry.layer for task in unit.tasks for part in osts_of(task.entry.target)
+        }
+        with ExitStack() as held:
+            # always in the same order, so that two runs cannot each hold what the other waits for
+            descriptors = {
+                name: held.enter_context(context.locks.hold(layer, name))
+                for name, layer in sorted({**parts, **entries}.items())
+            }
+            for name, layer in entries.items():
+                process = this_process(descriptors[name])
+                running = Running(layer, name, context.clock.wall(), process)
+                context.journal.begin(context.recorder.run_id, running)
+                held.callback(context.journal.end, layer, name)
+            context.publish(context.clock.wall())
+            yield descriptors
+
+    def _give_up(self, tasks: Sequence[Task], failure: Failure) -> None:
+        for task in tasks:
+            self._save(self._context.recorder.without(task, failure))
+
+    def _save(self, record: Record) -> None:
+        self._context.journal.save(record)
+        if record.outcome in (Outcome.HUNG, *UNSURE):
+            self._silent.add(record.component)
+        title = f"{record.component} {record.operation.value}"
+        self._context.progress(Step(title, self._done, self._total, record))
+
+    def _step(self, title: str) -> None:
+        self._done += 1
+        self._context.progress(Step(title, self._done, self._total))
+
+
+def _wave_of(unit: Unit) -> int:
+    """Return the wave of a unit; what measures several components at once is one of its own."""
+    waves = {task.entry.component: task.entry.wave for task in unit.tasks}
+    return next(iter(waves.values())) if len(waves) == 1 else ALONE
+
+
+def _components(unit: Unit) -> set[str]:
+    return {task.entry.component for task in unit.tasks}
+
+
+def _repeats(units: Sequence[Unit]) -> int:
+    return sum(task.entry.spec.repeats for unit in units for task in unit.tasks)
+
+
+def _kept(unit: Unit, descriptors: Mapping[str, int]) -> Iterator[tuple[str, Sequence[int]]]:
+    """Yield which locks the tools of each component keep taken: ranks those of all targets."""
+    wholes = {task.entry.component for task in unit.tasks if task.entry.parallel}
+    for name, descriptor in descriptors.items():
+        yield name, tuple(descriptors.values()) if name in wholes else (descriptor,)

@@ -1,0 +1,44 @@
+"""How a probe file is put on one storage target, and how that is proven."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from plumbline.measure.targets.device import DEVICE
+from plumbline.measure.targets.directory import DIRECTORY
+from plumbline.measure.targets.glusterfs import GLUSTERFS
+from plumbline.measure.targets.interface import Target, TargetState
+from plumbline.measure.targets.lustre import LUSTRE, STRIPED, osts_of
+from plumbline.model.errors import DocumentError
+
+__all__ = ["KINDS", "STRIPED", "Target", "TargetState", "osts_of", "target_for"]
+
+KINDS = {one.name: one for one in (LUSTRE, STRIPED, GLUSTERFS, DIRECTORY, DEVICE)}
+"""Each kind of target by the name that documents have for it."""
+
+
+def target_for(description: Mapping[str, Any], component: str, fill_limit: float = 0.9) -> Target:
+    """Return the target that an expectation's ``target`` describes.
+
+    ``fill_limit`` is the fraction above which nothing is written to it.
+
+    Raises:
+        DocumentError: the kind or a key is unknown, missing or not usable.
+    """
+    name = description.get("kind")
+    if name not in KINDS:
+        known = ", ".join(sorted(KINDS))
+        raise DocumentError(f"target {component} has the unknown kind {name!r}; known are {known}")
+    kind = KINDS[name]
+    given = set(description) - {"kind"}
+    for key in sorted(kind.must - given):
+        raise DocumentError(f"target {component} of kind {name} has no {key}; add it")
+    for key in sorted(given - kind.must - kind.may):
+        known = ", ".join(sorted(kind.must | kind.may))
+        raise DocumentError(
+            f"target {component} of kind {name} has an unknown {key}; known: {known}"
+        )
+    for key in sorted(given - {"block_size", "stripe_bytes"}):
+        if not isinstance(description[key], str):
+            raise DocumentError(f"target {component}: {key} {description[key]!r} is not a text")
+    return kind.make(description, component, fill_limit)

@@ -1,0 +1,104 @@
+"""A raw block device, read only: nothing is placed on it, nothing can be left on it."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from plumbline.measure.targets.interface import Keys, Kind, TargetState
+from plumbline.measure.targets.probe_file import absolute
+from plumbline.model.command import CommandRunner, Within
+from plumbline.model.errors import BrokenTarget, DocumentError, PrivilegeError, SkipTarget
+from plumbline.model.validation import whole
+from plumbline.observe.mounts import bytes_moved
+from plumbline.observe.query import QUICK_S, complaint, objection
+
+
+class DeviceTarget:
+    """One device by a name under /dev, best a lasting one; see :class:`.interface.Target`."""
+
+    def __init__(self, device: str) -> None:
+        """Take the device's path; raise DocumentError when it is not under /dev."""
+        self._path = absolute(device, "the device of a target")
+        if not self._path.startswith("/dev/"):
+            raise DocumentError(
+                f"the device {device} is not under /dev; correct it in the topology"
+            )
+        self._number = ""
+
+    def state(self, run: CommandRunner) -> TargetState:
+        """Return an empty state for a device that is there; raise PrivilegeError for others'."""
+        self._number = self._look(run)
+        if run(["test", "-r", self._path], QUICK_S).exit_code == 1:
+            raise PrivilegeError(f"this user may not read {self._path}")
+        return TargetState(None, (), {})
+
+    def place(self, run: CommandRunner, size_bytes: int) -> str:  # noqa: ARG002
+        """Return the device's path: it is read where it is."""
+        if self._look(run) != self._number:
+            raise SkipTarget(f"{self._path} was not asked for its state, or changed since")
+        return self._path
+
+    def verify(self, run: CommandRunner, path: str) -> None:
+        """Return if the name still means the same device."""
+        if path != self._path or self._look(run) != self._number:
+            raise SkipTarget(f"{path} is not the same device as before; look at udev and multipath")
+
+    def within(self) -> Optional[Within]:
+        """Return None: a device is named by its path, which root alone can exchange."""
+        return None
+
+    def traffic(self, run: CommandRunner) -> Optional[int]:
+        """Return the bytes that the kernel counts for the device."""
+        return bytes_moved(run, self._look(run))
+
+    def cause(self, run: CommandRunner, said: str, since: float) -> str:  # noqa: ARG002
+        """Return nothing: the tool says all that is known here."""
+        return ""
+
+    def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:
+        """Do nothing: a device is only read."""
+
+    def server_answers(self, run: CommandRunner) -> Optional[bool]:  # noqa: ARG002
+        """Return None: a device is one of this node."""
+        return None
+
+    def refuse_lost(self, run: CommandRunner) -> None:
+        """Return: a device is one of this node."""
+
+    def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
+        """Return False: the kernel of this node answers for a device."""
+        return False
+
+    def leftovers(self, run: CommandRunner) -> tuple[str, ...]:  # noqa: ARG002
+        """Return nothing."""
+        return ()
+
+    def remove(self, run: CommandRunner) -> None:
+        """Do nothing."""
+
+    def _look(self, run: CommandRunner) -> str:
+        """Return the ``major:minor`` of the block device that the name leads to."""
+        asked = ["stat", "--dereference", "--format=%F/%t/%T", "--", self._path]
+        completed = run(asked, QUICK_S)
+        if completed.exit_code == 1 and "No such file or directory" in completed.stderr:
+            raise BrokenTarget(
+                f"{complaint(completed)}; the device is gone, or the topology names it wrongly"
+            )
+        if not completed.ok:
+            raise objection(completed, own=True)
+        text = completed.stdout
+        kind, _, numbers = text.strip().partition("/")
+        if kind != "block special file":
+            raise SkipTarget(f"{self._path} is a {kind}, not a block device; correct the topology")
+        major, slash, minor = numbers.partition("/")
+        if not slash:
+            raise SkipTarget(f"stat of {self._path} printed {text[:80]!r}")
+        where = f"the device number of {self._path}"
+        return ":".join(str(whole(each, where, SkipTarget, 16)) for each in (major, minor))
+
+
+def _make(keys: Keys, _component: str, _fill_limit: float) -> DeviceTarget:
+    return DeviceTarget(keys["device"])
+
+
+DEVICE = Kind("device", frozenset({"device"}), frozenset({"block_size"}), _make)

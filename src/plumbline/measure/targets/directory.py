@@ -1,0 +1,123 @@
+"""Any directory that stands for one storage target: BeeGFS, XFS, NFS, a local disk.
+
+The site says which directory lies on which target; what can be proven is that it is the file system
+that the site meant, and that the file did not leave it.
+"""
+
+from __future__ import annotations
+
+from typing import Iterable, Optional
+
+from plumbline.measure.targets.interface import (
+    Descriptions,
+    Holder,
+    Keys,
+    Kind,
+    TargetState,
+    elsewhere,
+    its_name,
+)
+from plumbline.measure.targets.probe_file import NAME, FileTarget, absolute
+from plumbline.model.command import CommandRunner
+from plumbline.model.errors import SkipTarget
+from plumbline.model.validation import whole
+from plumbline.observe.mounts import Mount, Space, bytes_moved, mount_holding
+from plumbline.observe.query import ask_own
+
+
+class DirectoryTarget(FileTarget):
+    """One directory; ``source`` is the device or export that must be mounted there, if given."""
+
+    _ALONE = True
+
+    def __init__(self, directory: str, source: str, component: str, fill_limit: float) -> None:
+        """Take the directory; raise DocumentError when its path is not absolute."""
+        super().__init__(absolute(directory, "the directory of a target"), component, fill_limit)
+        self._directory = self._file.base
+        self._source = source
+        self._device = ""
+
+    def state(self, run: CommandRunner) -> TargetState:
+        """Return the state of a directory that is there, writable and not too full."""
+        mount = self._mount(run)
+        mount.refuse_read_only()
+        real = ask_own(run, ["realpath", "--canonicalize-existing", "--", self._directory])
+        if real.rstrip("\n") != self._directory:
+            raise SkipTarget(
+                f"{self._directory} leads to {real.strip()} over a symbolic link; "
+                "name that directory in the topology"
+            )
+        space = self._space(run)
+        space.refuse_above(self._fill_limit, 0, self._directory)
+        self._device = mount.device
+        return TargetState(space.fill, (), {"filesystem": mount.kind})
+
+    def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
+        """Return False: a directory is measured as a whole, whatever serves it."""
+        return False
+
+    def traffic(self, run: CommandRunner) -> Optional[int]:
+        """Return the bytes of the block device below, None for a network file system."""
+        return bytes_moved(run, self._mount(run).device)
+
+    def _mount(self, run: CommandRunner) -> Mount:
+        mount = mount_holding(run, self._directory)
+        if self._source not in ("", mount.source):
+            raise SkipTarget(
+                f"{self._directory} lies on {mount.source}, not on {self._source}; mount that"
+            )
+        return mount
+
+    def _space(self, run: CommandRunner) -> Space:
+        asked = ["stat", "--file-system", "--format=%S %b %f %a", "--", self._directory]
+        text = ask_own(run, asked)
+        words = text.split()
+        if len(words) != 4:
+            raise SkipTarget(f"stat -f of {self._directory} printed {text[:80]!r}")
+        where = f"a number of stat -f of {self._directory}"
+        unit, blocks, free, available = (whole(word, where, SkipTarget) for word in words)
+        return Space(used=(blocks - free) * unit, available=available * unit)
+
+    def _create(self, run: CommandRunner) -> None:
+        self._file.ask(run, ["touch", "--", NAME], make=True)
+
+    def _misplaced(self, run: CommandRunner) -> str:
+        device = self._mount(run).device
+        if device != self._device:
+            return f"{self._directory} is another file system than before; it was mounted again"
+        return ""
+
+
+def _make(keys: Keys, component: str, fill_limit: float) -> DirectoryTarget:
+    return DirectoryTarget(keys["directory"], keys.get("source", ""), component, fill_limit)
+
+
+def _storage(keys: Keys, component: str) -> tuple[str, ...]:
+    """Return the source where it names a server, as ``nfs1:/export`` does: all clients share it."""
+    source = keys.get("source", "")
+    return (keys["kind"], source) if ":/" in source else its_name(keys, component)
+
+
+def _find(run: CommandRunner, path: str, mount: Mount, known: Descriptions) -> tuple[Holder, ...]:
+    names = list(_mounted_with(run, mount, known))
+    if not names:
+        raise elsewhere(path, mount)
+    return tuple(Holder(name, name) for name in names)
+
+
+def _mounted_with(run: CommandRunner, mount: Mount, known: Descriptions) -> Iterable[str]:
+    """Yield the directories that lie in a mount."""
+    for name, one in known.items():
+        if one["kind"] == DIRECTORY.name and mount_holding(run, one["directory"]) == mount:
+            yield name
+
+
+DIRECTORY = Kind(
+    "directory",
+    frozenset({"directory"}),
+    frozenset({"source"}),
+    _make,
+    find=_find,
+    storage=_storage,
+)
+"""What holds a file of any mount that no other kind knows."""

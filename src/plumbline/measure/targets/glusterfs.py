@@ -1,0 +1,301 @@
+"""A brick of a GlusterFS distribute volume, measured through a client's mount.
+
+A file is created on a brick as ``NAME@VOLUME-dht:VOLUME-client-N``.  What the client knows of its
+bricks lies below ``MOUNT/.meta``, and the extended attribute ``glusterfs.pathinfo`` tells where a
+file lies; both are readable without root and answered without asking a brick.
+
+A name is entered on the brick that its hash gives, too, as a link to the one that has the file
+(xlators/cluster/dht/src/dht-linkfile.c): while that brick is down or broken, files of this name can
+be neither made nor found on a brick that is in order.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import Iterator, NamedTuple, Optional
+
+from plumbline.measure.targets.interface import (
+    Descriptions,
+    Holder,
+    Keys,
+    Kind,
+    TargetState,
+    elsewhere,
+    on_any,
+)
+from plumbline.measure.targets.probe_file import NAME, TRIALS, FileTarget, absolute
+from plumbline.model.command import CommandRunner, Within
+from plumbline.model.errors import BrokenTarget, DisturbedTarget, LostTarget, NoMount, SkipTarget
+from plumbline.model.names import SUBVOLUME
+from plumbline.model.validation import whole
+from plumbline.observe.mounts import Mount, Space, mount_at
+from plumbline.observe.query import QUICK_S, SLOW_S, ask, complaint, is_dead
+
+_PATHINFO = re.compile(r"<POSIX\((?P<brick>[^()]*)\):(?P<host>[^:<>]*):(?P<file>[^<>]*)>")
+_ADDRESS = re.compile(r"[0-9.]+|.*:.*")
+
+_CLIENT = re.compile(r"^subvolumes\[\d+\] = protocol/client\.(\S+)$", re.MULTILINE)
+_FOLDER = re.compile(r"-layout \(")
+
+
+class LiesOn(NamedTuple):
+    """The bricks of a file as path and server; ``folder`` where it is one, and lies on all."""
+
+    bricks: tuple[tuple[str, str], ...]
+    folder: bool
+
+
+def lies_on(run: CommandRunner, path: str, within: Optional[Within] = None) -> LiesOn:
+    """Return the bricks that a file lies on, whose name may be that in a folder.
+
+    Raises:
+        SkipTarget: it does not tell.
+    """
+    arguments = ["getfattr", "--absolute-names", "--only-values", "-n", "glusterfs.pathinfo"]
+    text = ask(run, [*arguments, "--", path], QUICK_S, within)
+    bricks = tuple((place[0], place[1]) for place in _PATHINFO.findall(text))
+    if not bricks:
+        raise SkipTarget(f"{path} does not tell where it lies: {text.strip()[:120]!r}")
+    return LiesOn(bricks, _FOLDER.search(text) is not None)
+
+
+class GlusterfsTarget(FileTarget):
+    """One brick, by the name of its subvolume such as ``scratch-client-3``."""
+
+    def __init__(
+        self, mount: str, subvolume: tuple[str, str], component: str, fill_limit: float
+    ) -> None:
+        """Take the mount point, and the subvolume with its brick ``HOST:/PATH`` or nothing.
+
+        Raises:
+            DocumentError: the mount is not absolute, or the subvolume is not named so.
+        """
+        super().__init__(absolute(mount, "the mount of GlusterFS"), component, fill_limit)
+        name = SUBVOLUME.match("the subvolume", subvolume[0])
+        self._mount = self._file.base
+        self._subvolume, self._expected = subvolume
+        self._volume = name["volume"]
+        self._meta = f"{self._mount}/.meta"
+
+    def state(self, run: CommandRunner) -> TargetState:
+        """Return the state of a brick that is connected, takes a file and is not too full."""
+        mount = mount_at(run, self._mount)
+        if mount.kind != "fuse.glusterfs":
+            raise SkipTarget(f"{self._mount} is {mount.source} ({mount.kind}), not GlusterFS")
+        mount.refuse_read_only()
+        version = self._version(run)
+        self._connected(run)
+        host, path = self._brick(run)
+        if self._expected not in ("", f"{host}:{path}"):
+            raise SkipTarget(
+                f"{self._subvolume} is the brick {host}:{path}, not {self._expected}; "
+                "correct the subvolume in the topology"
+            )
+        with self._own(run):
+            self._file.look(run)
+            self._try(run)
+        space = self._space(run)
+        space.refuse_above(self._fill_limit, 0, self._subvolume)
+        return TargetState(space.fill, (), {"client": version})
+
+    def _version(self, run: CommandRunner) -> str:
+        completed = run(["cat", f"{self._meta}/version"], QUICK_S)
+        if is_dead(completed.stderr):
+            raise NoMount(
+                f"{complaint(completed)}: the GlusterFS client of {self._mount} has died; unmount "
+                "and mount it again"
+            )
+        if completed.timed_out or completed.hung:
+            raise NoMount(f"{complaint(completed)}: the GlusterFS client does not answer")
+        if not completed.ok:
+            raise SkipTarget(complaint(completed))
+        text = completed.stdout
+        version = re.search(r'"Package Version": "(\d[^"]*)"', text)
+        if not version:
+            raise SkipTarget(f"{self._meta}/version says {text!r}, which is not understood")
+        return version[1]
+
+    def _connected(self, run: CommandRunner) -> None:
+        if not self._is_connected(run, self._subvolume):
+            raise LostTarget(f"this client has no connection to {self._subvolume}")
+
+    def _is_connected(self, run: CommandRunner, subvolume: str) -> bool:
+        text = ask(run, ["cat", f"{self._graph}/{subvolume}/private"])
+        return re.search(r"^connected = 1$", text, re.MULTILINE) is not None
+
+    def refuse_lost(self, run: CommandRunner) -> None:
+        """Return if the client is connected to the brick."""
+        self._version(run)
+        self._connected(run)
+
+    def server_answers(self, run: CommandRunner) -> Optional[bool]:
+        """Return whether another brick of the same server is connected, None where it has none.
+
+        All bricks are asked something before: the client misses one only when it wants an answer.
+        """
+        run(["stat", "--file-system", "--", self._mount], SLOW_S)
+        bricks = _CLIENT.findall(ask(run, ["cat", f"{self._graph}/{self._volume}-dht/private"]))
+        host = self._host(run, self._subvolume)
+        others = [
+            name for name in bricks if name != self._subvolume and self._host(run, name) == host
+        ]
+        return any(self._is_connected(run, name) for name in others) if others else None
+
+    def _brick(self, run: CommandRunner) -> tuple[str, str]:
+        """Return host and path of the brick, as the volume names them."""
+        brick = f"{self._graph}/{self._subvolume}/options/remote-subvolume"
+        return self._host(run, self._subvolume), ask(run, ["cat", brick]).strip()
+
+    def _host(self, run: CommandRunner, subvolume: str) -> str:
+        return ask(run, ["cat", f"{self._graph}/{subvolume}/options/remote-host"]).strip()
+
+    @property
+    def _graph(self) -> str:
+        return f"{self._meta}/graphs/active"
+
+    def _pinned(self, name: str) -> str:
+        return f"{name}@{self._volume}-dht:{self._subvolume}"
+
+    def _try(self, run: CommandRunner) -> None:
+        """Create an empty file on the brick and remove it, of any name that succeeds.
+
+        The client learns how full its bricks are only when it creates something.
+        """
+        first: Optional[BrokenTarget] = None
+        for name in TRIALS:
+            refused = self._refused(run, name)
+            if refused is None:
+                return
+            first = first or refused
+        if first is not None:
+            raise first
+
+    def _refused(self, run: CommandRunner, name: str) -> Optional[BrokenTarget]:
+        """Return the error of a file that is made and removed, None where there is none."""
+        try:
+            self._file.ask(run, ["touch", "--", self._pinned(name)], make=True)
+            self._file.ask(run, ["rm", "-f", "--", name])
+        except BrokenTarget as error:
+            return error
+        return None
+
+    @contextmanager
+    def _own(self, run: CommandRunner) -> Iterator[None]:
+        """Let an error be the brick's where it is not that of a brick that is down elsewhere."""
+        try:
+            yield
+        except BrokenTarget as error:
+            if is_dead(str(error)) and self._is_connected(run, self._subvolume):
+                raise self._of_another(error) from error
+            raise
+
+    def _of_another(self, error: BrokenTarget) -> DisturbedTarget:
+        return DisturbedTarget(
+            f"{error}; {self._subvolume} works: the name hashes to another brick, which does not"
+        )
+
+    def _space(self, run: CommandRunner) -> Space:
+        text = ask(run, ["cat", f"{self._graph}/{self._volume}-dht/private"])
+        known = re.search(
+            rf"^subvolumes\[(\d+)\] = {self._subvolume}\n"
+            r"du_stats\[\1\]\.avail_percent = (\d+)\.\d+\n"
+            r"du_stats\[\1\]\.avail_space = (\d+)$",
+            text,
+            re.MULTILINE,
+        )
+        if not known:
+            raise SkipTarget(
+                f"{self._graph}/{self._volume}-dht/private does not say how full "
+                f"{self._subvolume} is"
+            )
+        # the client keeps whole percents, rounded down: the fill errs on the full side
+        share, available = (whole(known[place], "the space", SkipTarget) for place in (2, 3))
+        total = available * 100 // max(1, share)
+        return Space(max(1, total - available), available)
+
+    def _create(self, run: CommandRunner) -> None:
+        # an existing file of that name on another brick would stay there beside the new one; place
+        # has made sure that there is none
+        try:
+            self._file.ask(run, ["touch", "--", self._pinned(NAME)], make=True)
+        except BrokenTarget as error:
+            # raises where no other name does better
+            self._try(run)
+            raise self._of_another(error) from error
+
+    def place(self, run: CommandRunner, size_bytes: int) -> str:
+        """Return the path of the file of ``size_bytes``, making it when needed."""
+        with self._own(run):
+            return super().place(run, size_bytes)
+
+    def find(self, run: CommandRunner, size_bytes: int) -> str:
+        """Return the path of the file that an earlier run has left, with all of its bytes."""
+        with self._own(run):
+            return super().find(run, size_bytes)
+
+    def verify(self, run: CommandRunner, path: str) -> None:
+        """Return if the placed file still lies on this brick alone, at full size."""
+        with self._own(run):
+            super().verify(run, path)
+
+    def is_brick(self, run: CommandRunner, brick: str, host: str) -> bool:
+        """Return whether the brick at a path of a server, as the server calls itself, is this."""
+        server, path = self._brick(run)
+        return brick == path and _short(host) in self._names(run, server)
+
+    def _misplaced(self, run: CommandRunner) -> str:
+        bricks = lies_on(run, NAME, self._file.within()).bricks
+        if len(bricks) == 1 and self.is_brick(run, *bricks[0]):
+            return ""
+        host, own = self._brick(run)
+        lies = ", ".join(f"{server}:{brick}" for brick, server in bricks)
+        return f"{self._file.path} lies on {lies} instead of {host}:{own} ({self._subvolume})"
+
+    @staticmethod
+    def _names(run: CommandRunner, host: str) -> set[str]:
+        """Return what a server may call itself whose brick the volume names by ``host``."""
+        if not _ADDRESS.fullmatch(host):
+            return {_short(host)}
+        return {_short(name) for name in ask(run, ["getent", "hosts", host]).split()[1:]}
+
+
+def _short(name: str) -> str:
+    return name.partition(".")[0].lower()
+
+
+def _make(keys: Keys, component: str, fill_limit: float) -> GlusterfsTarget:
+    brick = keys["subvolume"], keys.get("brick", "")
+    return GlusterfsTarget(keys["mount"], brick, component, fill_limit)
+
+
+def _find(run: CommandRunner, path: str, mount: Mount, known: Descriptions) -> tuple[Holder, ...]:
+    bricks = {
+        name: _make(one, name, 1.0)
+        for name, one in known.items()
+        if one["kind"] == GLUSTERFS.name and one["mount"].rstrip("/") == mount.point
+    }
+    if not bricks:
+        raise elsewhere(path, mount)
+    lies = lies_on(run, path)
+    if lies.folder:
+        raise on_any(path)
+    return tuple(
+        Holder(
+            f"{host}:{brick}",
+            next((name for name, one in bricks.items() if one.is_brick(run, brick, host)), ""),
+        )
+        for brick, host in lies.bricks
+    )
+
+
+GLUSTERFS = Kind(
+    "glusterfs",
+    frozenset({"mount", "subvolume"}),
+    frozenset({"brick"}),
+    _make,
+    mounted="fuse.glusterfs",
+    find=_find,
+    everywhere=True,
+    storage=lambda keys, _component: (keys["kind"], keys.get("brick", keys["subvolume"])),
+)

@@ -1,0 +1,506 @@
+"""OSTs of Lustre: one single-stripe file on each, measured through a client.
+
+A dead OST hangs whatever touches it, beyond SIGKILL.  Hence the order: first the kernel's list of
+mounts and the client's own memory of the OST, which always answer, then what asks the OST itself.
+
+Each OST is asked as if it were measured alone; the file has one stripe on every one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from math import floor
+from typing import Optional, Sequence
+
+from plumbline.measure.targets.interface import (
+    Descriptions,
+    Holder,
+    Keys,
+    Kind,
+    TargetState,
+    elsewhere,
+    on_any,
+    shown,
+)
+from plumbline.measure.targets.probe_file import (
+    NAME,
+    Cache,
+    FileTarget,
+    ProbeFile,
+    absolute,
+    lock_cache,
+    quota,
+    server_cache,
+)
+from plumbline.model.command import CommandRunner, Within
+from plumbline.model.errors import (
+    BrokenTarget,
+    DocumentError,
+    LostTarget,
+    NoMount,
+    PrivilegeError,
+    SkipTarget,
+    ToolError,
+    UsageError,
+)
+from plumbline.model.names import OST
+from plumbline.model.record import Flag
+from plumbline.model.validation import whole
+from plumbline.observe.lustre_output import (
+    TUNABLES,
+    Import,
+    Usage,
+    lustre_stats,
+    parse_import,
+    parse_layout,
+    parse_objects,
+    parse_osts,
+    parse_parameter,
+    parse_tunables,
+    parse_usage,
+)
+from plumbline.observe.mounts import Mount, Space, mount_at
+from plumbline.observe.query import (
+    NEEDS_DEBUGFS,
+    QUICK_S,
+    SLOW_S,
+    ask,
+    complaint,
+    debugfs_is_closed,
+    objection,
+)
+
+_ENTRY = re.compile(r"\[\s*(\d{1,15}),\s*EVICTED\s*\]")
+_STATE = re.compile(r"^ +state: (\w+)$", re.MULTILINE)
+_CLIENT_DEVICE = re.compile(r"^osc\.\S+-osc-(?!MDT)\w+\.state=$")
+
+RETIRED = "name it in retired of the topology"
+
+_NEEDS_GROUP = (
+    "llite.*.enable_setstripe_gid may keep this user from choosing OSTs: "
+    "set it to the group of the user plumbline"
+)
+
+
+def draining(ost: str) -> str:
+    """Return why a file cannot be made on an OST with the flag N of ``lfs df``."""
+    return (
+        f"{ost} creates no objects (no_create, it is drained) and has no probe file; {RETIRED}, or "
+        f"end it with obdfilter.{ost}.no_create=0 on its server"
+    )
+
+
+def refusal(said: str, ost: str) -> str:
+    """Return what ``lfs setstripe`` means by what it said, empty where that is plain."""
+    text = said.lower()
+    if "no buffer space available" in text:
+        return (
+            f"{ost} creates no objects (max_create_count=0 on the MDT, or no_create); if it is "
+            f"drained, {RETIRED}, else set osp.{ost}-osc-MDT*.max_create_count again on the MDS"
+        )
+    if "inactive ost" in text:
+        return (
+            f"{ost} is inactive on the MDT, so nothing can be created on it; set "
+            f"osp.{ost}-osc-MDT*.active=1 on the MDS, or {RETIRED}"
+        )
+    if "disk quota exceeded" in text:
+        return quota("its files")
+    if "restricted" in text or "permi" in text:
+        return _NEEDS_GROUP
+    return ""
+
+
+def eviction(states: str, ost: str, since: float) -> str:
+    """Return that a server has evicted this client since a moment, empty where it has not.
+
+    ``states`` is what ``lctl get_param osc.OST-osc-*.state`` prints; its times are those of this
+    client's clock, in whole seconds since the epoch.
+    """
+    ours = False
+    for line in states.splitlines():
+        if line.startswith("osc."):
+            ours = _CLIENT_DEVICE.match(line) is not None
+        entry = _ENTRY.search(line)
+        if ours and entry and whole(entry[1], "the time of a state", ToolError) >= floor(since):
+            return (
+                f"the server of {ost} evicted this client during the run; look at the kernel logs "
+                "of both and at the network between them, then measure again"
+            )
+    return ""
+
+
+def metadata_lost(run: CommandRunner, file_system: str) -> bool:
+    """Return whether a metadata server of a file system is not connected, or may not be."""
+    imports = f"mdc.{file_system}-MDT*-mdc-*.import"
+    states = _STATE.findall(run(["lctl", "get_param", imports], QUICK_S).stdout)
+    return not states or set(states) != {"FULL"}
+
+
+_DF_S = 20.0
+_REFUSING = {
+    "R": "is read-only",
+    "S": "has no space",
+    "I": "has no inodes",
+}
+"""Letters of ``lfs df`` with which an OST is not measured.
+
+D, degraded, and N, drained, are measured and said: what N keeps away is new objects, not the file.
+"""
+
+
+class LustreTarget(FileTarget):
+    """One OST, by its name such as ``scratch-OST001a``; the index in it is hexadecimal."""
+
+    def __init__(self, mount: str, ost: str, component: str, fill_limit: float) -> None:
+        """Take the client's mount point and the OST's name; raise DocumentError for others."""
+        super().__init__(absolute(mount, "the mount of Lustre"), component, fill_limit)
+        name = OST.match("the OST", ost)
+        self._mount, self._ost = self._file.base, ost
+        self._file_system = name["file_system"]
+        self._index = whole(name["index"], "the index of an OST", DocumentError, 16)
+        self._draining = False
+
+    @property
+    def name(self) -> str:
+        """Return the name of the OST."""
+        return self._ost
+
+    @property
+    def index(self) -> int:
+        """Return its index."""
+        return self._index
+
+    def space(self, run: CommandRunner) -> Space:
+        """Return how full the OST is; raise SkipTarget when that is not to be had."""
+        return self._usage(run).space
+
+    def state(self, run: CommandRunner) -> TargetState:
+        """Return the state of an OST that is active, connected, writable and not too full."""
+        self._mounted(run).refuse_read_only()
+        active = self._listed(run)
+        self._active(run)
+        imports = self._connected(run)
+        usage = self._usage(run)
+        flags = self._flags(usage, imports[0])
+        usage.space.refuse_above(self._fill_limit, 0, self._ost)
+        client = ask(run, ["lctl", "get_param", "-n", "version"])
+        version = re.search(r"^(?:lustre: )?(\d\S*)$", client, re.MULTILINE)
+        if not version or not imports[0].version:
+            raise SkipTarget(f"the Lustre version of this client or of {self._ost} is not shown")
+        versions = {"client": version[1], "server": imports[0].version}
+        versions = {**versions, **self._settings(run, imports[0])}
+        return TargetState(usage.space.fill, flags, versions, active)
+
+    def traffic(self, run: CommandRunner) -> Optional[int]:
+        """Return the OST's bytes where this node is also its server, None on a mere client."""
+        name = f"obdfilter.{self._ost}.stats"
+        completed = run(["lctl", "get_param", "-n", name], QUICK_S)
+        if not completed.ok:
+            return None
+        try:
+            return sum(lustre_stats(completed.stdout, name).values())
+        except ToolError:
+            # what others move is worth knowing, and never worth a measurement
+            return None
+
+    def cause(self, run: CommandRunner, said: str, since: float) -> str:
+        """Return why a tool failed; the state of the connection shows an eviction."""
+        states = run(["lctl", "get_param", f"osc.{self._ost}-osc-*.state"], QUICK_S)
+        return eviction(states.stdout, self._ost, since) or super().cause(run, said, since)
+
+    def refuse_lost(self, run: CommandRunner) -> None:
+        """Return if the client is connected to the OST."""
+        self._connected(run)
+
+    def waits_for_others(self, run: CommandRunner) -> bool:
+        """Return whether a metadata server is lost, which makes and finds the files."""
+        return metadata_lost(run, self._file_system)
+
+    def server_answers(self, run: CommandRunner) -> Optional[bool]:
+        """Return whether the client is connected to another OST of the same servers.
+
+        An idle connection says nothing: its OST is asked how full it is.  None where there is no
+        other, or none that tells.
+        """
+        every = ask(run, ["lctl", "get_param", f"osc.{self._file_system}-OST*-osc-*.import"])
+        osts = parse_osts(ask(run, ["lfs", "osts", self._mount]))
+        found = {
+            ost: parse_import(device, text)
+            for ost in osts
+            for device, text in parse_parameter(every, ost, "import").items()
+        }
+        own = found.pop(self._ost, None)
+        beside = {ost: one for ost, one in found.items() if own and set(one.nids) == set(own.nids)}
+        if any(one.state == "FULL" for one in beside.values()):
+            return True
+        for ost in (ost for ost, one in beside.items() if one.state == "IDLE"):
+            asked = run(["lfs", "df", f"--ost={osts[ost][0]}", self._mount], _DF_S)
+            return True if parse_usage(asked.stdout, ost) else None
+        return False if beside else None
+
+    def caches(self, size_bytes: int) -> tuple[Cache, ...]:
+        """Return the caches of this client, then that of the server."""
+        server = server_cache(self._file, size_bytes)
+        return (*super().caches(size_bytes), lock_cache(self._ost), server)
+
+    def _mounted(self, run: CommandRunner) -> Mount:
+        mount = mount_at(run, self._mount)
+        name = mount.source.partition(":/")[2].partition("/")[0]
+        if mount.kind != "lustre" or name != self._file_system:
+            raise SkipTarget(
+                f"{self._mount} is {mount.source} ({mount.kind}), not the Lustre file system "
+                f"{self._file_system}; correct the mount in the topology"
+            )
+        return mount
+
+    def _listed(self, run: CommandRunner) -> tuple[str, ...]:
+        """Return the OSTs of this file system that are active on this client."""
+        completed = run(["lfs", "osts", self._mount], QUICK_S)
+        if not completed.ok:
+            # of the mount itself, before any OST is asked
+            late = completed.timed_out or completed.hung
+            raise (NoMount if late else SkipTarget)(complaint(completed))
+        osts = parse_osts(completed.stdout)
+        if self._ost not in osts:
+            raise SkipTarget(f"{self._mount} has no OST {self._ost}; look at: lfs osts")
+        index, state = osts[self._ost]
+        if index != self._index:
+            raise SkipTarget(f"lfs osts gives {self._ost} the index {index}, not {self._index}")
+        if state != "ACTIVE":
+            raise SkipTarget(
+                f"{self._ost} is {state} on this client; set osc.{self._ost}-osc-*.active=1, or "
+                f"{RETIRED}"
+            )
+        return tuple(name for name, (_, each) in osts.items() if each == "ACTIVE")
+
+    def _active(self, run: CommandRunner) -> None:
+        for device, value in self._parameter(run, "active").items():
+            if value != "1":
+                raise SkipTarget(f"{device} is deactivated on this client (active={value})")
+
+    def _connected(self, run: CommandRunner) -> list[Import]:
+        try:
+            shown = self._parameter(run, "import")
+        except SkipTarget as refused:
+            if debugfs_is_closed(run):
+                raise PrivilegeError(f"{refused}: {NEEDS_DEBUGFS}") from refused
+            raise
+        imports = [parse_import(device, text) for device, text in shown.items()]
+        for one in imports:
+            if one.state not in ("FULL", "IDLE"):
+                raise LostTarget(f"the import of {self._ost} is {one.state}")
+            if {"IMPF_DEACTIVE", "IMPF_INVALID"} & one.flags:
+                raise SkipTarget(f"the import of {self._ost} is deactivated on this client")
+        return imports
+
+    def _parameter(self, run: CommandRunner, name: str) -> dict[str, str]:
+        text = ask(run, ["lctl", "get_param", f"osc.{self._ost}-osc-*.{name}"])
+        values = parse_parameter(text, self._ost, name)
+        if not values:
+            raise SkipTarget(f"lctl shows no {name} of {self._ost} for a client on this node")
+        return values
+
+    def _settings(self, run: CommandRunner, connection: Import) -> dict[str, str]:
+        """Return what else a rate depends on, from the client's memory; not shown is left out.
+
+        The server is the OST's own, whichever is connected: a failed-over OST is flagged.
+        """
+        names = [f"osc.{connection.device}.{name}" for name in TUNABLES]
+        # of parameters that this release does not have lctl complains, and shows the others
+        shown = parse_tunables(run(["lctl", "get_param", *names], QUICK_S).stdout, connection)
+        return {**shown, "nid": connection.nids[0]} if connection.nids else shown
+
+    def _usage(self, run: CommandRunner) -> Usage:
+        """Return the line of ``lfs df``: of this OST alone, or of all with an older lfs.
+
+        Another OST may hang; what was printed before that counts.
+        """
+        for option in ([f"--ost={self._index}"], []):
+            completed = run(["lfs", "df", *option, self._mount], _DF_S)
+            usage = parse_usage(completed.stdout, self._ost)
+            if usage is not None:
+                return usage
+            if completed.timed_out or completed.hung:
+                break
+        if not completed.ok:
+            raise SkipTarget(complaint(completed))
+        raise SkipTarget(f"lfs df does not list {self._ost}; look at: lfs df -v {self._mount}")
+
+    def _flags(self, usage: Usage, connection: Import) -> tuple[Flag, ...]:
+        for letter in usage.flags:
+            if letter in _REFUSING:
+                # the OST's own file system has given up writing
+                error = BrokenTarget if letter == "R" else SkipTarget
+                raise error(f"{self._ost} {_REFUSING[letter]}, says lfs df")
+            if letter not in "DNaf":
+                raise SkipTarget(f"lfs df shows {self._ost} in an unknown state {usage.flags!r}")
+        self._draining = "N" in usage.flags
+        moved = connection.nids and connection.connection != connection.nids[0]
+        states = {
+            Flag.DEGRADED: "D" in usage.flags,
+            Flag.DRAINING: self._draining,
+            Flag.FAILED_OVER: moved,
+        }
+        return tuple(flag for flag, holds in states.items() if holds)
+
+    def _space(self, run: CommandRunner) -> Space:
+        return self.space(run)
+
+    def _create(self, run: CommandRunner) -> None:
+        if self._draining:
+            raise SkipTarget(draining(self._ost))
+        # -i slides silently to another OST, -o fails instead; the folder's default has only -i, and
+        # is there for whatever makes a file again
+        index, folder = str(self._index), self._file.within(make=True)
+        setstripe(run, ["-c", "1", "-i", index, "."], folder, self._ost)
+        one = ["-c", "1", "-S", "4M", "-L", "raid0", "-o", index]
+        setstripe(run, [*one, NAME], folder, self._ost)
+
+    def _misplaced(self, run: CommandRunner) -> str:
+        return misplaced(run, self._file, [(self._index, self._ost)])
+
+
+def setstripe(run: CommandRunner, arguments: Sequence[str], within: Within, name: str) -> None:
+    """Call ``lfs setstripe``; raise SkipTarget with the cause and the remedy, and its own words."""
+    completed = run(["lfs", "setstripe", *arguments], SLOW_S, within)
+    cause = refusal(completed.stderr, name)
+    if cause:
+        raise SkipTarget(f"{cause} ({complaint(completed, within)})")
+    if not completed.ok:
+        raise objection(completed, own=False, within=within)
+
+
+def misplaced(run: CommandRunner, file: ProbeFile, osts: Sequence[tuple[int, str]]) -> str:
+    """Return in words why a file has not one stripe on each OST, given by index and name.
+
+    Nothing when it has.
+    """
+    path = file.path
+    names = osts[0][1] if len(osts) == 1 else f"each of {len(osts)} OSTs from {osts[0][1]} on"
+    layout = parse_layout(ask(run, ["lfs", "getstripe", NAME], within=file.within()))
+    if layout.composite:
+        return f"{path} has a composite layout instead of one stripe on {names}"
+    if layout.pattern not in ("raid0", "1") or layout.stripes != len(osts):
+        wanted = "one" if len(osts) == 1 else str(len(osts))
+        return f"{path} has {layout.stripes} stripes ({layout.pattern}) instead of {wanted} (raid0)"
+    indices = sorted(index for index, _ in osts)
+    if sorted(layout.indices) != indices:
+        where = ", ".join(map(str, layout.indices)) or "none"
+        expected = ", ".join(map(str, indices))
+        return f"{path} lies on OST index {where} instead of {expected} ({names})"
+    return ""
+
+
+_OF_ONE = "nid"
+"""What of the versions differs from OST to OST by nature."""
+
+
+class StripedLustreTarget(FileTarget):
+    """OSTs by their names; consecutive ``stripe_bytes`` of the file go from one to the next."""
+
+    def __init__(
+        self, where: tuple[str, int], osts: Sequence[str], component: str, fill_limit: float
+    ) -> None:
+        """Take mount point and stripe size, and the OSTs; raise DocumentError for impossible ones.
+
+        One that is named twice would carry two stripes.
+        """
+        mount, self._stripe_bytes = where
+        super().__init__(absolute(mount, "the mount of Lustre"), component, fill_limit)
+        if len(set(osts)) != len(osts):
+            raise DocumentError(f"the stripes of {component} name an OST twice; name each once")
+        self._osts = [LustreTarget(mount, ost, component, fill_limit) for ost in osts]
+
+    def state(self, run: CommandRunner) -> TargetState:
+        """Return the state of all OSTs together: the fullest one's fill, the flags of any."""
+        states = [ost.state(run) for ost in self._osts]
+        names = dict.fromkeys(name for state in states for name in state.versions)
+        return TargetState(
+            max(state.fill for state in states if state.fill is not None),
+            tuple(dict.fromkeys(flag for state in states for flag in state.flags)),
+            {
+                name: " ".join(dict.fromkeys(state.versions.get(name, "-") for state in states))
+                for name in names
+                if name != _OF_ONE
+            },
+        )
+
+    def _space(self, run: CommandRunner) -> Space:
+        """Return the space as if all OSTs were like the one with the least: it fills up first."""
+        spaces = [ost.space(run) for ost in self._osts]
+        least = min(spaces, key=lambda space: space.available)
+        return Space(least.used * len(spaces), least.available * len(spaces))
+
+    def _create(self, run: CommandRunner) -> None:
+        where = ",".join(str(ost.index) for ost in self._osts)
+        size = ["-S", str(self._stripe_bytes), "-L", "raid0"]
+        names = f"one of {', '.join(ost.name for ost in self._osts)}"
+        arguments = ["-c", str(len(self._osts)), *size, "-o", where, NAME]
+        setstripe(run, arguments, self._file.within(make=True), names)
+
+    def _misplaced(self, run: CommandRunner) -> str:
+        return misplaced(run, self._file, [(ost.index, ost.name) for ost in self._osts])
+
+
+def osts_of(keys: Keys) -> tuple[str, ...]:
+    """Return the OSTs that one file is striped over; none of a target that stands for itself."""
+    return tuple(keys["osts"].split(",")) if keys.get("kind") == STRIPED.name else ()
+
+
+def _make_striped(keys: Keys, component: str, fill_limit: float) -> StripedLustreTarget:
+    size = whole(str(keys["stripe_bytes"]), f"stripe_bytes of target {component}", DocumentError)
+    return StripedLustreTarget((keys["mount"], size), osts_of(keys), component, fill_limit)
+
+
+STRIPED = Kind(
+    "lustre-striped",
+    frozenset({"mount", "osts", "stripe_bytes"}),
+    frozenset(),
+    _make_striped,
+    everywhere=True,
+    counted=lambda keys, _component: osts_of(keys),
+)
+"""Several OSTs at once: ``osts`` are their names with commas between them."""
+
+
+def _make(keys: Keys, component: str, fill_limit: float) -> LustreTarget:
+    return LustreTarget(keys["mount"], _ost(keys, component), component, fill_limit)
+
+
+def _ost(keys: Keys, component: str) -> str:
+    return str(keys.get("ost", component))
+
+
+def _find(run: CommandRunner, path: str, mount: Mount, known: Descriptions) -> tuple[Holder, ...]:
+    file_system = mount.source.partition(":/")[2].partition("/")[0]
+    osts = {_ost(one, name): name for name, one in known.items() if one["kind"] == LUSTRE.name}
+    if not any(ost.startswith(f"{file_system}-OST") for ost in osts):
+        raise elsewhere(path, mount)
+    # yaml does not print the path, which could look like a layout
+    objects = parse_objects(ask(run, ["lfs", "getstripe", "-d", "-y", path]))
+    if objects is None:
+        raise on_any(path)
+    if objects.released:
+        raise UsageError(
+            f"{shown(path)} is released: its data lies in the archive and on no OST; "
+            "bring it back with lfs hsm_restore"
+        )
+    if not objects.indices:
+        raise UsageError(
+            f"{shown(path)} has no data on any OST: it is empty, or so small that it lies with "
+            "its metadata"
+        )
+    names = [f"{file_system}-OST{index:04x}" for index in objects.indices]
+    return tuple(Holder(name, osts.get(name, "")) for name in names)
+
+
+LUSTRE = Kind(
+    "lustre",
+    frozenset({"mount"}),
+    frozenset({"ost"}),
+    _make,
+    mounted="lustre",
+    find=_find,
+    everywhere=True,
+    counted=lambda keys, component: (_ost(keys, component),),
+)

@@ -1,0 +1,408 @@
+"""Probe files: the one permanent file of a target, when it is kept, made again and trusted.
+
+``BASE/.plumbline/COMPONENT/probe.dat``: nothing outside of that folder is ever made or removed.
+Every command works in a folder that was opened without links and belongs to the caller, so that
+nobody else can exchange what it works on; see :mod:`plumbline.observe.folders`.
+
+No setting is changed, so nothing is left to restore.  The page cache drops the one file, the
+server the one object; of locks a client drops all that nobody uses of the one OST.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from typing import NamedTuple, Optional, Sequence
+
+from plumbline.measure.targets.interface import TargetState
+from plumbline.model.command import CommandRunner, Completed, Within
+from plumbline.model.errors import DocumentError, SkipTarget
+from plumbline.model.names import PATH
+from plumbline.model.validation import whole
+from plumbline.observe.mounts import Space, mount_holding
+from plumbline.observe.query import QUICK_S, SLOW_S, ask, breaks, complaint, objection
+
+NAME = "probe.dat"
+"""The file's name in its folder."""
+TRIAL = "trial"
+"""An empty file beside it that lives for a moment."""
+TRIALS = (TRIAL, *(f"{TRIAL}-{number}" for number in range(1, 6)))
+"""Its names, for a kind of file system on which one name may fail where another does not."""
+
+_OWN = ".plumbline"
+_FORMAT = "%s %b %B %d %i %n"
+_NOT_OURS = ("Permission denied", "Operation not permitted")
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]")
+
+
+class Status(NamedTuple):
+    """What stat(1) says of the probe file: size, bytes allocated, and the number of its inode."""
+
+    size: int
+    allocated: int
+    inode: int
+
+
+class ProbeFile(NamedTuple):
+    """Where the file lies; ``base`` is the mount or directory given by the site."""
+
+    base: str
+    component: str
+    own_folders: bool = False
+    """Whether the folders lie on the target too, not on whatever keeps those of all targets."""
+    hidden: str = _OWN
+    """The name of the folder of all targets."""
+
+    @property
+    def own(self) -> str:
+        """Return the folder of all targets below this base."""
+        return f"{self.base}/{self.hidden}"
+
+    @property
+    def name(self) -> str:
+        """Return the name of this target's folder."""
+        return _escaped(self.component)
+
+    @property
+    def folder(self) -> str:
+        """Return the folder of this target."""
+        return f"{self.own}/{self.name}"
+
+    @property
+    def path(self) -> str:
+        """Return the path of the file."""
+        return f"{self.folder}/{NAME}"
+
+    def within(self, *, make: bool = False) -> Within:
+        """Return the folder as commands work in it; ``make`` makes it where it is missing."""
+        return Within(self.base, (self.hidden, self.name), make, NAME)
+
+    def within_own(self) -> Within:
+        """Return the folder of all targets below this base, as commands work in it."""
+        return Within(self.base, (self.hidden,))
+
+    def opened(self, inode: Optional[int]) -> Within:
+        """Return where a command finds the file as its standard input."""
+        return self.within()._replace(opened=True, inode=inode)
+
+    def look(self, run: CommandRunner) -> Optional[Status]:
+        """Return the file's status, None when it is not there yet.
+
+        Raises:
+            SkipTarget: something on the way is not what plumbline makes, or there is no answer.
+        """
+        found = self._stat(run, self.within(), ("..", NAME))
+        if NAME not in found:
+            return None
+        if ".." not in found:
+            raise SkipTarget(f"stat shows {self.path} without {self.own}; look at its folder")
+        size, blocks, block_bytes, device, inode = found[NAME]
+        if device != found[".."][3] and self._mounted_over(run):
+            raise SkipTarget(f"{self.path} lies on another file system than {self.own}: unmount it")
+        return Status(size, blocks * block_bytes, inode)
+
+    def _mounted_over(self, run: CommandRunner) -> bool:
+        """Return whether the file lies in another mount than its folders.
+
+        The number of its device alone does not tell: an overlay gives files that of the layer that
+        they lie in (kernel: Documentation/filesystems/overlayfs, "Inode properties").
+        """
+        return mount_holding(run, self.path) != mount_holding(run, self.own)
+
+    def ask(self, run: CommandRunner, argv: Sequence[str], *, make: bool = False) -> None:
+        """Do something with the file, in its folder, which ``make`` makes where it is missing.
+
+        Raises:
+            BrokenTarget: the target gave an I/O error.
+            SkipTarget: it did not succeed for another reason.
+        """
+        within = self.within(make=make)
+        completed = run(argv, SLOW_S, within)
+        if not completed.ok:
+            raise objection(completed, own=self._is_own(completed), within=within)
+
+    def resize(self, run: CommandRunner, size_bytes: int) -> None:
+        """Give the file its full size, so that nothing needs to create it again."""
+        self.ask(run, ["truncate", f"--size={size_bytes}", "--", NAME])
+
+    def unlink(self, run: CommandRunner) -> None:
+        """Remove the file and whatever a killed run left beside it."""
+        self.ask(run, ["rm", "-f", "--", NAME, *TRIALS])
+
+    def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
+        """Return what is there of file and folders, deepest first."""
+        found = self._stat(run, self.within(), ("..", ".", NAME))
+        if not found:
+            return (self.own,) if self._stat(run, self.within_own(), (".",)) else ()
+        paths = {NAME: self.path, ".": self.folder, "..": self.own}
+        return tuple(path for name, path in paths.items() if name in found)
+
+    def remove(self, run: CommandRunner) -> None:
+        """Remove the file and its folder, and the shared folder when it is empty and ours.
+
+        Where an administrator or the role made the shared folder, its maker removes it.
+        """
+        found = self.leftovers(run)
+        if self.folder in found:
+            self.unlink(run)
+            ask(run, ["rmdir", "--", self.name], SLOW_S, self.within_own())
+        if self.own in found:
+            base = Within(self.base)
+            shared = run(["rmdir", "--ignore-fail-on-non-empty", "--", self.hidden], SLOW_S, base)
+            if not shared.ok and not shared.stderr.rstrip().endswith(_NOT_OURS):
+                raise SkipTarget(complaint(shared, base))
+
+    def _stat(
+        self, run: CommandRunner, within: Within, names: tuple[str, ...]
+    ) -> dict[str, list[int]]:
+        """Return numbers by name for what is there; nothing where the folder is missing."""
+        completed = run(["stat", f"--format={_FORMAT}", "--", *names], QUICK_S, within)
+        lines = completed.stderr.strip().splitlines()
+        # exit code 1 with nothing but missing files is an answer
+        missing = all(line.endswith("No such file or directory") for line in lines)
+        if not completed.ok and (completed.exit_code != 1 or not missing or not lines):
+            raise objection(completed, own=self._is_own(completed), within=within)
+        rows = [line.split(" ", 5) for line in completed.stdout.splitlines()]
+        try:
+            return {row[5]: [_number(number) for number in row[:5]] for row in rows}
+        except IndexError:
+            raise SkipTarget(
+                f"stat of {self.path} printed what is not understood: {completed.stdout!r}"
+            ) from None
+
+    def _is_own(self, completed: Completed) -> bool:
+        """Return whether an I/O error is one of the target: folders may be on others as well.
+
+        Commands name the file as they are given it, what opens its folder by its path.
+        """
+        files = (f"'{NAME}", f"'{TRIAL}", f"{self.path}:")
+        said = filter(breaks, completed.stderr.splitlines())
+        return self.own_folders or any(name in line for line in said for name in files)
+
+
+def _number(text: str) -> int:
+    # inodes of GlusterFS are hashes of 64 bits
+    return whole(text, "a number that stat printed", SkipTarget, most=(1 << 64) - 1)
+
+
+def absolute(path: object, what: str) -> str:
+    """Return a path of the site's document without a slash at its end.
+
+    Raises:
+        DocumentError: it is not absolute, or would lead elsewhere than it says.
+    """
+    text = path.rstrip("/") or "/" if isinstance(path, str) else ""
+    PATH.refuse(what, text)
+    return text
+
+
+def _escaped(component: str) -> str:
+    """Return a file name that means nothing to fio, GlusterFS or a shell: ``:`` becomes ``%3A``."""
+    safe = "".join(
+        char if _PLAIN.fullmatch(char) else "".join(f"%{byte:02X}" for byte in char.encode())
+        for char in component
+    )
+    return safe if safe.strip(".") else safe.replace(".", "%2E")
+
+
+def quota(where: str) -> str:
+    """Return what an exceeded quota takes; ``where`` is the file system or what lies on it."""
+    return f"the quota of the measuring user for {where} is used up; raise it for user plumbline"
+
+
+class Cache(NamedTuple):
+    """A cache by its ``name``, the call that drops what it has, and where that is run."""
+
+    name: str
+    argv: tuple[str, ...]
+    within: Optional[Within] = None
+
+
+def page_cache(opened: Optional[Within]) -> Cache:
+    """Return the cache of this host; dd reads nothing and advises the kernel (coreutils)."""
+    argv = ("dd", "if=/proc/self/fd/0", "iflag=nocache", "count=0", "status=none")
+    return Cache("page cache", argv, opened)
+
+
+def lock_cache(ost: str) -> Cache:
+    """Return the client's locks of an OST (LDLM), with which go the pages that they cover.
+
+    ``clear`` cancels locks that are not in use and leaves the setting as it is (lru_size_store in
+    lustre/ldlm/ldlm_resource.c); the connections of an MDT to the OST are not the client's.
+    """
+    parameter = f"ldlm.namespaces.{ost}-osc-[!M]*.lru_size=clear"
+    return Cache("lock cache", ("lctl", "set_param", parameter))
+
+
+def server_cache(file: ProbeFile, size_bytes: int) -> Cache:
+    """Return the server's cache of a file on Lustre; ZFS does not take the advice (lfs-ladvise)."""
+    span = ("--start=0", f"--length={size_bytes}")
+    argv = ("lfs", "ladvise", "--advice=dontneed", *span, NAME)
+    return Cache("server cache", argv, file.within())
+
+
+APART = ".plumbline-caches"
+_LONGEST_NAME = 255
+"""Bytes that a folder's name may have (limits.h, NAME_MAX)."""
+_WHOLE = 0.99
+"""Below this fraction of its size a file is not whole; some file systems count a little less."""
+
+
+class FileTarget(ABC):
+    """A target that is measured through one permanent file; see :class:`.interface.Target`."""
+
+    _ALONE = False
+    """Whether all that lies below the base is this target's: an I/O error there is its fault."""
+
+    def __init__(self, base: str, component: str, fill_limit: float) -> None:
+        """Take the folder that holds the file, the component's name, and the highest fill.
+
+        Raises:
+            DocumentError: the component has no name, or one that no folder can have.
+        """
+        if not component:
+            raise DocumentError(f"a target on {base} has no name; give it one in the topology")
+        self._file = ProbeFile(base, component, own_folders=self._ALONE)
+        if len(self._file.folder.rpartition("/")[2]) > _LONGEST_NAME:
+            raise DocumentError(
+                f"the name {component[:40]!r}... is too long for a target; shorten it"
+            )
+        self._fill_limit = fill_limit
+        self._size: Optional[int] = None
+        self._inode: Optional[int] = None
+
+    @property
+    def folder(self) -> tuple[str, Within]:
+        """Return the name of the file's folder, and the one that holds those of all targets."""
+        return self._file.name, self._file.within_own()
+
+    def apart(self) -> None:
+        """Take a folder of another name: root must not work in that of the user of the probes."""
+        self._file = self._file._replace(hidden=APART)
+
+    def caches(self, size_bytes: int) -> tuple[Cache, ...]:  # noqa: ARG002
+        """Return what may serve a read of the placed file in the place of the storage.
+
+        The nearest to the reader comes first.
+        """
+        return (page_cache(self.within()),)
+
+    @abstractmethod
+    def state(self, run: CommandRunner) -> TargetState:
+        """Return the state of a target that may be measured."""
+
+    @abstractmethod
+    def _space(self, run: CommandRunner) -> Space:
+        """Return how full the target is."""
+
+    @abstractmethod
+    def _create(self, run: CommandRunner) -> None:
+        """Make the empty file on the target, in a folder that may not be there yet."""
+
+    @abstractmethod
+    def _misplaced(self, run: CommandRunner) -> str:
+        """Return in words where the file lies wrongly, nothing when it lies on this target."""
+
+    def place(self, run: CommandRunner, size_bytes: int) -> str:
+        """Return the path of the file of ``size_bytes``, making it when needed."""
+        status = self._usable(run, size_bytes)
+        missing = size_bytes - (status.allocated if status else 0)
+        self._space(run).refuse_above(self._fill_limit, max(0, missing), self._file.base)
+        if status is None:
+            self._create(run)
+            self._file.resize(run, size_bytes)
+        self._size, self._inode = size_bytes, status and status.inode
+        self.verify(run, self._file.path)
+        return self._file.path
+
+    def within(self) -> Optional[Within]:
+        """Return where a tool finds the placed file, and no other one, as its standard input."""
+        return self._file.opened(self._inode)
+
+    def find(self, run: CommandRunner, size_bytes: int) -> str:
+        """Return the path of the file that an earlier run has left, with all of its bytes.
+
+        Raises:
+            SkipTarget: it is not there, has another size or holes, or lies elsewhere.
+        """
+        status = self._file.look(run)
+        if status is None or status.size != size_bytes:
+            there = "is not there" if status is None else f"has {status.size} bytes"
+            raise SkipTarget(
+                f"{self._file.path} {there}, {size_bytes} bytes are to be read; let a run on the "
+                "same terms keep its files first"
+            )
+        if status.allocated < size_bytes * _WHOLE:
+            raise SkipTarget(
+                f"{self._file.path} has holes: the run that wrote it was cut short, and holes are "
+                "read too fast; let another one keep its files"
+            )
+        self._size, self._inode = size_bytes, status.inode
+        self.verify(run, self._file.path)
+        return self._file.path
+
+    def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:
+        """Raise SkipTarget when ``size_bytes`` more would fill the target above its limit."""
+        self._space(run).refuse_above(self._fill_limit, size_bytes, self._file.base)
+
+    def verify(self, run: CommandRunner, path: str) -> None:
+        """Return if the placed file still lies on this target alone, at full size."""
+        if path != self._file.path or self._size is None:
+            raise SkipTarget(f"{path} was not placed on {self._file.component}; place it first")
+        status = self._file.look(run)
+        if status is None:
+            raise SkipTarget(f"{path} is gone; run the probe again to make a new one")
+        if status.size != self._size:
+            raise SkipTarget(
+                f"{path} has {status.size} bytes instead of {self._size}; somebody changed it, "
+                "run the probe again to make a new one"
+            )
+        # a file that was just made is known from here on
+        self._inode = self._inode or status.inode
+        if status.inode != self._inode:
+            raise SkipTarget(
+                f"{path} is another file than the one that was placed; somebody exchanged it, "
+                "run the probe again to make a new one"
+            )
+        wrong = self._misplaced(run)
+        if wrong:
+            raise SkipTarget(wrong)
+
+    def server_answers(self, run: CommandRunner) -> Optional[bool]:  # noqa: ARG002
+        """Return None: whether the server answers this node cannot know."""
+        return None
+
+    def refuse_lost(self, run: CommandRunner) -> None:  # noqa: B027
+        """Return: whether the target is connected this node cannot know."""
+
+    def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
+        """Return True: its folders may lie on several servers."""
+        return True
+
+    def traffic(self, run: CommandRunner) -> Optional[int]:  # noqa: ARG002
+        """Return None: what a server's target moves is known to that server alone."""
+        return None
+
+    def cause(self, run: CommandRunner, said: str, since: float) -> str:  # noqa: ARG002
+        """Return why a tool failed that ``said`` so, with the remedy; empty where that is plain."""
+        return quota(self._file.base) if "disk quota exceeded" in said.lower() else ""
+
+    def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
+        """Return the paths that plumbline has made on this target, deepest first."""
+        return self._file.leftovers(run)
+
+    def remove(self, run: CommandRunner) -> None:
+        """Remove all of ``leftovers``."""
+        self._file.remove(run)
+
+    def _usable(self, run: CommandRunner, size_bytes: int) -> Optional[Status]:
+        """Return the file's status; None when there is none or it had to be removed."""
+        status = self._file.look(run)
+        if status is None or (status.size == size_bytes and not self._misplaced(run)):
+            return status
+        self._file.unlink(run)
+        if self._file.look(run) is not None:
+            raise SkipTarget(
+                f"{self._file.path} is still there after it was removed; remove it by hand"
+            )
+        return None

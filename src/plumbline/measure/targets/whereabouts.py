@@ -1,0 +1,122 @@
+"""Targets behind a user's file, and OSTs that no topology names.
+
+``stat`` on a file of Lustre asks its OSTs and hangs with a dead one, so none is called: the layout
+comes from the metadata server, and a directory is known by how its layout is printed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple, Sequence
+
+from plumbline.measure.targets import KINDS
+from plumbline.measure.targets.interface import ANY_MOUNT, Descriptions, Holder, shown
+from plumbline.model.command import CommandRunner
+from plumbline.model.errors import SkipTarget, ToolError, UsageError
+from plumbline.observe.lustre_output import parse_osts
+from plumbline.observe.mounts import mount_holding
+from plumbline.observe.query import QUICK_S, ask, complaint
+
+
+class Difference(NamedTuple):
+    """What a mount shows and the topology does not, and the other way round; OSTs by name.
+
+    ``trouble`` says why nothing can be told.
+    """
+
+    mount: str
+    unnamed: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    trouble: str = ""
+
+    def sentences(self) -> list[str]:
+        """Return a sentence for each OST, or the one on why nothing can be told."""
+        if self.trouble:
+            return [f"{self.mount}: {self.trouble}"]
+        return [
+            *(
+                f"{name} is active on {self.mount}, but not in the topology"
+                for name in self.unnamed
+            ),
+            *(
+                f"{name} is in the topology, but not active on {self.mount}"
+                for name in self.missing
+            ),
+        ]
+
+
+def unnamed(active: Sequence[str], known: frozenset[str]) -> tuple[str, ...]:
+    """Return the active OSTs that are not known, in their order."""
+    return tuple(name for name in active if name not in known)
+
+
+def compare(
+    run: CommandRunner, mount: str, measured: Sequence[str], known: Mapping[str, str]
+) -> Difference:
+    """Return how a mount differs from the topology, which measures some OSTs and knows others."""
+    try:
+        osts = parse_osts(ask(run, ["lfs", "osts", mount]))
+    except (SkipTarget, ToolError) as error:
+        return Difference(mount, trouble=str(error))
+    if not osts:
+        return Difference(mount, trouble="lfs osts shows no OST; is it a mount of Lustre?")
+    active = [name for name, (_, state) in osts.items() if state == "ACTIVE"]
+    every = frozenset([*measured, *known])
+    missing = tuple(name for name in measured if name not in active)
+    return Difference(mount, unnamed(active, every), missing)
+
+
+_REFUSALS = {
+    "No such file or directory": "is not there; look at how it is written and what is mounted here",
+    "Not a directory": "is not there: one of its folders is a file",
+    "File name too long": "is not there: a name in it is longer than this file system takes",
+    "Too many levels of symbolic links": "is a link that leads in a circle",
+    "Permission denied": "lies in a folder that this user may not enter; ask as its owner",
+}
+"""What realpath says in the language C, and what that means."""
+
+_UNREADABLE = "\N{REPLACEMENT CHARACTER}"
+"""In the place of each byte that is not UTF-8."""
+
+
+class Whereabouts(NamedTuple):
+    """A file without symbolic links, the mount it lies in, and the targets that hold it."""
+
+    path: str
+    mount: str
+    kind: str
+    holders: tuple[Holder, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {**self._asdict(), "holders": [one._asdict() for one in self.holders]}
+
+
+def whereabouts(run: CommandRunner, path: str, known: Descriptions) -> Whereabouts:
+    """Return which of the targets that a node knows hold a file.
+
+    Raises:
+        UsageError: the path is not absolute, is not there, is a directory, has no data on any
+            target, or lies on no file system that this node measures.
+        SkipTarget: a tool failed or gave no answer.
+    """
+    if not path.startswith("/"):
+        raise UsageError(f"{path!r} is no absolute path; write it from the root on")
+    real = _real(run, path)
+    mount = mount_holding(run, real)
+    finders = {one.mounted: one.find for one in KINDS.values() if one.find}
+    find = finders.get(mount.kind, finders[ANY_MOUNT])
+    holders = find(run, real, mount, known)
+    return Whereabouts(real, mount.point, mount.kind, holders)
+
+
+def _real(run: CommandRunner, path: str) -> str:
+    completed = run(["realpath", "--canonicalize-existing", "--zero", "--", path], QUICK_S)
+    for said, meaning in _REFUSALS.items():
+        if completed.stderr.strip().endswith(f": {said}"):
+            raise UsageError(f"{shown(path)} {meaning}")
+    if not completed.ok:
+        raise SkipTarget(complaint(completed))
+    real = completed.stdout.rstrip("\0")
+    if _UNREADABLE in real:
+        raise UsageError(f"{real!r} is not UTF-8; name another file that was written beside it")
+    return real

@@ -1,0 +1,26 @@
+"""What measures components one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Sequence
+
+from plumbline.model.layers import ON_DEVICES
+
+if TYPE_CHECKING:
+    from plumbline.measure.unit_context import Unit
+    from plumbline.model.expectation import Expectation
+
+
+def units_of(layer: str, entries: Sequence[Expectation]) -> list[Unit]:
+    """Return the units of a layer whose components are measured one by one, in measuring order.
+
+    Raises:
+        DocumentError: an expectation does not say how its target is reached.
+    """
+    if layer in ON_DEVICES:
+        from plumbline.measure.raw import units
+
+        return list(units(entries))
+    from plumbline.measure.ost import TargetUnit
+
+    return [TargetUnit(entry) for entry in entries]

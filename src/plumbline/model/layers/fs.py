@@ -1,0 +1,21 @@
+"""All targets of a file system at once, driven by ranks under MPI."""
+
+from __future__ import annotations
+
+from plumbline.model.layers.layer import Layer
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.spec import ProbeSpec
+
+FS = Layer(
+    name="fs",
+    noun="target",
+    operations=(Operation.WRITE, Operation.READ, Operation.REREAD),
+    scenarios=(Scenario.TOGETHER,),
+    spec=ProbeSpec("mpi", bytes=1 << 30, seconds=60.0, queue_depth=1, repeats=1),
+    tools=("mpi",),
+    min_efficiency=0.35,
+    depth=4,
+    results="targets at once",
+    on_targets=True,
+    whole=True,
+)

@@ -1,0 +1,23 @@
+"""Storage targets one by one: a client writes and reads a file that lies on one target alone."""
+
+from __future__ import annotations
+
+from plumbline.model.layers.layer import Layer
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.spec import ProbeSpec
+
+OST = Layer(
+    name="ost",
+    noun="target",
+    operations=(Operation.WRITE, Operation.READ),
+    scenarios=(Scenario.SINGLE,),
+    spec=ProbeSpec("fio", bytes=1 << 30, seconds=60.0, transfer_bytes=1 << 20, queue_depth=8),
+    tools=("fio",),
+    min_efficiency=0.3,
+    depth=3,
+    results="targets",
+    one="write and read of target {}",
+    all="write and read of all targets",
+    on_targets=True,
+    grouped=True,
+)

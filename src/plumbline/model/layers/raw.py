@@ -1,0 +1,23 @@
+"""Block devices: their server reads each alone, and all of them together where it has several."""
+
+from __future__ import annotations
+
+from plumbline.model.layers.layer import Layer
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.spec import ProbeSpec
+
+RAW = Layer(
+    name="raw",
+    noun="disk",
+    operations=(Operation.READ,),
+    scenarios=(Scenario.SINGLE, Scenario.TOGETHER),
+    spec=ProbeSpec("sgp_dd", bytes=1 << 30, seconds=60.0, transfer_bytes=1 << 20, queue_depth=8),
+    tools=("sgp_dd",),
+    min_efficiency=0.5,
+    depth=1,
+    results="raw reads",
+    one="raw read of {}",
+    all="raw reads of all devices",
+    on_devices=True,
+    grouped=True,
+)

@@ -1,0 +1,132 @@
+"""Names of a site: what they may hold, and how they stand in an address.
+
+Names become those of files, commands, Nagios objects and lines of a terminal.  What is not listed
+here, such as line breaks, quotes, semicolons or a leading hyphen, is refused by whatever document
+has it, so that nothing fails only on a node.
+
+A name may hold anything; what is not plain is replaced, and a hash keeps different names apart.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import NamedTuple
+
+from plumbline.model.errors import DocumentError
+
+_LONGEST_NAME = 255
+_SHOWN = 60
+
+
+class Allowed(NamedTuple):
+    """One kind of name: its pattern, what is said of another text, and what to write instead."""
+
+    pattern: str
+    refusal: str
+    remedy: str
+
+    def refuse(self, what: str, text: str) -> None:
+        """Raise DocumentError unless ``text`` is such a name; ``what`` says whose it is."""
+        self.match(what, text)
+
+    def match(self, what: str, text: str) -> re.Match[str]:
+        """Return the parts of a name; raise as ``refuse`` does."""
+        found = re.fullmatch(self.pattern, text) if len(text) <= _LONGEST_NAME else None
+        if not found or {".", ".."} & set(text.split("/")):
+            shown = repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}..."
+            raise DocumentError(f"{what} {shown} {self.refusal}; {self.remedy}")
+        return found
+
+
+NAME = Allowed(
+    r"[A-Za-z0-9][A-Za-z0-9_.:@-]*",
+    "is empty or has unsafe characters",
+    "begin with a letter or digit and use these, and _ . : @ -",
+)
+"""Of a part, a host, a target, a file system."""
+
+SITE = Allowed(
+    r"\w[\w.:@+-]*(?: [\w.:@+-]+)*",
+    "is empty or has unsafe characters",
+    "begin with a letter or digit and use these, single spaces, and _ . : @ + -",
+)
+
+_SEGMENT = r"[\w.:@+,=%~-]+(?: [\w.:@+,=%~-]+)*"
+
+PATH = Allowed(
+    rf"(?:/{_SEGMENT})+|/",
+    "is not an absolute path of safe characters",
+    "write letters, digits, single spaces and _ . : @ + , = % ~ -, and no .. in it",
+)
+"""Of a mount or a folder."""
+
+DEVICE = Allowed(
+    r"/dev(?:/[A-Za-z0-9_.:+@-]+)+",
+    "is not a device under /dev",
+    "write a path under /dev of letters, digits and _ . : + @ -",
+)
+
+_OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
+
+ADDRESS = Allowed(
+    # digits and dots alone are no host name
+    rf"(?![\d.]+$)[0-9A-Za-z:][0-9A-Za-z.:_%-]*|(?:{_OCTET}\.){{3}}{_OCTET}",
+    "is not an address",
+    "write a host name or an address of IPv4 or IPv6",
+)
+
+SUBVOLUME = Allowed(
+    r"(?P<volume>[A-Za-z0-9_][A-Za-z0-9_-]*)-client-(?P<index>[0-9]{1,6})",
+    "is not a subvolume of a distribute volume",
+    "write for example scratch-client-0 for the first brick of the volume scratch",
+)
+
+BRICK = Allowed(
+    rf"[0-9A-Za-z:][0-9A-Za-z.:_%-]*:(?:/{_SEGMENT})+",
+    "is not a brick",
+    "write HOST:/PATH, as gluster volume info shows it",
+)
+
+SOURCE = Allowed(
+    r"[\w/\[.:@+][\w/.:@+,=%~\[\]-]*",
+    "is not the source of a mount",
+    "write what findmnt shows as the source of the mount",
+)
+
+OST = Allowed(
+    r"(?P<file_system>[A-Za-z0-9_][A-Za-z0-9_-]{0,7})-OST(?P<index>[0-9a-f]{4})",
+    "is not the name of an OST",
+    "write it as lfs osts does, such as scratch-OST001a: its index is hexadecimal of four digits",
+)
+
+PROGRAM = Allowed(
+    r"[A-Za-z0-9_./+][A-Za-z0-9_./+-]*",
+    "is not a program",
+    "write the name or the path of a program",
+)
+
+CALENDAR = Allowed(
+    r"[A-Za-z0-9*][A-Za-z0-9*.,/:~_+-]*(?: [A-Za-z0-9*.,/:~_+-]+)*",
+    "is not a calendar of systemd",
+    "write it as systemd.time(7) says, for example '*-*-* 02:06'",
+)
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
+_LONGEST = 80
+_HASHED = 8
+
+
+def anchor(layer: str, name: str) -> str:
+    """Return the place of a component in the report, e.g. ``ost-scratch-OST0003``."""
+    wanted = f"{layer}-{name}"
+    plain = _UNSAFE.sub("_", wanted)[:_LONGEST]
+    if plain == wanted:
+        return plain
+    return f"{plain}-{sha256(wanted.encode('utf-8', 'surrogatepass')).hexdigest()[:_HASHED]}"
+
+
+def group_anchor(layer: str, group: str) -> str:
+    """Return the place of a group of peers in the report."""
+    return anchor(f"{layer}-group", group)

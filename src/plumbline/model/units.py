@@ -1,0 +1,150 @@
+"""Parse and format rates, sizes and durations; the only place where units are spelled.
+
+Inside plumbline everything is bytes, seconds and bytes per second.  MB is 10^6 bytes, MiB is 2^20,
+and both are always written as what they are.
+"""
+
+from __future__ import annotations
+
+import re
+from math import isfinite
+
+from plumbline.model.errors import DocumentError
+
+_PREFIX = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50}
+# Not compiled here: a check formats and never parses, and re keeps what it has compiled.
+# No digit can be matched in two ways, so that nothing is tried twice.
+_NUMBER = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_LONGEST = 64
+"""Characters of a quantity; whoever writes more has not written one."""
+_DURATION = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+
+DAY_S = 86400.0
+
+LARGEST = 1e18
+"""No rate, size or duration is larger, an exabyte a second; with it no calculation overflows."""
+
+_LONGEST_S = 1e10
+"""Of a duration: what lies so far back is still a date."""
+
+LINE_ENCODINGS = {"none": 1.0, "8b/10b": 0.8, "64b/66b": 64 / 66, "128b/130b": 128 / 130}
+"""Data bits per line bit."""
+
+
+def _split(text: str, what: str) -> tuple[float, str]:
+    body = text.strip() if len(text) <= _LONGEST else ""
+    match = re.match(_NUMBER, body)
+    unit = body[match.end() :].lstrip() if match else ""
+    if not match or not isfinite(float(match[0])) or len(unit.split()) > 1:
+        raise DocumentError(f"{what} {_shown(text)} is not a number with a unit")
+    return float(match[0]), unit
+
+
+def _shown(text: str) -> str:
+    """Return a text as it may stand in a sentence, its beginning where it is too long."""
+    return repr(text) if len(text) <= _LONGEST else f"{text[:_LONGEST]!r} ..."
+
+
+def _plausible(value: float, text: str, what: str) -> float:
+    if value > LARGEST:
+        raise DocumentError(f"{what} {text!r} is more than any machine has; correct it")
+    return value
+
+
+def _scaled(text: str, what: str, suffixes: dict[str, float], example: str) -> float:
+    number, unit = _split(text, what)
+    for suffix, factor in suffixes.items():
+        prefix = unit[: len(unit) - len(suffix)]
+        if unit.endswith(suffix) and prefix in {**_PREFIX, **_BINARY}:
+            return _plausible(number * {**_PREFIX, **_BINARY}[prefix] * factor, text, what)
+    raise DocumentError(f"{what} {text!r} has no known unit; write for example {example}")
+
+
+def parse_bytes(text: str) -> int:
+    """Return bytes for ``512 MiB``, ``1 GB`` or ``4096 B``; raise DocumentError otherwise."""
+    return round(_scaled(text, "size", {"B": 1.0}, "512 MiB"))
+
+
+def parse_rate(text: str) -> float:
+    """Return bytes per second for ``200 MB/s``, ``1 Gbit/s`` or ``2 Gb/s``.
+
+    Raises:
+        DocumentError: anything else; the message shows an example.
+    """
+    # "b" is bits and "B" bytes, as the field writes them
+    suffixes = {"B/s": 1.0, "bit/s": 0.125, "b/s": 0.125}
+    return _scaled(text, "rate", suffixes, "200 MB/s or 10 Gbit/s")
+
+
+def parse_line_rate(text: str) -> float:
+    """Return bytes per second for a rate in bits, ``10 Gbit/s``, as links and ports are sold.
+
+    Raises:
+        DocumentError: anything else; the message of a rate in bytes says where that belongs.
+    """
+    rate_Bps = parse_rate(text)
+    if text.rstrip().endswith("B/s"):
+        bits = text.rstrip()[: -len("B/s")]
+        raise DocumentError(
+            f"{text!r} counts bytes, and the speed of a link counts bits; write {bits}bit/s if "
+            f"that was meant, or rate: {text.strip()} without encoding for what the part carries"
+        )
+    return rate_Bps
+
+
+def parse_duration(text: str) -> float:
+    """Return seconds for ``30 s``, ``10 min`` or ``10m``, ``36 h``, ``2 d``, ``1 w``.
+
+    Raises:
+        DocumentError: anything else, such as ``5 M``, which nobody may take for minutes.
+    """
+    number, unit = _split(text, "duration")
+    if unit not in _DURATION:
+        known = "s, m or min, h, d, w"
+        raise DocumentError(f"duration {text!r} has no known unit; write for example 10m ({known})")
+    seconds = number * _DURATION[unit]
+    if seconds > _LONGEST_S:
+        raise DocumentError(f"duration {_shown(text)} is more than three centuries; correct it")
+    return seconds
+
+
+def format_rate(rate_Bps: float) -> str:
+    """Return e.g. ``80.3 MB/s``; four digits at most, always with its decimal unit."""
+    return _format(rate_Bps, "B/s")
+
+
+def format_bytes(size: float) -> str:
+    """Return e.g. ``1.07 GB``, decimal."""
+    return _format(size, "B")
+
+
+def format_size(size: int) -> str:
+    """Return a size exactly, in the largest binary unit that divides it: ``1 GiB``, ``1000 B``."""
+    prefix = next((p for p, unit in reversed(_BINARY.items()) if size and not size % unit), "")
+    return f"{size // _BINARY[prefix] if prefix else size} {prefix}B"
+
+
+def _format(value: float, unit: str) -> str:
+    prefix = "G" if value >= 1e10 else "M" if value >= 1e5 else "k" if value >= 1e3 else ""
+    scaled = value / _PREFIX[prefix]
+    digits = 1 if prefix else 0
+    return f"{scaled:.{digits}f} {prefix}{unit}"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration in the largest unit that keeps it above 2, e.g. ``36 h``, ``90 s``."""
+    for unit in ("d", "h", "min"):
+        if seconds >= 2 * _DURATION[unit]:
+            return f"{seconds / _DURATION[unit]:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def tcp_goodput(mtu_bytes: int, headers_bytes: int = 40, framing_bytes: int = 38) -> float:
+    """Return the share of an Ethernet bit rate that is TCP payload.
+
+    A packet of ``mtu_bytes`` carries that less IP and TCP headers (20 + 20 bytes, RFC 791 and 9293;
+    12 more with time stamps, RFC 7323) and costs ``framing_bytes`` more on the wire: header 14,
+    check sum 4, preamble 8, gap 12 (IEEE 802.3).  1460 / 1538 = 94.9 % for MTU 1500.
+    """
+    return (mtu_bytes - headers_bytes) / (mtu_bytes + framing_bytes)

@@ -1,0 +1,1 @@
+"""Facts of a host: commands and files, and what their text means."""

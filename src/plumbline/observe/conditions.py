@@ -1,0 +1,576 @@
+"""Conditions of a node: software, firmware, parameters, links and mount options."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from hashlib import sha256
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
+
+from plumbline.model.errors import PlumblineError, ToolError
+from plumbline.observe.node import System, ask
+from plumbline.observe.query import complaint
+
+AREAS = ("lustre", "software", "firmware", "module", "mount", "disk", "sysctl", "link", "cpu")
+"""In the order of what they tell first of a change of rates."""
+
+NODE = "node"
+"""The class of what a node has once."""
+
+_LONGEST = 160
+_SECRET = re.compile(
+    r"passw|passphrase|\bpass\b|secret|token|credential|key(?!board)|private|auth", re.IGNORECASE
+)
+_KEY_MATERIAL = re.compile(r"-----BEGIN|[0-9a-fA-F]{32}|[A-Za-z0-9+/]{60}")
+
+
+class Condition(NamedTuple):
+    """One condition.
+
+    ``area`` is one of AREAS; ``subject`` what has it by a name that lasts over boots, empty for the
+    node itself; ``among`` the class in which nodes are compared, such as the model of a disk.
+    """
+
+    area: str
+    subject: str
+    name: str
+    value: str
+    among: str = NODE
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Return by what it is known."""
+        return self.area, self.subject, self.name
+
+
+def is_secret(name: str) -> bool:
+    """Return whether a name says that its value is nobody else's business."""
+    return _SECRET.search(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def tidy(text: str) -> str:
+    """Return a value as one line of at most 160 printable characters.
+
+    A longer one keeps its beginning and a checksum, so that a change is seen.
+    """
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    whole = "; ".join(line for line in lines if line)
+    whole = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in whole)
+    if len(whole) <= _LONGEST:
+        return whole
+    digest = sha256(whole.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{whole[:100]}... ({len(whole)} characters, checksum {digest})"
+
+
+def merged(found: Iterable[Condition]) -> Iterator[Condition]:
+    """Yield each condition once; where paths or instances of one subject differ, all their values.
+
+    What may be a secret by its name or form is left out.
+    """
+    values: dict[tuple[str, str, str, str], set[str]] = {}
+    for area, subject, name, value, among in found:
+        if not is_secret(name) and not _KEY_MATERIAL.search(value):
+            values.setdefault((area, subject, name, among), set()).add(tidy(value))
+    for (area, subject, name, among), every in values.items():
+        yield Condition(
+            area, tidy(subject), tidy(name), tidy(", ".join(sorted(every))), tidy(among)
+        )
+
+
+_SYSCTL = (
+    *("net/core/rmem_max", "net/core/wmem_max", "net/core/rmem_default", "net/core/wmem_default"),
+    *("net/core/optmem_max", "net/core/netdev_max_backlog", "net/core/netdev_budget"),
+    *("net/core/netdev_budget_usecs", "net/core/default_qdisc", "net/core/busy_poll"),
+    *("net/core/busy_read", "net/core/somaxconn", "net/core/rps_sock_flow_entries"),
+    *("net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem", "net/ipv4/tcp_congestion_control"),
+    *("net/ipv4/tcp_window_scaling", "net/ipv4/tcp_timestamps", "net/ipv4/tcp_sack"),
+    *("net/ipv4/tcp_mtu_probing", "net/ipv4/tcp_slow_start_after_idle", "net/ipv4/tcp_low_latency"),
+    *("net/ipv4/tcp_moderate_rcvbuf", "net/ipv4/tcp_adv_win_scale", "net/ipv4/tcp_no_metrics_save"),
+    *("net/ipv4/conf/all/rp_filter", "net/ipv4/conf/all/arp_ignore"),
+    *("net/ipv4/conf/all/arp_announce", "net/ipv4/neigh/default/gc_thresh1"),
+    *("net/ipv4/neigh/default/gc_thresh2", "net/ipv4/neigh/default/gc_thresh3"),
+    *("vm/swappiness", "vm/dirty_ratio", "vm/dirty_background_ratio", "vm/dirty_bytes"),
+    *("vm/dirty_background_bytes", "vm/dirty_expire_centisecs", "vm/dirty_writeback_centisecs"),
+    *("vm/vfs_cache_pressure", "vm/min_free_kbytes", "vm/watermark_scale_factor"),
+    *("vm/zone_reclaim_mode", "vm/nr_hugepages", "vm/overcommit_memory", "vm/overcommit_ratio"),
+    *("kernel/numa_balancing", "kernel/nmi_watchdog"),
+)
+"""Not tcp_mem, which the kernel sizes at each boot by the memory that is free then."""
+
+_CPU = "/sys/devices/system/cpu"
+_ONCE = {
+    "frequency driver": f"{_CPU}/cpu0/cpufreq/scaling_driver",
+    "hyper-threading": f"{_CPU}/smt/control",
+    "intel_pstate no_turbo": f"{_CPU}/intel_pstate/no_turbo",
+    "boost": f"{_CPU}/cpufreq/boost",
+    "idle driver": f"{_CPU}/cpuidle/current_driver",
+    "idle governor": f"{_CPU}/cpuidle/current_governor_ro",
+    "processors": f"{_CPU}/online",
+    "NUMA nodes": "/sys/devices/system/node/online",
+    "clock source": "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+    "transparent huge pages": "/sys/kernel/mm/transparent_hugepage/enabled",
+}
+_EACH = {
+    "governor": "scaling_governor",
+    "energy preference": "energy_performance_preference",
+    "highest frequency": "scaling_max_freq",
+}
+_CHOSEN = re.compile(r"\[([^]]+)\]")
+
+_TYPES = re.compile(r"lustre|ldiskfs|ext4|xfs|btrfs|zfs|nfs4?|gpfs|beegfs|wekafs|ceph|fuse\.\w*fs")
+_FLAGS = frozenset(("noatime", "nodiratime", "relatime", "strictatime", "sync", "dirsync"))
+_OF_THE_CONNECTION = frozenset(
+    ("addr", "clientaddr", "mountaddr", "port", "mountport", "name", "user", "username")
+)
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+
+
+def look_at_settings(system: System) -> Iterator[Condition]:
+    """Yield the settings that are there."""
+    for path in _SYSCTL:
+        yield from _if_said("sysctl", path.replace("/", "."), system.read(f"/proc/sys/{path}"))
+    for name, path in _ONCE.items():
+        yield from _if_said("cpu", name, chosen(system.read(path)))
+    cpus = [name for name in system.names(_CPU) if re.fullmatch(r"cpu[0-9]+", name)]
+    for name, file in _EACH.items():
+        for cpu in cpus:
+            yield from _if_said("cpu", name, system.read(f"{_CPU}/{cpu}/cpufreq/{file}"))
+    for line in system.read("/proc/self/mountinfo").splitlines():
+        yield from _mount(line)
+
+
+def chosen(text: str) -> str:
+    """Return what is in brackets, as the kernel marks one of several choices; else the text."""
+    found = _CHOSEN.search(text)
+    return found[1] if found else text
+
+
+def _if_said(area: str, name: str, value: str) -> Iterator[Condition]:
+    if value:
+        yield Condition(area, "", name, value)
+
+
+def _mount(line: str) -> Iterator[Condition]:
+    """Yield the options of a mount of storage (proc_pid_mountinfo(5)).
+
+    A unit of systemd sees binds, and more mounts that cannot be written than a person does: binds
+    are left out, and whether it can be written is taken from the file system.
+    """
+    before, _, after = line.partition(" - ")
+    fields, of_system = before.split(), after.split()
+    if len(fields) < 6 or len(of_system) < 3 or fields[3] != "/":
+        return
+    kind, options = of_system[0], of_system[2]
+    if _TYPES.fullmatch(kind):
+        flags = {*(one for one in fields[5].split(",") if one in _FLAGS), *_open(options)}
+        point = _ESCAPED.sub(lambda code: chr(int(code[1], 8)), fields[4])
+        yield Condition("mount", point, f"{kind} options", ",".join(sorted(flags)), point)
+
+
+def _open(options: str) -> Iterator[str]:
+    """Yield the options that are no secret and not of this connection alone."""
+    for option in options.split(","):
+        name, has_value, _ = option.partition("=")
+        if name not in _OF_THE_CONNECTION and not (has_value and is_secret(name)):
+            yield option
+
+
+_ROOT = "/sys/block"
+_MOST_DISKS = 4000
+_NOT_STORAGE = re.compile(r"(?:loop|ram|zram|sr|fd|nbd)[0-9]+")
+_QUEUE = (
+    *("scheduler", "nr_requests", "read_ahead_kb", "max_sectors_kb", "write_cache"),
+    *("wbt_lat_usec", "rq_affinity", "nomerges"),
+)
+_SCSI = re.compile(r"/[0-9]+:([0-9]+:[0-9]+:[0-9]+)/block/")
+"""A disk's channel, target and LUN, after its host."""
+_PCI_PATH = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+
+
+def look_at_disks(system: System) -> Iterator[Condition]:
+    """Yield queue settings and firmware of all block devices but those without storage."""
+    disks = [name for name in system.names(_ROOT) if not _NOT_STORAGE.fullmatch(name)]
+    for name in disks[:_MOST_DISKS]:
+        folder = f"{_ROOT}/{name}"
+        subject, among = _identity(system, name)
+        for setting in _QUEUE:
+            value = chosen(system.read(f"{folder}/queue/{setting}"))
+            if value:
+                yield Condition("disk", subject, setting, value, among)
+        depth = system.read(f"{folder}/device/queue_depth")
+        if depth:
+            yield Condition("disk", subject, "queue depth", depth, among)
+        for file in ("rev", "firmware_rev"):
+            firmware = system.read(f"{folder}/device/{file}")
+            if firmware:
+                yield Condition("firmware", subject, "disk firmware", firmware, among)
+
+
+def _identity(system: System, name: str) -> tuple[str, str]:
+    """Return what a block device is called at every boot, and its class.
+
+    The paths of one disk have the same name.
+    """
+    folder = f"{_ROOT}/{name}"
+    mapped = system.read(f"{folder}/dm/name")
+    if mapped:
+        return mapped, f"{system.read(f'{folder}/dm/uuid').partition('-')[0]} devices"
+    level = system.read(f"{folder}/md/level")
+    if level:
+        return name, f"{level} arrays"
+    among = system.read(f"{folder}/device/model") or re.sub(r"[0-9]+$|(?<=[hsv]d)[a-z]+$", "", name)
+    for file in ("wwid", "device/wwid", "serial", "device/serial"):
+        said = " ".join(system.read(f"{folder}/{file}").split())
+        if said:
+            return said, among
+    return _serial(system, folder) or _place(system, folder) or name, among
+
+
+def _serial(system: System, folder: str) -> str:
+    """Return the serial number of a SCSI disk's page 0x80: four bytes of head, then text."""
+    text = system.read(f"{folder}/device/vpd_pg80")[4:]
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def _place(system: System, folder: str) -> str:
+    """Return adapter and SCSI address of a disk without any number of its own.
+
+    The number of the SCSI host is no part of it: hosts are counted anew at every boot.
+    """
+    adapter, scsi = pci_address(system, folder), _SCSI.search(system.real(folder))
+    return f"{adapter} disk {scsi[1]}" if adapter and scsi else adapter
+
+
+def pci_address(system: System, path: str) -> str:
+    """Return the address of the last adapter on the way to a device, empty where there is none."""
+    found: list[str] = _PCI_PATH.findall(system.real(path))
+    return found[-1] if found else ""
+
+
+_PCI, _NET = "/sys/bus/pci/devices", "/sys/class/net"
+_MOST = 2000
+_MOST_INTERFACES = 16
+_ADAPTERS_TIMEOUT_S = 2.0
+_STORAGE_OR_NETWORK = re.compile(r"0x(?:01|02|0c04|0c06)")
+"""The classes of PCI devices by their codes."""
+_HOST_FIRMWARE = ("version_fw", "fw_version", "fwrev", "firmware_revision", "firmware_version")
+"""As mpt3sas, qla2xxx, lpfc, smartpqi and others call it."""
+
+
+def look_at_adapters(system: System) -> Iterator[Condition]:
+    """Yield what adapters say of themselves under /sys."""
+    yield from _pci(system)
+    yield from _infiniband(system)
+    yield from _scsi(system)
+    yield from _ethernet(system)
+
+
+def _pci(system: System) -> Iterator[Condition]:
+    for address in system.names(_PCI)[:_MOST]:
+        folder = f"{_PCI}/{address}"
+        if not _STORAGE_OR_NETWORK.match(system.read(f"{folder}/class")):
+            continue
+        speed = system.read(f"{folder}/current_link_speed")
+        width = system.read(f"{folder}/current_link_width")
+        # virtual functions and what is built in have none
+        if speed and width not in ("", "0"):
+            among = f"{system.read(f'{folder}/vendor')}:{system.read(f'{folder}/device')}"
+            yield Condition("link", address, "PCIe link", f"{speed} x{width}", among)
+
+
+def _infiniband(system: System) -> Iterator[Condition]:
+    root = "/sys/class/infiniband"
+    for name in system.names(root):
+        folder = f"{root}/{name}"
+        subject = pci_address(system, f"{folder}/device") or name
+        among = system.read(f"{folder}/board_id") or system.read(f"{folder}/hca_type")
+        firmware = system.read(f"{folder}/fw_ver")
+        if firmware:
+            yield Condition("firmware", subject, "adapter firmware", firmware, among)
+        for port in system.names(f"{folder}/ports"):
+            rate = system.read(f"{folder}/ports/{port}/rate")
+            # a link that is down is a symptom, no setting
+            if "ACTIVE" in system.read(f"{folder}/ports/{port}/state") and rate:
+                yield Condition("link", f"{subject} port {port}", "rate", rate, among)
+
+
+def _scsi(system: System) -> Iterator[Condition]:
+    for name in system.names("/sys/class/scsi_host"):
+        folder = f"/sys/class/scsi_host/{name}"
+        subject, among = pci_address(system, folder), system.read(f"{folder}/proc_name")
+        for file in _HOST_FIRMWARE if subject else ():
+            firmware = system.read(f"{folder}/{file}")
+            if firmware:
+                yield Condition("firmware", subject, "adapter firmware", firmware, among)
+    for name in system.names("/sys/class/fc_host"):
+        folder = f"/sys/class/fc_host/{name}"
+        speed = system.read(f"{folder}/speed")
+        if "Gbit" in speed:
+            port = system.read(f"{folder}/port_name")
+            yield Condition("link", port, "Fibre Channel speed", speed, "Fibre Channel")
+    for name in system.names("/sys/class/sas_phy")[:_MOST]:
+        folder = f"/sys/class/sas_phy/{name}"
+        rate = system.read(f"{folder}/negotiated_linkrate")
+        if "Gbit" in rate:
+            address = system.read(f"{folder}/sas_address")
+            phy = f"{address} phy {system.read(f'{folder}/phy_identifier')}"
+            yield Condition("link", phy, "SAS speed", rate, "SAS")
+
+
+def _ethernet(system: System) -> Iterator[Condition]:
+    for name in system.names(_NET):
+        folder = f"{_NET}/{name}"
+        names = system.names(folder)
+        if "device" not in names and not any(one.startswith("lower_") for one in names):
+            continue
+        said = {"MTU": system.read(f"{folder}/mtu")}
+        speed = system.read(f"{folder}/speed")
+        if speed.isdigit():
+            said["speed"] = f"{speed} Mbit/s {system.read(f'{folder}/duplex')} duplex"
+        for setting, value in said.items():
+            if value:
+                yield Condition("link", name, setting, value, name)
+
+
+def look_at_interfaces(system: System) -> Iterator[Condition]:
+    """Yield driver and firmware of network interfaces; raise ToolError without ethtool."""
+    names = [one for one in system.names(_NET) if "device" in system.names(f"{_NET}/{one}")]
+    for name in names[:_MOST_INTERFACES]:
+        said = _driver(system, name)
+        among = said.get("driver", "")
+        for key, label in (("firmware-version", "adapter firmware"), ("version", "driver version")):
+            value = said.get(key, "")
+            if value and value != "N/A":
+                yield Condition("firmware", name, label, value, among)
+
+
+def _driver(system: System, name: str) -> dict[str, str]:
+    try:
+        text = ask(system, ["ethtool", "-i", name], _ADAPTERS_TIMEOUT_S)
+    except ToolError as error:
+        if "not installed" in str(error):
+            raise
+        return {}
+    pairs = (line.partition(":") for line in text.splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+PATTERN = re.compile(r"[A-Za-z0-9_*][A-Za-z0-9_.*?:@\[\]-]*")
+"""What ``lctl get_param`` takes and no option of it looks like."""
+
+DEFAULT = (
+    *("timeout", "ldlm_timeout", "at_min", "at_max", "jobid_var", "debug", "subsystem_debug"),
+    *("osc.*.max_rpcs_in_flight", "osc.*.max_pages_per_rpc", "osc.*.max_dirty_mb"),
+    *("osc.*.checksums", "osc.*.checksum_type", "osc.*.short_io_bytes"),
+    *("mdc.*.max_rpcs_in_flight", "mdc.*.max_mod_rpcs_in_flight"),
+    *("llite.*.max_cached_mb", "llite.*.max_read_ahead_mb", "llite.*.max_read_ahead_per_file_mb"),
+    *("llite.*.max_read_ahead_whole_mb", "llite.*.max_read_ahead_async_active"),
+    *("llite.*.checksums", "llite.*.fast_read", "llite.*.statahead_max"),
+    *("obdfilter.*.brw_size", "obdfilter.*.readcache_max_filesize", "obdfilter.*.sync_journal"),
+    *("obdfilter.*.read_cache_enable", "obdfilter.*.writethrough_cache_enable"),
+    *("obdfilter.*.sync_on_lock_cancel", "obdfilter.*.checksum_t10pi_enforce"),
+    *("osd-*.*.readcache_max_filesize", "osd-*.*.readcache_max_io_mb", "osd-*.*.nonrotational"),
+    *("osd-*.*.read_cache_enable", "osd-*.*.writethrough_cache_enable", "osd-*.*.auto_scrub"),
+    *("osp.*.max_rpcs_in_flight", "osp.*.max_rpcs_in_progress"),
+    *("ost.OSS.*.threads_min", "ost.OSS.*.threads_max", "mds.MDS.*.threads_max"),
+    *("lod.*.stripecount", "lod.*.stripesize", "lod.*.stripeoffset", "lod.*.qos_prio_free"),
+    *("lod.*.qos_threshold_rr", "lov.*.stripecount", "lov.*.stripesize", "lov.*.stripeoffset"),
+)
+"""Settings that rates depend on, of clients and servers from 2.3 on; statistics are no settings."""
+
+_LUSTRE_TIMEOUT_S = 5.0
+_LUSTRE_MODULES = "/sys/module/obdclass"
+_INSTANCE = re.compile(r"-[0-9a-f]{8,16}(?=\.)")
+"""The address of a client's mount, another one at every mount."""
+_ALIASES = {
+    "osp": re.compile(r"osc(?=\.[^.]+-osc-MDT[0-9a-f]{4}\.)"),
+    "lod": re.compile(r"lov(?=\.[^.]+-MDT[0-9a-f]{4}-mdtlov\.)"),
+}
+"""Second names that an MDS gives the parameters of a module; before release 2.4 the only ones."""
+_TARGET = re.compile(r"[^.]*-(?:OST|MDT)[0-9a-f]{4}[^.]*")
+_HEAD = re.compile(r"([A-Za-z0-9_][^\s=]*)=(.*)")
+
+
+def look_at_lustre(system: System, patterns: Sequence[str]) -> Iterator[Condition]:
+    """Yield the parameters of which there are some; a node without Lustre's modules has none.
+
+    Raises:
+        ToolError: there is no lctl, or it shows nothing.
+    """
+    if not patterns or not system.names(_LUSTRE_MODULES):
+        return
+    # it fails for a pattern that nothing has, as a client has no obdfilter, and shows the others
+    shown = system.run(["lctl", "get_param", *patterns], _LUSTRE_TIMEOUT_S)
+    if shown.timed_out or shown.hung or not shown.stdout:
+        raise ToolError(complaint(shown))
+    aliases = {
+        module: name for module, name in _ALIASES.items() if system.names(f"/sys/module/{module}")
+    }
+    for name, value in _values(shown.stdout, patterns):
+        path, _, last = _INSTANCE.sub("", _own_name(name, aliases)).rpartition(".")
+        if not is_secret(name):
+            yield Condition("lustre", path, last, value, _TARGET.sub("*", path))
+
+
+def _own_name(name: str, aliases: Mapping[str, re.Pattern[str]]) -> str:
+    """Return a parameter's name with the module it belongs to; an alias names another one."""
+    for module, alias in aliases.items():
+        name = alias.sub(module, name)
+    return name
+
+
+def _values(text: str, patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield name and value of each parameter; a value may have many lines, the first one empty."""
+    name, lines = "", list[str]()
+    for line in text.splitlines():
+        head = _HEAD.fullmatch(line)
+        if head and any(fnmatchcase(head[1], pattern) for pattern in patterns):
+            if name:
+                yield name, _value(name, lines)
+            name, lines = head[1], [head[2]]
+        else:
+            lines.append(line)
+    if name:
+        yield name, _value(name, lines)
+
+
+def _value(name: str, lines: Sequence[str]) -> str:
+    """Return a value; of several lines the one with the parameter's own name, if there is one.
+
+    ``max_cached_mb`` prints beside itself what is used now.
+    """
+    own = f"{name.rpartition('.')[2]}:"
+    for line in lines:
+        if line.strip().startswith(own):
+            return line.strip()[len(own) :].strip()
+    return "\n".join(lines).strip()
+
+
+_MODULES = "/sys/module"
+_SOFTWARE_TIMEOUT_S = 2.0
+
+LUSTRE, KERNEL = "Lustre", "kernel"
+
+_MODULES_OF_LUSTRE = (
+    *("lnet", "ksocklnd", "ko2iblnd", "kkfilnd", "libcfs", "obdclass", "ptlrpc", "lov", "osc"),
+    *("ofd", "ost", "osd_zfs", "osd_ldiskfs"),
+)
+"""Their version is that of Lustre, which is said once."""
+
+KNOWN_MODULES = (
+    *_MODULES_OF_LUSTRE,
+    *("zfs", "dm_multipath", "dm_mod", "md_mod", "raid456"),
+    *("scsi_mod", "sd_mod", "nvme_core", "nvme", "nvme_rdma", "nvme_tcp", "mpt3sas", "mpi3mr"),
+    *("megaraid_sas", "smartpqi", "hpsa", "qla2xxx", "lpfc", "ib_srp", "ib_core", "ib_ipoib"),
+    *("mlx4_core", "mlx4_en", "mlx5_core", "mlx5_ib", "hfi1", "ice", "i40e", "ixgbe", "bnxt_en"),
+)
+"""Modules of storage and its networks whose version and parameters count."""
+
+_BOOT_OPTION = re.compile(
+    r"(?:mitigations|nopti|pti|spectre_v2|nosmt|idle|intel_idle\.max_cstate|processor\.max_cstate|"
+    r"intel_pstate|amd_pstate|cpufreq\.default_governor|cpuidle\.off|clocksource|tsc|numa|"
+    r"numa_balancing|isolcpus|nohz|nohz_full|rcu_nocbs|iommu|iommu\.strict|iommu\.passthrough|"
+    r"intel_iommu|amd_iommu|pcie_aspm|pci|transparent_hugepage|hugepages|hugepagesz|"
+    r"default_hugepagesz|mem|maxcpus|nr_cpus|elevator|scsi_mod\.use_blk_mq|dm_mod\.use_blk_mq|"
+    r"nvme_core\.[a-z_]+|selinux|audit|preempt|skew_tick|nmi_watchdog)(?:=.*)?"
+)
+"""Of the kernel's command line; anything else on it may be a secret and is dropped."""
+
+
+def look_at_software(system: System) -> Iterator[Condition]:
+    """Yield what runs; what is not there has nothing to say."""
+    yield from _named(system)
+    for module in KNOWN_MODULES:
+        yield from _module(system, module)
+
+
+def _named(system: System) -> Iterator[Condition]:
+    options = filter(_BOOT_OPTION.fullmatch, system.read("/proc/cmdline").split())
+    said = {
+        LUSTRE: _lustre(system),
+        KERNEL: system.read("/proc/sys/kernel/osrelease"),
+        "boot options": " ".join(options) or "none",
+        "operating system": _release(system),
+        "OFED": _ofed(system),
+    }
+    for name, value in said.items():
+        if value:
+            yield Condition("software", "", name, value)
+
+
+def _lustre(system: System) -> str:
+    """Return the version of Lustre; releases before 2.12 have it of their modules alone."""
+    said = system.read("/sys/fs/lustre/version") or system.read(f"{_MODULES}/obdclass/version")
+    return said.rpartition(" ")[2]
+
+
+def _release(system: System) -> str:
+    found = re.search(r'^PRETTY_NAME="?([^"\n]*)', system.read("/etc/os-release"), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _ofed(system: System) -> str:
+    """Return the version of OFED; the kernel's own has none."""
+    try:
+        return ask(system, ["ofed_info", "-s"], _SOFTWARE_TIMEOUT_S).strip().rstrip(":")
+    except ToolError:
+        return ""
+
+
+def _module(system: System, module: str) -> Iterator[Condition]:
+    version = system.read(f"{_MODULES}/{module}/version")
+    if version and module not in _MODULES_OF_LUSTRE:
+        yield Condition("software", module, "version", version, module)
+    folder = f"{_MODULES}/{module}/parameters"
+    for name in system.names(folder):
+        # a number of the host is no setting
+        if is_secret(name) or "hostid" in name:
+            continue
+        value = system.read(f"{folder}/{name}")
+        if value:
+            yield Condition("module", module, name, value, module)
+
+
+MOST = 10_000
+"""Conditions of a node; a client of 2000 targets has as many."""
+
+
+class Bill(NamedTuple):
+    """The conditions of ``node`` at ``taken_at``, seconds since the epoch.
+
+    ``notes`` say what could not be asked.  What is not in the bill is not known: no change.
+    """
+
+    node: str
+    taken_at: float
+    conditions: tuple[Condition, ...]
+    notes: tuple[str, ...] = ()
+
+
+def take(node: str, system: System, parameters: Sequence[str], now: float) -> Bill:
+    """Return the bill of a node; ``parameters`` are patterns for ``lctl get_param``."""
+    found: list[Condition] = []
+    notes: list[str] = []
+    collectors: tuple[Callable[[], Iterator[Condition]], ...] = (
+        lambda: look_at_software(system),
+        lambda: look_at_lustre(system, parameters),
+        lambda: look_at_settings(system),
+        lambda: look_at_disks(system),
+        lambda: look_at_adapters(system),
+        lambda: look_at_interfaces(system),
+    )
+    for look in collectors:
+        found += _found(look, notes)
+    if len(found) > MOST:
+        notes.append(f"{len(found) - MOST} conditions beyond {MOST} were left out")
+    return Bill(node, now, tuple(found[:MOST]), tuple(notes))
+
+
+def _found(look: Callable[[], Iterator[Condition]], notes: list[str]) -> list[Condition]:
+    try:
+        return list(merged(look()))
+    except PlumblineError as error:
+        notes.append(str(error))
+        return []

@@ -1,0 +1,504 @@
+"""Lustre's counters as metrics and rates: text of the statistics files to counts.
+
+https://prometheus.io/docs/practices/naming/
+
+Lustre prints them so for storage targets (``stats``), metadata targets (``md_stats``) and clients.
+
+A bucket is named by its largest value, a power of two (``lprocfs_oh_tally_log2`` in Lustre's
+``lprocfs_status.c``), and Lustre leaves out those beyond the first and the last that are filled.
+
+Interfaces and buffers have a row for each partition of processors; credits of all are added.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import accumulate
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.model.errors import ToolError
+from plumbline.model.validation import real, whole
+
+Labels = tuple[tuple[str, str], ...]
+"""Names and values, in the order in which they are written."""
+
+
+class Metric(NamedTuple):
+    """A metric: ``kind`` is counter, gauge or histogram."""
+
+    name: str
+    kind: str
+    help: str
+
+
+class Count(NamedTuple):
+    """What a metric says of one set of labels; of a histogram one bucket, or its count."""
+
+    metric: Metric
+    labels: Labels
+    value: float
+
+
+BYTES = Metric(
+    "plumbline_lustre_bytes_total",
+    "counter",
+    "Bytes moved: counted by a server for all clients (obdfilter), or by a client.",
+)
+OPERATIONS = Metric("plumbline_lustre_operations_total", "counter", "Operations done.")
+SECONDS = Metric(
+    "plumbline_lustre_operation_seconds_total", "counter", "Seconds that all operations took."
+)
+DISK_TIME = Metric(
+    "plumbline_lustre_disk_io_seconds", "histogram", "Duration of disk I/O; the sum is not known."
+)
+DISK_SIZE = Metric(
+    "plumbline_lustre_disk_io_bytes", "histogram", "Size of disk I/O; the sum is not known."
+)
+RECOVERY = Metric(
+    "plumbline_lustre_recovery_status", "gauge", "Always 1; how the recovery of a target stands."
+)
+SETTLED = ("complete", "inactive")
+"""A target in any other state of recovery serves nobody, or not everybody."""
+
+REMAINING = Metric(
+    "plumbline_lustre_recovery_remaining_seconds", "gauge", "Until a running recovery ends."
+)
+EVICTED = Metric(
+    "plumbline_lustre_recovery_evicted_clients",
+    "gauge",
+    "Clients that a running recovery has lost.",
+)
+LNET_MESSAGES = Metric("plumbline_lnet_messages_total", "counter", "LNet messages of this host.")
+LNET_BYTES = Metric("plumbline_lnet_bytes_total", "counter", "Bytes of LNet messages.")
+LNET_ERRORS = Metric("plumbline_lnet_errors_total", "counter", "Errors that LNet counts.")
+NI_UP = Metric("plumbline_lnet_interface_up", "gauge", "1 where an LNet interface is up.")
+NI_CREDITS = Metric("plumbline_lnet_interface_credits", "gauge", "Credits to send; below 0: waits.")
+NI_LOWEST = Metric(
+    "plumbline_lnet_interface_credits_lowest", "gauge", "Lowest credits to send since the start."
+)
+NI_HEALTH = Metric(
+    "plumbline_lnet_interface_health", "gauge", "Health of an LNet interface: 1000 is full."
+)
+NI_FATAL = Metric(
+    "plumbline_lnet_interface_fatal_error",
+    "gauge",
+    "1 where the device of an interface has failed.",
+)
+NI_ERRORS = Metric(
+    "plumbline_lnet_interface_errors_total", "counter", "Messages that an LNet interface lost."
+)
+PEERS = Metric("plumbline_lnet_peers", "gauge", "Interfaces of other hosts that LNet knows.")
+PEERS_BELOW = Metric("plumbline_lnet_peers_unhealthy", "gauge", "Those below full health.")
+PEER_HEALTH = Metric(
+    "plumbline_lnet_peer_health", "gauge", "Health of the least healthy of them; 1000 is full."
+)
+BUFFERS = Metric("plumbline_lnet_router_buffers", "gauge", "Buffers of a router.")
+BUFFER_CREDITS = Metric(
+    "plumbline_lnet_router_buffer_credits", "gauge", "Free buffers; below 0: messages wait."
+)
+BUFFER_LOWEST = Metric(
+    "plumbline_lnet_router_buffer_credits_lowest", "gauge", "Fewest free buffers since the start."
+)
+TIMEOUTS = Metric(
+    "plumbline_lustre_read_timeouts_total",
+    "counter",
+    "Times that a file of Lustre gave no answer in time, since the collector started.",
+)
+UNREADABLE = Metric(
+    "plumbline_lustre_unreadable_files",
+    "gauge",
+    "Files of Lustre that this look could not use, by reason.",
+)
+LOOKED = Metric(
+    "plumbline_lustre_looked_timestamp_seconds", "gauge", "When Lustre's counters were read."
+)
+
+
+_SUM_PLACE = 6
+_NAME = re.compile(r"\w{1,64}", re.ASCII)
+MOVES = {"read_bytes": "read", "write_bytes": "write"}
+"""The lines of bytes, by what they say was moved."""
+
+ALL_REQUESTS = "req_waittime"
+"""The line of a client's connection that counts every request until its answer.
+
+The lines of single kinds, such as ``ost_write``, are parts of it: ``ptlrpc_lprocfs_rpc_sent`` in
+Lustre's ``lproc_ptlrpc.c`` leaves out MDS_REINT, and lock requests have a number without a time.
+"""
+
+_NO_OPERATION = frozenset(
+    (
+        # levels: requests under way, opens of one inode
+        *("req_active", "opencount"),
+        # the time between two opens
+        "openclosetime",
+        # operations that have another line: kinds of rename, reads and writes, getxattr
+        *("samedir_rename", "crossdir_rename", "rename_trylocks"),
+        *("parallel_rename_file", "parallel_rename_dir"),
+        *("hybrid_noswitch", "hybrid_readsize_switch", "hybrid_writesize_switch"),
+        "getxattr_hits",
+    )
+)
+_HEAD = ("snapshot_time", "start_time", "elapsed_time")
+
+
+def statistics(text: str, path: str) -> list[list[str]]:
+    """Return the words of each line of a table.
+
+    Raises:
+        ToolError: the text is no such table.
+    """
+    if not text.startswith("snapshot_time"):
+        raise ToolError(f"{path} is not understood: it begins with {text[:40]!r}")
+    return [words for line in text.splitlines() if (words := line.split())]
+
+
+def stats(text: str, labels: Labels, path: str) -> Iterator[Count]:
+    """Yield bytes, operations and their seconds.
+
+    Raises:
+        ToolError: the text is no such table.
+    """
+    lines = statistics(text, path)
+    counted = {words[0] for words in lines}
+    for words in lines:
+        if words[0] not in _HEAD:
+            yield from _line(words, counted, labels, path)
+
+
+def _line(words: Sequence[str], counted: set[str], labels: Labels, path: str) -> Iterator[Count]:
+    if len(words) < 4 or words[2] != "samples" or not _NAME.fullmatch(words[0]):
+        raise ToolError(f"{path} is not understood: {' '.join(words)[:80]!r} is no statistic")
+    name, unit = words[0], words[3]
+    if name in _NO_OPERATION:
+        return
+    moved = MOVES.get(name)
+    operation = (*labels, ("operation", moved or name))
+    if moved:
+        yield Count(BYTES, operation, sum_of(words, path))
+    # older releases count reads and writes in the line of their bytes alone
+    has_own_line = moved and counted & {moved, f"ost_{moved}"}
+    if not has_own_line and (moved or unit != "[bytes]"):
+        yield Count(OPERATIONS, operation, whole(words[1], f"{name} in {path}"))
+    if unit in ("[usec]", "[usecs]"):
+        yield Count(SECONDS, operation, sum_of(words, path) / 1e6)
+
+
+def sum_of(words: Sequence[str], path: str) -> int:
+    """Return the sum in a line; raise ToolError where it has none."""
+    if len(words) <= _SUM_PLACE:
+        raise ToolError(f"{path} is not understood: {' '.join(words)[:80]!r} has no sum")
+    return whole(words[_SUM_PLACE], f"the sum of {words[0]} in {path}")
+
+
+_STATUS = re.compile(r"^status: ([A-Z_]{1,40})$", re.MULTILINE)
+_FIGURES = ((REMAINING, "time_remaining"), (EVICTED, "evicted_clients"))
+
+
+def recovery(text: str, labels: Labels, path: str) -> Iterator[Count]:
+    """Yield the status, and the figures that a running recovery has.
+
+    Raises:
+        ToolError: the text is nothing of the kind.
+    """
+    status = _STATUS.search(text)
+    if not status:
+        raise ToolError(f"{path} is not understood: it begins with {text[:40]!r}")
+    yield Count(RECOVERY, (*labels, ("status", status[1].lower())), 1)
+    for metric, name in _FIGURES:
+        figure = re.search(rf"^{name}: (\S+)$", text, re.MULTILINE)
+        if figure:
+            yield Count(metric, labels, whole(figure[1], f"{name} in {path}"))
+
+
+_ROW = re.compile(r"^(\d{1,6})([KMG]?):\s+(\d{1,20})\s.*\|\s*(\d{1,20})\s")
+_POWERS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_DISK_DIRECTIONS = ("read", "write")
+
+
+class _Table(NamedTuple):
+    """A table: its head, its metric, the unit of a bucket, and the buckets that are written.
+
+    They are always the same, for a bucket that comes and goes has no rate.
+    """
+
+    head: str
+    metric: Metric
+    unit: float
+    buckets: Sequence[int]
+
+
+_TABLES = (
+    _Table("I/O time (1/1000s)", DISK_TIME, 1e-3, [1 << power for power in range(15)]),
+    _Table("disk I/O size", DISK_SIZE, 1.0, [1 << power for power in range(12, 25)]),
+)
+
+
+def disk_io(text: str, labels: Labels, path: str) -> Iterator[Count]:
+    """Yield the buckets of time and size for both directions.
+
+    Raises:
+        ToolError: the text has no such tables.
+    """
+    if not text.startswith("snapshot_time"):
+        raise ToolError(f"{path} is not understood: it begins with {text[:40]!r}")
+    tables = text.split("\n\n")
+    for table in _TABLES:
+        found = next((one for one in tables if f"\n{table.head}" in one), None)
+        if found is None:
+            raise ToolError(f"{path} is not understood: it has no table {table.head!r}")
+        counted = [_row(row, path) for row in found.partition(table.head)[2].split("\n")[1:] if row]
+        for place, operation in enumerate(_DISK_DIRECTIONS, 1):
+            pairs = [(row[0], row[place]) for row in counted]
+            yield from _buckets(table, (*labels, ("operation", operation)), pairs)
+
+
+def _row(row: str, path: str) -> tuple[int, int, int]:
+    match = _ROW.match(row)
+    if not match:
+        raise ToolError(f"{path} is not understood: {row[:60]!r} is no row of a histogram")
+    number, power, read, write = match.groups()
+    upper = whole(number, path) * _POWERS[power]
+    return upper, whole(read, f"a count in {path}"), whole(write, f"a count in {path}")
+
+
+def _buckets(table: _Table, labels: Labels, pairs: Sequence[tuple[int, int]]) -> Iterator[Count]:
+    counts = dict.fromkeys(table.buckets, 0)
+    for upper, count in pairs:
+        bucket = next((one for one in table.buckets if upper <= one), None)
+        if bucket is not None:
+            counts[bucket] += count
+    for bucket, below in zip(table.buckets, accumulate(counts.values())):
+        yield Count(table.metric, (*labels, ("le", repr(bucket * table.unit))), below)
+    total = sum(count for _, count in pairs)
+    yield Count(table.metric, (*labels, ("le", "+Inf")), total)
+    yield Count(table.metric, labels, total)
+
+
+_DIRECTIONS = ("send", "receive", "route", "drop")
+_ERRORS, _MESSAGES, _BYTES, _ALL = 2, 3, 7, 11
+"""Places in ``stats``: two levels of messages, errors, then messages and bytes by direction."""
+
+
+def lnet_stats(text: str, labels: Labels, path: str) -> Iterator[Count]:
+    """Yield messages, bytes and errors; raise ToolError where the text has no such numbers."""
+    words = text.split()
+    if len(words) != _ALL:
+        raise ToolError(f"{path} is not understood: {text[:60]!r} has no {_ALL} numbers")
+    numbers = [whole(word, path) for word in words]
+    yield Count(LNET_ERRORS, labels, numbers[_ERRORS])
+    for metric, first in ((LNET_MESSAGES, _MESSAGES), (LNET_BYTES, _BYTES)):
+        for place, direction in enumerate(_DIRECTIONS, first):
+            yield Count(metric, (*labels, ("direction", direction)), numbers[place])
+
+
+class _Level(NamedTuple):
+    """A metric of a column, and how rows of one thing become one value."""
+
+    metric: Metric
+    column: str
+    lowest: bool = False
+
+
+_INTERFACE = (_Level(NI_CREDITS, "tx"), _Level(NI_LOWEST, "min", True))
+_BUFFER = (
+    _Level(BUFFERS, "count"),
+    _Level(BUFFER_CREDITS, "credits"),
+    _Level(BUFFER_LOWEST, "min", True),
+)
+
+
+def interfaces(text: str, labels: Labels, path: str) -> Iterator[Count]:
+    """Yield state and credits of each interface; raise ToolError where it is no such table."""
+    rows = _rows(text, ("nid", "status", "tx", "min"), path)
+    ups: dict[str, bool] = {}
+    for row in rows:
+        ups[row["nid"]] = ups.get(row["nid"], True) and row["status"] == "up"
+    for nid, is_up in ups.items():
+        yield Count(NI_UP, (*labels, ("nid", nid)), int(is_up))
+    yield from _levels(rows, "nid", labels, _INTERFACE)
+
+
+def buffers(text: str, labels: Labels, path: str) -> Iterator[Count]:
+    """Yield buffers by their pages, none where nothing is routed; raise ToolError as above."""
+    rows = _rows(text, ("pages", "count", "credits", "min"), path)
+    yield from _levels(rows, "pages", labels, _BUFFER)
+
+
+def _levels(
+    rows: Sequence[Mapping[str, str]], key: str, labels: Labels, levels: Sequence[_Level]
+) -> Iterator[Count]:
+    for level in levels:
+        values: dict[str, list[float]] = {}
+        for row in rows:
+            values.setdefault(row[key], []).append(real(row[level.column], level.column))
+        for name, numbers in values.items():
+            value = min(numbers) if level.lowest else sum(numbers)
+            yield Count(level.metric, (*labels, (key, name)), value)
+
+
+def _rows(text: str, needed: Sequence[str], path: str) -> list[dict[str, str]]:
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    if not lines or not set(needed) <= set(lines[0]):
+        raise ToolError(f"{path} is not understood: it begins with {text[:60]!r}")
+    if any(len(line) != len(lines[0]) for line in lines):
+        raise ToolError(f"{path} is not understood: its rows differ in length")
+    return [dict(zip(lines[0], line)) for line in lines[1:]]
+
+
+Parse = Callable[[str, Labels, str], Iterator[Count]]
+
+ROOTS = ("/sys/kernel/debug/lustre", "/proc/fs/lustre")
+"""By release; 2.17 has statistics of storage targets in the first, of metadata in the second."""
+STORAGE = r"(?P<target>[\w.-]{1,64}-OST[0-9a-f]{4})"
+METADATA = r"(?P<target>[\w.-]{1,64}-MDT[0-9a-f]{4})"
+_MOUNT = r"(?P<mount>[0-9a-f]{8,16})"
+
+
+class Source(NamedTuple):
+    """What has a folder for each of its devices: the names of these, and the files in them.
+
+    A device of another name, such as a metadata server's connection to an OST, is left out.
+    """
+
+    kind: str
+    device: str
+    files: Mapping[str, Parse]
+
+
+SOURCES = (
+    Source("obdfilter", STORAGE, {"stats": stats, "recovery_status": recovery}),
+    Source("mdt", METADATA, {"md_stats": stats, "recovery_status": recovery}),
+    Source("osd-ldiskfs", STORAGE, {"brw_stats": disk_io}),
+    Source("osd-zfs", STORAGE, {"brw_stats": disk_io}),
+    Source("osc", f"{STORAGE}-osc-{_MOUNT}", {"stats": stats}),
+    Source("mdc", f"{METADATA}-mdc-{_MOUNT}", {"stats": stats}),
+    Source("llite", rf"(?P<target>[\w.-]{{1,64}})-{_MOUNT}", {"stats": stats}),
+)
+_HOST: Mapping[str, Parse] = {"stats": lnet_stats, "nis": interfaces, "buffers": buffers}
+_LNET = ("/sys/kernel/debug/lnet", "/proc/sys/lnet")
+
+
+class Place(NamedTuple):
+    """A file that is read, how, and the labels of what it counts."""
+
+    path: str
+    parse: Parse
+    labels: Labels
+
+
+def folders() -> list[str]:
+    """Return the folders that may have devices in them."""
+    return [f"{root}/{source.kind}" for source in SOURCES for root in ROOTS]
+
+
+def places(found: Mapping[str, str]) -> Iterator[Place]:
+    """Yield what is to be read; ``found`` are the names in each folder that is there, by line."""
+    for source in SOURCES:
+        for root in ROOTS:
+            folder = f"{root}/{source.kind}"
+            for name in found.get(folder, "").split("\n"):
+                labels = _labels(source, name)
+                for file, parse in source.files.items() if labels else ():
+                    yield Place(f"{folder}/{name}/{file}", parse, labels or ())
+    for folder in _LNET:
+        for file, parse in _HOST.items():
+            yield Place(f"{folder}/{file}", parse, ())
+
+
+def _labels(source: Source, name: str) -> Optional[Labels]:
+    match = re.fullmatch(source.device, name, re.ASCII)
+    return (("source", source.kind), *match.groupdict().items()) if match else None
+
+
+class Rates(NamedTuple):
+    """What one device did: ``latency_s`` is the mean of operations whose time is counted.
+
+    A client's connection counts all of its requests in one line; that line alone is taken then.
+    A rate is None where it is not known: its counter was not there before, or began again.
+    """
+
+    source: str
+    name: str
+    read_Bps: Optional[float]
+    write_Bps: Optional[float]
+    operations_per_s: Optional[float]
+    latency_s: Optional[float]
+    recovery: str
+
+    @property
+    def busy(self) -> tuple[float, float]:
+        """Return bytes and operations a second, for who is busiest."""
+        return (self.read_Bps or 0.0) + (self.write_Bps or 0.0), self.operations_per_s or 0.0
+
+
+_Growth = dict[Metric, dict[str, Optional[float]]]
+"""What each operation of a device added; None where that is not known."""
+
+
+def rates(before: Iterable[Count], after: Iterable[Count], seconds: float) -> list[Rates]:
+    """Return what each device did, of each source the busiest first, in order of the sources."""
+    earlier = {(one.metric, one.labels): one.value for one in before}
+    grown: dict[Labels, _Growth] = {}
+    recovering: dict[Labels, str] = {}
+    for one in after:
+        last, device = dict(one.labels[-1:]), one.labels[:-1]
+        if one.metric is RECOVERY:
+            status = last["status"]
+            recovering[device] = "" if status in SETTLED else status
+            grown.setdefault(device, {})
+        elif one.metric in (BYTES, OPERATIONS, SECONDS):
+            growth = _growth(one, earlier)
+            grown.setdefault(device, {}).setdefault(one.metric, {})[last["operation"]] = growth
+    found = [
+        _rates(dict(device), growth, recovering.get(device, ""), seconds)
+        for device, growth in grown.items()
+    ]
+    order = {
+        source: place for place, source in enumerate(dict.fromkeys(one.source for one in found))
+    }
+    return sorted(found, key=lambda rate: (order[rate.source], *(-part for part in rate.busy)))
+
+
+def _growth(count: Count, earlier: Mapping[tuple[Metric, Labels], float]) -> Optional[float]:
+    was = earlier.get((count.metric, count.labels))
+    return None if was is None or count.value < was else count.value - was
+
+
+def _rates(device: Mapping[str, str], growth: _Growth, recovery: str, seconds: float) -> Rates:
+    moved = growth.get(BYTES, {})
+    mount = device.get("mount", "")
+    return Rates(
+        device["source"],
+        f"{device['target']} ({mount})" if mount else device["target"],
+        _over(moved.get("read", 0.0) if moved else None, seconds),
+        _over(moved.get("write", 0.0) if moved else None, seconds),
+        _over(_sum(_each_once(growth.get(OPERATIONS, {})).values()), seconds),
+        _latency(growth),
+        recovery,
+    )
+
+
+def _over(amount: Optional[float], seconds: float) -> Optional[float]:
+    return None if amount is None or seconds <= 0 else amount / seconds
+
+
+def _sum(amounts: Iterable[Optional[float]]) -> Optional[float]:
+    total = 0.0
+    for amount in amounts:
+        if amount is None:
+            return None
+        total += amount
+    return total
+
+
+def _latency(growth: _Growth) -> Optional[float]:
+    """Return the mean time of the operations whose time is counted."""
+    times, operations = _each_once(growth.get(SECONDS, {})), growth.get(OPERATIONS, {})
+    took, done = _sum(times.values()), _sum(operations.get(operation) for operation in times)
+    return took / done if took is not None and done else None
+
+
+def _each_once(amounts: Mapping[str, Optional[float]]) -> Mapping[str, Optional[float]]:
+    """Return the line of all requests where there is one, else the lines of all operations."""
+    return {ALL_REQUESTS: amounts[ALL_REQUESTS]} if ALL_REQUESTS in amounts else amounts

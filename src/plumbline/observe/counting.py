@@ -1,0 +1,192 @@
+"""One look at all counters of a host, LNet's health among them.
+
+LNet's messages wait for the moment in which lnetctl reads, so it is asked once a minute; what it
+said holds until then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.model.command import CommandRunner
+from plumbline.model.errors import ToolError
+from plumbline.observe.bounded_reads import Answer, BoundedReads
+from plumbline.observe.command import Clock, any_abandoned
+from plumbline.observe.counters import LOOKED, TIMEOUTS, UNREADABLE, Count, Place, folders, places
+from plumbline.observe.lnet_health import (
+    INTERFACES,
+    MODULE,
+    PEER_INTERFACES,
+    interface_health,
+    peer_health,
+    why_nothing,
+)
+from plumbline.observe.query import complaint
+
+MOST_BYTES = 32 << 20
+"""Of 17,000 peers; each takes 1.9 kB at detail 4."""
+
+PLACES: Mapping[Sequence[str], Place] = {
+    argv: Place(" ".join(argv), parse, ())
+    for argv, parse in ((INTERFACES, interface_health), (PEER_INTERFACES, peer_health))
+}
+
+_EVERY_S = 60.0
+_LIMIT_S = 5.0
+
+
+class LnetHealth:
+    """What lnetctl said last, and how often it gave no answer."""
+
+    def __init__(
+        self, runner: CommandRunner, clock: Clock, hangs: Callable[[], bool] = any_abandoned
+    ) -> None:
+        """Take who runs commands, and who knows whether one of them cannot be ended."""
+        self._runner = runner
+        self._clock = clock
+        self._hangs = hangs
+        self._asked_at = -_EVERY_S
+        self._answers: tuple[Answer, ...] = ()
+        self.timeouts: Counter[str] = Counter()
+
+    def answers(self) -> tuple[Answer, ...]:
+        """Return what each command printed, at most a minute ago, or why it printed nothing."""
+        now = self._clock.monotonic()
+        if not self._answers or now - self._asked_at >= _EVERY_S:
+            self._asked_at = now
+            self._answers = tuple(self._ask(argv) for argv in PLACES)
+        return self._answers
+
+    def _ask(self, argv: Sequence[str]) -> Answer:
+        path = PLACES[argv].path
+        if self._hangs():
+            return Answer(path, "", "hung")
+        try:
+            done = self._runner(argv, _LIMIT_S)
+        except ToolError as error:
+            return Answer(path, str(error), "failed")
+        if done.ok:
+            return Answer(path, done.stdout)
+        if done.timed_out or done.hung:
+            self.timeouts[path] += 1
+            return Answer(path, "", "timeout")
+        why = why_nothing(done.stderr + done.stdout)
+        return Answer(path, complaint(done) if why == "failed" else "", why)
+
+
+_REASONS = {
+    "denied": "may not be read by this user; give the unit CAP_DAC_READ_SEARCH",
+    "failed": "cannot be read",
+    "lost": "was not read, because its reader was ended from outside; see journalctl -k for memory",
+    "timeout": "gave no answer in time and is left out until it does",
+    "hung": "is left out, because what was asked before it has given no answer yet",
+    "not_understood": "",
+}
+_REFUSED = (
+    "is refused to this user; set counters_lnet_health of the role counters, or ask as root where "
+    "Lustre is older than 2.16"
+)
+_COMMANDS = {place.path: place for place in PLACES.values()}
+
+
+class _Trouble(NamedTuple):
+    """Why a file or command could not be used; without a sentence the one of its reason holds."""
+
+    reason: str
+    sentence: str = ""
+
+
+class Looked(NamedTuple):
+    """What a look has counted, and a sentence on each file that could not be used."""
+
+    counts: tuple[Count, ...]
+    troubles: tuple[str, ...]
+
+
+class Counters:
+    """Lustre's counters of this host; ``root`` is / but for a copy of another host's files.
+
+    ``lnet`` asks for the health of LNet, which no file has.
+    """
+
+    def __init__(
+        self, reads: BoundedReads, clock: Clock, root: str = "", lnet: Optional[LnetHealth] = None
+    ) -> None:
+        self._reads = reads
+        self._clock = clock
+        self._root = root
+        self._lnet = lnet
+        self._timeouts: Counter[str] = Counter()
+
+    def look(self) -> Looked:
+        """Read every file; one that hangs, is refused or is not understood leaves the others."""
+        found: list[Count] = []
+        troubles: dict[str, _Trouble] = {}
+        files = {self._root + place.path: place for place in self._places(troubles)}
+        wanted = {**files, **_COMMANDS}
+        for answer in chain(self._reads.texts(list(files)), self._of_lnet()):
+            if answer.trouble:
+                self._note(answer, troubles)
+                continue
+            try:
+                found += _parsed(wanted[answer.path], answer.text)
+            except ToolError as error:
+                troubles[answer.path] = _Trouble("not_understood", str(error))
+        found += self._of_itself(troubles)
+        return Looked(tuple(found), tuple(_sentences(troubles)))
+
+    def _of_lnet(self) -> Sequence[Answer]:
+        """Return what lnetctl says, nothing where LNet is not loaded."""
+        if self._lnet is None:
+            return ()
+        (module,) = self._reads.names([self._root + MODULE])
+        return () if module.trouble else self._lnet.answers()
+
+    def _places(self, troubles: dict[str, _Trouble]) -> Iterator[Place]:
+        found = {}
+        for answer in self._reads.names([self._root + folder for folder in folders()]):
+            if answer.trouble:
+                self._note(answer, troubles)
+            else:
+                found[answer.path[len(self._root) :]] = answer.text
+        return places(found)
+
+    def _note(self, answer: Answer, troubles: dict[str, _Trouble]) -> None:
+        path, text, trouble = answer
+        if trouble == "absent":
+            return
+        if trouble == "timeout" and path not in _COMMANDS:
+            self._timeouts[path.removeprefix(self._root)] += 1
+        refused = f"{path} {_REFUSED}" if path in _COMMANDS and trouble == "denied" else ""
+        troubles[path] = _Trouble(trouble, refused or text)
+
+    def _of_itself(self, troubles: dict[str, _Trouble]) -> Iterator[Count]:
+        yield Count(LOOKED, (), self._clock.wall())
+        of_lnet = self._lnet.timeouts if self._lnet else {}
+        for path, times in {**self._timeouts, **of_lnet}.items():
+            yield Count(TIMEOUTS, (("file", path),), times)
+        # always there, so that an alarm on it has something to look at
+        reasons = Counter(dict.fromkeys(_REASONS, 0))
+        reasons.update(why.reason for why in troubles.values())
+        for reason, number in reasons.items():
+            yield Count(UNREADABLE, (("reason", reason),), number)
+
+
+def _parsed(file: Place, text: str) -> list[Count]:
+    """Return all counts of a file, or none: half of one would look like a counter that vanished."""
+    return list(file.parse(text, file.labels, file.path))
+
+
+def _sentences(troubles: dict[str, _Trouble]) -> Iterator[str]:
+    """Yield one sentence for each reason, with the first file and how many more there are."""
+    by_words: dict[str, list[str]] = {}
+    for path, why in sorted(troubles.items()):
+        if why.sentence:
+            yield why.sentence
+        else:
+            by_words.setdefault(_REASONS[why.reason], []).append(path)
+    for words, paths in by_words.items():
+        more = f" ({len(paths) - 1} more files as well)" if paths[1:] else ""
+        yield f"{paths[0]} {words}{more}"

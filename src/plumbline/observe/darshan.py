@@ -1,0 +1,156 @@
+"""What a Darshan log says of a job: its files on Lustre, their OSTs, and what went to each.
+
+Darshan knows the layout of a file and how much was moved in it, not where in it.  So the bytes of a
+file are spread evenly over the stripes up to the last byte that was touched.
+"""
+
+from __future__ import annotations
+
+from math import ceil, inf
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.model.errors import DocumentError
+from plumbline.model.record import Operation
+from plumbline.model.units import LARGEST
+from plumbline.model.validation import LATEST, counts, names, numbers, texts, within
+from plumbline.observe.jobs import DARSHAN, Job, JobIo, checked_io, checked_job
+
+SIDES = (Operation.READ, Operation.WRITE)
+
+_MOST_OSTS = 65536
+"""The index of an OST has 16 bits."""
+
+Naming = Callable[[str, int], str]
+"""Returns the name of a target, from where its file system is mounted and its index."""
+
+
+class FileIo(NamedTuple):
+    """What a job has moved in one file in one direction.
+
+    ``seconds`` were spent in calls, by all processes together; ``begin`` and ``end`` are of the
+    first and the last call, since the epoch.  ``shares`` are what each OST holds of it, by index.
+    """
+
+    mount: str
+    operation: Operation
+    bytes: int
+    seconds: float
+    begin: float
+    end: float
+    calls: int
+    small: Optional[float]
+    unaligned: Optional[float]
+    shares: tuple[tuple[int, float], ...]
+
+    @property
+    def rate_Bps(self) -> Optional[float]:
+        """Return what one process got while it read or wrote; None where no time is known."""
+        return self.bytes / self.seconds if self.seconds > 0 else None
+
+
+class Log(NamedTuple):
+    """One log: the job, or the part of it that one program is, and its files."""
+
+    job: Job
+    files: tuple[FileIo, ...]
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Log:
+        """Build from what documents/pydarshan.py prints; raise DocumentError when it is damaged."""
+        try:
+            texts("the log", (raw["job"], raw["program"]))
+            within(0, LATEST, begin=raw["begin"], end=raw["end"])
+            counts(processes=raw["processes"])
+            processes = f"{raw['processes']} processes"
+            job = Job(raw["job"], raw["begin"], raw["end"], raw["program"], nodes=processes)
+            return cls(checked_job(job), tuple(_files(raw, job)))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DocumentError(f"the log says what cannot be: {error}") from error
+
+    def traffic(self, naming: Naming) -> Iterator[JobIo]:
+        """Yield what the job has moved on each target, in each direction."""
+        found: dict[tuple[str, Operation], list[tuple[FileIo, float]]] = {}
+        for file in self.files:
+            for index, share in file.shares:
+                place = naming(file.mount, index), file.operation
+                found.setdefault(place, []).append((file, share))
+        for (target, operation), parts in found.items():
+            yield checked_io(
+                JobIo(
+                    self.job.id,
+                    target,
+                    operation,
+                    sum(file.bytes * share for file, share in parts),
+                    min(file.begin for file, _ in parts),
+                    max(file.end for file, _ in parts),
+                    DARSHAN,
+                    _mean([(file.small, file.calls * share) for file, share in parts]),
+                    _mean([(file.unaligned, file.calls * share) for file, share in parts]),
+                )
+            )
+
+
+def _mean(shares: Sequence[tuple[Optional[float], float]]) -> Optional[float]:
+    """Return the mean of what is known, each with its weight."""
+    known = [(share, weight) for share, weight in shares if share is not None and weight > 0]
+    if not known:
+        return None
+    return min(1.0, sum(share * weight for share, weight in known) / sum(w for _, w in known))
+
+
+def _files(raw: Mapping[str, Any], job: Job) -> Iterator[FileIo]:
+    for one in raw["files"]:
+        names("the mount", (one["mount"],))
+        calls = sum(max(0, one[side.value]["calls"]) for side in SIDES)
+        for side in SIDES:
+            io = one[side.value]
+            counts(bytes=io["bytes"])
+            if not io["bytes"]:
+                continue
+            numbers(last=io["last"], begin=io["begin"], end=io["end"])
+            within(0, LARGEST, seconds=io["seconds"], calls=io["calls"])
+            begin, end = _times(job, io)
+            yield FileIo(
+                one["mount"],
+                side,
+                io["bytes"],
+                io["seconds"],
+                begin,
+                end,
+                io["calls"],
+                _share(io["small"], io["calls"]),
+                _share(one["unaligned"], calls),
+                _shares(one["layout"], io["last"]),
+            )
+
+
+def _times(job: Job, io: Mapping[str, Any]) -> tuple[float, float]:
+    """Return when the first call began and the last one ended; both lie within the job."""
+    assert job.end is not None
+    begin, end = (min(job.begin + max(0.0, io[name]), job.end) for name in ("begin", "end"))
+    return (begin, end) if begin < end else (job.begin, job.end)
+
+
+def _share(part: Optional[int], calls: int) -> Optional[float]:
+    if part is None or calls <= 0:
+        return None
+    numbers(part=part)
+    return min(1.0, max(0.0, part / calls))
+
+
+def _shares(layout: Sequence[Mapping[str, Any]], last: float) -> tuple[tuple[int, float], ...]:
+    """Return how much of a file each of its OSTs holds, up to its last byte."""
+    held: dict[int, float] = {}
+    for part in layout:
+        numbers(stripe=part["stripe"], begin=part["begin"], end=part["end"])
+        osts = [ost for ost in part["osts"] if ost >= 0]
+        within(0, _MOST_OSTS, ost=max(osts, default=0))
+        end = part["end"] if part["end"] > part["begin"] else inf
+        size = min(end, max(0, last) + 1) - max(0, part["begin"])
+        if size <= 0 or not osts:
+            continue
+        stripes = ceil(size / part["stripe"]) if part["stripe"] > 0 else len(osts)
+        for ost in osts[: max(1, stripes)]:
+            held[ost] = held.get(ost, 0.0) + size / min(len(osts), max(1, stripes))
+    whole = sum(held.values())
+    return tuple((ost, size / whole) for ost, size in held.items())

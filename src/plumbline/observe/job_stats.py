@@ -1,0 +1,168 @@
+"""Which jobs use the Lustre targets of this server most, by ``job_stats`` where it is on.
+
+A list of jobs may take seconds to read, unlike a counter.  So it is read in a thread of its own, a
+hundredth of the time at most, and never again once that took too long.
+"""
+
+from __future__ import annotations
+
+import queue
+import re
+from typing import Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence
+
+from plumbline.model.errors import ToolError
+from plumbline.model.record import Operation
+from plumbline.model.units import format_duration, format_size
+from plumbline.observe.command import Clock
+from plumbline.observe.counters import METADATA, ROOTS
+from plumbline.observe.lustre_output import job_requests, job_stats
+
+PAUSE_S = 10.0
+"""Between two readings at least: a probe of a target takes as long, or some times that."""
+
+LONGEST_S = 1.0
+"""A server on which one reading of all targets takes longer is left alone."""
+
+MOST_BYTES = 4 << 20
+"""Of one target's list: some 1,600 jobs."""
+
+_SHARE = 100
+_TOP = 3
+"""Jobs that are kept of a target and interval: one may be the probe itself."""
+
+
+class Files(Protocol):
+    """The files of a node, as :class:`plumbline.observe.gather.LocalSystem` reads them."""
+
+    def read(self, path: str, most_bytes: int) -> str:
+        """Return a file's text up to so many bytes, empty if it cannot be read."""
+        ...
+
+
+class JobTraffic(NamedTuple):
+    """What a job has done on a target between two readings, in seconds since the epoch.
+
+    ``counts`` are bytes by direction; on a metadata target requests by operation.
+    """
+
+    target: str
+    begin: float
+    end: float
+    job: str
+    counts: Mapping[str, int]
+
+    @property
+    def is_metadata(self) -> bool:
+        """Return whether the target is one of metadata."""
+        return _is_metadata(self.target)
+
+
+class _Reading(NamedTuple):
+    begin: float
+    end: float
+    jobs: Mapping[str, Mapping[str, int]]
+
+
+class Jobs:
+    """Follows the jobs of some targets: :meth:`look` in a thread, :meth:`drain` in another."""
+
+    def __init__(self, files: Files, targets: Sequence[str], clock: Clock) -> None:
+        """Take the targets by the names that Lustre has for them."""
+        self._files = files
+        self._targets = tuple(targets)
+        self._clock = clock
+        self._start = clock.wall() - clock.monotonic()
+        self._before: dict[str, _Reading] = {}
+        self._found: queue.SimpleQueue[JobTraffic] = queue.SimpleQueue()
+        self.trouble = ""
+        """Why nothing more is known of jobs, empty as long as they are followed."""
+
+    def look(self) -> Optional[float]:
+        """Read the lists once; return the seconds until the next time, None for never."""
+        begun = self._clock.monotonic()
+        try:
+            counted = [self._read(target) for target in self._targets]
+        except ToolError as error:
+            self.trouble = str(error)
+            return None
+        took_s = self._clock.monotonic() - begun
+        if not any(counted):
+            return None
+        if took_s > LONGEST_S:
+            self.trouble = (
+                f"reading job_stats took {format_duration(took_s)}; jobs are not followed further"
+            )
+            return None
+        return max(PAUSE_S, _SHARE * took_s)
+
+    def drain(self) -> list[JobTraffic]:
+        """Return what was found since this was last asked."""
+        found: list[JobTraffic] = []
+        while not self._found.empty():
+            found.append(self._found.get())
+        return found
+
+    def _read(self, target: str) -> bool:
+        """Read the list of one target; return whether there is one."""
+        begin = self._start + self._clock.monotonic()
+        path, text = self._text(target)
+        if not text:
+            return False
+        if len(text) > MOST_BYTES:
+            raise ToolError(
+                f"{path} has more than {format_size(MOST_BYTES)}, some 1,600 jobs; jobs are not "
+                "followed; lower job_cleanup_interval of the target, so that it forgets them sooner"
+            )
+        jobs = (job_requests if _is_metadata(target) else job_stats)(text, path)
+        now = _Reading(begin, self._start + self._clock.monotonic(), jobs)
+        before = self._before.get(target)
+        self._before[target] = now
+        for one in _top(target, before, now) if before else ():
+            self._found.put(one)
+        return True
+
+    def _text(self, target: str) -> tuple[str, str]:
+        kind = "mdt" if _is_metadata(target) else "obdfilter"
+        for root in ROOTS:
+            path = f"{root}/{kind}/{target}/job_stats"
+            text = self._files.read(path, 2 * MOST_BYTES)
+            if text:
+                return path, text
+        return "", ""
+
+
+def _top(target: str, before: _Reading, now: _Reading) -> list[JobTraffic]:
+    found = sorted(_growth(target, before, now), key=lambda job: -sum(job.counts.values()))
+    return found[:_TOP]
+
+
+def _growth(target: str, before: _Reading, now: _Reading) -> Iterator[JobTraffic]:
+    """Yield what each job has done; a list that was cleared meanwhile begins at zero."""
+    for job, stood in now.jobs.items():
+        earlier = before.jobs.get(job, {})
+        grown = {way: _grown(count, earlier.get(way, 0)) for way, count in stood.items()}
+        if any(grown.values()):
+            yield JobTraffic(target, before.begin, now.end, job, grown)
+
+
+def _grown(now: int, before: int) -> int:
+    return now - before if now >= before else now
+
+
+def _is_metadata(target: str) -> bool:
+    return re.fullmatch(METADATA, target) is not None
+
+
+def as_rows(found: Sequence[JobTraffic]) -> list[list[object]]:
+    """Return what a record keeps: begin, end, job, bytes read, bytes written.
+
+    Of a metadata target the requests that there were, in the place of bytes.
+    """
+    return [[round(one.begin, 2), round(one.end, 2), one.job, *_counts(one)] for one in found]
+
+
+def _counts(traffic: JobTraffic) -> list[object]:
+    counts = traffic.counts
+    if traffic.is_metadata:
+        return [{name: count for name, count in counts.items() if count}]
+    return [counts.get(Operation.READ, 0), counts.get(Operation.WRITE, 0)]

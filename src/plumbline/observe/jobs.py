@@ -1,0 +1,347 @@
+"""Jobs: what each moved on which target, from Slurm and from the servers.
+
+Keys are those of Slurm 21.08 and later.  A time is a number, or since 23.02 an object with ``set``
+and ``number``; 0 is not known yet.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Container, Iterable, Iterator, Mapping, NamedTuple, Optional
+
+from plumbline.model.command import lines
+from plumbline.model.errors import DocumentError
+from plumbline.model.record import Operation
+from plumbline.model.units import LARGEST
+from plumbline.model.validation import LATEST, names, read_json, real, times, within
+from plumbline.model.validation import whole_text as whole
+
+COUNTERS = "job_stats"
+DARSHAN = "Darshan"
+"""Who says what a job has moved."""
+
+_LONGEST = 255
+_SHOWN = 40
+
+
+class Job(NamedTuple):
+    """A job as its scheduler knows it; times in seconds since the epoch, ``end`` None: it runs."""
+
+    id: str
+    begin: float
+    end: Optional[float] = None
+    name: str = ""
+    user: str = ""
+    nodes: str = ""
+
+    def overlaps(self, begin: float, end: float) -> bool:
+        """Return whether it ran at any moment between two."""
+        return self.begin < end and (LATEST if self.end is None else self.end) > begin
+
+
+class JobIo(NamedTuple):
+    """What a job has moved on a target in one direction, between two moments since the epoch.
+
+    ``small`` and ``unaligned`` are shares of its calls, None where nobody counted them.
+    """
+
+    job: str
+    target: str
+    operation: Operation
+    bytes: float
+    begin: float
+    end: float
+    source: str
+    small: Optional[float] = None
+    unaligned: Optional[float] = None
+
+    def within(self, begin: float, end: float) -> float:
+        """Return the bytes that fall between two moments, as if it moved them evenly."""
+        inside_s = min(self.end, end) - max(self.begin, begin)
+        if inside_s <= 0 and not begin <= self.begin == self.end <= end:
+            return 0.0
+        whole_s = self.end - self.begin
+        return self.bytes * inside_s / whole_s if whole_s > 0 else self.bytes
+
+
+class JobRequests(NamedTuple):
+    """What a job has asked a metadata target between two moments since the epoch, by operation."""
+
+    job: str
+    target: str
+    begin: float
+    end: float
+    requests: Mapping[str, float]
+
+    @property
+    def number(self) -> float:
+        """Return how many requests that were."""
+        return sum(self.requests.values())
+
+    def within(self, begin: float, end: float) -> Optional[JobRequests]:
+        """Return what falls between two moments, as if it asked evenly; None where nothing does."""
+        first, last = max(self.begin, begin), min(self.end, end)
+        if first >= last:
+            return None
+        share = (last - first) / (self.end - self.begin)
+        asked = {name: count * share for name, count in self.requests.items()}
+        return self._replace(begin=first, end=last, requests=asked)
+
+
+def checked_job(job: Job) -> Job:
+    """Return a job whose values are of the right kinds; raise TypeError for another one."""
+    names("the job", (job.id, job.name, job.user, job.nodes))
+    if not 0 < len(job.id) <= _LONGEST:
+        raise TypeError(f"a job has the id {job.id!r:.60}")
+    times(begin=job.begin)
+    if job.end is not None:
+        times(end=job.end)
+        if job.end < job.begin:
+            raise TypeError("it ends before it begins")
+    return job
+
+
+def checked_io(io: JobIo) -> JobIo:
+    """Return the traffic of a job whose values are plausible; raise TypeError for another one."""
+    names("the traffic of a job", (io.job, io.target))
+    times(begin=io.begin, end=io.end)
+    within(0, LARGEST, bytes=io.bytes, seconds=io.end - io.begin)
+    for share in (io.small, io.unaligned):
+        if share is not None:
+            within(0, 1, share=share)
+    return io
+
+
+def shown(text: Any) -> str:
+    """Return a name that somebody else has chosen, safe for a terminal and short for a table."""
+    said = " ".join(lines(str(text)))
+    return said if len(said) <= _SHOWN else f"{said[: _SHOWN - 3]}..."
+
+
+class Window(NamedTuple):
+    """A time in seconds since the epoch."""
+
+    begin: float = 0.0
+    end: float = LATEST
+
+
+class Usage(NamedTuple):
+    """What a job has moved on a target in one direction within a time.
+
+    ``bytes`` fall into the time; ``begin`` and ``end`` are of what was moved then.  ``small`` and
+    ``unaligned`` are shares of the job's calls, None where nobody counted them.
+    """
+
+    job: str
+    target: str
+    operation: Operation
+    source: str
+    bytes: float
+    begin: float
+    end: float
+    small: Optional[float]
+    unaligned: Optional[float]
+
+    @property
+    def rate_Bps(self) -> Optional[float]:
+        """Return bytes per second from the first to the last of it."""
+        return self.bytes / (self.end - self.begin) if self.end > self.begin else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {**self._asdict(), "operation": self.operation.value, "rate_Bps": self.rate_Bps}
+
+
+def used(found: Iterable[JobIo], window: Window, target: str = "") -> list[Usage]:
+    """Return what jobs have moved in a time, on one target or on all."""
+    sums: dict[tuple[str, str, Operation, str], Usage] = {}
+    for one in found:
+        moved = one.within(*window)
+        if moved <= 0 or target not in ("", one.target):
+            continue
+        key = one.job, one.target, one.operation, one.source
+        begin, end = max(one.begin, window.begin), min(one.end, window.end)
+        usage = Usage(*key, moved, begin, end, one.small, one.unaligned)
+        sums[key] = _sum(sums[key], usage) if key in sums else usage
+    return sorted(sums.values(), key=lambda usage: (-usage.bytes, usage[:4]))
+
+
+def asked(found: Iterable[JobRequests], window: Window, target: str = "") -> list[JobRequests]:
+    """Return what jobs have asked metadata targets in a time, those that asked most first."""
+    sums: dict[tuple[str, str], JobRequests] = {}
+    for one in found:
+        part = one.within(*window) if target in ("", one.target) else None
+        if part is not None:
+            key = one.job, one.target
+            sums[key] = _both(sums[key], part) if key in sums else part
+    return sorted(sums.values(), key=lambda part: (-part.number, part[:2]))
+
+
+def _both(first: JobRequests, second: JobRequests) -> JobRequests:
+    names = {**first.requests, **second.requests}
+    return first._replace(
+        begin=min(first.begin, second.begin),
+        end=max(first.end, second.end),
+        requests={
+            name: first.requests.get(name, 0.0) + second.requests.get(name, 0.0) for name in names
+        },
+    )
+
+
+def _sum(first: Usage, second: Usage) -> Usage:
+    whole = first.bytes + second.bytes
+    return first._replace(
+        bytes=whole,
+        begin=min(first.begin, second.begin),
+        end=max(first.end, second.end),
+        small=_mean(first.small, second.small, second.bytes / whole),
+        unaligned=_mean(first.unaligned, second.unaligned, second.bytes / whole),
+    )
+
+
+def _mean(first: Optional[float], second: Optional[float], weight: float) -> Optional[float]:
+    if first is None or second is None:
+        return second if first is None else first
+    return first * (1 - weight) + second * weight
+
+
+def without_traffic(jobs: Mapping[str, Job], known: Container[str], window: Window) -> list[Job]:
+    """Return the jobs that ran in a time and are not among those of which the use is known."""
+    return [job for job in jobs.values() if job.overlaps(*window) and job.id not in known]
+
+
+_ASK = "sacct --allusers --json, or --parsable2 --format=JobIDRaw,JobName,User,Start,End,NodeList"
+
+_ID = ("JobIDRaw", "JobID")
+_NEVER = ("", "Unknown", "None", "N/A")
+
+
+class ReadJobs(NamedTuple):
+    """Jobs in the order of their list, and a sentence on each that is left out."""
+
+    jobs: tuple[Job, ...]
+    left_out: tuple[str, ...]
+
+
+def parse_slurm(text: str, name: str) -> ReadJobs:
+    """Return the jobs that Slurm has printed into a file of this name.
+
+    Raises:
+        DocumentError: it is no such list.
+    """
+    rows = _objects(text, name) if text.lstrip().startswith("{") else _cells(text, name)
+    return collected(rows, name)
+
+
+def collected(rows: Iterator[Any], name: str) -> ReadJobs:
+    """Return what rows say of jobs, each a job or an error; ``name`` is that of their file."""
+    jobs: list[Job] = []
+    left_out: list[str] = []
+    for number, row in enumerate(rows, start=1):
+        if isinstance(row, Exception):
+            left_out.append(f"{name}: job {number} is left out: {row}")
+        elif row is not None:
+            jobs.append(row)
+    return ReadJobs(tuple(jobs), tuple(left_out))
+
+
+def _objects(text: str, name: str) -> Iterator[Any]:
+    """Yield the jobs of a JSON document, or why one is left out."""
+    try:
+        entries = read_json(text)["jobs"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DocumentError(
+            f"{name} is no list of Slurm's jobs ({error}); ask for {_ASK}"
+        ) from error
+    if not isinstance(entries, list):
+        raise DocumentError(f"{name} has no list of jobs; ask for {_ASK}")
+    yield from map(_said, entries)
+
+
+def _said(entry: Any) -> Any:
+    """Return a job, None of one that has not begun, or why it is left out."""
+    try:
+        return _job(entry)
+    except (KeyError, TypeError, AttributeError) as error:
+        return error
+
+
+def _job(entry: Mapping[str, Any]) -> Optional[Job]:
+    times = entry.get("time")
+    begin, end = (
+        (times["start"], times["end"]) if times else (entry["start_time"], entry["end_time"])
+    )
+    begin_s, end_s = _number(begin), _number(end)
+    if begin_s is None:
+        return None
+    # squeue says when a running job will be ended at the latest
+    running = "RUNNING" in str(entry.get("job_state", ""))
+    return checked_job(
+        Job(
+            str(entry["job_id"]),
+            begin_s,
+            None if running else end_s,
+            _text(entry.get("name")),
+            _text(entry.get("user") or entry.get("user_name")),
+            _text(entry.get("nodes")),
+        )
+    )
+
+
+def _number(value: Any) -> Optional[float]:
+    if isinstance(value, dict):
+        value = value["number"] if value["set"] and not value.get("infinite") else 0
+    if type(value) not in (int, float):
+        raise TypeError(f"a time is {value!r:.40}")
+    return value or None
+
+
+def _text(value: Any) -> str:
+    return whole(value) if isinstance(value, str) else ""
+
+
+def _cells(text: str, name: str) -> Iterator[Any]:
+    """Yield the jobs of a table, or why one is left out."""
+    header, _, body = text.partition("\n")
+    columns = header.strip("\r").split("|")
+    known = next((column for column in _ID if column in columns), None)
+    if known is None or not {"Start", "End"} <= set(columns):
+        raise DocumentError(f"{name} is no list of Slurm's jobs; ask for {_ASK}")
+    for line in filter(str.strip, body.splitlines()):
+        cells = line.split("|")
+        if len(cells) != len(columns):
+            yield TypeError(f"its line has {len(cells)} cells, the header {len(columns)}")
+            continue
+        row = dict(zip(columns, cells))
+        # steps of a job are part of it
+        if "." not in row[known]:
+            yield _said_by_row(row, row[known])
+
+
+def _said_by_row(row: Mapping[str, str], job: str) -> Any:
+    try:
+        begin = parse_moment(row["Start"])
+        if begin is None:
+            return None
+        said = (whole(row.get(column, "")) for column in ("JobName", "User", "NodeList"))
+        return checked_job(Job(whole(job), begin, parse_moment(row["End"]), *said))
+    except (TypeError, ValueError, DocumentError) as error:
+        return error
+
+
+def parse_moment(text: str) -> Optional[float]:
+    """Return seconds since the epoch of a date or a number, None where there is none yet.
+
+    A date without a zone is in that of this host.
+
+    Raises:
+        ValueError: it is neither; or DocumentError.
+    """
+    if text in _NEVER:
+        return None
+    if text[4:5] == "-":
+        try:
+            return datetime.fromisoformat(text).timestamp()
+        except OverflowError as error:
+            raise ValueError(f"{text!r} is no date") from error
+    return real(text, "a time", DocumentError)

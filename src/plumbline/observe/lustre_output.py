@@ -1,0 +1,284 @@
+"""Output of lfs and lctl, and the counters of Lustre's targets: text to values.
+
+For whoever asks how much was moved meanwhile: the server that samples itself, and a client that is
+its own server.  Tables of statistics are read by counters/stats.py.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Iterator, NamedTuple, Optional
+
+from plumbline.model.errors import SkipTarget, ToolError
+from plumbline.model.record import Operation
+from plumbline.model.validation import real, whole
+from plumbline.observe.counters import MOVES, statistics, sum_of
+from plumbline.observe.mounts import Space
+
+_OST = re.compile(r"\s*(\d+): (\S+)_UUID (\S+)\s*")
+_PARAMETER = re.compile(r"^(\w+)\.(\S+)\.(\w+)=", re.MULTILINE)
+_DF = re.compile(
+    r"^(\S+)_UUID\s+\S+\s+(?P<used>\S+)\s+(?P<available>\S+)\s+\d+%\s.*\[OST:\d+\](?P<flags>.*)$",
+    re.MULTILINE,
+)
+_IN_BYTES = re.compile(r"^UUID\s+bytes\s", re.MULTILINE)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
+_OBJECT = re.compile(r"^[ \t]+(\d+)[ \t]+\d+[ \t]+0x[0-9a-f]+[ \t]+\S+[ \t]*$", re.MULTILINE)
+
+_CHOSEN = re.compile(r"\[(\S+)\]")
+
+TUNABLES = ("checksums", "checksum_type", "max_rpcs_in_flight", "max_pages_per_rpc")
+"""Settings of the client for one OST that change its rate."""
+
+
+class Import(NamedTuple):
+    """One client's connection to an OST, as ``osc.*.import`` shows it."""
+
+    device: str
+    state: str
+    flags: frozenset[str]
+    nids: tuple[str, ...]
+    """The servers of the OST, its own first."""
+    connection: str
+    version: str
+
+
+class Layout(NamedTuple):
+    """Where a file's objects lie; ``indices`` are OST indices."""
+
+    composite: bool
+    pattern: str
+    stripes: int
+    indices: tuple[int, ...]
+
+
+class Objects(NamedTuple):
+    """The OSTs of a file, each once, over all of its components and mirrors."""
+
+    indices: tuple[int, ...]
+    released: bool
+
+
+class Usage(NamedTuple):
+    """One line of ``lfs df``: space and the letters after ``[OST:n]``."""
+
+    space: Space
+    flags: str
+
+
+def parse_osts(text: str) -> dict[str, tuple[int, str]]:
+    """Return index and state of each OST by name, from ``lfs osts MOUNT``."""
+    found = (_OST.fullmatch(line) for line in text.splitlines())
+    return {match[2]: (_index(match[1]), match[3]) for match in found if match}
+
+
+def parse_parameter(text: str, ost: str, name: str) -> dict[str, str]:
+    """Return the values of ``osc.OST-osc-*.NAME`` by client device.
+
+    On a server the same pattern also shows the devices of the MDT, which are left out.
+    """
+    client = re.compile(rf"{re.escape(ost)}-osc-(?!MDT)\w+")
+    matches = list(_PARAMETER.finditer(text))
+    ends = [match.start() for match in matches[1:]] + [len(text)]
+    return {
+        match[2]: text[match.end() : end].strip()
+        for match, end in zip(matches, ends)
+        if (match[1], match[3]) == ("osc", name) and client.fullmatch(match[2])
+    }
+
+
+def parse_tunables(text: str, connection: Import) -> dict[str, str]:
+    """Return what of TUNABLES a client's connection shows: check sums, size and number of RPCs.
+
+    ``checksums`` is ``off`` or the algorithm in use, e.g. ``t10ip4K``.
+    """
+    ost = connection.device.partition("-osc-")[0]
+    shown = {name: parse_parameter(text, ost, name).get(connection.device) for name in TUNABLES}
+    chosen = _CHOSEN.search(shown["checksum_type"] or "")
+    checksums = {"0": "off", "1": chosen[1] if chosen else "on"}.get(shown["checksums"] or "")
+    found = {
+        "checksums": checksums,
+        "rpcs_in_flight": shown["max_rpcs_in_flight"],
+        "pages_per_rpc": shown["max_pages_per_rpc"],
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def parse_import(device: str, text: str) -> Import:
+    """Return one connection; raise SkipTarget when it says no state."""
+    state = _labelled(text, "state")
+    if not state:
+        raise SkipTarget(f"lctl shows no state of the import {device}: {text[:80]!r}")
+    return Import(
+        device=device,
+        state=state,
+        flags=frozenset(_list(_labelled(text, "import_flags"))),
+        nids=tuple(_list(_labelled(text, "failover_nids"))),
+        connection=_labelled(text, "current_connection").strip('"'),
+        version=_labelled(text, "target_version"),
+    )
+
+
+def parse_usage(text: str, ost: str) -> Optional[Usage]:
+    """Return the usage of one OST from ``lfs df``, None when it is not listed.
+
+    The output may end early, because an OST behind it does not answer; and it has no header where
+    one OST alone is asked for.
+    """
+    for match in _DF.finditer(text):
+        if match[1] == ost:
+            unit = 1 if _IN_BYTES.search(text) else 1024
+            space = Space(_bytes(match["used"], unit), _bytes(match["available"], unit))
+            return Usage(space, match["flags"].strip())
+    return None
+
+
+def parse_layout(text: str) -> Layout:
+    """Return the layout that ``lfs getstripe FILE`` prints; raise SkipTarget when it is cut."""
+    count, pattern = _labelled(text, "lmm_stripe_count"), _labelled(text, "lmm_pattern")
+    if not count.isdigit() or not pattern or not re.search(r"\b(obdidx|l_ost_idx)\b", text):
+        raise SkipTarget(f"lfs getstripe printed what is not understood: {text[:80]!r}")
+    table = text.partition("obdidx")[2].partition("\n")[2]
+    return Layout(
+        composite=re.search(r"^[ \t]*lcme?_", text, re.MULTILINE) is not None,
+        pattern=pattern,
+        stripes=whole(count, "lmm_stripe_count", SkipTarget),
+        indices=tuple(_index(index) for index in _OBJECT.findall(table)),
+    )
+
+
+def parse_objects(text: str) -> Optional[Objects]:
+    """Return the OSTs that ``lfs getstripe -d -y FILE`` prints, None for a directory.
+
+    A directory has a template of its files' layout, without the prefixes of a layout.
+    """
+    if not re.search(r"^[ \t]*(lmm_pattern|lcm_entry_count):", text, re.MULTILINE):
+        if re.search(r"^[ \t]*stripe_count:", text, re.MULTILINE):
+            return None
+        raise SkipTarget(f"lfs getstripe printed what is not understood: {text[:80]!r}")
+    found = re.findall(r"\bl_ost_idx:\s*(\d+)", text)
+    patterns = re.findall(r"^[ \t]*lmm_pattern:[ \t]*(\S+)", text, re.MULTILINE)
+    return Objects(tuple(dict.fromkeys(map(_index, found))), any(map(_is_released, patterns)))
+
+
+def _is_released(pattern: str) -> bool:
+    """Old lfs print a number; LOV_PATTERN_F_RELEASED in lustre_user.h is 0x80000000."""
+    if re.fullmatch(r"(0x)?[0-9a-f]+", pattern):
+        return bool(whole(pattern, "lmm_pattern", SkipTarget, 16) & 0x80000000)
+    return "released" in pattern.split(",")
+
+
+def _index(text: str) -> int:
+    return whole(text, "the index of an OST", SkipTarget)
+
+
+def _labelled(text: str, name: str) -> str:
+    """Return what stands behind a name and its colon, empty where no line begins so."""
+    return next(
+        (
+            line.partition(":")[2].strip()
+            for line in text.splitlines()
+            if line.lstrip().startswith(f"{name}:")
+        ),
+        "",
+    )
+
+
+def _list(text: str) -> list[str]:
+    return [word.strip(' "') for word in text.strip("[] ").split(",") if word.strip(' "')]
+
+
+def _bytes(text: str, unit: int) -> int:
+    match = _SIZE.fullmatch(text)
+    if not match:
+        raise SkipTarget(f"lfs df shows {text[:40]!r} where a size is expected")
+    number = real(match[1], "a size of lfs df", SkipTarget)
+    return int(number * 1024 ** " KMGTPE".index(match[2] or " ") * unit)
+
+
+_WORDS = {word: Operation(way) for word, way in MOVES.items()}
+OPERATIONS = tuple(_WORDS.values())
+"""What a target counts; a server does not know that a client reads again."""
+
+_JOB = "- job_id:"
+# before 2.12 the lines of bytes had no words of their own
+_JOB_WORDS = {**_WORDS, "read": Operation.READ, "write": Operation.WRITE}
+
+_REQUEST = re.compile(r"\w{1,64}", re.ASCII)
+
+
+def lustre_stats(text: str, path: str) -> dict[Operation, int]:
+    """Return bytes read and written by a target; one that has moved none yet has no line for it.
+
+    Raises:
+        ToolError: the text is no such table.
+    """
+    found = dict.fromkeys(OPERATIONS, 0)
+    for words in statistics(text, path):
+        operation = _WORDS.get(words[0])
+        if operation is None:
+            continue
+        if words[3:4] != ["[bytes]"]:
+            raise ToolError(f"{path} is not understood: {' '.join(words)[:80]!r} has no bytes")
+        found[operation] = sum_of(words, path)
+    return found
+
+
+def job_stats(text: str, path: str) -> dict[str, dict[str, int]]:
+    """Return the bytes of each job on a target by operation; empty where no job is counted.
+
+    A job is ``- job_id:  NAME`` and lines such as ``read_bytes: { samples: 1, unit: bytes, min: 4,
+    max: 4, sum: 4, ... }``; odd characters of a name are as Lustre has escaped them.
+
+    Raises:
+        ToolError: the text is no such list.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for job, word, fields in _job_lines(text, path):
+        moved = found.setdefault(job, dict.fromkeys(OPERATIONS, 0))
+        operation = _JOB_WORDS.get(word)
+        if operation is not None and _field(fields, " unit:") == "bytes":
+            moved[operation] = _count(fields, " sum:", job, path)
+    return found
+
+
+def job_requests(text: str, path: str) -> dict[str, dict[str, int]]:
+    """Return how often each job has asked a metadata target, by operation, such as ``open``.
+
+    The list is as that of a storage target; lines of bytes are of files that lie on the target.
+
+    Raises:
+        ToolError: the text is no such list.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for job, word, fields in _job_lines(text, path):
+        requests = found.setdefault(job, {})
+        if " samples:" not in fields or _field(fields, " unit:") == "bytes":
+            continue
+        count = _count(fields, " samples:", job, path)
+        if count and _REQUEST.fullmatch(word):
+            requests[word] = count
+    return found
+
+
+def _job_lines(text: str, path: str) -> Iterator[tuple[str, str, str]]:
+    """Yield job, word and fields of each line; a job itself with neither word nor fields."""
+    if not text.startswith("job_stats:"):
+        raise ToolError(f"{path} is not understood: it begins with {text[:40]!r}")
+    job = ""
+    for line in text.split("\n"):
+        if line.startswith(_JOB):
+            job = line[len(_JOB) :].strip().strip('"')
+            if job:
+                yield job, "", ""
+        elif job:
+            word, _, fields = line.partition(":")
+            yield job, word.strip(), fields
+
+
+def _count(fields: str, name: str, job: str, path: str) -> int:
+    return whole(_field(fields, name), f"what job {job[:80]} did in {path}")
+
+
+def _field(fields: str, name: str) -> str:
+    return fields.partition(name)[2].partition(",")[0].strip(" }")

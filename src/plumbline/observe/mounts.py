@@ -1,0 +1,121 @@
+"""Which file system lies where, from the kernel's own list, which answers even when they hang."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, Optional
+
+from plumbline.model.command import CommandRunner
+from plumbline.model.errors import BrokenTarget, NoMount, SkipTarget, ToolError
+from plumbline.model.units import format_bytes
+from plumbline.model.validation import whole
+from plumbline.observe.query import ask
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+_SECTOR_BYTES = 512
+"""The unit of /sys/class/block/*/stat on every device (kernel: Documentation/block/stat.rst)."""
+
+
+class Space(NamedTuple):
+    """How full a target is, in bytes; what is reserved for root counts as neither."""
+
+    used: int
+    available: int
+
+    @property
+    def fill(self) -> float:
+        """Return used / (used + available), the fraction that ``df`` shows."""
+        return self.used / max(1, self.used + self.available)
+
+    def refuse_above(self, limit: float, more_bytes: int, where: str) -> None:
+        """Raise SkipTarget when ``more_bytes`` would fill the target above ``limit``."""
+        after = Space(self.used + more_bytes, self.available - more_bytes)
+        if self.fill > limit or after.fill > limit or after.available < 0:
+            more = f" and {format_bytes(more_bytes)} more are needed" if more_bytes else ""
+            raise SkipTarget(
+                f"{where} is {self.fill:.0%} full{more}, the limit is {limit:.0%}; "
+                "free space, or raise fill_limit"
+            )
+
+
+class Mount(NamedTuple):
+    """One mount; ``device`` is ``major:minor``, ``source`` what was mounted.
+
+    ``forced`` says that it was mounted for writing and its file system has given that up: the
+    kernel sets the latter read-only after an error, a person both.
+    """
+
+    device: str
+    point: str
+    kind: str
+    source: str
+    options: frozenset[str]
+    forced: bool = False
+
+    def refuse_read_only(self) -> None:
+        """Raise SkipTarget when nothing can be written here, BrokenTarget after an error."""
+        if self.forced:
+            raise BrokenTarget(
+                f"{self.point} was made read-only by the kernel after an error; look into the "
+                "kernel log, repair the file system and mount it again"
+            )
+        if "ro" in self.options:
+            raise SkipTarget(f"{self.point} is mounted read-only; look why in the kernel log")
+
+
+def mount_at(run: CommandRunner, point: str) -> Mount:
+    """Return what is mounted exactly at ``point``; raise NoMount when nothing is."""
+    found = [mount for mount in _mounts(run) if mount.point == point]
+    if not found:
+        raise NoMount(f"nothing is mounted at {point}; mount the file system")
+    return found[-1]
+
+
+def mount_holding(run: CommandRunner, path: str) -> Mount:
+    """Return the mount that a path without symbolic links lies in; raise SkipTarget for none."""
+    holding = [mount for mount in _mounts(run) if f"{path}/".startswith(f"{mount.point}/")]
+    holding += [mount for mount in _mounts(run) if mount.point == "/" and not holding]
+    if not holding:
+        raise SkipTarget(f"no mount holds {path}; look at /proc/self/mountinfo")
+    longest = max(len(mount.point) for mount in holding)
+    return [mount for mount in holding if len(mount.point) == longest][-1]
+
+
+def bytes_moved(run: CommandRunner, device: str) -> Optional[int]:
+    """Return all bytes read from and written to a block device since it is there.
+
+    ``device`` is ``major:minor``; None when it is no block device of this node, as with a network
+    file system.
+    """
+    completed = run(["cat", f"/sys/dev/block/{device}/stat"], 5.0)
+    fields = completed.stdout.split()
+    if not completed.ok or len(fields) < 7:
+        return None
+    try:
+        return sum(whole(fields[place], "a counter") for place in (2, 6)) * _SECTOR_BYTES
+    except ToolError:
+        return None
+
+
+def _mounts(run: CommandRunner) -> tuple[Mount, ...]:
+    text = ask(run, ["cat", "/proc/self/mountinfo"])
+    return tuple(_mount(line) for line in text.splitlines() if line.strip())
+
+
+def _mount(line: str) -> Mount:
+    """Parse proc_pid_mountinfo(5): the optional fields end with a lone hyphen."""
+    fields = line.split(" ")
+    try:
+        end = fields.index("-", 6)
+        kind, source, options = fields[end + 1 : end + 4]
+    except ValueError:
+        raise SkipTarget(
+            f"/proc/self/mountinfo has a line that is not understood: {line!r}"
+        ) from None
+    own, all_mounts = frozenset(fields[5].split(",")), frozenset(options.split(","))
+    forced = "rw" in own and "ro" in all_mounts
+    return Mount(fields[2], _plain(fields[4]), kind, _plain(source), own | all_mounts, forced)
+
+
+def _plain(text: str) -> str:
+    return _OCTAL.sub(lambda match: chr(whole(match[1], "an escaped letter", base=8)), text)

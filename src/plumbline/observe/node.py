@@ -1,0 +1,289 @@
+"""A node as its collectors see it: commands, kernel files, devices and their components.
+
+Two earlier looks are kept, half a day apart; growth is counted from the older one, so what happened
+at night is still told in the morning and is forgotten after a day.
+
+A disk is known by the raw target that it is or lies under, a network interface by the storage
+address, an adapter by being the only one of its kind beside the node.  Whatever is nobody's is the
+node's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence
+
+from plumbline.model.command import Completed
+from plumbline.model.errors import DocumentError, ToolError
+from plumbline.model.expectation import Expectations
+from plumbline.model.layers import ON_DEVICES, PAIRED
+from plumbline.model.validation import numbers, read_json, times
+from plumbline.observe.query import complaint
+
+QUICK_S = 10.0
+"""What answers at all on a healthy node answers within this."""
+
+
+class System(Protocol):
+    """A node; paths are absolute, and what is not there is empty, never an error."""
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
+        """Run a command; raise ToolError if it is not installed."""
+        ...
+
+    def read(self, path: str) -> str:
+        """Return the text of a small file without blanks at its ends; empty if it has none."""
+        ...
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """Return what lies in a folder, in order; nothing if it is not there."""
+        ...
+
+    def real(self, path: str) -> str:
+        """Return a path with all of its links followed."""
+        ...
+
+
+def ask(system: System, argv: Sequence[str], timeout_s: float = QUICK_S) -> str:
+    """Return what a command prints; raise ToolError in its own words unless it succeeds."""
+    completed = system.run(argv, timeout_s)
+    if not completed.ok:
+        raise ToolError(complaint(completed))
+    return completed.stdout
+
+
+def ask_json(system: System, argv: Sequence[str]) -> Any:
+    """Return the JSON that a command prints; raise ToolError when it is none."""
+    return parse_json(argv[0], ask(system, argv))
+
+
+def parse_json(program: str, text: str) -> Any:
+    """Return what JSON says; raise ToolError when it is none."""
+    try:
+        return read_json(text)
+    except ValueError as error:
+        raise ToolError(f"{program} printed no JSON ({error}): {text[:60]!r}") from error
+
+
+KEPT_S = 43200.0
+"""Age at which the newer look takes the place of the older one, and this look its own."""
+
+MOST = 20_000
+"""Counters that are kept: some thousand disks; a state file stays below a few MB."""
+
+
+class Seen(NamedTuple):
+    """The counters of one look."""
+
+    at: float
+    values: Mapping[str, float]
+
+
+class Past(NamedTuple):
+    """What is known from before; ``highest`` are the best speeds that links ever had."""
+
+    older: Optional[Seen] = None
+    newer: Optional[Seen] = None
+    highest: Mapping[str, float] = {}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {
+            "older": self.older and self.older._asdict(),
+            "newer": self.newer and self.newer._asdict(),
+            "highest": dict(self.highest),
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Past:
+        """Build from the document form; raise KeyError, TypeError or AttributeError."""
+        numbers(**raw["highest"])
+        return cls(_seen(raw["older"]), _seen(raw["newer"]), raw["highest"])
+
+
+class Growth(NamedTuple):
+    """How much a counter has grown, and since when in seconds since the epoch."""
+
+    amount: float
+    since: float
+
+
+class Counters:
+    """Compares the counters of this look with those of the past."""
+
+    def __init__(self, past: Past) -> None:
+        self._past = past
+        self._seen: dict[str, float] = {}
+        self._highest = dict(past.highest)
+
+    def growth(self, name: str, value: float) -> Optional[Growth]:
+        """Remember a counter and return its growth, None if there is none or nothing to compare."""
+        if len(self._seen) < MOST:
+            self._seen[name] = value
+        past = self._past.older or self._past.newer
+        if past is None or name not in past.values:
+            return None
+        # smaller than before: it began again from zero, as after a reboot
+        amount = value - past.values[name] if value >= past.values[name] else value
+        return Growth(amount, past.at) if amount > 0 else None
+
+    def highest(self, name: str, value: float) -> float:
+        """Remember a speed and return the highest that it ever had, this one included."""
+        best = max(value, self._highest.get(name, value))
+        if name in self._highest or len(self._highest) < MOST:
+            self._highest[name] = best
+        return best
+
+    def after(self, now: float) -> Past:
+        """Return what the next look is to know."""
+        seen = Seen(now, self._seen)
+        newer, older = self._past.newer, self._past.older
+        # a clock that was set back would make them last for ever
+        if newer is None or now < newer.at:
+            return Past(None, seen, self._highest)
+        if now - newer.at >= KEPT_S:
+            return Past(newer, seen, self._highest)
+        return Past(older, newer, self._highest)
+
+
+def _seen(raw: Optional[Mapping[str, Any]]) -> Optional[Seen]:
+    if raw is None:
+        return None
+    times(at=raw["at"])
+    numbers(**raw["values"])
+    return Seen(raw["at"], raw["values"])
+
+
+_BLOCK = "/sys/class/block"
+_DEPTH = 8
+"""Stacked devices are rarely more than four deep: LUKS on LVM on md on multipath."""
+
+
+def _said(entry: Mapping[str, Any], key: str) -> str:
+    """Return a text of an entry's target; raise DocumentError where it has none."""
+    said = entry["target"].get(key)
+    if not isinstance(said, str):
+        raise DocumentError(
+            f"expectations: {entry['layer']} {entry['component']} has no {key}; deploy the role "
+            "agent again"
+        )
+    return said
+
+
+def _known(expectations: Expectations) -> Iterator[str]:
+    yield from (expectations.node, *expectations.served)
+    yield from (part.name for part in expectations.neighbours)
+    for entry in expectations.entries:
+        yield entry["component"]
+        yield from entry.get("path", ())
+
+
+class Parts:
+    """The devices of one node and the components that they are."""
+
+    def __init__(self, expectations: Expectations, system: System) -> None:
+        self.node = expectations.node
+        self._system = system
+        self._neighbours = expectations.neighbours
+        self.disks = {
+            entry["component"]: self.block_name(_said(entry, "device"))
+            for entry in expectations.entries
+            if entry["layer"] in ON_DEVICES
+        }
+        self.known = frozenset(_known(expectations))
+        """Every component that the node knows: itself, its parts, and what its paths cross."""
+        self._found: dict[str, str] = {}
+        self._owners: dict[str, set[str]] = {}
+        for component, block in self.disks.items():
+            for below in self.below(block):
+                self._owners.setdefault(below, set()).add(component)
+        self._address = next(
+            (_said(one, "address") for one in expectations.entries if one["layer"] in PAIRED), ""
+        )
+
+    def block_name(self, device: str) -> str:
+        """Return the kernel's name of a device file, e.g. ``sdb``; of a generic SCSI one its disk.
+
+        A name that leads nowhere comes back as its last word.
+        """
+        name = self._system.real(device).rpartition("/")[2]
+        disks = self._system.names(f"/sys/class/scsi_generic/{name}/device/block")
+        return disks[0] if disks else name
+
+    def below(self, block: str, depth: int = _DEPTH) -> tuple[str, ...]:
+        """Return a block device and all that it lies on: paths of a multipath, the whole disk."""
+        names = [block]
+        if depth:
+            lower = [*self._system.names(f"{_BLOCK}/{block}/slaves"), *self._whole(block)]
+            names += [name for one in lower for name in self.below(one, depth - 1)]
+        return tuple(dict.fromkeys(names))
+
+    def of_block(self, name: str) -> str:
+        """Return the component that a block device is or lies under, else the node."""
+        if name not in self._found:
+            self._found[name] = self._owner(name)
+        return self._found[name]
+
+    def _owner(self, name: str) -> str:
+        for one in (name, *self._whole(name)):
+            owners = self._owners.get(one, set())
+            if len(owners) == 1:
+                return next(iter(owners))
+        return self.node
+
+    def of_blocks(self, names: Sequence[str]) -> str:
+        """Return the only component that all of these lie under, else the node."""
+        owners = {self.of_block(name) for name in names}
+        return owners.pop() if len(owners) == 1 else self.node
+
+    def of_kind(self, *kinds: str) -> tuple[str, Optional[float]]:
+        """Return the only part beside the node of some kinds, and its rated speed in B/s.
+
+        The node itself, without a speed, where there is none or more than one.
+        """
+        found = [part for part in self._neighbours if part.kind in kinds]
+        if len(found) != 1:
+            return self.node, None
+        return found[0].name, found[0].rate_Bps
+
+    def storage_interfaces(self) -> tuple[str, ...]:
+        """Return the network interface with the storage address, then those below it.
+
+        Nothing where the address, or what has it, is not known.
+        """
+        for link in self._links() if self._address else ():
+            known = link.get("addr_info", ())
+            has = [one for one in known if isinstance(one, dict)] if isinstance(known, list) else []
+            if any(one.get("local") == self._address for one in has):
+                return tuple(dict.fromkeys(self._lower(str(link.get("ifname")), _DEPTH)))
+        return ()
+
+    def _links(self) -> Sequence[Mapping[str, Any]]:
+        """Return what ``ip`` says; a node without it does not know, and that is no error."""
+        try:
+            completed = self._system.run(["ip", "-json", "address", "show"], 10.0)
+            links = read_json(completed.stdout) if completed.ok else []
+        except (ToolError, ValueError):
+            return []
+        found = links if isinstance(links, list) else []
+        return [link for link in found if isinstance(link, dict)]
+
+    def _lower(self, interface: str, depth: int) -> Iterator[str]:
+        yield interface
+        for name in self._system.names(f"/sys/class/net/{interface}") if depth else ():
+            if name.startswith("lower_"):
+                yield from self._lower(name[len("lower_") :], depth - 1)
+
+    def _whole(self, block: str) -> tuple[str, ...]:
+        """Return the disk of a partition, nothing for a disk."""
+        if not self._system.read(f"{_BLOCK}/{block}/partition"):
+            return ()
+        return (self._system.real(f"{_BLOCK}/{block}").split("/")[-2],)
+
+
+class Node(NamedTuple):
+    """A node at the moment ``now``, in seconds since the epoch."""
+
+    system: System
+    parts: Parts
+    counters: Counters
+    now: float

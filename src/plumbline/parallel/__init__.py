@@ -1,0 +1,1 @@
+"""All targets at once: ranks under MPI, their profiles, and sweeps."""

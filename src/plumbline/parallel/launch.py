@@ -1,0 +1,391 @@
+"""Launchers of ranks: mpirun of Open MPI or MPICH, or srun, and the Python beside it.
+
+What a launcher is, its own ``--version`` says.
+
+Each has to end all ranks when one dies, and none of them needs more of a node than ssh, or
+Slurm, gives the user of the probes.
+
+A launcher that was killed, or whose ranks are in sessions of their own, does not end them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections import Counter
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+from typing import Iterator, NamedTuple, Sequence
+
+import plumbline
+from plumbline.model.command import CommandRunner, Completed
+from plumbline.model.errors import DocumentError, ToolError
+from plumbline.model.validation import whole
+from plumbline.observe.query import complaint
+from plumbline.parallel.terms import spread
+
+_HOST = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]*)(?:(?::|\s+slots=)(?P<slots>[1-9]\d*))?")
+
+
+class Client(NamedTuple):
+    """A host that ranks run on; ``slots`` is how many of them, 0 for an equal share."""
+
+    name: str
+    slots: int = 0
+
+
+class Launch(NamedTuple):
+    """What starts the ranks.
+
+    ``launcher`` is a program; ``clients`` are empty for this host alone, or for the ``given`` hosts
+    of Slurm's allocation; ``python`` is empty for the first one that has mpi4py; ``options`` go to
+    the launcher.
+    """
+
+    launcher: str = "mpirun"
+    clients: tuple[Client, ...] = ()
+    python: str = ""
+    options: tuple[str, ...] = ()
+    given: int = 1
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts have ranks."""
+        return len(self.clients) or self.given
+
+    def slots(self, ranks: int) -> tuple[Client, ...]:
+        """Return the clients with their numbers of ranks, which add up to ``ranks``.
+
+        Raises:
+            DocumentError: what was given adds up to fewer.
+        """
+        if not self.clients:
+            return ()
+        if all(client.slots for client in self.clients):
+            if sum(client.slots for client in self.clients) < ranks:
+                raise DocumentError(
+                    f"the clients have slots for fewer than {ranks} ranks; give them more, or none"
+                )
+            return self.clients
+        shares = spread(ranks, len(self.clients))
+        found = (Client(one.name, share) for one, share in zip(self.clients, shares))
+        return tuple(client for client in found if client.slots)
+
+
+def by_slurm(launcher: str) -> bool:
+    """Return whether a program is Slurm's, which finds the hosts of its allocation."""
+    return Path(launcher).name == "srun"
+
+
+def parse_clients(text: str, separator: str = ",") -> tuple[Client, ...]:
+    """Return the clients of ``host1,host2:4``, or of the lines of a hostfile.
+
+    Raises:
+        DocumentError: an entry is no host, one is there twice, or only some have a number.
+    """
+    lines = [line.partition("#")[0].strip() for line in text.split(separator)]
+    found = []
+    for line in filter(None, lines):
+        match = _HOST.fullmatch(line)
+        if not match:
+            raise DocumentError(f"{line!r:.80} is no client; write host, or host:4 for four ranks")
+        slots = whole(match["slots"] or "0", f"the ranks of {line!r:.80}", DocumentError)
+        found.append(Client(match["name"], slots))
+    for name, count in Counter(client.name for client in found).items():
+        if count > 1:
+            raise DocumentError(f"the client {name} is named twice; name it once, with its slots")
+    without = [client.name for client in found if not client.slots]
+    if without and len(without) < len(found):
+        raise DocumentError(
+            f"the client {without[0]} has no number of ranks and others have one; give one to all "
+            "of them, or to none"
+        )
+    return tuple(found)
+
+
+_QUICK_S = 20.0
+_SYSTEM_PYTHON = "/usr/bin/python3"
+
+FIND_MPI4PY = """
+import os, sys
+from importlib.util import find_spec
+folders = [os.path.join(path, name) for path in sys.path if path for name in sys.argv[1:]]
+usual, found = find_spec("mpi4py"), ""
+if usual is None:
+    found = next((one for one in folders if os.path.isdir(os.path.join(one, "mpi4py"))), "")
+print(found)
+sys.exit(usual is None and not found)
+"""
+"""Prints where mpi4py lies when Python does not look there; 1 when it is nowhere."""
+
+_LIBRARY = """
+import mpi4py
+mpi4py.rc.initialize = False
+from mpi4py import MPI
+print(MPI.Get_library_version())
+"""
+_PMI = (("Open MPI", "pmix"), ("MPICH", "pmi2"))
+"""By what an MPI library says of itself: the plugin of Slurm that its ranks understand."""
+
+_OWN_FOLDER = "/usr/lib64/{}"
+"""Where the RedHat family keeps each MPI, which ``module load`` adds to the paths.
+
+Programs are in ``bin``, libraries in ``lib``, and its mpi4py lies in a folder of its name among
+Python's packages (Fedora packaging guidelines, "Message Passing Interface").
+"""
+
+
+class Kind(str, Enum):
+    """What a launcher is."""
+
+    OPENMPI = "openmpi"
+    MPICH = "mpich"
+    SLURM = "slurm"
+
+
+_APART = (Kind.OPENMPI, Kind.MPICH)
+"""Those that the RedHat family keeps in folders of their own."""
+
+_MARKS = (
+    ("open mpi", Kind.OPENMPI),
+    ("openrte", Kind.OPENMPI),
+    ("hydra", Kind.MPICH),
+    ("intel(r) mpi", Kind.MPICH),
+    ("slurm", Kind.SLURM),
+)
+"""What ``--version`` says of each, in small letters."""
+
+
+class Launcher(NamedTuple):
+    """A launcher that is there: what it is, its version, and the Python to start.
+
+    ``program`` is its path where it lies apart from all others, else empty; ``modules`` is the
+    folder of mpi4py where Python does not look; ``pmi`` is how Slurm brings ranks
+    together, empty for what the site has set; ``folder`` is one of this host that is removed after
+    the run, for what the launcher keeps meanwhile, empty for the place of its own choice.
+    """
+
+    kind: Kind
+    version: str
+    python: str
+    program: str = ""
+    modules: str = ""
+    pmi: str = ""
+    folder: str = ""
+
+    @property
+    def kills_at_once(self) -> bool:
+        """Whether it kills all ranks of a host as soon as one has died, whatever its options.
+
+        Hydra of MPICH 4.0 and PRRTE do so.
+        """
+        return self.kind is Kind.MPICH or self.is_prrte
+
+    @property
+    def is_prrte(self) -> bool:
+        """Whether it is PRRTE, which Open MPI has since 5, in the place of ORTE."""
+        since_5 = not self.version.startswith(("1.", "2.", "3.", "4."))
+        return self.kind is Kind.OPENMPI and since_5
+
+    @property
+    def libraries(self) -> str:
+        """The folder of its libraries where it lies apart, else empty."""
+        return str(Path(self.program).parents[1] / "lib") if self.program else ""
+
+
+def assumed(launch: Launch) -> Launcher:
+    """Return what a launcher is by its name, for a call that is shown and not made."""
+    name = os.path.basename(launch.launcher)
+    marks = (("srun", Kind.SLURM), ("mpich", Kind.MPICH), ("hydra", Kind.MPICH))
+    kind = next((kind for mark, kind in marks if mark in name), Kind.OPENMPI)
+    return Launcher(kind, "", launch.python or "python3")
+
+
+def find_launcher(launch: Launch, run: CommandRunner) -> Launcher:
+    """Return what is there to start ranks with; raise ToolError when something is missing."""
+    completed, program = _asked(launch.launcher, run)
+    said = completed.stdout + completed.stderr
+    if not completed.ok:
+        raise ToolError(f"{complaint(completed)}; install an MPI, or name another --launcher")
+    version = re.search(r"(?<!\d)\d+(\.\d+)+", said)
+    for mark, kind in _MARKS:
+        if mark in said.lower() and version:
+            python, modules = _python(launch, kind, run)
+            found = Launcher(kind, version[0], python, program, modules)
+            return found._replace(pmi=_pmi(launch, found, run)) if kind is Kind.SLURM else found
+    raise ToolError(
+        f"{launch.launcher} is no launcher that plumbline knows: {said.strip()[:80]!r}; "
+        "name the mpirun of Open MPI or MPICH, or srun"
+    )
+
+
+def _asked(launcher: str, run: CommandRunner) -> tuple[Completed, str]:
+    """Return what a launcher says of itself, and its path where it lies apart from all others.
+
+    Raises:
+        ToolError: it is nowhere.
+    """
+    try:
+        return run([launcher, "--version"], _QUICK_S), ""
+    except ToolError:
+        if os.path.dirname(launcher):
+            raise
+        for kind in _APART:
+            program = os.path.join(_OWN_FOLDER.format(kind.value), "bin", launcher)
+            with suppress(ToolError):
+                return run([program, "--version"], _QUICK_S), program
+        raise
+
+
+def _python(launch: Launch, kind: Kind, run: CommandRunner) -> tuple[str, str]:
+    """Return the Python that has mpi4py, and the folder of mpi4py if that must be named."""
+    candidates = [launch.python] if launch.python else [sys.executable, _SYSTEM_PYTHON]
+    names = [one.value for one in _APART if kind in (one, Kind.SLURM)]
+    for candidate in candidates:
+        found = run([candidate, "-c", FIND_MPI4PY, *names], _QUICK_S)
+        if found.ok:
+            return candidate, found.stdout.strip()
+    raise ToolError(
+        f"{' and '.join(dict.fromkeys(candidates))} cannot import mpi4py; install the package "
+        "python3-mpi4py (RedHat family: python3-mpi4py-openmpi), or name a Python that has it "
+        "with --python"
+    )
+
+
+def _pmi(launch: Launch, found: Launcher, run: CommandRunner) -> str:
+    """Return what ranks of the MPI that mpi4py was built for need of Slurm, if Slurm has it.
+
+    Without it each rank finds itself alone.  What somebody has set counts instead.
+    """
+    if "SLURM_MPI_TYPE" in os.environ or any(one.startswith("--mpi") for one in launch.options):
+        return ""
+    library = run(["env", *library_paths(found), found.python, "-c", _LIBRARY], _QUICK_S)
+    listed = run([launch.launcher, "--mpi=list"], _QUICK_S)
+    known = (listed.stdout + listed.stderr).split()
+    wanted = next((pmi for mark, pmi in _PMI if mark in library.stdout), "")
+    return wanted if wanted in known else ""
+
+
+def library_paths(found: Launcher) -> Iterator[str]:
+    """Yield where ranks find Python's modules, and MPI's libraries where they lie apart.
+
+    Not every launcher hands on to other hosts what ``module load`` has set on this one.
+    """
+    here = str(Path(plumbline.__file__).parents[1])
+    yield _joined("PYTHONPATH", here, found.modules)
+    if found.libraries:
+        yield _joined("LD_LIBRARY_PATH", found.libraries)
+
+
+def _joined(name: str, *folders: str) -> str:
+    """Return a variable that has folders before what it has here already."""
+    return f"{name}={os.pathsep.join(filter(None, (*folders, os.environ.get(name, ''))))}"
+
+
+MODULE = "plumbline.parallel.rank"
+
+_KILL_S = 2
+"""Between asking a rank to end and ending it: it writes down what it has measured."""
+
+
+_ROMIO = ("OMPI_MCA_io_ompio_priority=1",)
+"""Open MPI would prefer its own OMPIO on all but Lustre, which takes no notice of such hints; this
+is what it gives OMPIO there.  The whole of MPICH's MPI-IO is ROMIO."""
+
+_OUT_OF_REACH = ("setsid", "--wait")
+"""A rank in a session of its own sees its parent killed, writes down what it knows and ends."""
+
+
+def command(
+    launch: Launch, found: Launcher, ranks: int, job: str, *, romio: bool = False
+) -> tuple[str, ...]:
+    """Return the call that starts all ranks; raise DocumentError as ``slots`` does.
+
+    ``romio``: files are opened with hints that this implementation of MPI-IO alone understands.
+    """
+    clients = launch.slots(ranks)
+    words = {Kind.OPENMPI: _openmpi, Kind.MPICH: _mpich, Kind.SLURM: _slurm}[found.kind]
+    return (
+        found.program or launch.launcher,
+        *words(ranks, clients),
+        *(_kept_in(found, alone=not clients) if found.kind is Kind.OPENMPI else ()),
+        *((f"--mpi={found.pmi}",) if found.pmi else ()),
+        *launch.options,
+        *(_OUT_OF_REACH if found.kills_at_once else ()),
+        *("env", *_unset(found), *library_paths(found)),
+        # a mpi4py that can do both learns which one it is for
+        *((f"MPI4PY_MPIABI={found.kind.value}",) if found.kind is not Kind.SLURM else ()),
+        *(_ROMIO if romio and found.kind is not Kind.MPICH else ()),
+        *(found.python, "-m", MODULE, job),
+    )
+
+
+def _openmpi(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
+    hosts = ",".join(f"{client.name}:{client.slots}" for client in clients)
+    return (
+        *("-np", str(ranks)),
+        *(("--host", hosts) if hosts else ()),
+        # more ranks than cores are no mistake: they wait for storage
+        *("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"),
+        *(("--allow-run-as-root",) if os.geteuid() == 0 else ()),
+        *("--mca", "odls_base_sigkill_timeout", str(_KILL_S)),
+        # a container does not let one process read another's memory
+        *("--mca", "btl_vader_single_copy_mechanism", "none"),
+    )
+
+
+def _kept_in(found: Launcher, *, alone: bool) -> tuple[str, ...]:
+    """Return where Open MPI keeps its files on this host: elsewhere they would outlive a kill.
+
+    Notes are in a folder of its own, and memory that ranks share would be in /dev/shm.  Where that
+    lies is one for all hosts, and so it is moved only where this host is ``alone``.
+    """
+    if not found.folder:
+        return ()
+    notes = (
+        ("--prtemca", "prte_local_tmpdir_base")
+        if found.is_prrte
+        else ("--mca", "orte_local_tmpdir_base")
+    )
+    memory = ("btl_vader_backing_directory", "btl_sm_backing_directory") if alone else ()
+    options = (notes, *(("--mca", name) for name in memory))
+    return tuple(word for option in options for word in (*option, found.folder))
+
+
+def _unset(found: Launcher) -> tuple[str, ...]:
+    """Return how ranks lose what ORTE hands on to them, to refuse then the folder it gives them."""
+    orte = found.kind is Kind.OPENMPI and not found.is_prrte
+    return ("-u", "OMPI_MCA_orte_local_tmpdir_base") if orte and found.folder else ()
+
+
+def _mpich(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
+    hosts = ",".join(f"{client.name}:{client.slots}" for client in clients)
+    # the ranks of other hosts learn of a death then, and not killed
+    return ("-n", str(ranks), *(("-hosts", hosts) if hosts else ()), "-disable-auto-cleanup")
+
+
+def _slurm(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
+    # --distribution=arbitrary would take any numbers, but crashes the controller of Slurm 22.05
+    if clients and tuple(one.slots for one in clients) != spread(ranks, len(clients)):
+        raise DocumentError(
+            "srun deals ranks out evenly; name the clients without numbers of ranks, or use mpirun"
+        )
+    names = ",".join(client.name for client in clients)
+    given = (f"--nodes={len(clients)}", f"--nodelist={names}", "--distribution=cyclic")
+    return (
+        f"--ntasks={ranks}",
+        *(given if names else ()),
+        *("--kill-on-bad-exit=1", "--overcommit"),
+    )
+
+
+def end_ranks(job: str) -> None:
+    """Kill what was started to work on a job and is still there."""
+    words = b"\0".join(word.encode() for word in ("-m", MODULE, job, ""))
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "cmdline").read_bytes().endswith(b"\0" + words):
+                os.kill(int(process.name), signal.SIGKILL)

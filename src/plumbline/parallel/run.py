@@ -1,0 +1,351 @@
+"""Parallel runs: start the ranks, watch them, and keep the records of targets and whole.
+
+What a rank has left in the run's folder counts, however the launcher ended.
+
+Files are made and proven before the ranks start and removed when they have ended; see
+:mod:`.parallel` for the time between.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Generator, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
+
+from plumbline.measure.temporary import temporary_folder
+from plumbline.measure.trial import Conditions, Failure, Task, TaskResult, tasks_of
+from plumbline.measure.unit_context import UnitContext
+from plumbline.model.command import Completed
+from plumbline.model.errors import DocumentError, SkipTarget, StoreError, ToolError
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Measurement, Operation, Outcome, Record, Tool
+from plumbline.parallel.crew import Files, Member, Share
+from plumbline.parallel.job import JOB, Fixed, Job, Result, State, encoded, result_name, write_whole
+from plumbline.parallel.launch import Launch, assumed, command, end_ranks, find_launcher
+from plumbline.parallel.profile import Block, pack, unpack
+from plumbline.parallel.tally import Tally, details, details_of_all, read_results
+from plumbline.parallel.terms import Method, Place, limit_s
+
+_LOOK_S = 0.2
+_LAST_S = 5.0
+
+
+class Course(NamedTuple):
+    """How a parallel run is carried out.
+
+    ``servers`` names the server of each target, where that is known.  ``folder`` is where ranks
+    leave their results, empty for one of its own: with several clients all of them must see it.
+    ``calls`` is the file that keeps every call, None for no such file.
+    """
+
+    test: Method
+    ranks_per_target: int
+    launch: Launch
+    servers: Mapping[str, str]
+    fixed: Fixed = Fixed.DATA
+    folder: str = ""
+    calls: Optional[Path] = None
+    instrument: bool = True
+    files: Files = Files.FRESH
+
+
+class Run:
+    """One start of the launcher."""
+
+    def __init__(
+        self, whole: Expectation, course: Course, share: Share, context: UnitContext
+    ) -> None:
+        self._whole = whole
+        self._course = course
+        self._share = share
+        self._context = context
+        self._runner = context.runners[whole.component]
+        self._tool: Optional[Tool] = None
+        self._results: tuple[Result, ...] = ()
+        self._interrupt: Optional[KeyboardInterrupt] = None
+        self._unkept: Optional[ToolError] = None
+
+    def records(self, crew: Sequence[Member], tasks: Sequence[Task]) -> Iterator[Record]:
+        """Yield the records of all tasks, of an interrupted run those that were over.
+
+        Raises:
+            KeyboardInterrupt: a person has ended the run; the records have been given before.
+            ToolError: the calls cannot be kept; the records have been given before.
+        """
+        ready = [member for member in crew if member.failure is None]
+        began = self._context.clock.wall()
+        try:
+            if not ready:
+                raise SkipTarget("no target can be measured; see the reason of each")
+            with self._folders() as folders:
+                tallies = self._carried_out(folders, ready, tasks)
+        except (SkipTarget, ToolError, DocumentError) as error:
+            if self._interrupt is not None:
+                raise self._interrupt from error
+            skipped = isinstance(error, SkipTarget)
+            trouble = Failure(Outcome.SKIPPED if skipped else Outcome.FAILED, str(error))
+            own = {member.entry.component: member.failure for member in crew}
+            for task in tasks:
+                failure = own.get(task.entry.component) or trouble
+                yield self._context.recorder.without(task, failure)
+            return
+        for member in ready:
+            member.prove()
+        ended = self._context.clock.wall()
+        for task in tasks:
+            tally = tallies[task.operation]
+            if self._interrupt is None or tally.over:
+                yield self._record(crew, tally, task, (began, ended))
+        if self._interrupt is not None:
+            raise self._interrupt
+        if self._unkept is not None:
+            raise self._unkept
+
+    def _carried_out(
+        self, folders: tuple[Path, Path], ready: Sequence[Member], tasks: Sequence[Task]
+    ) -> Mapping[Operation, Tally]:
+        """Run the ranks and return what they left; what they left is there in any case."""
+        folder, local = folders
+        launcher = find_launcher(self._course.launch, self._runner)._replace(folder=str(local))
+        job = self._job(folder, [place for member in ready for place in member.places], tasks)
+        romio, ranks = bool(job.test.hints), len(job.places)
+        argv = command(self._course.launch, launcher, ranks, str(folder / JOB), romio=romio)
+        self._tool = Tool(self._whole.spec.tool, f"{launcher.kind.value} {launcher.version}", argv)
+        write_whole(folder / JOB, encoded(job.to_json()))
+        allowed = limit_s(job.seconds, len(job.operations))
+        limit = min(allowed, self._whole.limits.hung_after_s)
+        completed = self._watched(folder, argv, limit, tasks)
+        # NFS shows a folder as it was some seconds ago, until its own host changes something there
+        (folder / "over").touch()
+        self._results = tuple(read_results(folder))
+        if self._course.calls is not None:
+            try:
+                in_turn = sorted(
+                    self._results, key=lambda result: job.operations.index(result.operation)
+                )
+                _keep_calls(folder, in_turn, self._course.calls, self._about(job))
+            except (ToolError, DocumentError) as error:
+                self._unkept = ToolError(f"{error}; what was measured is kept")
+        return {
+            operation: Tally(
+                job,
+                operation,
+                tuple(one for one in self._results if one.operation is operation),
+                completed,
+            )
+            for operation in job.operations
+        }
+
+    def _job(self, folder: Path, places: Sequence[Place], tasks: Sequence[Task]) -> Job:
+        spec = self._whole.spec
+        return Job(
+            folder=str(folder),
+            test=self._course.test,
+            operations=tuple(dict.fromkeys(task.operation for task in tasks)),
+            places=tuple(places),
+            bytes=self._share.rank_bytes,
+            seconds=spec.seconds,
+            fixed=self._course.fixed,
+            direct=spec.direct,
+            instrument=self._course.instrument,
+            keep_calls=self._course.calls is not None,
+        )
+
+    def _watched(
+        self, folder: Path, argv: tuple[str, ...], limit: float, tasks: Sequence[Task]
+    ) -> Completed:
+        """Wait for the launcher, and tell meanwhile which operations are over."""
+        waiting = list(tasks)
+        with ThreadPoolExecutor(1) as thread:
+            running: Future[Completed] = thread.submit(self._runner, argv, limit)
+            try:
+                while not running.done():
+                    self._context.clock.sleep(_LOOK_S)
+                    waiting = self._tell(folder, waiting)
+            except KeyboardInterrupt as interrupt:
+                self._interrupt = interrupt
+                self._context.stop()
+            except BaseException:
+                self._context.stop()
+                raise
+        # the thread is over: what was made is still to be proven and removed
+        self._context.go_on()
+        for task in waiting if self._interrupt is None else ():
+            self._context.step(task.title)
+        completed = running.result()
+        if not completed.ok:
+            # ranks that have lost their launcher still write down what they know
+            self._context.clock.sleep(_LAST_S)
+            end_ranks(str(folder / JOB))
+        return completed
+
+    def _tell(self, folder: Path, waiting: Sequence[Task]) -> list[Task]:
+        left = []
+        for task in waiting:
+            if any(folder.glob(f"{task.operation.value}-*.json")):
+                self._context.step(task.title)
+            else:
+                left.append(task)
+        return left
+
+    def _record(
+        self, crew: Sequence[Member], tally: Tally, task: Task, when: tuple[float, float]
+    ) -> Record:
+        """Return a task's record; ``when`` is the run's begin and end, of what did not begin."""
+        recorder, name = self._context.recorder, task.entry.component
+        member = next((one for one in crew if one.entry.component == name), None)
+        if member is None:
+            together = self._of_all(crew, tally)
+            when = tally.times(tally.results, recorder.host) or when
+            whole = details_of_all(tally, together)
+            return recorder.of_run(task, TaskResult(together, self._tool, *when, whole))
+        conditions = Conditions(member.state, self._coverage(crew, member))
+        if member.failure is not None and not member.made:
+            return recorder.without(task, member.failure, conditions)
+        came = tally.of_target(name, self._share.ranks)
+        when = tally.times(tally.on(name), recorder.host) or when
+        if member.failure is not None and not isinstance(came, Failure):
+            came = member.failure
+        taken = TaskResult(came, self._tool, *when, details(tally.on(name), came))
+        return recorder.of_run(task, taken, conditions)
+
+    def _coverage(self, crew: Sequence[Member], member: Member) -> Optional[float]:
+        """Return the run's bytes as a fraction of all that a target's device moved meanwhile.
+
+        Of all operations together: they follow one another too closely to tell them apart.
+        """
+        if not member.grown or member.grown <= 0:
+            return None
+        beside = {one.entry.component for one in crew if one.shares_with(member)}
+        moved = sum(one.bytes for one in self._results if one.target in beside)
+        return min(1.0, moved / member.grown) if moved else None
+
+    @staticmethod
+    def _of_all(crew: Sequence[Member], tally: Tally) -> Union[Measurement, Failure]:
+        came = tally.of_all()
+        out = [member for member in crew if member.failure is not None]
+        if not out or isinstance(came, Failure):
+            return came
+        names = ", ".join(member.entry.component for member in out)
+        reason = out[0].failure.reason if out[0].failure else ""
+        return Failure(Outcome.SKIPPED, f"there is no figure of all without {names}: {reason}")
+
+    @contextmanager
+    def _folders(self) -> Iterator[tuple[Path, Path]]:
+        """Give a folder for this run alone, and one of this host, which may be the same.
+
+        What a killed run left in the place of either goes first.
+        """
+        named = self._course.folder
+        try:
+            with temporary_folder(named) as folder, ExitStack() as kept:
+                yield folder, kept.enter_context(temporary_folder()) if named else folder
+        except StoreError as error:
+            raise ToolError(f"{error} with --work" if named else str(error)) from error
+        except OSError as error:
+            raise ToolError(
+                f"the run cannot keep its results in {named or tempfile.gettempdir()}: "
+                f"{error.strerror}; name a folder with room that all clients see with --work"
+            ) from error
+
+    def _about(self, job: Job) -> dict[str, object]:
+        return {
+            "run_id": self._context.recorder.run_id,
+            "test": job.test.name,
+            "fixed": job.fixed.value,
+            "transfer_bytes": job.test.transfer,
+        }
+
+
+def _keep_calls(
+    folder: Path, results: Sequence[Result], kept: Path, about: Mapping[str, object]
+) -> None:
+    """Write the calls of all ranks into one file, operation by operation; raise ToolError."""
+    blocks: list[Block] = []
+    for one in results:
+        path = folder / f"{result_name(one.operation, one.rank)}.calls"
+        if path.exists():
+            blocks += unpack(path.read_bytes()).blocks
+        elif one.state is State.DONE:
+            raise ToolError(
+                f"the profile {kept} cannot be written: rank {one.rank} on {one.client} had no "
+                f"room in {folder.parent} for its calls of this {one.operation.value}; make room "
+                "there, or name another place with --work"
+            )
+    try:
+        write_whole(kept, pack(about, blocks))
+    except OSError as error:
+        raise ToolError(
+            f"the profile {kept} cannot be written: {error.strerror}; name another file"
+        ) from error
+
+
+class FsUnit:
+    """All targets of one file system: ``whole`` is the file system, ``members`` its targets."""
+
+    def __init__(self, whole: Expectation, members: Sequence[Expectation], course: Course) -> None:
+        """Raise DocumentError when an operation is not known."""
+        self._whole = whole
+        self._members = tuple(members)
+        self._course = course
+        parts = [tasks_of(entry) for entry in (*members, whole)]
+        # operation by operation, the whole last
+        self.tasks = tuple(task for tasks in zip(*parts) for task in tasks)
+        self._operations = tuple(task.operation for task in tasks_of(whole))
+        spec = whole.spec
+        self._share = Share(
+            course.ranks_per_target,
+            spec.bytes // spec.transfer_bytes * spec.transfer_bytes,
+            course.test.shared,
+        )
+
+    @property
+    def planned_bytes(self) -> int:
+        """All bytes that the run writes."""
+        if self._course.files is Files.FOUND:
+            return 0
+        return self._share.bytes * len(self._members)
+
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """Return the call of the launcher, as it is by its name."""
+        launch = self._course.launch
+        ranks = self._share.ranks * len(self._members)
+        romio = bool(self._course.test.hints)
+        return (command(launch, assumed(launch), ranks, f"FOLDER/{JOB}", romio=romio),)
+
+    def measure(self, context: UnitContext) -> Generator[Record, None, None]:
+        """Yield one record for each operation of each target and of the whole."""
+        crew = [
+            Member(entry, self._server(entry), self._share, context.runners[entry.component])
+            for entry in self._members
+        ]
+        files = self._course.files
+        kept = files is Files.FOUND
+        try:
+            _muster(crew, self._share, files)
+            yield from Run(self._whole, self._course, self._share, context).records(
+                crew, self.tasks
+            )
+            kept = kept or (files is Files.KEEP and all(one.failure is None for one in crew))
+        finally:
+            for member in crew if not kept else ():
+                member.remove()
+
+    def _server(self, entry: Expectation) -> str:
+        return self._course.servers.get(entry.component, entry.component)
+
+
+def _muster(crew: Sequence[Member], share: Share, files: Files) -> None:
+    """Look at all targets and make their files; those that cannot take part say why."""
+    for member in crew:
+        member.look(files)
+    for member in crew:
+        member.look_again(files)
+    ready = [member for member in crew if member.failure is None]
+    for member in ready if files is Files.FOUND else ():
+        member.find()
+    for member in ready if files is not Files.FOUND else ():
+        beside = sum(member.shares_with(other) for other in ready) - 1
+        member.make(share.bytes * beside)

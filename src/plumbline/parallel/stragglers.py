@@ -1,0 +1,233 @@
+"""Who finishes late, and of what kind: slow all along, late to start, paused, or a tail.
+
+As in figure 5 of the BlueGene/L report each rank is a trace of time over bytes.  How far a
+straggler's trace lies above that of the others when a quarter, a half, three quarters and all of
+its bytes are moved tells where its delay came from.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from enum import Enum
+from itertools import accumulate
+from statistics import median
+from typing import Any, NamedTuple, Sequence
+
+from plumbline.model.statistics import deviation
+from plumbline.model.units import format_duration
+
+_LATE = 1.10
+"""Times the others' time: as much as a target may be slower than its peers."""
+
+_SURE = 3.0
+_SHORTEST_S = 1.0
+"""Curves have one-second bins: of a smaller delay nothing more can be said."""
+
+_QUARTERS = 4
+_MOST = 0.6
+"""Of the delay: a quarter that brought so much of it brought it all; an equal share is 0.25."""
+
+_TYPICAL = 99
+"""Ranks that stand for all others, those in the middle."""
+
+_ALL = 1 - 1e-9
+"""Of the bytes: sums of seconds differ by so little."""
+
+_MISSING = 0.01
+"""Of the bytes: who moved less than the others was ended by time, not by data."""
+
+
+class Kind(str, Enum):
+    """Where a delay came from."""
+
+    SLOW = "slow from start to finish"
+    """A slow target, or a server or client that is shared with others."""
+    LATE = "late to start"
+    """The first quarter of the bytes took most of the delay: back-off of the network."""
+    PAUSED = "paused on the way"
+    """One of the quarters between did."""
+    TAIL = "tail"
+    """The last quarter, or the last flush, did."""
+
+
+class Track(NamedTuple):
+    """What one rank did in one operation, in seconds since the common start.
+
+    ``curve`` is bytes in each second; ``end_s`` is when all of it was safe.
+    """
+
+    rank: int
+    client: str
+    server: str
+    target: str
+    begin_s: float
+    end_s: float
+    curve: Sequence[float]
+
+
+class Straggler(NamedTuple):
+    """Ranks of one target that were late in the same way, the worst of them in figures.
+
+    ``late_s`` is the delay against the others when all of its bytes are safe; ``missing`` the
+    fraction of the others' bytes that it did not move, above 0 only where the time was fixed or too
+    short.
+    ``beside`` are ranks of the same client on the same server, where others have fewer such.
+    """
+
+    ranks: tuple[int, ...]
+    target: str
+    kind: Kind
+    late_s: float
+    missing: float = 0.0
+    server: str = ""
+    beside: tuple[int, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """Return e.g. ``rank 3 on OST0004 finished 12 s after the others: late to start``."""
+        what = f"finished {format_duration(self.late_s)} after the others"
+        if self.missing:
+            what = f"moved {100 * self.missing:.0f} % less than the others in the same time"
+        text = f"{_ranks(self.ranks)} on {self.target} {what}: {self.kind.value}"
+        if self.beside:
+            text += f", beside {_ranks(self.beside)} of its client on server {self.server}"
+        return text
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form, with the sentence."""
+        raw = self._asdict()
+        rounded = {"late_s": round(self.late_s, 3), "missing": round(self.missing, 3)}
+        return {**raw, **rounded, "kind": self.kind.name.lower(), "sentence": self.sentence}
+
+
+def stragglers(tracks: Sequence[Track]) -> tuple[Straggler, ...]:
+    """Return who was late, the worst first; none of fewer than two ranks that moved anything.
+
+    A rank is late when its bytes need more than 1.1 times what they need in the middle of all
+    others, by more than 3 robust standard deviations of all, and by more than a second.  Who moved
+    fewer bytes, because the time was fixed, needs accordingly longer.  Half of all are no
+    stragglers, but two kinds of ranks.
+    """
+    traces = [_Trace(track) for track in tracks if sum(track.curve) > 0]
+    if len(traces) < 2:
+        return ()
+    usual_bytes = median(trace.bytes for trace in traces)
+    traces.sort(key=lambda trace: trace.needed_s(usual_bytes))
+    first = _first_late([trace.needed_s(usual_bytes) for trace in traces])
+    others, late = traces[:first], traces[first:]
+    middle = max(0, (len(others) - _TYPICAL) // 2)
+    crowd = _Crowd(tracks)
+    found = [_judged(trace, others[middle : middle + _TYPICAL], crowd) for trace in late]
+    return tuple(
+        sorted(
+            _merged(found),
+            key=lambda straggler: (-straggler.missing, -straggler.late_s, straggler.ranks),
+        )
+    )
+
+
+class _Trace:
+    """Time over bytes of one rank, straight between the ends of seconds."""
+
+    def __init__(self, track: Track) -> None:
+        self.track = track
+        first = min(int(track.begin_s), len(track.curve) - 1)
+        ends = range(first + 1, len(track.curve) + 1)
+        self._times = [track.begin_s, *(min(float(end), track.end_s) for end in ends)]
+        # what little a second before the begin may hold counts at the begin
+        self._moved = [0.0, *list(accumulate(track.curve))[first:]]
+        self.bytes = self._moved[-1]
+
+    def needed_s(self, size: float) -> float:
+        """Return how long ``size`` bytes take at the mean rate."""
+        return self.track.end_s * size / self.bytes
+
+    def reached_s(self, size: float) -> float:
+        """Return when so many bytes were moved, or all that there are, which must be safe then."""
+        if size >= _ALL * self.bytes:
+            return self.track.end_s
+        after = bisect_left(self._moved, size)
+        if after == 0:
+            return self._times[0]
+        low, high = self._moved[after - 1], self._moved[after]
+        begin, end = self._times[after - 1], self._times[after]
+        return begin + (end - begin) * (size - low) / (high - low)
+
+
+class _Crowd:
+    """Ranks of one client on one server, which compete for the client's memory as well."""
+
+    def __init__(self, tracks: Sequence[Track]) -> None:
+        self._ranks: dict[tuple[str, str], list[int]] = {}
+        for track in tracks:
+            self._ranks.setdefault((track.client, track.server), []).append(track.rank)
+        sizes = Counter(len(self._ranks[track.client, track.server]) for track in tracks)
+        self._usual = sizes.most_common(1)[0][0]
+
+    def beside(self, track: Track) -> tuple[int, ...]:
+        """Return the others of a rank's crowd; none where a crowd of that size is usual."""
+        crowd = self._ranks[track.client, track.server]
+        if len(crowd) <= self._usual:
+            return ()
+        return tuple(rank for rank in sorted(crowd) if rank != track.rank)
+
+
+def _first_late(needed: Sequence[float]) -> int:
+    """Return from which place on ascending times are those of stragglers."""
+    # of two, the other one is all there is to compare with
+    sure = _SURE * deviation(needed) if len(needed) > 2 else 0.0
+    # the median of the others, of two in the middle the later one: where most are late, none is
+    usual = needed[(len(needed) - 1) // 2]
+    late = max(_LATE * usual, usual + sure, usual + _SHORTEST_S)
+    return bisect_right(needed, late)
+
+
+def _judged(trace: _Trace, others: Sequence[_Trace], crowd: _Crowd) -> Straggler:
+    track = trace.track
+    delays = [
+        trace.reached_s(size) - median(other.reached_s(size) for other in others)
+        for size in (trace.bytes * quarter / _QUARTERS for quarter in range(1, _QUARTERS + 1))
+    ]
+    missing = 1 - trace.bytes / median(other.bytes for other in others)
+    return Straggler(
+        (track.rank,),
+        track.target,
+        _kind(delays),
+        delays[-1],
+        missing if missing > _MISSING else 0.0,
+        track.server,
+        crowd.beside(track),
+    )
+
+
+def _kind(delays: Sequence[float]) -> Kind:
+    """Return where a delay came from; ``delays`` are those after each quarter of the bytes."""
+    parts = [after - before for before, after in zip((0.0, *delays), delays)]
+    most = max(parts)
+    if most < _MOST * max(delays):
+        return Kind.SLOW
+    place = parts.index(most)
+    return {0: Kind.LATE, _QUARTERS - 1: Kind.TAIL}.get(place, Kind.PAUSED)
+
+
+def _merged(found: Sequence[Straggler]) -> list[Straggler]:
+    """Return ranks of one target and kind as one."""
+    kinds: dict[tuple[str, Kind], list[Straggler]] = {}
+    for one in found:
+        kinds.setdefault((one.target, one.kind), []).append(one)
+    return [_as_one(alike) for alike in kinds.values()]
+
+
+def _as_one(alike: Sequence[Straggler]) -> Straggler:
+    ranks = tuple(sorted(rank for one in alike for rank in one.ranks))
+    beside = {rank for one in alike for rank in one.beside} - set(ranks)
+    worst = max(alike, key=lambda straggler: (straggler.missing, straggler.late_s))
+    return worst._replace(ranks=ranks, beside=tuple(sorted(beside)))
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    """Return ``rank 3``, ``ranks 3, 5``, or how many there are."""
+    if len(ranks) > 4:
+        return f"{len(ranks)} ranks"
+    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"

@@ -1,0 +1,201 @@
+"""Results of ranks -> what each target and the whole gave in one operation.
+
+A target is as fast as its last rank lets it be: its bytes over the time from the common start until
+all of them are safe.  A rank without a result is said, and the others' figures are kept.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
+
+from plumbline.measure.trial import Failure
+from plumbline.model.command import Completed, lines
+from plumbline.model.errors import DocumentError
+from plumbline.model.record import Flag, Measurement, Operation, Outcome
+from plumbline.model.units import format_duration
+from plumbline.model.validation import read_json
+from plumbline.parallel.job import Job, Result, State
+from plumbline.parallel.profile import (
+    added,
+    by_tenths,
+    form,
+    latency,
+    shape,
+    together,
+    whole_seconds,
+)
+from plumbline.parallel.stragglers import Track, stragglers
+
+_PERCENT = 100
+_ON_EXIT = ("exited on signal", "KILLED", "APPLICATION TERMINATED")
+"""How Open MPI and MPICH begin to say that a rank has died."""
+
+_ENDED = (State.DONE, State.SHORT)
+
+
+class Tally(NamedTuple):
+    """All results of one operation, and how the launcher ended; ``job`` is what was asked."""
+
+    job: Job
+    operation: Operation
+    results: tuple[Result, ...]
+    completed: Optional[Completed]
+
+    @property
+    def over(self) -> bool:
+        """Whether every rank has come to an end of its own."""
+        ended = any(one.state is State.ENDED or _cut(one) for one in self.results)
+        return len(self.results) == len(self.job.places) and not ended
+
+    def of_target(self, target: str, ranks: int) -> Union[Measurement, Failure]:
+        """Return what a target gave to its ``ranks``, or why there is no rate."""
+        return self._of(self.on(target), ranks)
+
+    def on(self, target: str) -> tuple[Result, ...]:
+        """Return the results of the ranks that worked on a target."""
+        return tuple(one for one in self.results if one.target == target)
+
+    def of_all(self) -> Union[Measurement, Failure]:
+        """Return what all targets gave together."""
+        return self._of(self.results, len(self.job.places))
+
+    def times(self, results: Sequence[Result], host: str) -> Optional[tuple[float, float]]:
+        """Return when the operation began and when ``results`` were there, None where unknown.
+
+        In seconds since the epoch, by the clock of ``host`` where it has ranks.
+        """
+        begun = [one for one in self.results if one.began_at]
+        began = [one.began_at for one in begun if one.client == host]
+        if not begun:
+            return None
+        start = min(began or [one.began_at for one in begun])
+        return start, start + max((one.end_s for one in results), default=0.0)
+
+    def _of(self, results: Sequence[Result], ranks: int) -> Union[Measurement, Failure]:
+        bad = [one for one in results if one.state in (State.FAILED, State.ENDED)]
+        if bad:
+            reasons = dict.fromkeys(f"rank {one.rank} on {one.client}: {one.reason}" for one in bad)
+            return Failure(Outcome.FAILED, "; ".join(list(reasons)[:3]))
+        if len(results) < ranks:
+            return self._missing(ranks - len(results), ranks)
+        if not any(one.bytes for one in results):
+            return Failure(Outcome.FAILED, f"{results[0].reason or 'it'}: nothing was moved")
+        return _measured(results)
+
+    def _missing(self, missing: int, ranks: int) -> Failure:
+        """Return why results are not there; a rank that hangs is a finding, one that died not."""
+        number = f"{missing} of {ranks} ranks" if ranks > 1 else "the rank"
+        end = self.completed
+        if end is None or end.timed_out or end.hung:
+            limit = format_duration(end.seconds if end else 0.0)
+            return Failure(
+                Outcome.HUNG,
+                f"{number} did not end this {self.operation.value} in the {limit} of the run; look "
+                "at the target's server, and at the kernel log of the client",
+            )
+        return Failure(Outcome.FAILED, f"{number} left no result: {_said(end)}")
+
+
+def _cut(result: Result) -> bool:
+    """Return whether a rank was ended from outside and has still seen its bytes safe."""
+    return result.state is State.SHORT and bool(result.reason)
+
+
+def _said(completed: Completed) -> str:
+    """Return the line of a launcher that tells most: plumbline's own, else one on an exit."""
+    said = [line.strip(" -") for line in lines(f"{completed.stderr}\n{completed.stdout}")]
+    words = [line for line in said if line]
+    own = [line for line in words if line.startswith("plumbline: ")]
+    on_exit = [line for line in words if any(mark in line for mark in _ON_EXIT)]
+    chosen = own or on_exit or words[-1:] or ["it said nothing"]
+    return f"{completed.argv[0]} ended with {completed.exit_code}: {chosen[0]}"
+
+
+def _measured(results: Sequence[Result]) -> Measurement:
+    moved = sum(one.bytes for one in results)
+    seconds = max(one.end_s for one in results)
+    return Measurement(
+        bytes=moved,
+        seconds=seconds,
+        rate_Bps=moved / seconds,
+        profile_Bps=whole_seconds(added(one.curve for one in results), seconds),
+        latency=latency(together(one.durations for one in results if one.durations)),
+        flags=(Flag.SHORT,) if any(one.state is State.SHORT for one in results) else (),
+    )
+
+
+def details(results: Sequence[Result], came: Union[Measurement, Failure]) -> dict[str, Any]:
+    """Return a target's ranks as a record keeps them, and what the target's curve tells.
+
+    Rates of a second are rounded to bytes.
+    """
+    ranks = [_rank(one) for one in sorted(results)]
+    return {"ranks": ranks, **_durations(results), **_course(came)}
+
+
+def _durations(results: Sequence[Result]) -> dict[str, Any]:
+    """Return how many calls took how long; nothing where no rank has counted them."""
+    counted = [one.durations for one in results if one.durations]
+    if not counted:
+        return {}
+    tenths = by_tenths(together(counted))
+    return {"durations": {str(tenth): number for tenth, number in tenths.items()}}
+
+
+def details_of_all(tally: Tally, came: Union[Measurement, Failure]) -> dict[str, Any]:
+    """Return what the curve of all tells, and who was late; ranks that failed are not late."""
+    late = stragglers([_track(tally.job, one) for one in tally.results if one.state in _ENDED])
+    return {"stragglers": [one.to_json() for one in late], **_course(came)}
+
+
+def _course(came: Union[Measurement, Failure]) -> dict[str, Any]:
+    """Return shape and form of a curve; nothing where it is too short to have them."""
+    shaped = None if isinstance(came, Failure) else shape(came.profile_Bps)
+    if isinstance(came, Failure) or shaped is None:
+        return {}
+    return {
+        "shape": shaped.to_json(),
+        "form": [round(_PERCENT * point) for point in form(came.profile_Bps)],
+    }
+
+
+def _track(job: Job, result: Result) -> Track:
+    servers = {place.target: place.server for place in job.places}
+    return Track(
+        rank=result.rank,
+        client=result.client,
+        server=servers.get(result.target, result.target),
+        target=result.target,
+        begin_s=result.begin_s,
+        end_s=result.end_s,
+        curve=result.curve,
+    )
+
+
+def _rank(result: Result) -> dict[str, Any]:
+    return {
+        "rank": result.rank,
+        "client": result.client,
+        "target": result.target,
+        "state": result.state.value,
+        "reason": result.reason,
+        "bytes": result.bytes,
+        "begin_s": round(result.begin_s, 6),
+        "end_s": round(result.end_s, 6),
+        "curve": [round(value) for value in result.curve],
+    }
+
+
+def read_results(folder: Path) -> Iterator[Result]:
+    """Yield what ranks have left in a run's folder; raise DocumentError for a damaged file."""
+    for path in sorted(folder.glob("*-*.json")):
+        yield _read(path)
+
+
+def _read(path: Path) -> Result:
+    try:
+        raw: Mapping[str, Any] = read_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DocumentError(f"{path}: {error}; run the probe again") from error
+    return Result.from_json(raw)

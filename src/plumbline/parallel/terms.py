@@ -1,0 +1,237 @@
+"""Terms of a parallel run: tests, places of ranks, duration, and what does not go together.
+
+Two rules: the ranks of one client that write share a server only where that cannot be avoided, and
+what a rank reads was written by another client wherever there is one.
+
+``ost`` is the five-minute test of the Edison report, section VI: one file of one stripe on each
+target, one rank for each file.  The six others are its table 2.  The stripe count of its shared
+files is printed as 1, which no figure of that report agrees with.  Here a file lies on one target,
+so that its rate belongs to that, unless a person asks for more stripes; of these the test has the
+size.
+
+The console plans with these, and a node that takes its terms from options has the same.
+"""
+
+from __future__ import annotations
+
+from typing import Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.model.errors import UsageError
+from plumbline.model.units import format_bytes
+from plumbline.parallel.profile import CALL_BYTES
+
+
+class Place(NamedTuple):
+    """What one rank works on: a part of a file, which starts at ``offset`` bytes.
+
+    ``server`` is what the target shares with others: its server, or the target itself where that
+    is not known.  Ranks with the same ``path`` share the file.
+    """
+
+    target: str
+    server: str
+    path: str
+    offset: int = 0
+
+
+def spread(ranks: int, clients: int) -> tuple[int, ...]:
+    """Return how many ranks each client gets, as equal as can be, the first ones one more."""
+    each, more = divmod(ranks, clients)
+    return tuple(each + (index < more) for index in range(clients))
+
+
+def assign(servers: Sequence[str], clients: Sequence[str]) -> tuple[int, ...]:
+    """Return for each rank the index of its place, one to one.
+
+    ``servers`` names the server of each place, ``clients`` the client of each rank; there are as
+    many of the one as of the other.  Server by server, places go to the clients that have the most
+    ranks left: that is the construction of Gale and Ryser, which finds an assignment without two
+    ranks of a client on one server whenever there is one.
+    """
+    if len(servers) != len(clients):
+        raise ValueError(f"{len(servers)} places for {len(clients)} ranks")
+    free = {client: [r for r, c in enumerate(clients) if c == client] for client in clients}
+    places = [0] * len(clients)
+    for waiting in _by_server(servers):
+        while waiting:
+            most_left = sorted(free, key=lambda client: -len(free[client]))
+            for client in [client for client in most_left if free[client]][: len(waiting)]:
+                places[free[client].pop(0)] = waiting.pop(0)
+    return tuple(places)
+
+
+def _by_server(servers: Sequence[str]) -> list[list[int]]:
+    found: dict[str, list[int]] = {}
+    for index, server in enumerate(servers):
+        found.setdefault(server, []).append(index)
+    # those with the most places first: what is left for the last ones is then easy to part
+    return sorted(found.values(), key=len, reverse=True)
+
+
+def readers(clients: Sequence[str]) -> tuple[int, ...]:
+    """Return for each rank the rank whose place it reads, one to one.
+
+    With ranks in order of their clients, a shift by the largest client's ranks leads to another
+    client, if no client has more than half of all ranks; with one client, to another rank.
+    """
+    counts = {client: clients.count(client) for client in dict.fromkeys(clients)}
+    order = sorted(range(len(clients)), key=lambda rank: (-counts[clients[rank]], clients[rank]))
+    shift = 1 if len(counts) == 1 else max(counts.values(), default=0)
+    read = [0] * len(clients)
+    for index, rank in enumerate(order):
+        read[rank] = order[(index + shift) % len(order)]
+    return tuple(read)
+
+
+MIB = 1 << 20
+
+
+class Aggregation(NamedTuple):
+    """Small transfers gathered in memory before the file system sees them, as IOBUF does.
+
+    ``buffers`` of ``size`` bytes; with two or more one is filled while another is written,
+    and reading is ahead by as many.
+    """
+
+    buffers: int
+    size: int
+
+
+class Method(NamedTuple):
+    """One way to move bytes.
+
+    ``transfer`` is the bytes of one call.  ``api`` is ``posix`` or ``mpiio``.  ``shared``: the
+    ranks of a target write one file.  ``stripe_bytes`` is the size of a stripe where files lie on
+    several targets.  ``hints`` are given to MPI-IO.
+    """
+
+    name: str
+    transfer: int
+    api: str = "posix"
+    shared: bool = False
+    stripe_bytes: int = MIB
+    collective: bool = False
+    hints: Mapping[str, str] = {}
+    aggregation: Optional[Aggregation] = None
+
+
+_BUFFERED = {"romio_cb_read": "enable", "romio_cb_write": "enable"}
+_UNBUFFERED = {"romio_cb_read": "disable", "romio_cb_write": "disable"}
+# Table 2: IOBUF_PARAMS count=2:size=32m of all three, count=1:size=1000000 of the shared one.
+_TWO_OF_32M = Aggregation(2, 32 * MIB)
+_ONE_OF_1M = Aggregation(1, 1_000_000)
+
+
+def _shared(name: str, transfer: int, stripe: int, hints: Mapping[str, str]) -> Method:
+    aggregation = None if hints is _BUFFERED else _ONE_OF_1M
+    return Method(name, transfer, "mpiio", True, stripe, hints is _BUFFERED, hints, aggregation)
+
+
+TESTS: Mapping[str, Method] = {
+    test.name: test
+    for test in (
+        Method("ost", MIB),
+        Method("posix-fpp-10k", 10_000, aggregation=_TWO_OF_32M),
+        Method("posix-fpp-1m1", 1_000_000, aggregation=_TWO_OF_32M),
+        Method("posix-fpp-1m2", MIB, aggregation=_TWO_OF_32M),
+        _shared("mpiio-shared-10k", 10_000, MIB, _UNBUFFERED),
+        _shared("mpiio-shared-1m1", 1_000_000, 4 * MIB, _BUFFERED),
+        _shared("mpiio-shared-1m2", MIB, 4 * MIB, _BUFFERED),
+    )
+}
+
+
+def named_test(name: str) -> Method:
+    """Return a test; raise UsageError for a name that is none."""
+    if name not in TESTS:
+        raise UsageError(f"there is no test {name!r}; known are {', '.join(TESTS)}")
+    return TESTS[name]
+
+
+def share_of_memory(memory_bytes: int, ranks_of_client: int, factor: float = 1.5) -> int:
+    """Return the bytes of one rank that make its client move ``factor`` times its memory.
+
+    The report takes 1.5 (section III.D), which leaves no cache large enough.
+    """
+    return max(1, round(memory_bytes * factor / max(1, ranks_of_client)))
+
+
+START_S = 60.0
+DRAIN_S = 60.0
+SPARE_S = 60.0
+
+_BLOCK = 4096
+_MOST_NOTES = 1 << 30
+
+
+class RunSize(NamedTuple):
+    """How many take part: ranks in all, targets, clients."""
+
+    ranks: int
+    targets: int
+    clients: int
+
+
+def pattern(test: Method, crowd: RunSize, fixed: str) -> str:
+    """Return in words what a probe's specification has no field for; ``fixed`` is data or time."""
+    gathered = test.aggregation
+    words = [
+        test.name,
+        f"fixed {fixed}",
+        f"{crowd.ranks} ranks on {crowd.targets} targets",
+        f"{crowd.clients} clients",
+        f"{gathered.buffers} buffers of {gathered.size} bytes" if gathered else "",
+    ]
+    return ", ".join(word for word in words if word)
+
+
+def limit_s(seconds: float, operations: int) -> float:
+    """Return after how many seconds a run of so many operations hangs."""
+    return START_S + operations * (seconds + max(seconds, DRAIN_S))
+
+
+def may_be_direct(test: Method) -> bool:
+    """Return whether the calls of a test can bypass the page cache: POSIX ones of whole blocks.
+
+    Gathered transfers must be whole blocks too, or else the last buffer, filled in part, is none.
+    """
+    return test.api == "posix" and not _odd(test)
+
+
+class Names(NamedTuple):
+    """What the terms are called where they are said: bytes of a rank, of a call, O_DIRECT."""
+
+    bytes: str
+    transfer: str
+    direct: str
+
+
+def contradiction(test: Method, rank_bytes: int, *, direct: bool, names: Names) -> str:
+    """Return why these do not go together, naming what to change; empty where they do."""
+    gathered = test.aggregation
+    call_bytes = gathered.size if gathered else test.transfer
+    notes = CALL_BYTES * rank_bytes // call_bytes
+    if rank_bytes < test.transfer:
+        return (
+            f"{format_bytes(rank_bytes)} for each rank are less than one transfer of "
+            f"{test.transfer} bytes; raise {names.bytes}"
+        )
+    if notes > _MOST_NOTES:
+        return (
+            f"to note every call of {test.transfer} bytes each rank would need "
+            f"{format_bytes(notes)} of memory; lower {names.bytes}, or raise {names.transfer}"
+        )
+    if direct and test.api == "mpiio":
+        return f"MPI-IO, which {test.name} uses, has no {names.direct}; choose another test"
+    if direct and _odd(test):
+        return (
+            f"{names.direct} needs transfers and buffers of whole {_BLOCK} bytes, which "
+            f"{test.name} has not; do without it, or choose another {names.transfer}"
+        )
+    return ""
+
+
+def _odd(test: Method) -> bool:
+    """Return whether a call may not be of whole blocks."""
+    gathered = test.aggregation
+    return bool(test.transfer % _BLOCK or (gathered and gathered.size % _BLOCK))

@@ -1,0 +1,470 @@
+"""Baselines: the document in the site's git, comparison, review, acceptance.
+
+The form is explained with an example in docs/baselines.md.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from itertools import count
+from math import inf, log
+from statistics import median
+from typing import (
+    Annotated,
+    Any,
+    Iterable,
+    Iterator,
+    Literal,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
+
+from pydantic import AfterValidator, Field
+
+from plumbline.model.conditions import FILL, Difference, differences, of_baseline
+from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.layers import layer_of
+from plumbline.model.limits import Baseline
+from plumbline.model.record import Operation, Scenario
+from plumbline.topology.strict import Percent, Rate, Spread, Strict, parse
+
+DOCUMENT = "plumbline_baselines"
+CANDIDATES = "plumbline_candidates"
+
+
+class Key(NamedTuple):
+    """What a baseline is of; sorts by layer, component, operation and scenario."""
+
+    layer: str
+    component: str
+    operation: str
+    scenario: str
+
+    @property
+    def step(self) -> str:
+        """The operation in words: ``read`` or ``read together``."""
+        scenario = "" if self.scenario == Scenario.SINGLE.value else f" {self.scenario}"
+        return f"{self.operation}{scenario}"
+
+    @property
+    def reference(self) -> str:
+        """The operation as documents key it: ``read/single``."""
+        return f"{self.operation}/{self.scenario}"
+
+    def __str__(self) -> str:
+        """Return e.g. ``ost scratch-OST0003 write``; the scenario only where it is not single."""
+        return f"{self.layer} {self.component} {self.step}"
+
+
+class Candidate(NamedTuple):
+    """A captured baseline, accepted or not.
+
+    ``outlier`` says in a sentence why it must be accepted by name, ``weak`` why it will not alarm.
+    """
+
+    baseline: Baseline
+    outlier: str = ""
+    weak: str = ""
+
+
+Baselines = Mapping[Key, Baseline]
+Candidates = Mapping[Key, Candidate]
+
+
+def _layer(text: str) -> str:
+    try:
+        return layer_of(text).name
+    except DocumentError as error:
+        raise ValueError(str(error)) from None
+
+
+def _step(text: str) -> str:
+    operation, _, scenario = text.partition("/")
+    try:
+        Operation(operation), Scenario(scenario)
+    except ValueError:
+        raise ValueError(
+            f"{text!r:.60} is no operation and scenario; write for example write/single"
+        ) from None
+    return text
+
+
+def _date(text: str) -> str:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            f"{text!r:.60} is no date; write for example '2026-11-20', quoted"
+        ) from None
+    return text
+
+
+def _profile(text: str) -> str:
+    points = text.split()
+    digits = all(point.isdecimal() and point.isascii() and len(point) < 6 for point in points)
+    if text and not (digits and any(map(int, points))):
+        raise ValueError(
+            f"{text!r:.60} is no profile; write percents of the mean, for example '120 95 95 90'"
+        )
+    return text
+
+
+_Profile = Annotated[str, AfterValidator(_profile)]
+_Date = Annotated[str, AfterValidator(_date)]
+
+
+class _Entry(Strict):
+    median: Rate
+    spread: Spread
+    runs: Annotated[int, Field(ge=1, le=1_000_000)]
+    first: _Date
+    last: _Date
+    spec: str
+    terms: str = ""
+    host: str = ""
+    tool: str = ""
+    fill: Optional[Percent] = None
+    profile: _Profile = ""
+    versions: dict[str, str]
+    accepted_by: str = ""
+    reason: str = ""
+    outlier: str = ""
+    weak: str = ""
+    below_floor: str = ""
+
+
+_Steps = dict[Annotated[str, AfterValidator(_step)], _Entry]
+_Layers = dict[Annotated[str, AfterValidator(_layer)], dict[str, _Steps]]
+
+
+class _Accepted(Strict):
+    schema_: Literal[1] = Field(alias="schema")
+    accepted: _Layers
+
+
+class _Captured(Strict):
+    schema_: Literal[1] = Field(alias="schema")
+    captured: _Layers
+
+
+def read_baselines(raw: object) -> dict[Key, Baseline]:
+    """Return the accepted baselines of a parsed YAML mapping; none where it is empty.
+
+    Raises:
+        DocumentError: a key or value that is not understood, or nobody who accepted.
+    """
+    if raw is None or raw == {}:
+        return {}
+    entries = _entries(parse(_Accepted, raw, DOCUMENT).accepted)
+    for key, entry in entries.items():
+        if not entry.accepted_by or not entry.reason:
+            raise DocumentError(
+                f"{DOCUMENT}: {key}: accepted_by and reason are missing; "
+                "let `plumbline baseline accept` write this file"
+            )
+    return {key: _baseline(entry) for key, entry in entries.items()}
+
+
+def read_candidates(raw: object) -> dict[Key, Candidate]:
+    """Return the captured baselines of a parsed YAML mapping; raise DocumentError as above."""
+    entries = _entries(parse(_Captured, raw, CANDIDATES).captured)
+    return {
+        key: Candidate(_baseline(entry), entry.outlier, entry.weak)
+        for key, entry in entries.items()
+    }
+
+
+def _entries(layers: _Layers) -> dict[Key, _Entry]:
+    return {
+        Key(layer, component, *step.split("/")): entry
+        for layer, components in layers.items()
+        for component, steps in components.items()
+        for step, entry in steps.items()
+    }
+
+
+def _baseline(entry: _Entry) -> Baseline:
+    return Baseline(
+        entry.median,
+        entry.spread,
+        entry.runs,
+        entry.first,
+        entry.last,
+        entry.spec,
+        entry.versions,
+        entry.accepted_by,
+        entry.reason,
+        entry.terms,
+        entry.host,
+        entry.tool,
+        entry.fill,
+        tuple(int(point) / 100 for point in entry.profile.split()),
+        entry.below_floor,
+    )
+
+
+def write_baselines(baselines: Baselines) -> dict[str, Any]:
+    """Return the document form of accepted baselines, sorted."""
+    plain = {key: _plain(baseline) for key, baseline in baselines.items()}
+    return {DOCUMENT: {"schema": 1, "accepted": _nested(plain)}}
+
+
+def write_candidates(candidates: Candidates) -> dict[str, Any]:
+    """Return the document form of captured baselines, sorted."""
+    plain = {
+        key: {**_plain(one.baseline), **_said(outlier=one.outlier, weak=one.weak)}
+        for key, one in candidates.items()
+    }
+    return {CANDIDATES: {"schema": 1, "captured": _nested(plain)}}
+
+
+def _nested(entries: Mapping[Key, dict[str, Any]]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for key in sorted(entries):
+        steps = nested.setdefault(key.layer, {}).setdefault(key.component, {})
+        steps[key.reference] = entries[key]
+    return nested
+
+
+def _plain(baseline: Baseline) -> dict[str, Any]:
+    fill = "" if baseline.fill is None else f"{100 * baseline.fill:.0f} %"
+    profile = " ".join(f"{100 * point:.0f}" for point in baseline.profile)
+    return {
+        "median": rate_text(baseline.median_Bps),
+        "spread": f"{100 * baseline.spread:.2f} %",
+        "runs": baseline.runs,
+        "first": baseline.first,
+        "last": baseline.last,
+        "spec": baseline.spec_hash,
+        **_said(terms=baseline.terms, host=baseline.host, tool=baseline.tool, fill=fill),
+        **_said(profile=profile),
+        "versions": dict(sorted(baseline.versions.items())),
+        **_said(accepted_by=baseline.accepted_by, reason=baseline.reason),
+        **_said(below_floor=baseline.below_floor),
+    }
+
+
+def _said(**texts: str) -> dict[str, str]:
+    """Return those that say something."""
+    return {name: text for name, text in texts.items() if text}
+
+
+def rate_text(rate_Bps: float) -> str:
+    """Return a rate as the document keeps it, exact to a part in ten thousand: ``115.2 MB/s``."""
+    for prefix, factor in (("G", 1e10), ("M", 1e5), ("k", 1e2)):
+        if rate_Bps >= factor:
+            unit = {"G": 1e9, "M": 1e6, "k": 1e3}[prefix]
+            return f"{rate_Bps / unit:.5g} {prefix}B/s"
+    return f"{rate_Bps:.5g} B/s"
+
+
+_SHOWN_FILL = 0.05
+"""A review tells a fill that changed by more; whether it still compares is the policy's matter."""
+
+
+class Change(NamedTuple):
+    """One operation of one component: its baseline, its candidate, and what is to be known.
+
+    ``outlier`` is set where the candidate must be accepted by name, ``weak`` where it will not
+    alarm.
+    """
+
+    key: Key
+    old: Optional[Baseline]
+    new: Baseline
+    conditions: tuple[Difference, ...]
+    outlier: str
+    weak: str = ""
+
+    @property
+    def ratio(self) -> Optional[float]:
+        """New / old median; None where there is no old one."""
+        return self.new.median_Bps / self.old.median_Bps if self.old else None
+
+    @property
+    def size(self) -> float:
+        """How much it changed, up or down alike; what is new counts least."""
+        return -inf if self.ratio is None else abs(log(self.ratio))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {
+            **self.key._asdict(),
+            "old": self.old and self.old._asdict(),
+            "new": self.new._asdict(),
+            "ratio": self.ratio,
+            "conditions": [one._asdict() for one in self.conditions],
+            "outlier": self.outlier,
+            "weak": self.weak,
+        }
+
+
+def compare(accepted: Baselines, candidates: Candidates) -> tuple[Change, ...]:
+    """Return one change for each candidate, sorted by layer, component and operation."""
+    return tuple(
+        Change(
+            key,
+            accepted.get(key),
+            candidate.baseline,
+            _conditions(accepted.get(key), candidate.baseline),
+            candidate.outlier,
+            candidate.weak,
+        )
+        for key, candidate in sorted(candidates.items())
+    )
+
+
+def biggest_first(changes: Iterable[Change]) -> list[Change]:
+    """Return changes for a reviewer: what needs a name, then by size, what is new last."""
+    return sorted(changes, key=lambda change: (not change.outlier, -change.size, change.key))
+
+
+def _conditions(old: Optional[Baseline], new: Baseline) -> tuple[Difference, ...]:
+    if old is None:
+        return ()
+    return differences(of_baseline(old), of_baseline(new), _SHOWN_FILL)
+
+
+_SHOWN_APART = 4
+"""More different changes of one condition are shown in one line, e.g. a new address per server."""
+
+
+class Moved(NamedTuple):
+    """One operation of a layer: how many changed, their middle ratio, and the two extremes."""
+
+    layer: str
+    operation: str
+    number: int
+    ratio: float
+    least: Change
+    most: Change
+
+
+class Condition(NamedTuple):
+    """One changed condition: the ``mark`` of its rows, what changed, in how many baselines."""
+
+    mark: str
+    text: str
+    number: int
+
+
+class Review(NamedTuple):
+    """The summary of changes, and the marks of the conditions that changed with each."""
+
+    moved: tuple[Moved, ...]
+    conditions: tuple[Condition, ...]
+    marks: Mapping[Key, str]
+
+
+def review(changes: Sequence[Change]) -> Review:
+    """Return the summary of changes."""
+    by_name: dict[str, dict[Difference, list[Key]]] = {}
+    for change in changes:
+        for one in change.conditions:
+            by_name.setdefault(one.name, {}).setdefault(one, []).append(change.key)
+    conditions, marks = [], dict[Key, list[str]]()
+    for mark, (text, keys) in zip(_marks(), _lines(by_name)):
+        conditions.append(Condition(mark, text, len(keys)))
+        for key in keys:
+            marks.setdefault(key, []).append(mark)
+    joined = {key: " ".join(found) for key, found in marks.items()}
+    return Review(tuple(_moved(changes)), tuple(conditions), joined)
+
+
+def _marks() -> Iterator[str]:
+    """Yield a to z, then a1 to z1 and so on."""
+    for turn in count():
+        for letter in "abcdefghijklmnopqrstuvwxyz":
+            yield f"{letter}{turn or ''}"
+
+
+def _lines(
+    by_name: Mapping[str, Mapping[Difference, list[Key]]],
+) -> Iterator[tuple[str, list[Key]]]:
+    """Yield each line about conditions with its baselines."""
+    for name, found in sorted(by_name.items()):
+        if len(found) <= _SHOWN_APART:
+            yield from ((str(one), keys) for one, keys in sorted(found.items()))
+            continue
+        every = [key for keys in found.values() for key in keys]
+        yield (_fills(found) if name == FILL else f"{name}: {len(found)} different changes"), every
+
+
+def _fills(found: Mapping[Difference, list[Key]]) -> str:
+    steps = sorted(_points(one.now) - _points(one.then) for one in found)
+    return f"{FILL} by {steps[0]:+d} to {steps[-1]:+d} % of the target"
+
+
+def _points(text: str) -> int:
+    return int(text.partition(" ")[0])
+
+
+def _moved(changes: Sequence[Change]) -> Iterator[Moved]:
+    groups: dict[tuple[str, str], list[tuple[float, Change]]] = {}
+    for change in changes:
+        if change.ratio is not None:
+            group = (change.key.layer, change.key.step)
+            groups.setdefault(group, []).append((change.ratio, change))
+    for (layer, step), found in sorted(groups.items()):
+        found.sort(key=lambda pair: pair[0])
+        middle = median(ratio for ratio, _ in found)
+        yield Moved(layer, step, len(found), middle, found[0][1], found[-1][1])
+
+
+def refuse_below_floor(candidates: Candidates, named: Sequence[str]) -> None:
+    """Refuse candidates below their floor, of ``named`` components or of all.
+
+    Raises:
+        DocumentError: there is one; nobody has said that its rate is known to be so low.
+    """
+    low = {
+        key: candidate.baseline.below_floor
+        for key, candidate in sorted(candidates.items())
+        if candidate.baseline.below_floor and (not named or key.component in named)
+    }
+    for key, below in low.items():
+        more = f" (and {len(low) - 1} more)" if len(low) > 1 else ""
+        raise DocumentError(
+            f"{key}: {below}{more}; mend what limits it or correct the topology, or accept it "
+            "with --below-floor and a --reason that says why so little is right"
+        )
+
+
+def accept(
+    accepted: Baselines,
+    candidates: Candidates,
+    named: Sequence[str],
+    accepted_by: str,
+    reason: str,
+) -> dict[Key, Baseline]:
+    """Return the baselines with the candidates taken over; those without a candidate stay.
+
+    ``named`` are the components to take over, all of them when it is empty.
+
+    Raises:
+        UsageError: the reason or the person is missing, or a name is no candidate's.
+        DocumentError: a candidate is far below its peers and was not named; nothing is taken.
+    """
+    if not reason.strip() or not accepted_by.strip():
+        raise UsageError("accepting a baseline needs a reason and a person: give --reason and --by")
+    unknown = sorted(set(named) - {key.component for key in candidates})
+    if unknown:
+        raise UsageError(f"there is no candidate of {unknown[0]}; capture one first")
+    chosen = {
+        key: candidate
+        for key, candidate in candidates.items()
+        if not named or key.component in named
+    }
+    for key, candidate in sorted(chosen.items()):
+        if candidate.outlier and key.component not in named:
+            raise DocumentError(
+                f"{key}: {candidate.outlier}; a slow part must not become the reference: repair "
+                f"it, or accept it by name with --component {key.component}"
+            )
+    taken = {
+        key: candidate.baseline._replace(accepted_by=accepted_by.strip(), reason=reason.strip())
+        for key, candidate in chosen.items()
+    }
+    return {**accepted, **taken}

@@ -1,0 +1,464 @@
+"""Candidates for baselines, captured from sound records, and baselines that need new ones.
+
+Records may come by the hundred thousand, so of each no more is kept than its rate and a share in
+the conditions that it has in common with others.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from datetime import date, datetime, timezone
+from functools import lru_cache
+from math import exp, inf
+from statistics import median
+from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.model.conditions import (
+    Conditions,
+    differences,
+    filled_otherwise,
+    of_baseline,
+    of_record,
+)
+from plumbline.model.expectation import Expectation
+from plumbline.model.layers import WHOLE
+from plumbline.model.limits import Baseline, Ceiling, Limits, Reference
+from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
+from plumbline.model.spec import ProbeSpec, terms
+from plumbline.model.statistics import error_of_median, median_without, summarize
+from plumbline.model.units import DAY_S, format_duration, format_rate
+from plumbline.parallel.profile import POINTS, form
+from plumbline.plan.baseline import Baselines, Candidate, Key, rate_text
+
+LeastExpected = Mapping[tuple[str, str], Expectation]
+
+_ROUNDING = 1 - 1e-9
+"""A median comes from logarithms, which rounding makes no slower than it is."""
+
+Group = tuple[str, str, str, str]
+"""Layer, group, operation and scenario, for which something was promised in sum."""
+
+
+def with_floors(baselines: Baselines, expected: LeastExpected) -> Baselines:
+    """Return the baselines, each with the floor below which it is, in words.
+
+    A member that gives less than its part of a goal is below it where all that are known of the
+    group are so in sum.
+    """
+    sums: dict[Group, float] = {}
+    for key, baseline in baselines.items():
+        part_Bps = _reference(key, expected).goal_part_Bps
+        if part_Bps is not None:
+            group = _group(key, expected)
+            sums[group] = sums.get(group, 0.0) + baseline.median_Bps - _ROUNDING * part_Bps
+    return {
+        key: baseline._replace(
+            below_floor=_below_goal(
+                baseline.median_Bps,
+                _reference(key, expected),
+                missed=sums.get(_group(key, expected), 0.0) < 0,
+            )
+            or _below_floor(baseline.median_Bps, key, expected)
+        )
+        for key, baseline in baselines.items()
+    }
+
+
+def _group(key: Key, expected: LeastExpected) -> Group:
+    group = expected[key.layer, key.component].group
+    return key.layer, group, key.operation, key.scenario
+
+
+def _reference(key: Key, expected: LeastExpected) -> Reference:
+    step = Operation(key.operation), Scenario(key.scenario)
+    return expected[key.layer, key.component].reference(*step)
+
+
+def _below_goal(median_Bps: float, reference: Reference, *, missed: bool) -> str:
+    part_Bps = reference.goal_part_Bps if missed else None
+    goals = (("goal", reference.goal_Bps), ("part of the goal", part_Bps))
+    for name, goal_Bps in goals:
+        if goal_Bps is not None and median_Bps < _ROUNDING * goal_Bps:
+            return f"{_share(median_Bps, goal_Bps)} of its {name} {format_rate(goal_Bps)}"
+    return ""
+
+
+def _below_floor(median_Bps: float, key: Key, expected: LeastExpected) -> str:
+    expectation, ceiling = expected[key.layer, key.component], _reference(key, expected).ceiling
+    # one of several at once shares what there is: the whole has the floor
+    if ceiling is None or ceiling.even_Bps is not None:
+        return ""
+    least = expectation.limits.min_efficiency
+    reachable_Bps = _reachable(ceiling.rate_Bps, expectation.spec.rate_cap_Bps)
+    if median_Bps >= _ROUNDING * least * reachable_Bps:
+        return ""
+    share = _share(median_Bps, ceiling.rate_Bps)
+    return f"{share} of the ceiling {format_rate(ceiling.rate_Bps)}, floor {100 * least:g} %"
+
+
+def _reachable(ceiling_Bps: float, cap_Bps: Optional[float]) -> float:
+    return min(ceiling_Bps, cap_Bps) if cap_Bps else ceiling_Bps
+
+
+def _share(rate_Bps: float, whole_Bps: float) -> str:
+    return f"{format_rate(rate_Bps)} is {100 * rate_Bps / whole_Bps:.3g} %"
+
+
+LAST_RUNS = 12
+"""How many of the newest runs make a baseline, unless told."""
+
+_SURE = 2.0
+"""Standard errors that a low median may be off by."""
+
+_UNSOUND = (Flag.DEGRADED, Flag.DRAINING, Flag.FAILED_OVER, Flag.SHORT)
+
+Expected = Mapping[tuple[str, str], Expectation]
+"""What is expected of each layer and component."""
+
+
+class Captured(NamedTuple):
+    """The candidates, and how many records were left out for each reason."""
+
+    candidates: Mapping[Key, Candidate]
+    left_out: Mapping[str, int]
+
+
+class _Run(NamedTuple):
+    """What is kept of a record; runs of equal conditions, fill aside, share them."""
+
+    started_at: float
+    rate_Bps: float
+    fill: Optional[float]
+    conditions: Conditions
+    form: tuple[float, ...] = ()
+
+
+def capture(
+    records: Iterable[Record],
+    expected: Expected,
+    last: int = LAST_RUNS,
+    accepted: Optional[Baselines] = None,
+) -> Captured:
+    """Return a candidate for each operation that has sound records, from its ``last`` runs.
+
+    A candidate is held against its peers' candidates, and where a peer has none against the
+    baseline that it has among ``accepted``.
+    """
+    left_out: Counter[str] = Counter()
+    sound = _sound(records, expected, left_out)
+    baselines = {}
+    for key, runs in sorted(sound.items()):
+        newest = _newest_conditions(runs, _limits(key, expected).fill_change)
+        left_out["taken under earlier conditions"] += len(runs) - len(newest)
+        left_out["older than the last runs"] += max(0, len(newest) - last)
+        baselines[key] = _baseline(newest[-last:])
+    groups = _groups({**(accepted or {}), **baselines}, expected)
+    candidates = {
+        key: Candidate(
+            baseline,
+            _outlier(key, baseline, groups[_peers(key, expected)], expected),
+            _limits(key, expected).weakness(baseline),
+        )
+        for key, baseline in with_floors(baselines, expected).items()
+    }
+    return Captured(candidates, {reason: count for reason, count in left_out.items() if count})
+
+
+def key_of(record: Record) -> Key:
+    """Return what a record is a measurement of."""
+    return Key(record.layer, record.component, record.operation.value, record.scenario.value)
+
+
+def unsound(record: Record, expected: Expected) -> str:
+    """Return why a record says nothing of what its component can give; empty when it does."""
+    expectation = expected.get((record.layer, record.component))
+    if expectation is None:
+        return "of a component that the topology does not have"
+    if record.outcome is not Outcome.OK or record.rate_Bps is None:
+        return "without a rate"
+    if record.spec_hash != _hash(expectation.spec):
+        return "taken on other terms than the policy's"
+    flags = [flag.value for flag in record.flags if flag in _UNSOUND]
+    if flags:
+        return f"flagged {flags[0]}"
+    if record.coverage is not None and record.coverage < expectation.limits.min_coverage:
+        return "contended"
+    if _above_ceiling(record.rate_Bps, record, expectation):
+        return "above the ceiling"
+    return ""
+
+
+def _sound(
+    records: Iterable[Record], expected: Expected, left_out: Counter[str]
+) -> dict[Key, list[_Run]]:
+    """Return what is kept of the sound records; count the others in ``left_out``."""
+    seen: set[str] = set()
+    shared: dict[Any, Conditions] = {}
+    sound: dict[Key, list[_Run]] = {}
+    for record in records:
+        if record.id in seen:
+            continue
+        seen.add(record.id)
+        reason = unsound(record, expected)
+        if reason:
+            left_out[reason] += 1
+        elif record.rate_Bps is not None:
+            common = _shared(record, shared)
+            course = form(record.profile_Bps, POINTS) if record.layer in WHOLE else ()
+            run = _Run(record.started_at, record.rate_Bps, record.fill, common, course)
+            sound.setdefault(key_of(record), []).append(run)
+    return sound
+
+
+def _shared(record: Record, shared: dict[Any, Conditions]) -> Conditions:
+    """Return the conditions of a record without its fill, the same object where they are equal."""
+    versions = tuple(sorted((record.versions or {}).items()))
+    tool = record.tool and (record.tool.name, record.tool.version)
+    common = (record.spec_hash, record.host, tool, versions)
+    if common not in shared:
+        conditions = of_record(record)
+        shared[common] = conditions._replace(spec=terms(record.spec or {}), fill=None)
+    return shared[common]
+
+
+@lru_cache(maxsize=1024)
+def _hash(spec: ProbeSpec) -> str:
+    return spec.hash()
+
+
+def _above_ceiling(rate_Bps: float, record: Record, expectation: Expectation) -> bool:
+    ceiling = expectation.reference(record.operation, record.scenario).ceiling
+    return ceiling is not None and rate_Bps > expectation.limits.invalid_above * ceiling.rate_Bps
+
+
+def _limits(key: Key, expected: Expected) -> Limits:
+    return expected[key.layer, key.component].limits
+
+
+def _newest_conditions(runs: Sequence[_Run], fill_change: float) -> list[_Run]:
+    """Return the runs, oldest first, whose conditions are the newest one's."""
+    ordered = sorted(runs, key=lambda run: run.started_at)
+    newest = ordered[-1]
+    return [
+        run
+        for run in ordered
+        if run.conditions is newest.conditions
+        and not filled_otherwise(run.fill, newest.fill, fill_change)
+    ]
+
+
+def _baseline(runs: Sequence[_Run]) -> Baseline:
+    """Return the statistics of runs of equal conditions, oldest first."""
+    summary = summarize([run.rate_Bps for run in runs])
+    conditions = runs[-1].conditions
+    versions = dict(conditions.settings)
+    host, tool = versions.pop("host"), versions.pop("tool", "")
+    fills = [run.fill for run in runs if run.fill is not None]
+    return Baseline(
+        summary.median_Bps,
+        summary.spread,
+        summary.runs,
+        _date(runs[0].started_at),
+        _date(runs[-1].started_at),
+        conditions.spec_hash,
+        versions,
+        accepted_by="",
+        reason="",
+        terms=str(conditions.spec),
+        host=host,
+        tool=tool,
+        fill=median(fills) if fills else None,
+        profile=_profile([run.form for run in runs if run.form]),
+    )
+
+
+def _profile(forms: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    """Return the median of each part of the time, relative to the mean of all."""
+    middles = [median(parts) for parts in zip(*forms)]
+    total = sum(middles)
+    return tuple(len(middles) * middle / total for middle in middles) if total else ()
+
+
+def _date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).date().isoformat()
+
+
+Peers = tuple[str, str, str, str, str]
+"""Layer, group, operation, scenario and ceiling, which peers have in common."""
+
+
+def _peers(key: Key, expected: Expected) -> Peers:
+    """Return who is compared: a slower kind of hardware in a group is no slow peer."""
+    ceiling = _ceiling(key, expected)
+    rate = rate_text(ceiling.rate_Bps) if ceiling else "unknown"
+    group = expected[key.layer, key.component].group
+    return (key.layer, group, key.operation, key.scenario, rate)
+
+
+def _ceiling(key: Key, expected: Expected) -> Optional[Ceiling]:
+    reference = expected[key.layer, key.component].reference
+    return reference(Operation(key.operation), Scenario(key.scenario)).ceiling
+
+
+def _groups(baselines: Mapping[Key, Baseline], expected: Expected) -> dict[Peers, list[float]]:
+    """Return the medians of all peers that are measured on the terms of today, sorted."""
+    groups: dict[Peers, list[float]] = {}
+    for key, baseline in baselines.items():
+        expectation = expected.get((key.layer, key.component))
+        if expectation and baseline.spec_hash == _hash(expectation.spec):
+            groups.setdefault(_peers(key, expected), []).append(baseline.median_Bps)
+    return {peers: sorted(medians) for peers, medians in groups.items()}
+
+
+def _even_Bps(key: Key, expected: Expected) -> float:
+    """Return the even share of one of several that run at once; infinite for one alone."""
+    ceiling = _ceiling(key, expected)
+    return inf if ceiling is None or ceiling.even_Bps is None else ceiling.even_Bps
+
+
+def _outlier(key: Key, baseline: Baseline, medians_Bps: Sequence[float], expected: Expected) -> str:
+    """Return what sets one of ascending medians apart from the others; empty where nothing does.
+
+    One that is slower by more than ``peer_loss`` is apart: a slow disk, not a reference.
+    With an even share of what all can have at once it is not slow, although others ended earlier.
+    A median of few runs that differ is not known well enough to be called low.
+    """
+    if len(medians_Bps) < 2:
+        return ""
+    own_Bps = baseline.median_Bps
+    middle = median_without(medians_Bps, bisect_left(medians_Bps, own_Bps))
+    error = error_of_median(baseline.spread, baseline.runs)
+    least_Bps = (1 - _limits(key, expected).peer_loss) * min(middle, _even_Bps(key, expected))
+    if own_Bps * exp(_SURE * error) >= least_Bps:
+        return ""
+    share = f"{100 * own_Bps / middle:.0f} %"
+    return f"{format_rate(own_Bps)} is {share} of its peers' {format_rate(middle)}"
+
+
+RENEW = "measure, capture and accept again"
+REMOVE = "remove its block from baselines.yml"
+
+
+class Aged(NamedTuple):
+    """One baseline that is to be renewed: its age in days, why in words, and the remedy."""
+
+    key: Key
+    baseline: Baseline
+    age_days: int
+    reasons: tuple[str, ...]
+    remedy: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {
+            **self.key._asdict(),
+            "last": self.baseline.last,
+            "age_days": self.age_days,
+            "reasons": list(self.reasons),
+            "remedy": self.remedy,
+        }
+
+
+class Low(NamedTuple):
+    """One baseline that was accepted below its floor: how far, by whom and why in ``text``."""
+
+    key: Key
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {**self.key._asdict(), "text": self.text}
+
+
+class Ages(NamedTuple):
+    """The baselines to renew, and what is measured without any; ``total`` counts all accepted.
+
+    ``below_floor`` are those that raise no alarm since a person accepted them so low.
+    """
+
+    total: int
+    aged: tuple[Aged, ...]
+    missing: tuple[Key, ...]
+    below_floor: tuple[Low, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {
+            "total": self.total,
+            "aged": [one.to_json() for one in self.aged],
+            "missing": [key._asdict() for key in self.missing],
+            "below_floor": [one.to_json() for one in self.below_floor],
+        }
+
+
+Newest = Mapping[Key, Conditions]
+"""The conditions of the newest sound record of each operation."""
+
+
+def newest_conditions(records: Iterable[Record], expected: Expected) -> dict[Key, Conditions]:
+    """Return under what each operation was measured last; unsound records say nothing of it."""
+    newest: dict[Key, tuple[float, Conditions]] = {}
+    for record in records:
+        key = key_of(record)
+        if key in newest and newest[key][0] >= record.started_at:
+            continue
+        if not unsound(record, expected):
+            newest[key] = (record.started_at, of_record(record))
+    return {key: conditions for key, (_, conditions) in newest.items()}
+
+
+def ages(accepted: Baselines, expected: Expected, newest: Newest, today: date) -> Ages:
+    """Return the state of all baselines of a site on a day, sorted.
+
+    Without a newest record the conditions are compared with the policy's terms alone.
+    """
+    aged = []
+    for key, baseline in sorted(accepted.items()):
+        age_days = (today - date.fromisoformat(baseline.last)).days
+        expectation = expected.get((key.layer, key.component))
+        if expectation is None or key.reference not in expectation.references:
+            aged.append(Aged(key, baseline, age_days, ("is not measured any more",), REMOVE))
+            continue
+        reasons = _reasons(baseline, age_days, expectation, newest.get(key))
+        if reasons:
+            aged.append(Aged(key, baseline, age_days, reasons, RENEW))
+    low = tuple(
+        Low(key, f"{one.below_floor}; accepted by {one.accepted_by}: {one.reason}")
+        for key, one in sorted(accepted.items())
+        if one.below_floor
+    )
+    return Ages(len(accepted), tuple(aged), _missing(accepted, expected), low)
+
+
+def _reasons(
+    baseline: Baseline, age_days: int, expectation: Expectation, now: Optional[Conditions]
+) -> tuple[str, ...]:
+    limits = expectation.limits
+    return (*_dated(age_days, limits), *_changed(baseline, expectation, now))
+
+
+def _dated(age_days: int, limits: Limits) -> tuple[str, ...]:
+    if age_days < 0:
+        return (f"dated {-age_days} d in the future",)
+    if age_days * DAY_S > limits.max_age_s:
+        return (f"{age_days} d old, limit {format_duration(limits.max_age_s)}",)
+    return ()
+
+
+def _changed(
+    baseline: Baseline, expectation: Expectation, now: Optional[Conditions]
+) -> tuple[str, ...]:
+    then, spec = of_baseline(baseline), expectation.spec
+    if now is None:
+        now = Conditions(spec.hash(), spec.to_json(), then.settings, None)
+    return tuple(map(str, differences(then, now, expectation.limits.fill_change)))
+
+
+def _missing(accepted: Baselines, expected: Expected) -> tuple[Key, ...]:
+    keys = (
+        Key(layer, component, *reference.split("/"))
+        for (layer, component), expectation in expected.items()
+        for reference in expectation.references
+    )
+    return tuple(sorted(key for key in keys if key not in accepted))

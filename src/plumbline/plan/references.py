@@ -1,0 +1,421 @@
+"""References of all measurements: ceilings alone and together, baselines, goals.
+
+Which client works on which target follows from how ranks are laid out, and differs between writing
+and reading.  With the same bytes for every rank, the run takes as long as the fullest part needs:
+the whole gets the lowest of the max-min fair shares times the number of ranks.  Rates of single
+targets are no such shares, because a network seldom divides itself evenly: a target's ceiling is
+what its own way carries when nobody else is there.  Its even share of the whole stands beside it:
+who gets that is not slow, however much faster those were that ended earlier.
+
+Takes topology and measurements, gives one line for each ceiling, which ``plumbline ceiling`` shows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.model.errors import DocumentError
+from plumbline.model.expectation import PARALLEL, Expectation, Partner
+from plumbline.model.layers import PAIRED, WHOLE
+from plumbline.model.layers.net import NET
+from plumbline.model.layers.ost import OST
+from plumbline.model.layers.raw import RAW
+from plumbline.model.limits import Ceiling, Reference
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.rounds import partners
+from plumbline.parallel.terms import assign, readers, spread
+from plumbline.plan.assignments import Assignment, Step, by_server
+from plumbline.plan.baseline import Baselines, Key
+from plumbline.plan.policy import Policy, goal_of
+from plumbline.topology.ceiling import Capacities, Limit, alone, in_sum, together
+from plumbline.topology.graph import Route, Topology
+from plumbline.topology.paths import Sharing, between, sharings, to_target
+
+Limits = Mapping[tuple[str, str, Step], Optional[Limit]]
+"""By layer, component and step; None where nothing on the path has a rate."""
+
+_AWAY = (Operation.WRITE, Operation.SEND)
+
+
+class Speeds(NamedTuple):
+    """The capacities of all parts of a site, in each direction."""
+
+    reads: Capacities
+    writes: Capacities
+
+    def of(self, operation: Operation, kind: str = "") -> Capacities:
+        """Return what the parts can carry in the direction of ``operation``.
+
+        A part's write is the way towards storage, its read the way back: a client that sends uses
+        what writes use, a server (``kind`` of the host that sends or receives) what reads use.
+        """
+        return self.writes if (operation in _AWAY) is not (kind == "server") else self.reads
+
+
+def speeds(topology: Topology) -> Speeds:
+    """Return the capacities of a site, the same mapping twice where both directions are alike."""
+    parts = topology.components.items()
+    reads = {name: part.read_Bps for name, part in parts}
+    writes = {name: part.write_Bps for name, part in parts}
+    return Speeds(reads, reads if reads == writes else writes)
+
+
+Goals = Mapping[tuple[str, str, Step], Reference]
+"""By layer, component and step: references that have a goal alone."""
+
+
+def find_goals(
+    policy: Policy,
+    measured: Sequence[Assignment],
+    ceilings: Mapping[tuple[str, str, Step], Optional[Ceiling]],
+) -> Goals:
+    """Return the goals of all steps for which something was promised.
+
+    A part is in proportion to the ceiling: a group of new and old hardware owes more of what was
+    promised to the new.  Where a member has no ceiling, all parts are equal.
+    """
+    found: dict[tuple[str, str, Step], Reference] = {}
+    groups: dict[tuple[str, str, Step], list[Assignment]] = {}
+    for one in measured:
+        whole = one.target["kind"] == PARALLEL
+        for step in one.steps:
+            if whole:
+                goal_Bps = goal_of(policy, one.layer, one.component, _direction(step))
+                found[one.layer, one.component, step] = Reference(None, None, goal_Bps=goal_Bps)
+            elif one.layer not in WHOLE:
+                groups.setdefault((one.layer, one.group, step), []).append(one)
+    for (layer, group, step), members in groups.items():
+        goal_Bps = goal_of(policy, layer, group, _direction(step))
+        if goal_Bps is not None:
+            rates = [ceilings[layer, one.component, step] for one in members]
+            for one, part in zip(members, _parts(rates)):
+                reference = Reference(None, None, goal_part_Bps=part * goal_Bps)
+                found[layer, one.component, step] = reference
+    return found
+
+
+def _direction(step: Step) -> str:
+    """Return the direction of which a goal is, empty for one that has none."""
+    return step[0].value if step[0] in (Operation.WRITE, Operation.READ) else ""
+
+
+def _parts(ceilings: Sequence[Optional[Ceiling]]) -> Iterator[float]:
+    rates = [one.rate_Bps if one else None for one in ceilings]
+    known = [rate for rate in rates if rate is not None]
+    even = len(known) < len(rates)
+    for rate in rates:
+        yield 1 / len(rates) if even or rate is None else rate / sum(known)
+
+
+_Paths = Mapping[str, Route]
+
+
+class _Ranks(NamedTuple):
+    """Target and client of each rank's place when it writes, and when others read it."""
+
+    targets: tuple[str, ...]
+    writers: tuple[str, ...]
+    readers: tuple[str, ...]
+
+    def clients(self, operation: Operation) -> tuple[str, ...]:
+        """Return the client that works on each place."""
+        return self.writers if operation is Operation.WRITE else self.readers
+
+
+def by_file_system(
+    measured: Sequence[Assignment],
+) -> Iterator[tuple[list[Assignment], Assignment]]:
+    """Yield the members and the whole of each file system of layer ``fs``."""
+    found = [one for one in measured if one.layer in WHOLE]
+    for whole in found:
+        if whole.target["kind"] == PARALLEL:
+            yield [one for one in found if one.group == whole.component], whole
+
+
+def limits_of_all(
+    topology: Topology, capacities: Speeds, members: Sequence[Assignment], whole: Assignment
+) -> Limits:
+    """Return the limits of each step of the members and of the whole."""
+    ranks = _layout(members, whole)
+    found: dict[tuple[str, str, Step], Optional[Limit]] = {}
+    for step in whole.steps:
+        operation = step[0]
+        parts = capacities.of(operation)
+        paths = _paths(topology, ranks, operation)
+        slowest = _slowest(parts, paths)
+        found[whole.layer, whole.component, step] = slowest
+        even_Bps = slowest.ceiling.rate_Bps / len(members) if slowest else None
+        for member in members:
+            own = {
+                place: path
+                for place, path in paths.items()
+                if ranks.targets[int(place)] == member.component
+            }
+            total = in_sum(parts, own)
+            found[member.layer, member.component, step] = _beside(total and total.limit, even_Bps)
+    return found
+
+
+def _beside(limit: Optional[Limit], even_Bps: Optional[float]) -> Optional[Limit]:
+    return limit and limit._replace(ceiling=limit.ceiling._replace(even_Bps=even_Bps))
+
+
+def _layout(members: Sequence[Assignment], whole: Assignment) -> _Ranks:
+    each: int = whole.target["ranks_per_target"]
+    names: Sequence[str] = whole.target["clients"]
+    targets = [one for one in members for _ in range(each)]
+    shares = spread(len(targets), len(names))
+    clients = [name for name, share in zip(names, shares) for _ in range(share)]
+    places = assign([one.host for one in targets], clients)
+    writers, others = dict(zip(places, clients)), {}
+    for rank, author in enumerate(readers(clients)):
+        others[places[author]] = clients[rank]
+    order = range(len(targets))
+    return _Ranks(
+        tuple(one.component for one in targets),
+        tuple(writers[place] for place in order),
+        tuple(others[place] for place in order),
+    )
+
+
+def _paths(topology: Topology, ranks: _Ranks, operation: Operation) -> _Paths:
+    """Return the path of each place, by its number."""
+    clients = ranks.clients(operation)
+    known = {
+        pair: to_target(topology, topology.targets[pair[0]]._replace(client=pair[1]))
+        for pair in set(zip(ranks.targets, clients))
+    }
+    return {str(place): known[pair] for place, pair in enumerate(zip(ranks.targets, clients))}
+
+
+def _slowest(parts: Capacities, paths: _Paths) -> Optional[Limit]:
+    """Return what all come to in the time of the slowest, with what limits it now and next."""
+    now = _lowest(parts, paths)
+    if now is None:
+        return None
+    lifted = frozenset(now.limited_by)
+    rest = {place: [n for n in path if n not in lifted] for place, path in paths.items()}
+    return Limit(now, _lowest(parts, rest))
+
+
+def _lowest(parts: Capacities, paths: Mapping[str, Sequence[str]]) -> Optional[Ceiling]:
+    shares = [limit.ceiling for limit in together(parts, paths).values() if limit]
+    if not shares:
+        return None
+    least = min(shares, key=lambda share: share.rate_Bps)
+    names = dict.fromkeys(
+        name for one in shares if one.rate_Bps <= least.rate_Bps for name in one.limited_by
+    )
+    return Ceiling(least.rate_Bps * len(paths), tuple(names))
+
+
+Ceilings = Mapping[tuple[str, str, Step], Optional[Ceiling]]
+"""By layer, component and step; None where nothing on the path has a rate."""
+
+_NO_GOAL = Reference(None, None)
+
+
+def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
+    """Return the limits of every step; peers that run together share what they cross."""
+    capacities = speeds(topology)
+    found = {
+        (one.layer, one.component, step): alone(
+            capacities.of(step[0], _kind_of_host(topology, one)), one.path
+        )
+        for one in measured
+        for step in one.steps
+        if step[1] is Scenario.SINGLE
+    }
+    step = (Operation.READ, Scenario.TOGETHER)
+    for members in by_server(measured):
+        shares = together(capacities.reads, {one.component: one.path for one in members})
+        found.update({(RAW.name, name, step): share for name, share in shares.items()})
+    for members, whole in by_file_system(measured):
+        found.update(limits_of_all(topology, capacities, members, whole))
+    return found
+
+
+def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceilings:
+    """Return the ceiling of every step, with the kinds of the parts that set it."""
+    return {
+        key: _with_kinds(topology, limit) for key, limit in find_limits(topology, measured).items()
+    }
+
+
+def _kind_of_host(topology: Topology, assignment: Assignment) -> str:
+    return topology.components[assignment.component].kind if assignment.layer in PAIRED else ""
+
+
+def _with_kinds(topology: Topology, limit: Optional[Limit]) -> Optional[Ceiling]:
+    if limit is None:
+        return None
+    kinds = tuple(topology.components[name].kind for name in limit.ceiling.limited_by)
+    return limit.ceiling._replace(kinds=kinds)
+
+
+def expectation(
+    topology: Topology,
+    assignment: Assignment,
+    ceilings: Ceilings,
+    accepted: Baselines,
+    goals: Goals,
+) -> Expectation:
+    """Return a measurement with its references; the judge sees whether conditions still hold."""
+    references = {
+        f"{operation.value}/{scenario.value}": goals.get(
+            (assignment.layer, assignment.component, (operation, scenario)), _NO_GOAL
+        )._replace(
+            ceiling=ceilings[assignment.layer, assignment.component, (operation, scenario)],
+            baseline=accepted.get(
+                Key(assignment.layer, assignment.component, operation.value, scenario.value)
+            ),
+        )
+        for operation, scenario in assignment.steps
+    }
+    return Expectation(
+        layer=assignment.layer,
+        component=assignment.component,
+        host=assignment.host,
+        group=assignment.group,
+        target=assignment.target,
+        path=assignment.path,
+        spec=assignment.spec,
+        references=references,
+        limits=assignment.limits,
+        partners=_partners(topology, assignment) if assignment.layer in PAIRED else (),
+    )
+
+
+def _partners(topology: Topology, assignment: Assignment) -> tuple[Partner, ...]:
+    names = partners(assignment.target["hosts"], assignment.component)
+    return tuple(_partner(topology, assignment.component, name) for name in names)
+
+
+def _partner(topology: Topology, own: str, name: str) -> Partner:
+    path, limit = find_pair(topology, own, name)
+    ceiling = _with_kinds(topology, limit)
+    if ceiling is None:
+        raise DocumentError(
+            f"plumbline_topology: nothing between {own} and {name} has a rate; "
+            "give the network ports of one of them link and encoding, or take its address away"
+        )
+    return Partner(name, topology.components[name].address, path, ceiling)
+
+
+def find_pair(topology: Topology, own: str, name: str) -> tuple[Route, Optional[Limit]]:
+    """Return the path of a pair of hosts and its limit, which holds for both directions."""
+    path = between(topology, topology.components[own], topology.components[name])
+    parts = [topology.components[part] for part in path]
+    capacities = {
+        part.name: min(part.read_Bps, part.write_Bps)
+        for part in parts
+        if part.read_Bps is not None and part.write_Bps is not None
+    }
+    return path, alone(capacities, path)
+
+
+class Line(NamedTuple):
+    """One ceiling.
+
+    ``flows`` says of what: ``one``, or targets, clients or servers that run at once, ``number`` of
+    them.  ``component`` is what is measured, the part that several cross, or what they all belong
+    to.  ``scenario`` is ``single``, ``together`` or ``all``.  ``limit`` is of the sum and None
+    where a flow has no part with a rate on its path.  ``each_Bps`` is the lowest and the highest
+    rate of a flow.
+    """
+
+    layer: str
+    flows: str
+    number: int
+    component: str
+    partner: Optional[str]
+    operation: str
+    scenario: str
+    limit: Optional[Limit]
+    each_Bps: Optional[tuple[float, float]]
+    path: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the line for programs; rates are None and parts empty where there are none."""
+        now = self.limit.ceiling if self.limit else None
+        then = self.limit.next if self.limit else None
+        return {
+            "layer": self.layer,
+            "component": self.component,
+            "partner": self.partner,
+            "operation": self.operation,
+            "scenario": self.scenario,
+            "flows": self.flows,
+            "number": self.number,
+            "rate_Bps": now.rate_Bps if now else None,
+            "limited_by": now.limited_by if now else (),
+            "next_Bps": then.rate_Bps if then else None,
+            "next_limited_by": then.limited_by if then else (),
+            "each_Bps": self.each_Bps,
+            "path": self.path,
+        }
+
+
+def measurements(topology: Topology, measured: Sequence[Assignment]) -> Iterator[Line]:
+    """Yield the limits of what is measured, layer by layer."""
+    limits = find_limits(topology, measured)
+    for one in measured:
+        for operation, scenario in one.steps:
+            limit = limits[one.layer, one.component, (operation, scenario)]
+            yield _one(one, None, (operation.value, scenario.value), limit)
+
+
+def pairs(topology: Topology, measured: Sequence[Assignment]) -> Iterator[Line]:
+    """Yield the limits of the network between each two hosts, a pair once."""
+    hosts = [one for one in measured if one.layer in PAIRED]
+    for index, one in enumerate(hosts):
+        for other in hosts[index + 1 :]:
+            path, limit = find_pair(topology, one.component, other.component)
+            own = one._replace(path=path)
+            yield _one(own, other.component, ("send or receive", "single"), limit)
+
+
+def _one(
+    assignment: Assignment, partner: Optional[str], step: tuple[str, str], limit: Optional[Limit]
+) -> Line:
+    each = (limit.ceiling.rate_Bps,) * 2 if limit else None
+    return Line(
+        assignment.layer,
+        "one",
+        1,
+        assignment.component,
+        partner,
+        *step,
+        limit,
+        each,
+        assignment.path,
+    )
+
+
+def at_once(topology: Topology) -> Iterator[Line]:
+    """Yield what targets and hosts come to that share a part, and all of them at once."""
+    capacities = speeds(topology)
+    for sharing in sharings(topology):
+        yield from _of_sharing(sharing, capacities)
+
+
+def _of_sharing(sharing: Sharing, capacities: Speeds) -> Iterator[Line]:
+    layer = OST if sharing.flows == "targets" else NET
+    away, back = layer.operations
+    kind = sharing.flows.rstrip("s")
+    sent = in_sum(capacities.of(away, kind), sharing.paths)
+    alike = capacities.reads is capacities.writes
+    got = sent if alike else in_sum(capacities.of(back, kind), sharing.paths)
+    for operation, found in ((away, sent), (back, got)):
+        yield Line(
+            layer.name,
+            sharing.flows,
+            len(sharing.paths),
+            sharing.of,
+            None,
+            operation.value,
+            "all" if sharing.whole else "together",
+            found and found.limit,
+            found and (found.lowest_Bps, found.highest_Bps),
+            (),
+        )

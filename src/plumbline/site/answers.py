@@ -1,0 +1,129 @@
+"""What a node answers to a console that collects, on standard input and output."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any, Optional
+
+from plumbline import __version__
+from plumbline.model.errors import DocumentError, PlumblineError
+from plumbline.model.exchange import Head, Request
+from plumbline.model.units import format_duration
+from plumbline.model.validation import read_json
+from plumbline.observe.changes import FILE as LEDGER
+from plumbline.observe.changes import MOST_BYTES, has_news
+from plumbline.observe.reported import TROUBLE
+from plumbline.store.export import extract
+from plumbline.store.facts import SYMPTOMS_FILE as FILE
+from plumbline.store.facts import keep_here
+from plumbline.store.files import DATABASE
+
+_MOST_SYMPTOMS = 1 << 20
+_LONGEST_REQUEST = 1 << 16
+_FOR_COLLECT = "this is for plumbline collect on the console, a person reads with plumbline history"
+
+
+def answer(state: Path, wait_s: float) -> None:
+    """Answer with what ``state`` holds until the last request.
+
+    Raises:
+        DocumentError: what comes is no request, or nothing comes within ``wait_s`` seconds.
+        StoreError: the history cannot be read.
+    """
+    while line := _next_line(wait_s):
+        _answer(state, Request.from_json(_parsed(line)))
+
+
+def _next_line(wait_s: float) -> str:
+    """Return the next line of standard input, empty at its end.
+
+    Raises:
+        DocumentError: what comes is no request, or nothing comes: sftp and scp begin with a word
+            of their own, or wait for one.
+    """
+
+    def give_up(_number: int, _frame: Optional[FrameType]) -> None:
+        raise DocumentError(f"no request came within {format_duration(wait_s)}; {_FOR_COLLECT}")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, wait_s)
+    try:
+        first = sys.stdin.read(1)
+        if first not in ("", "{"):
+            raise DocumentError(f"the request is no JSON, it begins with {first!r}; {_FOR_COLLECT}")
+        return first + sys.stdin.readline(_LONGEST_REQUEST) if first else ""
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"the request is no text ({error.reason}); {_FOR_COLLECT}") from error
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return read_json(line)
+    except ValueError as error:
+        raise DocumentError(f"the request is no JSON ({error}); {_FOR_COLLECT}") from error
+
+
+def _answer(state: Path, request: Request) -> None:
+    found = extract(state / DATABASE, request)
+    untaken = _take(state, request)
+    head = Head(
+        __version__,
+        time.time(),
+        found.again,
+        found.running,
+        document_of(state / FILE, "symptoms", _MOST_SYMPTOMS),
+        _conditions(state / LEDGER, request.conditions_at),
+        untaken,
+    )
+    write = sys.stdout.write
+    write(json.dumps(head.to_json(), allow_nan=False) + "\n")
+    for seq, body in found.rows:
+        # a damaged record may hold anything, but must not end the line of another
+        write(f"[{seq},{' '.join(body.splitlines())}]\n")
+    write(json.dumps({"end": len(found.rows), "more": found.more}) + "\n")
+    sys.stdout.flush()
+
+
+def _take(state: Path, request: Request) -> str:
+    """Keep what the console suspects of this node; return why not where that is not possible."""
+    try:
+        if request.suspected is not None:
+            keep_here(state, request.suspected, time.time())
+    except PlumblineError as error:
+        return f"deploy the role export again: {error}"
+    return ""
+
+
+def _conditions(path: Path, known_at: Optional[float]) -> Optional[dict[str, Any]]:
+    """Return the ledger of conditions where it is asked for and has more than is known.
+
+    That is a change, or a bill of another day.
+    """
+    found = None if known_at is None else document_of(path, "conditions", MOST_BYTES)
+    return None if found and known_at is not None and not has_news(found, known_at) else found
+
+
+def document_of(path: Path, what: str, most_bytes: int) -> Optional[dict[str, Any]]:
+    """Return a node's document of other evidence, None where there is none.
+
+    One that cannot be read becomes ``{"trouble": SENTENCE}``: the records go on.
+    """
+    try:
+        if path.stat().st_size > most_bytes:
+            return {TROUBLE: f"{path} has more than {most_bytes} bytes and was left out"}
+        said = read_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        return {TROUBLE: f"{path} cannot be read: {error}"}
+    if not isinstance(said, dict):
+        return {TROUBLE: f"{path} is no document of {what}"}
+    return said

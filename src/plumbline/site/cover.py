@@ -1,0 +1,156 @@
+"""Hold what clients measured against what servers counted, once ``collect`` has brought both.
+
+A client of Lustre cannot know what others move on a target; the console has the servers' counters.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Iterator, Mapping, NamedTuple, Optional
+
+from plumbline.measure.targets import KINDS
+from plumbline.model.errors import DocumentError
+from plumbline.model.expectation import Expectations
+from plumbline.model.layers import ON_TARGETS
+from plumbline.model.record import Record
+from plumbline.model.units import DAY_S
+from plumbline.observe.coverage import (
+    MOST_APART_S,
+    PART_S,
+    Covered,
+    Others,
+    Servers,
+    by_sampling,
+    covered,
+)
+from plumbline.store.collection import Found, Uncovered
+
+_LOOKED_BACK_S = 3 * DAY_S
+"""A node that was away over a weekend still gets its coverage."""
+
+_SETTLED_S = 3600.0
+"""What is in doubt stays open for so long: more of its run may come, and then tell."""
+
+
+class Measured(NamedTuple):
+    """What the plan says of a component: its Lustre targets, and when a run of it is contended."""
+
+    targets: tuple[str, ...]
+    min_coverage: float
+
+
+class Coverage(NamedTuple):
+    """What came of it, in records; ``waiting`` are those for which no counters are there yet.
+
+    ``doubts`` says of each record that stays in doubt why.
+    """
+
+    known: int = 0
+    contended: int = 0
+    waiting: int = 0
+    doubts: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return self._asdict()
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what a person should know; nothing where nothing was to be covered."""
+        if self.known or self.doubts:
+            yield (
+                f"contention: known for {self.known} measurements of Lustre targets by their "
+                f"servers' counters, {self.contended} contended; in doubt for {len(self.doubts)}"
+            )
+        yield from (f"contention unknown: {doubt}" for doubt in self.doubts[:3])
+
+
+def cover(history: Path, nodes: Mapping[str, Expectations], now: float) -> Coverage:
+    """Give the records of the last days the coverage that the servers' counters show.
+
+    Raises:
+        StoreError: the history cannot be read or written; what was covered before is kept.
+        DocumentError: an entry of the plan is damaged.
+    """
+    measured = dict(_measured(nodes))
+    result = Coverage()
+    found: list[Found] = []
+    with Uncovered(history) as uncovered:
+        work = _Work(uncovered, measured, now)
+        for layer in ON_TARGETS:
+            names = {component for known, component in measured if known == layer}
+            since = now - _LOOKED_BACK_S
+            for record in uncovered.records(layer, names, since) if names else ():
+                one = work.found(record)
+                result = _counted(result, one, measured[layer, record.component])
+                found += [one] if one else []
+        if found:
+            uncovered.cover(found)
+    return result
+
+
+def _measured(
+    nodes: Mapping[str, Expectations],
+) -> Iterator[tuple[tuple[str, str], Measured]]:
+    """Yield layer and component of all that lies on Lustre targets, with what is known of it."""
+    for node in nodes.values():
+        for layer in ON_TARGETS:
+            if any(entry["layer"] == layer and _targets(entry) for entry in node.entries):
+                for one in node.find(layer):
+                    targets = _targets(one._asdict())
+                    if targets:
+                        yield (layer, one.component), Measured(targets, one.limits.min_coverage)
+
+
+def _targets(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the OSTs of an entry of the expectations, none of anything else."""
+    kind = KINDS.get(entry["target"].get("kind")) if entry["layer"] in ON_TARGETS else None
+    return kind.counted(entry["target"], entry["component"]) if kind else ()
+
+
+class _Work:
+    """What is covered, and what the plan says of it."""
+
+    def __init__(
+        self, uncovered: Uncovered, measured: Mapping[tuple[str, str], Measured], now: float
+    ) -> None:
+        self._uncovered = uncovered
+        self._measured = measured
+        self._now = now
+        self._clocks = uncovered.clocks()
+        ahead_s = max((abs(one.ahead_s) for one in self._clocks.values()), default=0.0)
+        # clocks that are far apart are refused, but have to be seen for that
+        self._reach_s = PART_S + 2 * (ahead_s + MOST_APART_S)
+
+    def found(self, record: Record) -> Optional[Found]:
+        """Return what is to be kept of a record; None where nothing is known, or not yet."""
+        said = self._said(record)
+        if said is None:
+            return None
+        if said.coverage is None and record.finished_at > self._now - _SETTLED_S:
+            return None
+        return Found(record, said.coverage, said.others)
+
+    def _said(self, record: Record) -> Optional[Covered]:
+        known = self._measured[record.layer, record.component]
+        try:
+            run = self._uncovered.run(record)
+            begin = min(one.started_at for one in run) - self._reach_s
+            end = max(one.finished_at for one in run) + self._reach_s
+            counted = {
+                target: by_sampling(self._uncovered.counted(target, begin, end))
+                for target in known.targets
+            }
+        except DocumentError as error:
+            return Covered(None, Others("", unknown=str(error)))
+        return covered(record, run, Servers(counted, self._clocks), known.min_coverage)
+
+
+def _counted(result: Coverage, found: Optional[Found], known: Measured) -> Coverage:
+    if found is None:
+        return result._replace(waiting=result.waiting + 1)
+    if found.coverage is None:
+        record = found.record
+        doubt = f"{record.component} {record.operation.value}: {found.others.in_doubt()}"
+        return result._replace(doubts=(*result.doubts, doubt))
+    contended = 1 if found.coverage < known.min_coverage else 0
+    return result._replace(known=result.known + 1, contended=result.contended + contended)

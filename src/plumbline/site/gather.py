@@ -1,0 +1,306 @@
+"""Collecting: many nodes at once, their answers kept in order, the history kept small.
+
+Each node has a thread that waits for it; what is kept is kept by one at a time.  A node is asked
+for more only when what it has sent is kept, so memory holds one answer of each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.model.errors import DocumentError, PlumblineError, StoreError, ToolError
+from plumbline.model.exchange import Cursor, Request, Suspected
+from plumbline.model.trend import NodeClock
+from plumbline.model.units import DAY_S
+from plumbline.model.validation import whole_text as whole
+from plumbline.observe.reported import TROUBLE
+from plumbline.site.conversation import Answer, Conversation
+from plumbline.store.collection import ConsoleHistory as Collection
+from plumbline.store.facts import COLLECTED_SYMPTOMS as COLLECTED
+from plumbline.store.facts import collected_at, keep_collected, of_node
+from plumbline.store.history import KEEP_DAYS
+from plumbline.store.replacing import replace
+from plumbline.store.thinning import Thinned, Thinning
+
+_CLOCK_WITHIN_S = 0.02
+"""A clock that is known so well is not looked at again: readings of counters are a second apart."""
+
+
+class GatherOptions(NamedTuple):
+    """How to collect: words that connect to a ``{node}``, seconds for each, nodes at once."""
+
+    history: Path
+    remote: Sequence[str]
+    limit_s: float
+    at_once: int
+
+
+class Gathered(NamedTuple):
+    """What came of one node; ``trouble`` is empty when it answered to the end.
+
+    ``clock_s`` is how many seconds its clock is ahead; ``damaged`` says what was left out and why,
+    ``unsaid`` why its symptoms did not come, ``conditions`` why its ledger of conditions was not
+    kept, ``untaken`` why it does not know what is suspected of it.
+    """
+
+    node: str
+    new: int = 0
+    cursor: Cursor = Cursor()
+    again: bool = False
+    clock_s: float = 0.0
+    damaged: tuple[str, ...] = ()
+    trouble: str = ""
+    unsaid: str = ""
+    conditions: str = ""
+    untaken: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {**self._asdict(), "cursor": self.cursor._asdict()}
+
+
+def gather(nodes: Sequence[str], options: GatherOptions) -> Iterator[Gathered]:
+    """Yield what came of each node as it ends.
+
+    Raises:
+        StoreError: the history cannot be written; the nodes asked so far are kept.
+    """
+    with Collection(options.history):
+        work = _Work(nodes, options)
+        try:
+            yield from work.results()
+        finally:
+            work.stop()
+
+
+class _Work:
+    """The threads, and what they share."""
+
+    def __init__(self, nodes: Sequence[str], options: GatherOptions) -> None:
+        self._count = len(nodes)
+        self._options = options
+        self._waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+        for node in nodes:
+            self._waiting.put(node)
+        self._found: queue.SimpleQueue[Gathered | Exception] = queue.SimpleQueue()
+        self._keeping = threading.Lock()
+        self._stopped = threading.Event()
+        self._open: set[Conversation] = set()
+        self._threads = [
+            threading.Thread(target=self._ask_on, daemon=True)
+            for _ in range(min(options.at_once, self._count))
+        ]
+
+    def results(self) -> Iterator[Gathered]:
+        """Yield as many results as there are nodes; raise what ended the work before."""
+        self._start()
+        for _ in range(self._count):
+            one = self._found.get()
+            if isinstance(one, Exception):
+                raise one
+            yield one
+
+    def _start(self) -> None:
+        try:
+            for thread in self._threads:
+                thread.start()
+        except RuntimeError as error:
+            # where there are no more, those that there are ask everybody
+            if self._threads[0].ident is None:
+                raise ToolError("no thread can be had to ask a node; end other work") from error
+
+    def stop(self) -> None:
+        """End what still runs; what is being kept is kept to its end."""
+        self._stopped.set()
+        for conversation in list(self._open):
+            conversation.kill()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+    def _ask_on(self) -> None:
+        try:
+            with Collection(self._options.history) as collection:
+                while not self._stopped.is_set():
+                    node = self._waiting.get_nowait()
+                    self._found.put(self._node(node, collection))
+        except queue.Empty:
+            return
+        # whoever waits for a result would wait for ever
+        except Exception as error:  # noqa: BLE001
+            self._found.put(error)
+
+    def _node(self, node: str, collection: Collection) -> Gathered:
+        """Collect from one node; only a history that cannot be written ends all."""
+        ledger_at = collected_at(self._options.history, node)
+        state = _Progress(node, collection.cursor(node), ledger_at)
+        try:
+            argv = [word.replace("{node}", node) for word in self._options.remote]
+            with Conversation(argv, self._options.limit_s) as conversation:
+                self._open.add(conversation)
+                try:
+                    self._talk(conversation, state, collection)
+                finally:
+                    self._open.discard(conversation)
+        except StoreError:
+            raise
+        except PlumblineError as error:
+            return self._failed(state.result, str(error), collection)
+        # what nobody has thought of is this node's trouble, and no other's
+        except Exception as error:  # noqa: BLE001
+            return self._failed(state.result, f"its answer cannot be kept: {error!r}", collection)
+        return state.result
+
+    def _failed(self, result: Gathered, trouble: str, collection: Collection) -> Gathered:
+        with self._keeping:
+            collection.failed(result.node, trouble, time.time())
+        return result._replace(trouble=trouble)
+
+    def _talk(self, conversation: Conversation, state: _Progress, collection: Collection) -> None:
+        suspected = state.suspected(self._options.history)
+        while not self._stopped.is_set():
+            asked_at = time.time()
+            # with the first request alone: the ledger may have some megabytes
+            known_at, state.ledger_at = state.ledger_at, None
+            asked = Request(state.result.cursor, conditions_at=known_at, suspected=suspected)
+            answer, suspected = conversation.ask(asked), None
+            state.compare(answer.head.now, asked_at, time.time())
+            state.untaken(answer.head.untaken)
+            with self._keeping:
+                state.keep(answer, collection)
+                state.keep_ledger(self._options.history, answer.head.conditions)
+            if not answer.more:
+                break
+        else:
+            return
+        state.look_again(conversation)
+        if state.clock:
+            collection.clock(state.clock)
+        collection.running(state.result.node, answer.head.running)
+        _keep_symptoms(self._options.history, state.result.node, answer.head.symptoms)
+        unsaid = (answer.head.symptoms or {}).get(TROUBLE, "")
+        state.result = state.result._replace(unsaid=whole(f"{unsaid!s:.300}"))
+
+
+class _Progress:
+    """How far a node was read."""
+
+    def __init__(self, node: str, cursor: Cursor, ledger_at: float) -> None:
+        self.result = Gathered(node, cursor=cursor)
+        self.ledger_at: Optional[float] = ledger_at
+        self.clock: Optional[NodeClock] = None
+
+    def suspected(self, history: Path) -> Optional[tuple[Suspected, ...]]:
+        """Return what is suspected of the node; None, and a note, where it cannot be read."""
+        try:
+            return of_node(history, self.result.node, time.time())
+        except DocumentError as error:
+            self.untaken(str(error))
+            return None
+
+    def untaken(self, why: str) -> None:
+        """Note why the node does not know what is suspected of it."""
+        if why:
+            self.result = self.result._replace(untaken=whole(f"{why:.300}"))
+
+    def compare(self, said: float, asked_at: float, answered_at: float) -> None:
+        """Note how far the node's clock is ahead: the quickest answer says it best.
+
+        The node looked at its clock at some moment between question and answer.
+        """
+        within_s = abs(answered_at - asked_at) / 2
+        if self.clock is None or within_s < self.clock.within_s:
+            ahead_s = said - (asked_at + answered_at) / 2
+            self.clock = NodeClock(self.result.node, answered_at, ahead_s, within_s)
+            self.result = self.result._replace(clock_s=round(ahead_s, 1))
+
+    def look_again(self, conversation: Conversation) -> None:
+        """Compare the clocks once more where the way to the node took long, as a login does.
+
+        What was answered before stands, whether or not there is another answer.
+        """
+        if self.clock is None or self.clock.within_s <= _CLOCK_WITHIN_S:
+            return
+        asked_at = time.time()
+        with suppress(PlumblineError):
+            answer = conversation.ask(Request(self.result.cursor, 1))
+            self.compare(answer.head.now, asked_at, time.time())
+
+    def keep(self, answer: Answer, collection: Collection) -> None:
+        """Keep an answer and the cursor behind it."""
+        before, now = self.result, time.time()
+        cursor = answer.cursor or (Cursor() if answer.head.again else before.cursor)
+        again = before.again or answer.head.again
+        oldest = now - KEEP_DAYS * DAY_S
+        # what was dropped here for its age must not come back as the latest to arrive
+        records = [
+            one
+            for one in answer.records
+            if not again or (one.started_at >= oldest and not collection.is_thinned(one))
+        ]
+        self.result = before._replace(
+            new=before.new + collection.keep(before.node, records, cursor, now),
+            cursor=cursor,
+            again=again,
+            damaged=before.damaged + answer.damaged,
+        )
+
+    def keep_ledger(self, history: Path, said: Optional[Mapping[str, Any]]) -> None:
+        """Keep a node's ledger of conditions; one that is damaged leaves the earlier copy."""
+        if said is None:
+            return
+        try:
+            if TROUBLE in said:
+                raise DocumentError(f"{said[TROUBLE]!s:.300}")
+            keep_collected(history, self.result.node, said)
+        except DocumentError as error:
+            self.result = self.result._replace(conditions=whole(str(error)))
+
+
+def _keep_symptoms(history: Path, node: str, said: Optional[Mapping[str, Any]]) -> None:
+    """Keep a node's symptoms beside the history; without any, those that it had are gone."""
+    folder = history.parent / COLLECTED
+    path = folder / f"{node}.json"
+    try:
+        if said is None:
+            path.unlink(missing_ok=True)
+            return
+        folder.mkdir(exist_ok=True)
+        replace(path, json.dumps(said, allow_nan=False))
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {os.strerror(error.errno or 0)}; see that {history.parent} "
+            "has space and belongs to whoever collects"
+        ) from error
+
+
+_LIMIT_S = 60.0
+"""Of one call: the first one may find years, and the next collection waits for it."""
+
+
+def tidy(history: Path, now: float, elapsed: Callable[[], float]) -> Optional[Thinned]:
+    """Return what became daily figures, None where it was done within a day.
+
+    ``now`` is in seconds since the epoch; ``elapsed`` counts seconds from any moment on.
+
+    Raises:
+        StoreError: the history cannot be read or written.
+    """
+    end = elapsed() + _LIMIT_S
+    with Collection(history) as collection:
+        if not collection.prune_is_due(now):
+            return None
+        with Thinning(history) as thinning:
+            thinning.prune(now - KEEP_DAYS * DAY_S)
+            thinning.prune_servers(now)
+            found = thinning.thin(now, lambda: elapsed() < end)
+            if found.unfinished:
+                collection.prune_again()
+            return found

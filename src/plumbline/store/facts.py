@@ -1,0 +1,380 @@
+"""Facts of nodes on disk: symptoms, conditions, suspicions, the site's own commands.
+
+``plumbline latency`` writes a file for each node beside the history of the site; ``collect`` takes
+it along, and ``export`` keeps it in a folder of its own on the node.  All have one form.  A file
+holds for two hours: a console that is away, or looks no longer, suspects nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
+
+from plumbline.model.errors import DocumentError, StoreError
+from plumbline.model.exchange import MOST, Suspected, read_suspected
+from plumbline.model.validation import same_schema, times
+from plumbline.model.validation import whole_text as whole
+from plumbline.observe.changes import FILE, MOST_BYTES, Ledger, begun
+from plumbline.observe.conditions import Bill
+from plumbline.observe.node import Past
+from plumbline.observe.reported import TROUBLE, Said, said
+from plumbline.observe.site_command import SiteCommand
+from plumbline.observe.symptom import Report
+from plumbline.store.collection import read_clocks
+from plumbline.store.database import Database
+from plumbline.store.files import READERS, parse, read
+from plumbline.store.replacing import replace, replace_own, unwritable
+from plumbline.store.verdicts import LOOK_REMEDY as REMEDY
+
+SYMPTOMS_FILE = "symptoms.json"
+COLLECTED_SYMPTOMS = "symptoms"
+"""The folder beside a site's history in which each node's symptoms are kept, NODE.json."""
+
+
+class Collected(NamedTuple):
+    """What a node has said last, None where that is not known, and why; ``now`` by its clock."""
+
+    report: Optional[Report]
+    now: float
+    trouble: str = ""
+
+
+class Saved(NamedTuple):
+    """What a look leaves behind."""
+
+    report: Report
+    past: Past
+
+
+def load_symptoms(path: str) -> Saved:
+    """Return what the last look has left.
+
+    Raises:
+        DocumentError: the file is missing, damaged, or somebody else's.
+    """
+    raw = parse(read(path, "symptoms", REMEDY), path, REMEDY)
+    try:
+        return Saved(Report.from_json(raw), Past.from_json(raw["past"]))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DocumentError(f"symptoms {path} are damaged ({error!r}); {REMEDY}") from error
+
+
+def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> Said:
+    """Return what holds of what the nodes of a site have said, as copies lie beside its history.
+
+    Raises:
+        StoreError: the history, which says how their clocks stand, cannot be read.
+    """
+    found = sorted((history.parent / COLLECTED_SYMPTOMS).glob("*.json"))
+    if not found:
+        return Said()
+    documents = {path.stem: _collected(str(path)) for path in found}
+    return said(documents, _by_their_clocks(history, nodes, now))
+
+
+def collected_reports(history: Path, nodes: Iterable[str], now: float) -> dict[str, Collected]:
+    """Return what each node has said last, as copies lie beside the history of their site.
+
+    Raises:
+        StoreError: the history cannot be read.
+    """
+    folder = history.parent / COLLECTED_SYMPTOMS
+    return {
+        node: collected_report(node, str(folder / f"{node}.json"), its_now)
+        for node, its_now in _by_their_clocks(history, nodes, now).items()
+    }
+
+
+def has_said(history: Path, node: str) -> bool:
+    """Return whether a node has a copy beside the history, whatever it holds."""
+    return (history.parent / COLLECTED_SYMPTOMS / f"{node}.json").exists()
+
+
+def _by_their_clocks(history: Path, nodes: Iterable[str], now: float) -> dict[str, float]:
+    """Return what each node's own clock shows at ``now``; raise StoreError without a history."""
+    with closing(Database(history)) as database:
+        ahead = {clock.node: clock.ahead_s for clock in read_clocks(database)}
+    return {node: now + ahead.get(node, 0.0) for node in nodes}
+
+
+def collected_report(node: str, path: str, now: float) -> Collected:
+    """Return what a node has said last, by its copy at ``path``; its clock shows ``now``."""
+    document = _collected(path)
+    if isinstance(document, dict) and TROUBLE in document:
+        return Collected(None, now, whole(f"{document[TROUBLE]!s:.300}"))
+    try:
+        report = Report.from_json(document)
+    except DocumentError as error:
+        return Collected(None, now, str(error))
+    if report.node != node:
+        return Collected(None, now, f"{path} has the symptoms of {report.node}")
+    return Collected(report, now)
+
+
+def _collected(path: str) -> Any:
+    remedy = "plumbline collect brings it again"
+    try:
+        return parse(read(path, "symptoms", remedy), path, remedy)
+    except DocumentError as error:
+        return {TROUBLE: str(error)}
+
+
+def save_symptoms(path: Path, saved: Saved) -> None:
+    """Put a look in the place of the one before, at once; raise StoreError when that fails."""
+    document = {**saved.report.to_json(), "past": saved.past.to_json()}
+    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    try:
+        replace(path, text, group=READERS)
+    except OSError as error:
+        raise StoreError(
+            f"symptoms {path} cannot be written: {error.strerror}; see that {path.parent} is "
+            "there, has space and belongs to the user plumbline"
+        ) from error
+
+
+SITE_COMMANDS_SCHEMA = 1
+
+_SITE_COMMANDS_REMEDY = "correct symptoms_commands and deploy the role symptoms again"
+
+
+def load_site_commands(path: str) -> tuple[SiteCommand, ...]:
+    """Return the commands in their order; none where there is no such file.
+
+    Raises:
+        DocumentError: the file is damaged, or somebody else's; naming file and remedy.
+    """
+    if not os.path.lexists(path):
+        return ()
+    raw = parse(read(path, "commands", _SITE_COMMANDS_REMEDY), path, _SITE_COMMANDS_REMEDY)
+    try:
+        same_schema(raw, SITE_COMMANDS_SCHEMA, f"commands {path}", _SITE_COMMANDS_REMEDY)
+        found = tuple(map(SiteCommand.from_json, raw["commands"]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DocumentError(
+            f"commands {path} are damaged ({error!r}); {_SITE_COMMANDS_REMEDY}"
+        ) from error
+    except DocumentError as error:
+        raise DocumentError(f"commands {path}: {error}; {_SITE_COMMANDS_REMEDY}") from error
+    taken = [one.name for one in found]
+    twice = next((name for name in taken if taken.count(name) > 1), None)
+    if twice:
+        raise DocumentError(f"commands {path} name {twice} twice; {_SITE_COMMANDS_REMEDY}")
+    return found
+
+
+COLLECTED_CONDITIONS = "conditions"
+"""The folder beside a site's history in which each node's ledger is kept, NODE.json."""
+
+_BEGINNING = 400
+_TAKEN_AT = re.compile(rb',"taken_at":([0-9]{1,12}(?:\.[0-9]{1,20})?),')
+
+CONDITIONS_REMEDY = "take it again with: plumbline symptoms --save"
+
+
+def load_ledger(path: str) -> Ledger:
+    """Return a ledger.
+
+    Raises:
+        DocumentError: the file is missing, damaged, or somebody else's.
+    """
+    what = "ledger of conditions"
+    raw = parse(read(path, what, CONDITIONS_REMEDY, MOST_BYTES), path, CONDITIONS_REMEDY)
+    try:
+        return Ledger.from_json(raw)
+    except DocumentError as error:
+        raise DocumentError(f"{path}: {error}") from error
+
+
+def keep_bill(state: Path, bill: Bill) -> str:
+    """Keep a bill in a node's ledger; return what was wrong with the ledger, empty if nothing.
+
+    A damaged one is kept under another name, and a new one begins.
+
+    Raises:
+        StoreError: it cannot be written; the old one is still there.
+    """
+    path = state / FILE
+    trouble = ""
+    ledger = begun(bill)
+    if os.path.lexists(path):
+        try:
+            ledger = load_ledger(str(path)).after(bill)
+        except DocumentError as error:
+            trouble = f"{error}; a new one begins, the old one is {path}.damaged"
+            _set_aside(path)
+    save_ledger(path, ledger)
+    return trouble
+
+
+def _set_aside(path: Path) -> None:
+    """Keep a damaged ledger under another name, where there is one."""
+    with suppress(OSError):
+        os.replace(path, f"{path}.damaged")
+
+
+def save_ledger(path: Path, ledger: Ledger) -> None:
+    """Put a ledger in the place of the one before, at once; raise StoreError if that fails."""
+    text = json.dumps(ledger.to_json(), allow_nan=False, separators=(",", ":"))
+    try:
+        replace(path, text, group=READERS)
+    except OSError as error:
+        raise StoreError(
+            f"ledger of conditions {path} cannot be written: {os.strerror(error.errno or 0)}; see "
+            f"that {path.parent} is there, has space and belongs to whoever runs this"
+        ) from error
+
+
+def keep_collected(history: Path, node: str, raw: Any) -> None:
+    """Keep what a node has sent as its ledger beside the history of the site.
+
+    Changes that only the earlier copy knows stay in it.
+
+    Raises:
+        DocumentError: it is no ledger of this node; the earlier copy is still there.
+        StoreError: it cannot be written; the same holds.
+    """
+    ledger = Ledger.from_json(raw)
+    if ledger.bill.node != node:
+        raise DocumentError(f"its ledger of conditions is of {ledger.bill.node!r:.60}")
+    path = history.parent / COLLECTED_CONDITIONS / f"{node}.json"
+    try:
+        ledger = ledger.succeeding(load_ledger(str(path)))
+    except DocumentError:
+        # there is none yet, or a damaged one
+        _set_aside(path)
+    with suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+    save_ledger(path, ledger)
+
+
+def collected_at(history: Path, node: str) -> float:
+    """Return when the bill was taken that was last collected of a node; 0 where there is none.
+
+    It stands at the beginning of what ``save_ledger`` writes; a thousand nodes
+    are asked at once.
+    """
+    with (
+        suppress(OSError),
+        (history.parent / COLLECTED_CONDITIONS / f"{node}.json").open("rb") as file,
+    ):
+        found = _TAKEN_AT.search(file.read(_BEGINNING))
+        return float(found[1]) if found else 0.0
+    return 0.0
+
+
+def collected_stamp(history: Path) -> list[tuple[str, int, int]]:
+    """Return what tells the copies beside a history from others: names, times and sizes."""
+    copies = sorted((history.parent / COLLECTED_CONDITIONS).glob("*.json"))
+    found = ((path.name, path.lstat()) for path in copies)
+    return [(name, said.st_mtime_ns, said.st_size) for name, said in found]
+
+
+def collected_ledgers(
+    history: Path, nodes: Iterable[str]
+) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:
+    """Return the ledgers of nodes beside the history of a site, and of each damaged one why."""
+    paths = (history.parent / COLLECTED_CONDITIONS / f"{node}.json" for node in nodes)
+    found = [_ledger_or_trouble(str(path)) for path in paths if path.exists()]
+    return (
+        tuple(one for one in found if isinstance(one, Ledger)),
+        tuple(one for one in found if isinstance(one, str)),
+    )
+
+
+def _ledger_or_trouble(path: str) -> Union[Ledger, str]:
+    try:
+        return load_ledger(path)
+    except DocumentError as error:
+        return str(error)
+
+
+SCHEMA = 1
+FOLDER = "suspected"
+"""Beside the history of a site, NODE.json; in the state of a node, made by the role export."""
+
+_FILE = "suspected.json"
+_HOLDS_S = 7200.0
+_MOST_BYTES = 1 << 16
+_REMEDY = "the next plumbline collect writes it again"
+
+
+def keep_site(history: Path, found: Mapping[str, Sequence[Suspected]], now: float) -> None:
+    """Keep what is suspected of each node, the likeliest first, in the place of all before.
+
+    ``now`` is in seconds since the epoch.  Beyond ``MOST`` of a node the least likely is left out.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    folder = history.parent / FOLDER
+    try:
+        folder.mkdir(exist_ok=True)
+        for path in folder.glob("*.json"):
+            if path.stem not in found:
+                path.unlink(missing_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    for node, suspected in found.items():
+        _keep(folder / f"{node}.json", suspected[:MOST], now)
+
+
+def of_node(history: Path, node: str, now: float) -> Optional[tuple[Suspected, ...]]:
+    """Return what is suspected of a node; None where nobody looks for it.
+
+    Raises:
+        DocumentError: the file is damaged, or somebody else's.
+    """
+    folder = history.parent / FOLDER
+    return _held(folder / f"{node}.json", now) if folder.exists() else None
+
+
+def keep_here(state: Path, suspected: Sequence[Suspected], now: float) -> None:
+    """Keep on a node what a console suspects of it, in the place of all before.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    path = state / FOLDER / _FILE
+    if suspected or path.exists():
+        _keep(path, suspected, now)
+
+
+def suspected_here(state: Path, layer: str, now: float) -> dict[str, float]:
+    """Return the components of a layer that are suspected, each since when.
+
+    Raises:
+        DocumentError: the file is damaged, or somebody else's.
+    """
+    found = _held(state / FOLDER / _FILE, now)
+    return {one.component: one.since for one in found if one.layer == layer}
+
+
+def _keep(path: Path, suspected: Sequence[Suspected], now: float) -> None:
+    replace_own(path, json.dumps({"schema": SCHEMA, "written_at": now, "suspected": suspected}))
+
+
+def _held(path: Path, now: float) -> tuple[Suspected, ...]:
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return ()
+    except PermissionError:
+        pass  # reading it says so
+    return load_suspicions(str(path), now)
+
+
+def load_suspicions(path: str, now: float) -> tuple[Suspected, ...]:
+    """Return what a file says, nothing where it does not hold any longer; raise DocumentError."""
+    raw = parse(read(path, "suspicions", _REMEDY, _MOST_BYTES), path, _REMEDY)
+    try:
+        same_schema(raw, SCHEMA, f"suspicions {path}", _REMEDY)
+        times(written_at=raw["written_at"])
+        found = read_suspected(raw["suspected"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DocumentError(f"suspicions {path} are damaged ({error!r}); {_REMEDY}") from error
+    # a date in the future is that of a clock that was wrong
+    return found if abs(now - raw["written_at"]) <= _HOLDS_S else ()

@@ -1,0 +1,205 @@
+"""The theoretical rate of flows: their max-min fair shares, what limits them, and what would next.
+
+Takes capacities and the paths of the flows, gives each flow's rate and what sets it.  The shares
+are found by progressive filling (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2): all
+flows grow alike until a component is full, its flows stop there, the rest grow on.  One flow alone
+gets the minimum along its path.
+
+The next limit of a flow is what it would have if the parts that limit it were lifted: the flows
+that have these same limits grow on together, over what the others leave, which keep their rates.
+The next limit of their sum is what all flows would come to if every part that limits one of them
+were lifted.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from math import fsum
+from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.model.limits import Ceiling
+
+_TIE = 1 + 1e-9
+"""Shares closer than this are equal: they differ by rounding alone."""
+
+Capacities = Mapping[str, Optional[float]]
+"""Bytes per second of each component in one direction; None where it never limits."""
+
+Paths = Mapping[str, Sequence[str]]
+"""The components that each flow crosses, each of them once.
+
+Names without a capacity, targets for instance, never limit.
+"""
+
+
+class Limit(NamedTuple):
+    """A ceiling, and the one that would hold if the parts that set it were lifted.
+
+    ``next`` is None where no other part of the path has a rate.
+    """
+
+    ceiling: Ceiling
+    next: Optional[Ceiling]
+
+
+class Sum(NamedTuple):
+    """What flows come to together, and what the least and the most favoured one has.
+
+    ``limit`` is of the sum: its ceiling names every part that limits a flow, and next is what the
+    flows come to with all these parts lifted.  Rates are in bytes per second.
+    """
+
+    limit: Limit
+    lowest_Bps: float
+    highest_Bps: float
+
+
+def alone(capacities: Capacities, path: Sequence[str]) -> Optional[Limit]:
+    """Return the limit of one flow, None when nothing on its path has a rate."""
+    ceiling = _minimum(capacities, path)
+    if ceiling is None:
+        return None
+    rest = [name for name in path if name not in ceiling.limited_by]
+    return Limit(ceiling, _minimum(capacities, rest))
+
+
+def together(capacities: Capacities, paths: Paths) -> dict[str, Optional[Limit]]:
+    """Return the limit of each flow when all run at once, in the order of ``paths``.
+
+    A flow that nothing limits has None.  Takes O(n log n) of the summed length of the paths.
+    """
+    settled = _fill(capacities, paths)
+    found = _next(capacities, paths, settled)
+    return {
+        flow: Limit(settled[flow], found.get(flow)) if flow in settled else None for flow in paths
+    }
+
+
+def in_sum(capacities: Capacities, paths: Paths) -> Optional[Sum]:
+    """Return what all flows come to when they run at once, None when one of them has no limit.
+
+    Takes O(n log n) of the summed length of the paths.
+    """
+    settled = _fill(capacities, paths)
+    ceiling = _add(settled, paths)
+    if ceiling is None:
+        return None
+    lifted = frozenset(ceiling.limited_by)
+    rest = {flow: [n for n in path if n not in lifted] for flow, path in paths.items()}
+    rates = [one.rate_Bps for one in settled.values()]
+    return Sum(Limit(ceiling, _add(_fill(capacities, rest), rest)), min(rates), max(rates))
+
+
+def _minimum(capacities: Capacities, path: Iterable[str]) -> Optional[Ceiling]:
+    rated = {name: rate for name in path if (rate := capacities.get(name)) is not None}
+    if not rated:
+        return None
+    least = min(rated.values())
+    return Ceiling(least, tuple(name for name, rate in rated.items() if rate <= least * _TIE))
+
+
+def _add(settled: Mapping[str, Ceiling], paths: Paths) -> Optional[Ceiling]:
+    """Return the sum of all flows, None unless each of them is limited."""
+    if not paths or len(settled) < len(paths):
+        return None
+    names = dict.fromkeys(name for flow in paths for name in settled[flow].limited_by)
+    return Ceiling(fsum(one.rate_Bps for one in settled.values()), tuple(names))
+
+
+def _next(
+    capacities: Capacities, paths: Paths, settled: Mapping[str, Ceiling]
+) -> dict[str, Ceiling]:
+    """Return what each flow would have with its limits lifted, all others at their rates."""
+    left: dict[str, float] = {}
+    groups: dict[frozenset[str], list[str]] = {}
+    for flow, ceiling in settled.items():
+        groups.setdefault(frozenset(ceiling.limited_by), []).append(flow)
+        for name in paths[flow]:
+            capacity = capacities.get(name)
+            if capacity is not None:
+                left[name] = left.get(name, capacity) - ceiling.rate_Bps
+    found: dict[str, Ceiling] = {}
+    for lifted, flows in groups.items():
+        rate = settled[flows[0]].rate_Bps
+        rest = {flow: [n for n in paths[flow] if n in left and n not in lifted] for flow in flows}
+        # the group fills what the others leave: its own shares are free again
+        free: dict[str, float] = {}
+        for path in rest.values():
+            for name in path:
+                free[name] = free.get(name, left[name]) + rate
+        for flow, ceiling in _fill(free, rest).items():
+            # rounding takes nothing away from a flow
+            found[flow] = ceiling._replace(rate_Bps=max(rate, ceiling.rate_Bps))
+    return found
+
+
+def _fill(capacities: Capacities, paths: Paths) -> dict[str, Ceiling]:
+    """Return the ceilings of the flows that have one."""
+    filling = _Filling(capacities, paths)
+    while filling.fill_next():
+        pass
+    return filling.settled
+
+
+class _Filling:
+    """Components with what is left of them, and the flows that are settled."""
+
+    def __init__(self, capacities: Capacities, paths: Paths) -> None:
+        self.settled: dict[str, Ceiling] = {}
+        self._paths: dict[str, tuple[str, ...]] = {}
+        self._flows: dict[str, list[str]] = {}
+        self._left: dict[str, float] = {}
+        for flow, path in paths.items():
+            crossed = []
+            for name in path:
+                capacity = capacities.get(name)
+                if capacity is not None:
+                    crossed.append(name)
+                    self._left[name] = capacity
+                    self._flows.setdefault(name, []).append(flow)
+            self._paths[flow] = tuple(crossed)
+        self._growing = {name: len(flows) for name, flows in self._flows.items()}
+        self._heap = [(self._share(name), name) for name in self._flows]
+        heapify(self._heap)
+
+    def _share(self, name: str) -> float:
+        return self._left[name] / self._growing[name]
+
+    def fill_next(self) -> bool:
+        """Settle the flows of the components that are full next; False when none is left."""
+        first = self._pop_full()
+        if first is None:
+            return False
+        rate, full = first[0], {first[1]}
+        while self._heap and self._heap[0][0] <= rate * _TIE:
+            other = self._pop_full()
+            if other is None:
+                break
+            if other[0] > rate * _TIE:
+                heappush(self._heap, other)
+                break
+            full.add(other[1])
+        for name in full:
+            for flow in self._flows[name]:
+                if flow not in self.settled:
+                    self._settle(flow, rate, full)
+        return True
+
+    def _pop_full(self) -> Optional[tuple[float, str]]:
+        """Return the smallest share and its component; shares only grow, so old ones are low."""
+        while self._heap:
+            noted, name = heappop(self._heap)
+            if not self._growing[name]:
+                continue
+            share = self._share(name)
+            if share <= noted * _TIE:
+                return share, name
+            heappush(self._heap, (share, name))
+        return None
+
+    def _settle(self, flow: str, rate: float, full: set[str]) -> None:
+        path = self._paths[flow]
+        self.settled[flow] = Ceiling(rate, tuple(name for name in path if name in full))
+        for name in path:
+            self._left[name] -= rate
+            self._growing[name] -= 1

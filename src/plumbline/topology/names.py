@@ -1,0 +1,177 @@
+"""Names of parts: ranges such as oss[01-24], and the hexadecimal indices of OSTs."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from math import prod
+from typing import Iterable, Sequence
+
+from plumbline.model.errors import DocumentError
+from plumbline.model.names import OST
+
+_MOST_NAMES = 100_000
+_MOST_LETTERS = 10_000_000
+_LONGEST = 1000
+"""Characters of a range."""
+_GROUP = re.compile(r"\[([^\[\]]*)\]")
+_LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)", re.DOTALL)
+_BOUNDS = re.compile(r"([0-9A-Fa-f]+)(?:-([0-9A-Fa-f]+))?")
+
+DECIMAL = 10
+HEXADECIMAL = 16
+"""Lustre numbers its targets so: scratch-OST000a follows scratch-OST0009."""
+
+
+def expand(text: str, base: int = DECIMAL) -> tuple[str, ...]:
+    """Return the names that ``text`` stands for; the last range runs fastest.
+
+    ``oss[1-2]-disk[1-3]`` are six names, ``[01-24]`` keeps the zeros, ``[1,3,5-7]`` is a list.
+
+    Raises:
+        DocumentError: an open bracket, a range that is none, or more than 100,000 names.
+    """
+    if len(text) > _LONGEST:
+        raise DocumentError(f"name {text[:60]!r}... is longer than {_LONGEST} characters")
+    pieces = _GROUP.split(text)
+    literals, groups = pieces[::2], pieces[1::2]
+    if any(bracket in literal for literal in literals for bracket in "[]"):
+        raise DocumentError(f"name {text!r} has a bracket without its partner")
+    bounds = [_bounds(text, group, base) for group in groups]
+    count = prod(sum(last - first + 1 for first, last, _ in group) for group in bounds)
+    if count > _MOST_NAMES or count * len(text) > _MOST_LETTERS:
+        raise DocumentError(f"name {text!r:.80} stands for more than {_MOST_NAMES} names")
+    choices = [[number for item in group for number in _numbers(item, base)] for group in bounds]
+    return tuple(
+        "".join(piece for pair in zip(literals, (*numbers, "")) for piece in pair)
+        for numbers in product(*choices)
+    )
+
+
+def _bounds(text: str, group: str, base: int) -> list[tuple[int, int, int]]:
+    """Return first, last and width of each item of ``1,3,5-7``."""
+    found = []
+    for item in group.split(","):
+        match = _BOUNDS.fullmatch(item.strip())
+        try:
+            if not match:
+                raise ValueError(item)
+            first, last = int(match[1], base), int(match[2] or match[1], base)
+        except ValueError:
+            raise DocumentError(
+                f"name {text!r}: [{group}] is not a range; write for example [1-6], [01-24], [1,3]"
+            ) from None
+        if last < first:
+            raise DocumentError(f"name {text!r}: the range [{item}] runs backwards")
+        found.append((first, last, len(match[1])))
+    return found
+
+
+def _numbers(item: tuple[int, int, int], base: int) -> list[str]:
+    first, last, width = item
+    digits = "x" if base == HEXADECIMAL else "d"
+    return [f"{number:0{width}{digits}}" for number in range(first, last + 1)]
+
+
+def meet(names: Sequence[str], others: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return for each of ``names`` those of ``others`` that it meets, by blocks in order.
+
+    Six names onto three: two each.  Three names onto six: each meets two.
+
+    Raises:
+        DocumentError: neither number divides the other; the message gives both ranges.
+    """
+    many, few = len(names), len(others)
+    if many % few == 0:
+        return [(others[index // (many // few)],) for index in range(many)]
+    if few % many == 0:
+        block = few // many
+        return [tuple(others[index * block : (index + 1) * block]) for index in range(many)]
+    raise DocumentError(
+        f"{many} names ({names[0]} to {names[-1]}) cannot be spread evenly over {few} "
+        f"({others[0]} to {others[-1]})"
+    )
+
+
+def repeat(names: Sequence[str], values: Sequence[str]) -> list[str]:
+    """Return one of ``values`` for each of ``names``; fewer values start again from the first.
+
+    Raises:
+        DocumentError: the values do not come out even.
+    """
+    if len(names) % len(values):
+        raise DocumentError(
+            f"{len(values)} values ({values[0]} to {values[-1]}) do not come out even for "
+            f"{len(names)} names ({names[0]} to {names[-1]})"
+        )
+    return [values[index % len(values)] for index in range(len(names))]
+
+
+def fold(names: Iterable[str]) -> str:
+    """Return names as ranges, ``mds, oss[01-03,07]``; ``expand`` takes each of them."""
+    numbered: dict[tuple[str, str, int], list[int]] = {}
+    for name in sorted(set(names)):
+        found = _LAST_NUMBER.fullmatch(name)
+        # a range has numbers of one width: oss[8-9], oss[10-12]
+        key = (found[1], found[3], len(found[2])) if found else (name, "", 0)
+        numbered.setdefault(key, []).append(int(found[2]) if found else 0)
+    return ", ".join(_folded(*key, numbers) for key, numbers in numbered.items())
+
+
+def _folded(head: str, tail: str, width: int, numbers: list[int]) -> str:
+    if not width:
+        return head
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    items = [
+        f"{first:0{width}d}" if first == last else f"{first:0{width}d}-{last:0{width}d}"
+        for first, last in runs
+    ]
+    return f"{head}[{','.join(items)}]{tail}" if len(numbers) > 1 else f"{head}{items[0]}{tail}"
+
+
+_RANGE = re.compile(r"(.*-OST)\[([0-9]{1,5})-([0-9]{1,5})\]")
+_INDEX = re.compile(r"(.*-OST)([0-9a-fA-F]{1,4})")
+_HIGHEST = 0xFFFF
+
+
+def refuse_no_ost(text: str, names: Sequence[str]) -> None:
+    """Refuse names that Lustre never gives; ``text`` is how the document writes all of ``names``.
+
+    Raises:
+        DocumentError: one of them is none; the message shows how it is written.
+    """
+    wrong = next((name for name in names if not re.fullmatch(OST.pattern, name)), None)
+    if wrong is None:
+        return
+    remedy = _as_range(text) or _as_name(wrong)
+    if not remedy:
+        OST.refuse("the target", wrong)
+    raise DocumentError(
+        f"{text[:80]!r} is no name of Lustre: an index is hexadecimal of four digits; {remedy}"
+    )
+
+
+def _as_range(text: str) -> str:
+    match = _RANGE.fullmatch(text)
+    if not match or not int(match[2]) <= int(match[3]) <= _HIGHEST:
+        return ""
+    first, last = int(match[2]), int(match[3])
+    return f"write {match[1]}[{first:04x}-{last:04x}] for the indices {first} to {last}"
+
+
+def _as_name(name: str) -> str:
+    match = _INDEX.fullmatch(name)
+    if not match:
+        return ""
+    decimal = f" ({int(match[2]):04x} if {match[2]} is decimal)" if _is_two_things(match[2]) else ""
+    return f"write {match[1]}{match[2].lower():0>4}{decimal}"
+
+
+def _is_two_things(digits: str) -> bool:
+    """Return whether digits mean one index in decimal and another one in hexadecimal."""
+    return digits.isdecimal() and int(digits) != int(digits, 16)

@@ -1,0 +1,40 @@
+"""A small site for the objects of monitoring systems: two servers, a client, a shared switch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plumbline.doors.monitored import Host, Monitored, ObjectOptions, read_options
+from plumbline.model.service import PathService, Service
+
+OST = Service(
+    "oss1", "client1", "OST OST1 write read", "plumbline_ost_OST1", "check_ost", (), "ost",
+    "OST1", "", 129600, "ost-OST1",
+)  # fmt: skip
+NODE = Service(
+    "client1", "client1", "NODE client1 probes", "plumbline_node", "check_node", (), "node",
+    "client1", "", 3600,
+)  # fmt: skip
+RAW = Service(
+    "oss1", "oss1", "RAW disk1 read", "plumbline_raw_disk1", "check_raw", (), "raw",
+    "disk1", "", 129600, "raw-disk1", (0,),
+)  # fmt: skip
+SWITCH = PathService("lab", "switch sw1", "PATH switch sw1", "sw1", "", (0,))
+SYSTEM = PathService("lab", "file system work", "PATH file system work", "", "work", (0, 1))
+SITE = Monitored(
+    "lab",
+    (Host("oss1", "server", "10.0.0.1", ("router1",)), Host("client1", "client", "fe80::2%eth0")),
+    (OST, NODE),
+    (SWITCH, SYSTEM),
+)
+
+
+def options(**given: Any) -> ObjectOptions:
+    """Return options of a site that collects."""
+    return read_options({"paths": True, **given})
+
+
+LYING = SITE._replace(
+    hosts=(*SITE.hosts[:1], Host("client1", "client", "10.0.0.2")), services=(OST, NODE, RAW)
+)
+"""The same with a device that the target lies on."""

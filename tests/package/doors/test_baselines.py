@@ -1,0 +1,87 @@
+"""What reviewers and administrators read of baselines; docs/baselines.md shows the same."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from plumbline.doors.baselines import ages_text, changes_text
+from plumbline.model.conditions import of_baseline
+from plumbline.model.limits import Baseline, Limits, Reference
+from plumbline.plan.baseline import Candidate, Key, biggest_first, compare
+from plumbline.plan.capture import ages, capture
+from tests.package.plan.test_capture import SPEC, expected, runs
+from tests.package.plan.test_document import BASELINE
+from tests.project.repository import ROOT
+
+NAMES = [f"scratch-OST000{index}" for index in range(5)]
+OLD = BASELINE._replace(first="2026-05-20", last="2026-05-31", runs=12, spec_hash=SPEC.hash())
+NEW = OLD._replace(first="2026-11-16", last="2026-11-20", runs=5, versions={"client": "2.18.0"})
+OUTLIER = "61.0 MB/s is 53 % of its peers' 116.1 MB/s"
+WRITE = {"write/single": Reference(None, None)}
+WEAK = "rests on 3 runs of 5 needed"
+
+
+def key(name: str) -> Key:
+    return Key("ost", name, "write", "single")
+
+
+def changed() -> str:
+    accepted = {key(name): OLD for name in NAMES[:4]}
+    candidates = {
+        key(NAMES[0]): Candidate(NEW._replace(median_Bps=116.3e6)),
+        key(NAMES[1]): Candidate(NEW._replace(median_Bps=115.9e6, fill=0.44, runs=3), weak=WEAK),
+        key(NAMES[2]): Candidate(NEW._replace(median_Bps=104.1e6, spread=0.021)),
+        key(NAMES[3]): Candidate(NEW._replace(median_Bps=61.0e6), OUTLIER),
+        key(NAMES[4]): Candidate(NEW._replace(median_Bps=116.8e6)),
+    }
+    return changes_text(biggest_first(compare(accepted, candidates)))
+
+
+def aged() -> str:
+    site = {("ost", name): expected(name)._replace(references=WRITE) for name in NAMES}
+    accepted: dict[Key, Baseline] = {key(name): OLD for name in NAMES[:3]}
+    accepted[key(NAMES[2])] = NEW._replace(terms=OLD.terms)
+    accepted[key("home-OST0000")] = OLD
+    newest = {key(name): of_baseline(NEW) for name in NAMES[:3]}
+    return ages_text(ages(accepted, site, newest, date(2026, 12, 1)), compared=True)
+
+
+@pytest.mark.parametrize("shown", [changed(), aged()], ids=["diff", "age"])
+def test_the_page_shows_what_is_printed(shown: str) -> None:
+    assert f"\n```\n{shown}\n```\n" in (ROOT / "docs/baselines.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("shown", [changed(), aged()], ids=["diff", "age"])
+def test_no_line_is_wider_than_a_terminal(shown: str) -> None:
+    assert max(map(len, shown.splitlines())) <= 120
+
+
+def test_many_outliers_are_marked_and_some_told_in_full() -> None:
+    slow = {key(f"t{index:03d}"): Candidate(NEW, OUTLIER) for index in range(30)}
+    lines = changes_text(compare({}, slow)).splitlines()
+    assert lines[1] == "without a baseline so far: 30"
+    assert len([line for line in lines if line.startswith("to be accepted by name: ost t")]) == 10
+    assert "to be accepted by name: 20 more, see the notes" in lines
+    assert sum(line.endswith("outlier") for line in lines) == 30
+
+
+def test_more_reasons_than_fit_are_counted() -> None:
+    site = {("ost", "a"): expected("a")._replace(references=WRITE)}
+    now = {key("a"): of_baseline(NEW._replace(host="client2", tool="fio 3.40"))}
+    shown = ages_text(ages({key("a"): OLD}, site, now, date(2026, 12, 1)), compared=True)
+    assert "184 d old, limit 180 d; client 2.17.0 -> 2.18.0; 2 more" in shown
+
+
+def test_nothing_to_review_is_said() -> None:
+    assert changes_text(()) == "no candidates; capture some first"
+
+
+def test_baselines_that_hold_are_one_line() -> None:
+    site = {("ost", "a"): expected("a")}
+    captured = capture(runs("a", [200] * 5), site).candidates
+    accepted = {one: candidate.baseline for one, candidate in captured.items()}
+    found = ages(accepted, site, {}, date(1970, 1, 6))
+    assert ages_text(found, compared=True) == "BASELINES OK - 1 hold"
+    assert Limits().max_age_s == 180 * 86400

@@ -1,0 +1,91 @@
+"""Arguments of a check are read as the guidelines say, and refused in one sentence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from plumbline import __version__
+from plumbline.doors.call import TIMEOUT_S, parse
+from plumbline.doors.component_check import OPTIONS
+from plumbline.model.errors import UsageError
+
+CHECK = Path(__file__).parents[3] / "checks" / "check_ost"
+
+
+def called(line: str) -> str:
+    """Return what the check prints, which is UNKNOWN here."""
+    done = subprocess.run(
+        [sys.executable, str(CHECK), *line.split()], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (3, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "given", "timeout_s", "verbosity"),
+    [
+        ("--component a", {"--component": "a"}, TIMEOUT_S, 0),
+        ("--component=a", {"--component": "a"}, TIMEOUT_S, 0),
+        ("--group scratch", {"--group": "scratch"}, TIMEOUT_S, 0),
+        ("-t 2.5 --component a", {"--component": "a", "--timeout": "2.5"}, 2.5, 0),
+        ("--component a -vv -v --verbose", {"--component": "a"}, TIMEOUT_S, 4),
+        ("--component a -vt5", {"--component": "a", "--timeout": "5"}, 5.0, 1),
+        (
+            "--component a --verdicts v --expectations=e",
+            {"--component": "a", "--verdicts": "v", "--expectations": "e"},
+            TIMEOUT_S,
+            0,
+        ),
+    ],
+)
+def test_arguments_are_understood(
+    line: str, given: dict[str, str], timeout_s: float, verbosity: int
+) -> None:
+    call = parse("check_ost", line.split(), OPTIONS)
+    assert {name: call.given[name] for name in given} == given
+    assert call.given.keys() - given.keys() <= {"--verbose"}
+    assert (call.timeout_s, call.verbosity) == (timeout_s, verbosity)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--component", "--component needs a value"),
+        ("--component a -t", "-t needs a value"),
+        ("--component a -w 80:", "argument '-w' is not understood"),
+        ("--component a -t soon", "--timeout 'soon' is no number of seconds"),
+        ("--component a -t 0", "--timeout '0' is no number of seconds"),
+        ("--component a -t nan", "--timeout 'nan' is no number of seconds"),
+        ("--component a -x", "argument '-x' is not understood"),
+        ("--component a --verbose=3", "argument '--verbose=3' is not understood"),
+        ("--component a b", "argument 'b' is not understood"),
+        ("--component a -", "argument '-' is not understood"),
+    ],
+)
+def test_what_is_not_understood_is_one_sentence(line: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        _ = parse("check_ost", line.split(), OPTIONS).timeout_s
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("line", ["", "--component a --group b", "--component="])
+def test_a_check_is_of_a_component_or_a_group(line: str) -> None:
+    wanted = "OST UNKNOWN - name either --component or --group; see check_ost --help\n"
+    assert called(line) == wanted
+
+
+@pytest.mark.parametrize(
+    ("argument", "text"),
+    [
+        ("-V", f"check_ost {__version__} (plumbline)"),
+        ("--version", f"check_ost {__version__} (plumbline)"),
+        ("-h", "usage: check_ost (--component NAME | --group NAME)"),
+        ("--help", "default /var/lib/plumbline/verdicts"),
+    ],
+)
+def test_a_check_says_what_it_is(argument: str, text: str) -> None:
+    assert text in called(argument)

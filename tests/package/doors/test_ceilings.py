@@ -1,0 +1,119 @@
+"""Tables of ceilings: what is alike is one line, and nothing is claimed of what differs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plumbline.doors.ceilings import Table, tables
+from plumbline.plan.assignments import assignments
+from plumbline.plan.policy import load
+from plumbline.plan.references import at_once, measurements
+from plumbline.topology.graph import build
+from tests.package.sites import part, site
+
+
+def shown(document: dict[str, Any]) -> dict[str, Table]:
+    """Return the tables by their first two headers."""
+    topology = build(document)
+    measured = assignments(topology, load({}))
+    lines = [*measurements(topology, measured), *at_once(topology)]
+    return {" ".join(table.headers[:2]): table for table in tables(topology, lines)}
+
+
+def test_names_are_written_as_in_the_topology() -> None:
+    rows = shown(site())["layer component"].rows
+    assert rows[0] == (
+        *("ost", "scratch-OST[0-3]", "write, read", "80.0 MB/s"),
+        "oss[1-2]-disk[1-2]",
+    )
+    assert rows[1] == ("", "", "next", "125.0 MB/s", "oss[1-2]-nic")
+
+
+def test_a_part_of_a_range_is_counted_and_a_single_one_named() -> None:
+    document = site()
+    document["file_systems"][0]["retired"] = ["scratch-OST3"]
+    tables_of = shown(document)
+    assert tables_of["layer component"].rows[0][1] == "3 of scratch-OST[0-3]"
+    assert [row[0] for row in tables_of["at once targets"].rows if row[0]] == [
+        "oss1",
+        "all of scratch",
+    ]
+
+
+def test_operations_are_joined_only_for_the_same_names() -> None:
+    document = site()
+    disks = part(document, "oss[1-2]-disk[1-2]")
+    document["parts"].remove(disks)
+    fast = {**disks, "name": "oss1-disk[1-2]", "feeds": "oss1"}
+    odd = {
+        **disks,
+        "name": "oss2-disk[1-2]",
+        "feeds": "oss2",
+        "read": "70 MB/s",
+        "write": "80 MB/s",
+    }
+    odd.pop("rate")
+    document["parts"] += [fast, odd]
+    document["file_systems"][0]["targets"] = [
+        {"name": "scratch-OST[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s-client-[0-1]"},
+        {"name": "scratch-OST[2-3]", "part": "oss2-disk[1-2]", "subvolume": "s-client-[2-3]"},
+    ]
+    rows = [row for row in shown(document)["layer component"].rows if row[0] == "ost"]
+    assert [row[1:4] for row in rows] == [
+        ("scratch-OST[0-1]", "write, read", "80.0 MB/s"),
+        ("scratch-OST[2-3]", "write", "80.0 MB/s"),
+        ("scratch-OST[2-3]", "read", "70.0 MB/s"),
+    ]
+
+
+def test_flows_at_once_show_each_and_their_sum() -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]")["name"] = "oss1-disk[1-2]"
+    part(document, "oss1-disk[1-2]")["feeds"] = "oss1"
+    odd = {**part(document, "oss1-disk[1-2]"), "name": "oss2-disk[1-2]", "feeds": "oss2"}
+    document["parts"].append({**odd, "rate": "20 MB/s"})
+    document["file_systems"][0]["targets"] = [
+        {"name": "scratch-OST[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s-client-[0-1]"},
+        {"name": "scratch-OST[2-3]", "part": "oss2-disk[1-2]", "subvolume": "s-client-[2-3]"},
+    ]
+    rows = shown(document)["at once targets"].rows
+    assert ("oss1", "2", "write, read", "62.5 MB/s", "125.0 MB/s", "oss1-nic") in rows
+    limited_by = "oss1-nic, oss2-disk[1-2]"
+    assert (
+        "all of scratch",
+        "4",
+        "write, read",
+        "20.0-62.5 MB/s",
+        "165.0 MB/s",
+        limited_by,
+    ) in rows
+    hosts = shown(document)["at once servers"].rows
+    assert hosts[0][0] == "all servers"
+
+
+def test_a_span_keeps_units_that_differ() -> None:
+    document = site()
+    line = next(one for one in at_once(build(document)) if one.component == "scratch")
+    for each_Bps, text in (
+        ((20e6, 62.5e6), "20.0-62.5 MB/s"),
+        ((800e6, 12e9), "800.0 MB/s-12.0 GB/s"),
+        ((45e9, 45e9 + 1e-3), "45.0 GB/s"),
+        (None, "unknown"),
+    ):
+        (table,) = tables(build(document), [line._replace(each_Bps=each_Bps)])
+        assert table.rows[0][3] == text
+
+
+def test_many_names_go_on_below() -> None:
+    document = site()
+    for letter in "abcdef":
+        name = f"oss[1-2]-{letter * 24}"
+        below = part(document, "oss[1-2]-disk[1-2]")["feeds"]
+        document["parts"].append({"name": name, "kind": "link", "rate": "80 MB/s", "feeds": below})
+        part(document, "oss[1-2]-disk[1-2]")["feeds"] = name
+    rows = shown(document)["layer component"].rows
+    assert all(sum(map(len, row)) <= 120 for row in rows)
+    assert rows[0][-1].endswith(",")
+    assert rows[1][:4] == ("", "", "", "")
+    text = " ".join(row[-1] for row in rows)
+    assert f"oss[1-2]-{'f' * 24}, oss[1-2]-disk[1-2]" in text

@@ -1,0 +1,65 @@
+"""Whatever reading a verdict does, the process ends as a check must."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.package.judgements import expectation, published, series, snapshot
+
+ROOT = Path(__file__).parents[3]
+PROGRAM = """
+import sys, time
+from plumbline.doors import component_check
+from plumbline.model.errors import ToolError
+
+def load(*_):
+    {body}
+
+component_check.load_published = load
+component_check.run("ost", ["check_ost", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit_s", "body", "text"),
+    [
+        (
+            "0.2",
+            "time.sleep(60)",
+            "not done within 0.2 s; see whether the disk that holds /var/lib/plumbline hangs or "
+            "the machine is overloaded",
+        ),
+        ("60", "raise ToolError('the tool | broke')", "the tool / broke"),
+        (
+            "60",
+            "return 1 / 0",
+            "internal error ZeroDivisionError: division by zero at <string>:7; please report it",
+        ),
+        (
+            "60",
+            "raise KeyboardInterrupt",
+            "internal error KeyboardInterrupt:  at <string>:7; please report it",
+        ),
+    ],
+)
+def test_a_check_that_does_not_come_to_an_end_is_unknown(
+    tmp_path: Path, limit_s: str, body: str, text: str
+) -> None:
+    documents = published(tmp_path, [expectation()], snapshot(series()))
+    arguments = ["--component", "scratch-OST0003", "-t", limit_s, *documents]
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(body=body), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT / "src")},
+    )
+    assert (done.stdout, done.stderr) == (f"OST UNKNOWN - {text}\n", "")
+    assert done.returncode == 3
+    assert time.monotonic() - begun < 30

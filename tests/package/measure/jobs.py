@@ -1,0 +1,49 @@
+"""Jobs of each probe, changed in what a test is about, and the ends of tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Optional
+
+from plumbline.measure.probes.interface import Job
+from plumbline.model.command import Completed, Within
+from plumbline.model.record import Operation
+from plumbline.model.spec import ProbeSpec
+
+DATA = Path(__file__).parents[2] / "data"
+
+_JOBS: dict[str, Job] = {
+    "fio": Job(
+        Operation.READ,
+        ProbeSpec("fio", 64 << 20, 5.0),
+        "/mnt/a/.plumbline/a/probe.dat",
+        within=Within("/mnt/a", (".plumbline", "a"), file="probe.dat", opened=True),
+    ),
+    "sgp_dd": Job(Operation.READ, ProbeSpec("sgp_dd", 128 << 20, 10.0), "/dev/sdb"),
+    "netperf": Job(
+        Operation.SEND,
+        ProbeSpec("netperf", 1, 3.0, queue_depth=1),
+        "10.77.0.11",
+        own_address="10.77.0.21",
+        port=12865,
+    ),
+    "iperf3": Job(
+        Operation.SEND, ProbeSpec("iperf3", 1, 2.0, queue_depth=1), "10.77.0.11", port=12865
+    ),
+}
+
+
+def job(tool: str, spec: Optional[dict[str, Any]] = None, **changes: Any) -> Job:
+    """Return a sound job of ``tool`` with changes to it and to its specification."""
+    sound = _JOBS[tool]
+    return sound._replace(spec=sound.spec._replace(**(spec or {})), **changes)
+
+
+def completed(stdout: str = "", stderr: str = "", exit_code: int = 0) -> Completed:
+    """Return the end of a tool that ended by itself."""
+    return Completed(("tool",), exit_code, stdout, stderr, 1.0)
+
+
+def data(name: str) -> str:
+    """Return a file of tests/data."""
+    return (DATA / name).read_text()

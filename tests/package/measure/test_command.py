@@ -1,0 +1,236 @@
+"""Commands end at their limit, and the runner comes back from those that do not."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+from plumbline.model.command import Completed
+from plumbline.model.errors import ToolError
+from plumbline.observe import command
+from plumbline.observe.command import SystemRunner
+from tests.package.waiting import alive
+
+RUN = SystemRunner(grace_s=0.5)
+
+
+def python(text: str) -> list[str]:
+    return [sys.executable, "-c", text]
+
+
+def stopped(folder: Path, text: str, grace_s: float) -> Completed:
+    """Run a program, and end it as at its limit once it has come to the line READY."""
+    ready, stop = folder / "ready", threading.Event()
+
+    def wait() -> None:
+        while not ready.exists():
+            time.sleep(0.05)
+        stop.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    text = text.replace("READY", f"open('{ready}', 'w').close()")
+    return SystemRunner(stop=stop, grace_s=grace_s)(python(text), 60)
+
+
+def test_a_command_leaves_output_errors_and_exit_code() -> None:
+    done = RUN(python("import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)"), 20)
+    assert (done.stdout, done.stderr, done.exit_code) == ("out\n", "err\n", 7)
+    assert (done.ok, done.timed_out, done.hung) == (False, False, False)
+
+
+def test_a_command_runs_in_plain_english_with_nothing_to_read_behind_everybody_else() -> None:
+    text = "import os, sys; print(os.environ['LC_ALL'], repr(sys.stdin.read()), os.nice(0))"
+    assert RUN(python(text), 20).stdout == "C '' 19\n"
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[None]:
+    """Be nobody where the tests are root, who may enter every folder."""
+    if os.getuid() != 0:
+        yield
+        return
+    os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+def test_a_command_starts_where_it_may_look_around(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert RUN(["pwd"], 20).stdout == f"{tmp_path}\n"
+    tmp_path.chmod(0o600)
+    request.getfixturevalue("as_nobody")
+    assert RUN(["pwd"], 20).stdout == "/\n"
+
+
+def test_the_recorded_argv_is_the_one_that_was_asked_for() -> None:
+    assert RUN(["true"], 20).argv == ("true",)
+
+
+@pytest.mark.parametrize(
+    ("tool", "sentence"),
+    [
+        ("sgp_dd", "sgp_dd is not installed on this host; install the package sg3-utils"),
+        ("no-such-tool", "no-such-tool is not installed on this host; install it or correct"),
+    ],
+)
+def test_a_missing_tool_names_its_package(
+    tool: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "_SYSTEM_FOLDERS", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match=sentence):
+        RUN([tool], 1)
+
+
+def test_a_file_that_cannot_be_executed_is_a_sentence(tmp_path: Path) -> None:
+    broken = tmp_path / "fio"
+    broken.write_text("#!/no/such/interpreter\n")
+    broken.chmod(0o755)
+    done = RUN([str(broken)], 20)
+    assert done.exit_code in (126, 127)
+    assert "fio" in done.stderr
+
+
+def test_a_command_that_ignores_the_polite_signal_is_killed_at_its_limit(tmp_path: Path) -> None:
+    text = (
+        "import signal, time\n"
+        "signal.signal(15, signal.SIG_IGN)\n"
+        "print('up', flush=True)\n"
+        "READY\n"
+        "time.sleep(60)"
+    )
+    started = time.monotonic()
+    done = stopped(tmp_path, text, grace_s=0.5)
+    assert time.monotonic() - started < 30
+    assert (done.stdout, done.timed_out, done.hung, done.exit_code) == ("up\n", True, False, -9)
+
+
+def test_a_polite_signal_lets_a_tool_say_how_far_it_came(tmp_path: Path) -> None:
+    text = (
+        "import signal, sys, time\n"
+        "signal.signal(15, lambda *_: (print('so far', flush=True), sys.exit(0)))\n"
+        "READY\n"
+        "time.sleep(60)"
+    )
+    done = stopped(tmp_path, text, grace_s=30.0)
+    assert (done.stdout, done.timed_out, done.ok) == ("so far\n", True, False)
+
+
+def test_a_process_whose_name_is_no_text_is_no_trouble(tmp_path: Path) -> None:
+    """The kernel cuts a name after 15 bytes, in the middle of a letter too."""
+    text = "import time\nopen('/proc/self/comm', 'wb').write(b'\\xc3')\nREADY\ntime.sleep(60)"
+    done = stopped(tmp_path, text, grace_s=5.0)
+    assert (done.timed_out, done.hung, done.exit_code) == (True, False, -15)
+
+
+def test_a_grandchild_that_keeps_the_output_open_does_not_block_the_runner() -> None:
+    started = time.monotonic()
+    done = RUN(["sh", "-c", "sleep 60 & echo $!"], 20)
+    assert time.monotonic() - started < 10
+    assert not alive(int(done.stdout))
+
+
+def test_a_process_that_no_signal_ends_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Uninterruptible sleep cannot be made at will: here the signals are what gets lost."""
+    sent = []
+    monkeypatch.setattr(os, "killpg", lambda group, number: sent.append((group, number)))
+    started = time.monotonic()
+    done = SystemRunner(grace_s=0.2)(["sleep", "60"], 0.3)
+    assert time.monotonic() - started < 30
+    assert (done.hung, done.timed_out, done.exit_code) == (True, True, None)
+    assert [number for _, number in sent if number] == [15, 9]
+    assert command.any_abandoned()
+    monkeypatch.undo()
+    os.killpg(sent[0][0], 9)
+    command.ABANDONED[-1].wait()
+    assert not command.any_abandoned()
+    command.ABANDONED.pop()
+
+
+FREEZER = Path("/sys/fs/cgroup/freezer")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not os.access(FREEZER, os.W_OK), reason="needs root and the freezer of cgroup v1"
+)
+def test_a_frozen_process_survives_the_kill_and_is_abandoned(tmp_path: Path) -> None:
+    """A frozen process dies no sooner than it is thawed: as one in uninterruptible sleep."""
+    group = FREEZER / f"plumbline-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        script = f"echo begun; echo $$ > {group}/cgroup.procs; echo FROZEN > {group}/freezer.state"
+        done = RUN(["sh", "-c", f"{script}; sleep 60"], 1.0)
+        assert (done.stdout, done.hung, done.exit_code) == ("begun\n", True, None)
+        assert done.seconds < 5
+    finally:
+        (group / "freezer.state").write_text("THAWED")
+        command.ABANDONED.pop().wait()
+        group.rmdir()
+
+
+@pytest.mark.parametrize("where", ["", " >&2"])
+def test_a_tool_that_prints_without_an_end_is_ended_and_has_failed_not_hung(where: str) -> None:
+    with pytest.raises(ToolError, match="sh printed more than 1 MiB and was ended; run it by hand"):
+        SystemRunner(most_bytes=1 << 20)(["sh", "-c", f"exec yes{where}"], 30)
+
+
+def test_a_tool_that_prints_without_an_end_and_ignores_signals_fills_no_memory() -> None:
+    """Nothing is taken from it any more, not even while it is asked to end."""
+    text = (
+        "import os, signal\n"
+        "signal.signal(15, signal.SIG_IGN)\n"
+        "while True: os.write(1, b'x' * 65536)"
+    )
+    measure = (
+        "import resource, sys\n"
+        "from plumbline.model.errors import ToolError\n"
+        "from plumbline.observe.command import SystemRunner\n"
+        "try:\n"
+        f"    SystemRunner(grace_s=0.5)([sys.executable, '-c', {text!r}], 30)\n"
+        "except ToolError:\n"
+        "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)\n"
+    )
+    before = RUN(
+        python(
+            "import resource; from plumbline.observe import command; "
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
+        ),
+        20,
+    )
+    after = RUN(python(measure), 60)
+    assert int(after.stdout) - int(before.stdout) < 64, after.stderr
+
+
+def test_all_of_a_long_output_is_there_and_a_tool_never_waits_for_who_reads_it() -> None:
+    text = "import sys; sys.stdout.write('o' * 3_000_000); sys.stderr.write('e' * 3_000_000)"
+    done = RUN(python(text), 20)
+    assert (done.ok, done.stdout, done.stderr) == (True, "o" * 3_000_000, "e" * 3_000_000)
+
+
+def test_an_interrupt_takes_the_tool_along(tmp_path: Path) -> None:
+    text = (
+        "import os, signal, threading, time\n"
+        "from pathlib import Path\n"
+        "from plumbline.observe.command import SystemRunner\n"
+        "def interrupt():\n"
+        f"    while not Path('{tmp_path}/pid').exists():\n"
+        "        time.sleep(0.05)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=interrupt).start()\n"
+        "note = 'echo $$ > $0.new; mv $0.new $0; exec sleep 60'\n"
+        f"SystemRunner()(['sh', '-c', note, '{tmp_path}/pid'], 50)\n"
+    )
+    done = RUN(python(text), 60)
+    assert "KeyboardInterrupt" in done.stderr
+    assert not alive(int((tmp_path / "pid").read_text()))

@@ -1,0 +1,195 @@
+"""Counters of kernel and Lustre, as this kind of machine and a Lustre 2.15 server have them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Mapping
+
+import pytest
+
+from plumbline.measure.sample import (
+    DISKSTATS,
+    NEEDS_DEBUGFS,
+    Counter,
+    Devices,
+    Targets,
+    closed,
+    device_number,
+    diskstats,
+    unwatched,
+)
+from plumbline.measure.sample import LUSTRE_STATS as LUSTRE
+from plumbline.model.errors import DocumentError, ToolError
+from plumbline.model.record import Operation
+from plumbline.observe.command import SystemRunner
+from plumbline.observe.gather import LocalSystem
+from tests.package.strangers import let_through
+from tests.project.repository import ROOT
+
+DATA = ROOT / "tests" / "data"
+DISKS = (DATA / "diskstats" / "kernel.txt").read_text(encoding="utf-8")
+STATS = (DATA / "lustre" / "lctl_obdfilter_n_stats.txt").read_text(encoding="utf-8")
+OST0 = "snapshot_time" + STATS.split("snapshot_time")[1]
+READ, WRITE = Operation.READ, Operation.WRITE
+
+
+class FakeFiles:
+    """Files as a dictionary."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = dict(texts)
+
+    def read(self, path: str) -> str:
+        return self.texts.get(path, "")
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        below = [path[len(folder) + 1 :] for path in self.texts if path.startswith(f"{folder}/")]
+        return tuple(dict.fromkeys(path.split("/")[0] for path in below))
+
+
+def test_a_sector_has_512_bytes_on_every_device() -> None:
+    found = diskstats(DISKS)
+    assert len(found) == len(DISKS.splitlines())
+    # vda: 268155178 sectors read, 286791120 written
+    assert found[254, 0] == (268155178 * 512, 286791120 * 512)
+
+
+def test_what_this_kernel_counts_is_what_it_counts_of_each_device() -> None:
+    found = diskstats(LocalSystem(SystemRunner()).read(DISKSTATS))
+    for stat in Path("/sys/block").glob("*/stat"):
+        number = tuple(map(int, (stat.parent / "dev").read_text().split(":")))
+        sectors = int(stat.read_text().split()[2])
+        assert sectors * 512 >= found[number[0], number[1]][0]
+
+
+def test_a_device_that_is_gone_has_no_counter() -> None:
+    found = Devices({"disk1": (7, 7), "gone": (9, 9)}, FakeFiles({DISKSTATS: DISKS})).read()
+    assert found == {
+        Counter("disk1", READ, "diskstats"): 3934674 * 512,
+        Counter("disk1", WRITE, "diskstats"): 806888 * 512,
+    }
+
+
+@pytest.mark.parametrize("text", ["7 0 loop0 1 2", "7 0 loop0 1 2 x 4 5 6 7"])
+def test_lines_that_are_not_understood_are_said(text: str) -> None:
+    with pytest.raises(ToolError, match=r"/proc/diskstats is not understood"):
+        diskstats(text)
+
+
+@pytest.mark.parametrize("folder", LUSTRE)
+def test_targets_are_found_where_a_release_keeps_them(folder: str) -> None:
+    path = f"{folder}/scratch-OST0000/stats"
+    files = FakeFiles({path: OST0, f"{folder}/num_refs": "3"})
+    targets = Targets(files)
+    assert list(targets.names) == ["scratch-OST0000"]
+    assert targets.read()[Counter("scratch-OST0000", WRITE, "lustre")] == 747634688
+    del files.texts[path]
+    assert targets.read() == {}
+
+
+def test_metadata_targets_are_found_for_their_jobs_and_count_no_bytes() -> None:
+    folder = "/sys/fs/lustre/mdt"
+    files = FakeFiles({f"{folder}/scratch-MDT0000/uuid": "x", f"{folder}/num_refs": "3"})
+    targets = Targets(files)
+    assert targets.metadata == ("scratch-MDT0000",)
+    assert (targets.names, targets.closed, targets.read()) == ({}, (), {})
+
+
+SERVED = "/sys/fs/lustre/obdfilter/scratch-OST{:04x}/uuid"
+STATISTICS = "/sys/kernel/debug/lustre/obdfilter/scratch-OST{:04x}/stats"
+
+
+@pytest.mark.parametrize(
+    ("readable", "said"),
+    [
+        ((), [f"none of 4 OSTs watched: {NEEDS_DEBUGFS}"]),
+        ((0, 2), [f"2 of 4 OSTs watched: {NEEDS_DEBUGFS}"]),
+        ((0, 1, 2, 3), []),
+    ],
+)
+def test_targets_that_this_user_may_not_read_are_said(
+    readable: tuple[int, ...], said: list[str]
+) -> None:
+    texts = {SERVED.format(n): "" for n in range(4)}
+    files = FakeFiles({**texts, **{STATISTICS.format(n): OST0 for n in readable}})
+    targets = Targets(files)
+    names = [f"scratch-OST{n:04x}" for n in range(4)]
+    assert sorted([*targets.names, *targets.closed]) == names
+    assert list(unwatched(targets, names)) == said
+    assert {(one.component, one.operation) for one in closed(targets)} == {
+        (name, operation) for name in targets.closed for operation in (READ, WRITE)
+    }
+
+
+def test_targets_that_the_topology_puts_on_another_server_than_they_are_on_are_said() -> None:
+    files = FakeFiles({SERVED.format(0): "", STATISTICS.format(0): OST0})
+    (said,) = unwatched(Targets(files), ["scratch-OST0000", "scratch-OST0001"])
+    assert said.startswith("scratch-OST0001 not watched: this server does not have")
+    assert list(unwatched(Targets(FakeFiles({})), [])) == []
+
+
+LOOK = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from plumbline.observe.command import SystemRunner
+from plumbline.measure.sample import Targets
+from plumbline.observe.gather import LocalSystem
+targets = Targets(LocalSystem(SystemRunner(), Path(sys.argv[2])))
+print(*targets.names, "not", *targets.closed, "of", sum(targets.read().values()))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize(
+    ("capabilities", "said"),
+    [
+        ("-all", "not scratch-OST0000 of 0"),
+        ("-all,+dac_read_search", "scratch-OST0000 not of 1225785344"),
+    ],
+)
+def test_one_capability_lets_any_user_read_what_lies_in_debugfs(
+    tmp_path: Path, capabilities: str, said: str
+) -> None:
+    let_through(tmp_path / "package")
+    tmp_path.chmod(0o711)
+    shutil.copytree(ROOT / "src", tmp_path / "package")
+    for path, text in ((SERVED, ""), (STATISTICS, OST0)):
+        file = tmp_path / path.format(0).lstrip("/")
+        file.parent.mkdir(parents=True)
+        file.write_text(text, encoding="utf-8")
+    # as systemd mounts it
+    (tmp_path / "sys/kernel/debug").chmod(0o700)
+    options = [f"--{kind}={capabilities}" for kind in ("inh-caps", "ambient-caps", "bounding-set")]
+    done = subprocess.run(
+        [
+            *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"),
+            *options,
+            *("/usr/bin/python3", "-B", "-c", LOOK, str(tmp_path / "package"), str(tmp_path)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.stderr) == (said, "")
+
+
+def test_a_link_leads_to_the_number_of_its_device(tmp_path: Path) -> None:
+    devices = [each for each in Path("/dev").iterdir() if each.is_block_device()]
+    if not devices:
+        pytest.skip("this machine shows no block device")
+    link = tmp_path / "by-id"
+    link.symlink_to(devices[0])
+    said = os.stat(devices[0]).st_rdev
+    assert device_number("disk1", str(link)) == (os.major(said), os.minor(said))
+
+
+@pytest.mark.parametrize(
+    ("path", "words"), [("none", "cannot be found"), (".", "is no block device")]
+)
+def test_what_is_no_device_is_said(path: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match=f"disk1: .*{words}"):
+        device_number("disk1", str(tmp_path / path))

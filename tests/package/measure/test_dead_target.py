@@ -1,0 +1,150 @@
+"""A dead OST is named by the run that meets it first, though its own question stays stuck."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from pathlib import Path
+from typing import Callable, Iterator, Optional, Sequence
+
+import pytest
+
+from plumbline.measure import lock
+from plumbline.measure.lock import Locks
+from plumbline.measure.ost import TargetUnit
+from plumbline.measure.session import Session, SessionContext
+from plumbline.measure.trial import Recorder
+from plumbline.model.command import CommandRunner, Completed, Within
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Outcome, Record
+from plumbline.store.history import History, Selection
+from tests.package.fakes import HANGING, Answer, FakeRunner, answer
+from tests.package.measure.test_lustre import EVERY, data, healthy, imports, lost
+from tests.package.measure.units import FakeClock, expectation
+
+OSTS = ("lustre-OST0001", "lustre-OST0003")
+DOWN = "osc.lustre-OST0003-osc-ffff888120238800.import=\n" + data("st4_ost_down_osc_import.txt")
+MDC = "lctl get_param mdc.lustre-MDT*-mdc-*.import"
+KILL = os.kill
+
+Measure = Callable[..., list[Record]]
+
+
+def client(after: str, osts: Sequence[str], server: str, mdt: str) -> FakeRunner:
+    """Return what a client answers that loses OST0003 while it asks how full that is."""
+    answers: dict[str, Answer] = {}
+    for ost in osts:
+        get = f"lctl get_param osc.{ost}-osc-*"
+        answers.update(healthy(ost))
+        answers[f"{get}.active"] = f"osc.{ost}-osc-ffff888120238800.active=1\n"
+        answers[f"{get}.import"] = imports("all")
+    answers["lctl get_param osc.lustre-OST0003-osc-*.import"] = [answer(imports()), answer(after)]
+    states = {f"OST000{index}": server for index in range(3)}
+    answers[EVERY] = lost(OST0003="DISCONN", **states)[EVERY]
+    answers[MDC] = data("lctl_mdc_import.txt").replace("state: FULL", f"state: {mdt}")
+    return FakeRunner({**answers, "lfs df": HANGING, "lfs df --ost=": HANGING})
+
+
+@pytest.fixture
+def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Measure]:
+    """Give a run over OSTs whose ``lfs df`` leaves a process with the lock that no signal ends."""
+    monkeypatch.setattr(lock, "_ORPHAN_WAIT_S", 0.3)
+    monkeypatch.setattr(os, "kill", lambda pid, number: KILL(pid, 0))
+    lfs = tmp_path / "lfs"
+    shutil.copy(shutil.which("sleep") or "sleep", lfs)
+    stuck: list[subprocess.Popen[bytes]] = []
+
+    def run(
+        after: str, *osts: str, server: str = "FULL", mdt: str = "FULL", runs: int = 1
+    ) -> list[Record]:
+        answers, clock = client(after, osts, server, mdt), FakeClock()
+
+        def runner(descriptors: Sequence[int], _stop: threading.Event) -> CommandRunner:
+            def command(
+                argv: Sequence[str], timeout_s: float, within: Optional[Within] = None
+            ) -> Completed:
+                completed = answers(argv, timeout_s, within)
+                if completed.hung and descriptors:
+                    stuck.append(subprocess.Popen([lfs, "60"], pass_fds=descriptors))
+                return completed
+
+            return command
+
+        with History(tmp_path / "history.sqlite") as history:
+            for number in range(runs):
+                context = SessionContext(
+                    journal=history,
+                    locks=Locks(tmp_path / "locks", clock),
+                    clock=clock,
+                    recorder=Recorder(f"run-{number}", "client1", clock),
+                    runner=runner,
+                    publish=lambda now: None,
+                    progress=lambda step: None,
+                )
+                if number:
+                    # as another process finds it
+                    sign(context.locks.directory)
+                Session(context).run([TargetUnit(entry(ost)) for ost in osts])
+            return list(history.records(Selection()))[-2 * len(osts) :]
+
+    yield run
+    for process in stuck:
+        KILL(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def sign(directory: Path) -> None:
+    """Let the locks be those of a run whose process is gone."""
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    for path in directory.glob("*.lock"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "pid": gone.pid}))
+
+
+def entry(ost: str) -> Expectation:
+    return expectation(ost, target={"kind": "lustre", "mount": "/mnt/lustre", "ost": ost})
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_a_dead_ost_that_is_measured_alone_is_broken_in_each_run(
+    measure: Measure, runs: int
+) -> None:
+    write, read = measure(DOWN, "lustre-OST0003", runs=runs)
+    assert (write.outcome, read.outcome) == (Outcome.BROKEN, Outcome.BROKEN)
+    assert write.reason.startswith("the import of lustre-OST0003 is DISCONN (process ")
+    assert write.reason.endswith("server oss1 answers for others: the target is gone")
+    assert f"of {'this run' if runs == 1 else 'a run'} " in write.reason
+
+
+def test_a_dead_server_stays_one_alarm_when_one_of_its_targets_is_measured_alone(
+    measure: Measure,
+) -> None:
+    write, _ = measure(DOWN, "lustre-OST0003", server="DISCONN")
+    assert write.outcome is Outcome.UNREACHABLE
+    assert write.reason.startswith(
+        "server oss1 does not answer: the import of lustre-OST0003 is DISC"
+    )
+
+
+def test_an_ost_that_alone_gives_no_answer_hangs(measure: Measure) -> None:
+    write, _ = measure(imports(), "lustre-OST0003")
+    assert write.outcome is Outcome.HUNG
+    assert "of this run" in write.reason
+    assert write.reason.endswith("nothing else in this run hangs")
+
+
+def test_an_ost_is_not_accused_while_its_metadata_server_is_lost(measure: Measure) -> None:
+    write, _ = measure(imports(), "lustre-OST0003", mdt="DISCONN")
+    assert write.outcome is Outcome.UNANSWERED
+
+
+def test_no_ost_is_accused_by_a_stuck_question_while_another_gives_no_answer(
+    measure: Measure,
+) -> None:
+    records = measure(imports(), *OSTS)
+    assert {record.component for record in records} == set(OSTS)
+    assert {record.outcome for record in records} == {Outcome.UNANSWERED}

@@ -1,0 +1,207 @@
+"""A directory is measured on the file system that the site meant; on real files where possible."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.measure.targets import target_for
+from plumbline.model.errors import SkipTarget
+from plumbline.observe.command import SystemRunner
+from tests.package.fakes import HANGING, NO_FILE, Answer, FakeRunner, answer, file_status
+
+ROOT_ALONE = "24 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
+MOUNTS = (
+    f"{ROOT_ALONE}"
+    "90 24 8:17 / /mnt/a {options} shared:1 master:2 - xfs /dev/sdb1 rw\n"
+    "91 24 0:61 / /mnt/b\\040c rw - nfs4 nfs1:/b rw\n"
+)
+
+
+def target(directory: object, limit: float = 0.99, **keys: Any) -> Any:
+    return target_for({"kind": "directory", "directory": str(directory), **keys}, "a:1", limit)
+
+
+@pytest.mark.slow
+def test_a_file_is_made_proven_kept_and_removed_without_a_trace(tmp_path: Path) -> None:
+    run = SystemRunner()
+    here = target(tmp_path)
+    state = here.state(run)
+    assert 0 < state.fill < 1
+    path = here.place(run, 1 << 20)
+    assert path == f"{tmp_path}/.plumbline/a%3A1/probe.dat"
+    first = Path(path).stat()
+    assert first.st_size == 1 << 20
+    here.verify(run, path)
+    again = target(tmp_path)
+    again.state(run)
+    again.place(run, 1 << 20)
+    assert Path(path).stat().st_ino == first.st_ino
+    assert len(here.leftovers(run)) == 3
+    here.remove(run)
+    assert list(tmp_path.iterdir()) == []
+    here.remove(run)
+
+
+def test_a_file_of_another_size_is_made_anew(tmp_path: Path) -> None:
+    run = SystemRunner()
+    here = target(tmp_path)
+    here.state(run)
+    here.place(run, 4096)
+    path = here.place(run, 8192)
+    assert Path(path).stat().st_size == 8192
+    Path(path).write_bytes(b"cut")
+    with pytest.raises(SkipTarget, match="has 3 bytes instead of 8192"):
+        here.verify(run, path)
+
+
+def test_the_shared_folder_of_another_user_is_left_to_its_maker(tmp_path: Path) -> None:
+    own = f"{tmp_path}/.plumbline"
+    refused = answer(stderr=f"rmdir: failed to remove '{own}': Permission denied\n", exit_code=1)
+    steps: dict[str, Answer] = {"stat": NO_FILE, "rm -f": "", "rmdir -- ": ""}
+    target(tmp_path).remove(FakeRunner({**steps, "rmdir --ignore": refused}))
+    with pytest.raises(SkipTarget, match=r"rmdir .* gave no answer"):
+        target(tmp_path).remove(FakeRunner({**steps, "rmdir --ignore": HANGING}))
+
+
+def test_the_folder_of_another_target_is_left_alone(tmp_path: Path) -> None:
+    run = SystemRunner()
+    other = tmp_path / ".plumbline/other/probe.dat"
+    other.parent.mkdir(parents=True)
+    other.touch()
+    here = target(tmp_path)
+    here.state(run)
+    here.place(run, 4096)
+    here.remove(run)
+    assert other.exists()
+    assert not (tmp_path / ".plumbline/a%3A1").exists()
+
+
+@pytest.mark.parametrize("where", [".plumbline", ".plumbline/a%3A1", ".plumbline/a%3A1/probe.dat"])
+def test_a_symbolic_link_is_never_followed(tmp_path: Path, where: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    base = tmp_path / "base"
+    link = base / where
+    link.parent.mkdir(parents=True)
+    link.symlink_to(elsewhere)
+    here = target(base)
+    here.state(SystemRunner())
+    with pytest.raises(SkipTarget, match="remove it"):
+        here.place(SystemRunner(), 4096)
+    assert link.is_symlink()
+    assert list(elsewhere.iterdir()) == []
+
+
+IN_AN_OVERLAY = """
+mount -t tmpfs plumbline-test "$1/upper" && mkdir "$1/upper/files" "$1/upper/work" &&
+mount -t overlay -o "lowerdir=$1/lower,upperdir=$1/upper/files,workdir=$1/upper/work,xino=off" \\
+  plumbline-test "$1/here" && exec "$2" -c "$3" "$1/here"
+"""
+PLACE_AND_REMOVE = """
+import os, sys
+from plumbline.observe.command import SystemRunner
+from plumbline.measure.targets import target_for
+target = target_for({"kind": "directory", "directory": sys.argv[1]}, "a", 0.99)
+run = SystemRunner()
+target.state(run)
+path = target.place(run, 4096)
+print(os.stat(path).st_dev != os.stat(sys.argv[1]).st_dev)
+target.verify(run, path)
+target.remove(run)
+print(os.listdir(sys.argv[1]))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone mounts an overlay")
+def test_an_overlay_is_a_directory_like_any_other(tmp_path: Path) -> None:
+    for name in ("lower", "upper", "here"):
+        (tmp_path / name).mkdir()
+    # in mounts of its own, which end with it
+    words = ["unshare", "--mount", "sh", "-c", IN_AN_OVERLAY, "sh", str(tmp_path), sys.executable]
+    ended = subprocess.run([*words, PLACE_AND_REMOVE], capture_output=True, text=True, check=False)
+    if "mount:" in ended.stderr:
+        pytest.skip(f"no overlay can be mounted here: {ended.stderr}")
+    assert (ended.stdout, ended.stderr) == ("True\n[]\n", "")
+
+
+def test_a_directory_behind_a_link_is_named_by_where_it_leads(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    with pytest.raises(SkipTarget, match=r"leads to .*/real over a symbolic link"):
+        target(tmp_path / "link").state(SystemRunner())
+
+
+def test_a_missing_directory_is_skipped(tmp_path: Path) -> None:
+    with pytest.raises(SkipTarget, match="No such file"):
+        target(tmp_path / "nosuch").state(SystemRunner())
+
+
+def test_a_file_larger_than_the_space_left_is_not_made(tmp_path: Path) -> None:
+    here = target(tmp_path)
+    here.state(SystemRunner())
+    with pytest.raises(SkipTarget, match="more are needed"):
+        here.place(SystemRunner(), 1 << 60)
+    assert list(tmp_path.iterdir()) == []
+
+
+def answers(**changes: Any) -> dict[str, Any]:
+    known = {
+        "mounts": ("cat /proc/self/mountinfo", MOUNTS.format(options="rw")),
+        "real": ("realpath", "/mnt/a\n"),
+        "space": ("stat --file-system", "4096 1000 500 400\n"),
+        "stat": ("cat /sys/dev/block/8:17/stat", "1 0 100 5 2 0 200 7 0 0 0\n"),
+        "nfs": ("cat /sys/dev/block/0:61/stat", answer(stderr="cat: No such file", exit_code=1)),
+    }
+    return {start: changes.get(key, value) for key, (start, value) in known.items()}
+
+
+@pytest.mark.parametrize(
+    ("changes", "keys", "reason"),
+    [
+        ({}, {"source": "/dev/sdc1"}, "lies on /dev/sdb1, not on /dev/sdc1"),
+        ({"mounts": ROOT_ALONE}, {"source": "/dev/sdb1"}, "lies on /dev/sda1, not on"),
+        ({"mounts": MOUNTS.format(options="ro")}, {}, "read-only"),
+        ({"mounts": ""}, {}, "no mount holds"),
+        ({"real": HANGING}, {}, "no answer in 10 s and cannot be ended"),
+        ({"space": "4096 1000 50 10\n"}, {}, "99% full"),
+        ({"space": "4096 1000\n"}, {}, "printed"),
+    ],
+)
+def test_a_directory_that_cannot_be_measured_is_skipped_with_the_reason(
+    changes: dict[str, Any], keys: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(SkipTarget, match=reason):
+        target("/mnt/a/", 0.9, **keys).state(FakeRunner(answers(**changes)))
+
+
+def test_fill_counts_what_users_can_have() -> None:
+    state = target("/mnt/a", source="/dev/sdb1").state(FakeRunner(answers()))
+    assert state.fill == pytest.approx(500 / 900)
+    assert state.versions == {"filesystem": "xfs"}
+
+
+def test_another_mount_over_the_directory_voids_the_run(tmp_path: Path) -> None:
+    run = SystemRunner()
+    here = target(tmp_path)
+    here.state(run)
+    path = here.place(run, 4096)
+    changed = FakeRunner(
+        {
+            "stat": file_status(4096, 0, inode=Path(path).stat().st_ino),
+            "cat /proc/self/mountinfo": "90 24 9:99 / / rw - xfs /dev/sdz rw\n",
+        }
+    )
+    with pytest.raises(SkipTarget, match="mounted again"):
+        here.verify(changed, path)
+
+
+def test_traffic_is_that_of_the_block_device_and_unknown_for_a_network_file_system() -> None:
+    run = FakeRunner(answers())
+    assert target("/mnt/a").traffic(run) == 300 * 512
+    assert target("/mnt/b c").traffic(run) is None

@@ -1,0 +1,131 @@
+"""lnetctl is asked once a minute, and not while one hangs; what it refuses is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Mapping, Optional
+
+import pytest
+
+from plumbline.model.command import Completed
+from plumbline.observe.bounded_reads import BoundedReads
+from plumbline.observe.command import SystemClock, SystemRunner
+from plumbline.observe.counting import Counters, LnetHealth, Looked
+from tests.package.fakes import HANGING, Answer, FakeRunner, answer
+from tests.package.measure.test_count import values
+from tests.package.observe.lustre_server import put, text
+
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+
+WELL: Mapping[str, Answer] = {
+    "lnetctl net": text("lnetctl_net_show.txt"),
+    "lnetctl peer": text("lnetctl_peer_show.txt"),
+}
+REFUSED = answer(stderr=text("lnetctl_net_show_nobody.err"), exit_code=234)
+DOWN = answer(stderr=text("lnetctl_net_show_nonet.err"), exit_code=234)
+HEALTH = "plumbline_lnet_interface_health"
+
+
+class Clock(SystemClock):
+    """A clock whose seconds pass when a test says so."""
+
+    passed_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.passed_s
+
+
+class Host:
+    """A host with LNet, or without."""
+
+    def __init__(self, root: Path, answers: Mapping[str, Answer], *, module: bool = True) -> None:
+        if module:
+            put(root / "sys/module/lnet/refcnt", "1\n")
+        self.clock = Clock()
+        self.runner = FakeRunner(answers)
+        self.hangs = False
+        lnet = LnetHealth(self.runner, self.clock, lambda: self.hangs)
+        self._counters = Counters(BoundedReads(self.clock, 30), self.clock, str(root), lnet)
+
+    def look(self, after_s: float = 0.0) -> Looked:
+        self.clock.passed_s += after_s
+        return self._counters.look()
+
+
+def test_health_is_asked_once_a_minute_and_holds_meanwhile(tmp_path: Path) -> None:
+    host = Host(tmp_path, WELL)
+    for after_s in (0, 15, 15, 15):
+        looked = host.look(after_s)
+        assert values(looked.counts, HEALTH) == {"0@lo": 1000, "10.0.2.15@tcp": 1000}
+        assert looked.troubles == ()
+    assert len(host.runner.calls) == 2
+    host.look(16)
+    assert len(host.runner.calls) == 4
+
+
+def test_where_lnet_is_not_loaded_nothing_is_run(tmp_path: Path) -> None:
+    host = Host(tmp_path, {}, module=False)
+    assert host.look().troubles == ()
+    assert host.runner.calls == []
+
+
+@pytest.mark.parametrize(
+    ("said", "reason", "words"),
+    [
+        (REFUSED, "denied", "is refused to this user; set counters_lnet_health"),
+        (answer("", "opening /dev/lnet failed: Permission denied", 243), "denied", "is refused"),
+        (HANGING._replace(hung=False), "timeout", "gave no answer in time"),
+        (HANGING, "timeout", "gave no answer in time"),
+        (answer("", "no such option", 1), "failed", "no such option"),
+        (answer("net:\n"), "not_understood", "it names no interface"),
+        (DOWN, None, ""),
+    ],
+    ids=["refused", "refused by 2.15", "slow", "stuck", "failed", "odd", "not configured"],
+)
+def test_what_gives_no_health_is_counted_and_leaves_the_rest(
+    tmp_path: Path, said: Completed, reason: Optional[str], words: str
+) -> None:
+    looked = Host(tmp_path, {**WELL, "lnetctl net": said}).look()
+    assert values(looked.counts, HEALTH) == {}
+    assert values(looked.counts, "plumbline_lnet_peers") == {"": 3}
+    unreadable = values(looked.counts, "plumbline_lustre_unreadable_files")
+    assert {why for why, number in unreadable.items() if number} == ({reason} if reason else set())
+    assert len(looked.troubles) == (1 if reason else 0)
+    assert words in "".join(looked.troubles)
+
+
+def test_a_timeout_is_counted_once_and_the_next_minute_may_be_better(tmp_path: Path) -> None:
+    well = answer(text("lnetctl_net_show.txt"))
+    host = Host(tmp_path, {**WELL, "lnetctl net": [HANGING._replace(hung=False), well]})
+    counts = [host.look(after_s).counts for after_s in (0, 15, 15, 40)]
+    name = "plumbline_lustre_read_timeouts_total"
+    assert [values(one, name) for one in counts] == [{"lnetctl net show -v 2": 1}] * 4
+    assert [len(values(one, HEALTH)) for one in counts] == [0, 0, 0, 2]
+
+
+def test_a_command_that_cannot_be_ended_is_not_joined_by_another(tmp_path: Path) -> None:
+    host = Host(tmp_path, {**WELL, "lnetctl net": [HANGING, answer(text("lnetctl_net_show.txt"))]})
+    host.look()
+    host.hangs = True
+    looked = host.look(60)
+    assert len(host.runner.calls) == 2
+    assert "has given no answer yet" in looked.troubles[0]
+    host.hangs = False
+    assert values(host.look(60).counts, HEALTH) == {"0@lo": 1000, "10.0.2.15@tcp": 1000}
+
+
+def test_a_lustre_without_lnetctl_is_told_which_package_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "sys/module/lnet/refcnt", "1\n")
+    monkeypatch.setattr("plumbline.observe.command._SYSTEM_FOLDERS", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    clock = SystemClock()
+    counters = Counters(
+        BoundedReads(clock, 30), clock, str(tmp_path), LnetHealth(SystemRunner(), clock)
+    )
+    looked = counters.look()
+    assert set(looked.troubles) == {
+        "lnetctl is not installed on this host; install the package lustre-client"
+    }
+    assert values(looked.counts, "plumbline_lustre_unreadable_files")["failed"] == 2

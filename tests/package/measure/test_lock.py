@@ -1,0 +1,412 @@
+"""A target is held by one run, and by what a dead run has left, until that is gone."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from plumbline.measure import lock
+from plumbline.measure import lock as holder_of_locks
+from plumbline.measure.lock import Locks, OwnLocks, StuckError, left_at
+from plumbline.model.errors import BusyError, StoreError
+from plumbline.observe.command import SystemClock, SystemRunner
+from tests.package.measure.units import is_free
+
+HOLD = """
+import subprocess, sys, time
+from pathlib import Path
+from plumbline.observe.command import SystemClock
+from plumbline.measure.lock import Locks
+with Locks(Path(sys.argv[1]), SystemClock()).hold("ost", "a") as descriptor:
+    tool = subprocess.Popen(sys.argv[2:], pass_fds=[descriptor], start_new_session=True)
+    print(tool.pid, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def locks(tmp_path: Path) -> Locks:
+    return Locks(tmp_path / "locks", SystemClock())
+
+
+def holder(locks: Locks, *tool: str) -> tuple[subprocess.Popen[str], int]:
+    """Start another process that holds the lock and has a tool running; return both."""
+    words = [str(locks.directory), *(tool or ("sleep", "60"))]
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, *words], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    return process, int(process.stdout.readline())
+
+
+def end(process: subprocess.Popen[str], tool: int) -> None:
+    process.kill()
+    with suppress(ProcessLookupError):
+        os.kill(tool, signal.SIGKILL)
+    process.communicate()
+
+
+def test_a_lock_says_who_holds_it_and_leaves_nothing_behind(locks: Locks) -> None:
+    with locks.hold("raw", "oss1/disk 1"):
+        (file,) = locks.directory.iterdir()
+        assert json.loads(file.read_text())["pid"] == os.getpid()
+        assert not is_free(locks, "raw", "oss1/disk 1")
+        assert is_free(locks, "raw", "other")
+    assert is_free(locks, "raw", "oss1/disk 1")
+    assert list(locks.directory.iterdir()) == []
+
+
+def test_a_second_run_is_told_who_holds_the_target_and_for_how_long(locks: Locks) -> None:
+    process, tool = holder(locks)
+    try:
+        sentence = f"ost-a is being measured by process {process.pid}"
+        with pytest.raises(BusyError, match=sentence), locks.hold("ost", "a"):
+            pass
+    finally:
+        end(process, tool)
+
+
+@pytest.mark.parametrize("name", ["link", "."])
+def test_a_living_run_is_found_by_whatever_way_its_folder_is_named(
+    locks: Locks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "link").symlink_to(locks.directory)
+    monkeypatch.chdir(locks.directory if name == "." else tmp_path)
+    process, tool = holder(locks)
+    try:
+        sentence = f"ost-a is being measured by process {process.pid}"
+        other = Locks(Path(name), SystemClock())
+        with pytest.raises(BusyError, match=sentence), other.hold("ost", "a"):
+            pass
+    finally:
+        end(process, tool)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "7",
+        "\0" * 40,
+        '{"pid": 1}',
+        '{"pid": "1", "host": "a", "since": 0}',
+        '{"pid": -1, "host": "a", "since": 0}',
+        '{"pid": 1, "host": "a", "since": "today"}',
+    ],
+)
+def test_a_lock_that_was_never_signed_in_full_says_that_it_is_held(locks: Locks, text: str) -> None:
+    with locks.hold("ost", "a"):
+        (file,) = locks.directory.iterdir()
+        file.write_text(text)
+        with pytest.raises(BusyError, match="by another run"), locks.hold("ost", "a"):
+            pass
+
+
+def test_a_name_longer_than_a_file_may_have_is_locked_too(locks: Locks) -> None:
+    one, other = "/mnt/" + "a" * 250, "/mnt/" + "a" * 250 + "b"
+    with locks.hold("ost", one), locks.hold("ost", other):
+        assert len(list(locks.directory.iterdir())) == 2
+    with locks.hold("ost", one):
+        pass
+
+
+def test_the_same_process_cannot_hold_a_target_twice(locks: Locks) -> None:
+    with locks.hold("ost", "a"), pytest.raises(BusyError), locks.hold("ost", "a"):
+        pass
+
+
+def test_the_tool_of_a_killed_run_is_ended_and_its_target_taken_over(locks: Locks) -> None:
+    process, tool = holder(locks)
+    try:
+        process.kill()
+        process.wait()
+        assert not is_free(locks, "ost", "a"), "the tool inherited the lock"
+        with locks.hold("ost", "a"):
+            assert f"/{tool}/" not in str(list(Path("/proc").glob(f"{tool}/fd/*")))
+    finally:
+        end(process, tool)
+
+
+def test_a_tool_that_ends_by_itself_while_it_is_looked_at_is_not_a_living_run(
+    locks: Locks,
+) -> None:
+    process, tool = holder(locks)
+
+    class Meanwhile(SystemClock):
+        def sleep(self, seconds: float) -> None:
+            with suppress(ProcessLookupError):
+                os.kill(tool, signal.SIGKILL)
+            super().sleep(seconds)
+
+    try:
+        process.kill()
+        process.wait()
+        with Locks(locks.directory, Meanwhile()).hold("ost", "a"):
+            pass
+    finally:
+        end(process, tool)
+
+
+def test_a_target_that_another_run_has_taken_over_is_not_called_stuck(
+    locks: Locks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process, tool = holder(locks)
+    others: list[tuple[subprocess.Popen[str], int]] = []
+
+    class Meanwhile(SystemClock):
+        sleeps = 0
+
+        def sleep(self, seconds: float) -> None:
+            super().sleep(seconds)
+            self.sleeps += 1
+            if self.sleeps == 2:
+                # the tool has been ended by now
+                others.append(holder(locks))
+
+    try:
+        process.kill()
+        process.wait()
+        with monkeypatch.context() as patched:
+            patched.setattr(Locks, "_take", lambda *_: None)  # it is always a moment too late
+            with (
+                pytest.raises(BusyError) as caught,
+                Locks(locks.directory, Meanwhile()).hold("ost", "a"),
+            ):
+                pass
+        assert not isinstance(caught.value, StuckError)
+        assert f"measured by process {others[0][0].pid} on" in str(caught.value)
+    finally:
+        for one in (*others, (process, tool)):
+            end(*one)
+
+
+FORKS = """
+import os, sys, time
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+if os.fork() == 0:
+    os.rename(sys.argv[1], sys.argv[1] + ".done")
+time.sleep(60)
+"""
+
+
+def test_what_the_tool_of_a_killed_run_starts_before_it_is_ended_is_ended_too(
+    locks: Locks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    word = tmp_path / "word"
+    process, tool = holder(locks, sys.executable, "-c", FORKS, str(word))
+    kill = os.kill
+
+    def forked_and_killed(pid: int, number: int) -> None:
+        if pid == tool and number == signal.SIGKILL:
+            word.touch()
+            while word.exists():
+                time.sleep(0.01)
+        kill(pid, number)
+
+    try:
+        process.kill()
+        process.wait()
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "kill", forked_and_killed)
+            with locks.hold("ost", "a"):
+                assert (tmp_path / "word.done").exists()
+    finally:
+        end(process, tool)
+
+
+def test_a_stuck_tool_of_a_dead_run_keeps_its_target(
+    locks: Locks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "_ORPHAN_WAIT_S", 0.3)
+    process, tool = holder(locks)
+    try:
+        process.kill()
+        process.wait()
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "kill", lambda pid, number: None)  # what the kernel does to it
+            with (
+                pytest.raises(StuckError, match=rf"process {tool} of a run .* stuck in the kernel"),
+                locks.hold("ost", "a"),
+            ):
+                pass
+    finally:
+        end(process, tool)
+
+
+def test_what_a_user_cannot_see_is_not_called_stuck(
+    locks: Locks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "_ORPHAN_WAIT_S", 0.3)
+    process, tool = holder(locks)
+    try:
+        process.kill()
+        process.wait()
+        # as /proc shows it to a user when the tool is another's
+        monkeypatch.setattr(holder_of_locks, "_processes_with", lambda path: [])
+        with pytest.raises(BusyError, match="by another run") as caught, locks.hold("ost", "a"):
+            pass
+        assert not isinstance(caught.value, StuckError)
+    finally:
+        end(process, tool)
+
+
+def test_a_lock_outlives_its_run_while_an_abandoned_tool_is_there(locks: Locks) -> None:
+    with locks.hold("ost", "a") as descriptor:
+        tool = subprocess.Popen(["sleep", "60"], pass_fds=[descriptor])
+    try:
+        assert not is_free(locks, "ost", "a")
+    finally:
+        tool.kill()
+        tool.wait()
+    assert is_free(locks, "ost", "a")
+
+
+def test_a_tool_that_starts_beside_it_leaves_no_lock_file(tmp_path: Path) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Clock(SystemClock):
+        def sleep(self, seconds: float) -> None:
+            started.pop().communicate()
+
+    locks = Locks(tmp_path / "locks", Clock())
+    with locks.hold("ost", "a") as descriptor:
+        # as a child that has not become the tool yet, which has all descriptors
+        started.append(subprocess.Popen(["cat"], pass_fds=[descriptor], stdin=subprocess.PIPE))
+    assert started == []
+    assert list(locks.directory.iterdir()) == []
+
+
+def test_tools_inherit_the_lock_from_the_runner(locks: Locks) -> None:
+    with locks.hold("ost", "a") as descriptor:
+        listing = SystemRunner(keep_open=[descriptor])(["ls", "-l", "/proc/self/fd"], 20).stdout
+    assert "ost-a.lock" in listing
+
+
+def test_a_waiting_run_does_not_take_a_lock_file_that_was_just_removed(locks: Locks) -> None:
+    with locks.hold("ost", "a"):
+        (file,) = locks.directory.iterdir()
+        old = os.open(file, os.O_RDWR)
+    assert not lock.same_file(old, file)
+    os.close(old)
+
+
+def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"locks cannot be kept in .*file/locks: .*--locks"):
+        Locks(tmp_path / "file" / "locks", SystemClock())
+
+
+def test_an_unsigned_lock_file_is_held_by_an_unnamed_run(locks: Locks) -> None:
+    """The other run has locked the file this moment and not signed it yet."""
+    with locks.hold("ost", "a"):
+        (file,) = locks.directory.iterdir()
+        file.write_text("")
+        with pytest.raises(BusyError, match="measured by another run"), locks.hold("ost", "a"):
+            pass
+
+
+def test_monotonic_time_never_goes_back() -> None:
+    clock = SystemClock()
+    before, wall = clock.monotonic(), clock.wall()
+    clock.sleep(0.01)
+    assert clock.monotonic() - before >= 0.01
+    assert abs(wall - time.time()) < 5
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> OwnLocks:
+    return OwnLocks(tmp_path / "own", SystemClock())
+
+
+def test_a_users_own_folder_is_dissolved_but_for_what_is_held(own: OwnLocks) -> None:
+    (own.directory / "ost-killed.lock").write_text("{}")
+    with own.hold("ost", "b"):
+        own.dissolve()
+        assert [path.name for path in own.directory.iterdir()] == ["ost-b.lock"]
+    own.dissolve()
+    assert not own.directory.exists()
+
+
+def test_a_users_own_folder_goes_when_a_tool_that_was_ended_lets_go(own: OwnLocks) -> None:
+    descriptor = os.open(own.directory / "ost-b.lock", os.O_CREAT | os.O_RDWR)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    letting_go = threading.Timer(0.1, os.close, (descriptor,))
+    letting_go.start()
+    own.dissolve()
+    letting_go.join()
+    assert not own.directory.exists()
+
+
+def test_a_folder_that_another_run_has_dissolved_is_made_anew(own: OwnLocks) -> None:
+    other = OwnLocks(own.directory, SystemClock())
+    other.dissolve()
+    with own.hold("ost", "b"):
+        assert own.directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_folder_of_the_system_is_never_dissolved(locks: Locks) -> None:
+    locks.dissolve()
+    assert locks.directory.exists()
+
+
+def test_a_link_to_a_folder_is_not_taken_for_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "own").symlink_to("elsewhere")
+    with pytest.raises(StoreError, match="own belongs to somebody else"):
+        OwnLocks(tmp_path / "own", SystemClock())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give a folder to another user")
+def test_the_folder_of_another_user_is_not_taken(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    os.chown(tmp_path / "own", 65534, 65534)
+    with pytest.raises(StoreError, match="own belongs to somebody else"):
+        OwnLocks(tmp_path / "own", SystemClock())
+
+
+IN_A_CONTAINER = """
+mount -t tmpfs plumbline-test "$1" && exec 9> "$1/ost-a.lock" && echo ready && exec sleep 60
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone mounts")
+def test_a_process_that_has_a_file_of_the_same_name_in_a_container_is_left_alone(
+    locks: Locks,
+) -> None:
+    words = ["unshare", "--mount", "sh", "-c", IN_A_CONTAINER, "sh", str(locks.directory)]
+    container = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert container.stdout
+    ready = container.stdout.readline()
+    process, tool = holder(locks)
+    try:
+        process.kill()
+        process.wait()
+        left = left_at(locks.directory / "ost-a.lock")
+        assert left
+        assert (ready, left.holder.pid, left.orphans) == ("ready\n", process.pid, (tool,))
+    finally:
+        end(process, tool)
+        container.kill()
+        container.communicate()
+
+
+def test_a_lock_file_that_has_a_second_name_is_not_written_to(locks: Locks) -> None:
+    precious = locks.directory.parent / "precious"
+    precious.write_text("of root")
+    os.link(precious, locks.directory / "ost-OST0.lock")
+    with pytest.raises(StoreError, match="no plain file with one name"), locks.hold("ost", "OST0"):
+        pass
+    assert precious.read_text() == "of root"

@@ -1,0 +1,108 @@
+"""Outputs of lfs and lctl of all versions are read; damaged ones never cause a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.model.errors import PlumblineError
+from plumbline.observe.lustre_output import (
+    Usage,
+    parse_import,
+    parse_layout,
+    parse_osts,
+    parse_parameter,
+    parse_usage,
+)
+from plumbline.observe.mounts import Space
+
+DATA = Path(__file__).parents[2] / "data/lustre"
+DF = (DATA / "lfs_df.txt").read_text()
+LAYOUT = (DATA / "lfs_getstripe.txt").read_text()
+
+
+def test_a_header_in_bytes_changes_the_unit() -> None:
+    text = (DATA / "lfs_df_h.txt").read_text()
+    assert parse_usage(text, "lustre-OST0001") == Usage(
+        Space(int(457.4 * 1024**2), int(3.0 * 1024**3)), ""
+    )
+    plain = DF.replace("1K-blocks", "    bytes")
+    assert parse_usage(plain, "lustre-OST0001") == Usage(Space(468332, 3138688), "")
+
+
+def test_one_ost_alone_has_no_header() -> None:
+    line = DF.splitlines()[3] + "\n"
+    assert parse_usage(line, "lustre-OST0001") == Usage(Space(468332 << 10, 3138688 << 10), "")
+
+
+def test_an_old_lfs_ends_the_line_at_the_bracket() -> None:
+    text = (
+        "UUID                       1K-blocks        Used   Available Use% Mounted on\n"
+        "testfs-OST000a_UUID       7759448      443208     6877776   6% /mnt/testfs[OST:10]\n"
+        "OST000b             : inactive device\n"
+    )
+    assert parse_usage(text, "testfs-OST000a") == Usage(Space(443208 << 10, 6877776 << 10), "")
+    assert parse_usage(text, "testfs-OST000b") is None
+
+
+def test_indices_may_be_sparse_and_states_anything() -> None:
+    text = "OBDS:\n0: a-OST0000_UUID ACTIVE\n17: a-OST0011_UUID INACTIVE\n"
+    assert parse_osts(text) == {"a-OST0000": (0, "ACTIVE"), "a-OST0011": (17, "INACTIVE")}
+
+
+def test_only_the_devices_of_clients_are_seen() -> None:
+    text = (DATA / "lctl_osc_active.txt").read_text()
+    assert parse_parameter(text, "lustre-OST0002", "active") == {
+        "lustre-OST0002-osc-ffff888120238800": "1"
+    }
+
+
+def test_the_import_of_an_old_lustre_has_no_quotes() -> None:
+    old = (
+        "import:\n    state: FULL\n    import_flags: [replayable, pingable]\n"
+        "    connection:\n       failover_nids: [10.0.0.1@o2ib, 10.0.0.2@o2ib]\n"
+        "       current_connection: 10.0.0.2@o2ib\n       target_version: 2.10.8.0\n"
+    )
+    found = parse_import("d", old)
+    assert found.nids == ("10.0.0.1@o2ib", "10.0.0.2@o2ib")
+    assert (found.connection, found.version) == ("10.0.0.2@o2ib", "2.10.8.0")
+
+
+def test_the_group_column_is_not_taken_for_an_index() -> None:
+    assert parse_layout(LAYOUT).indices == (2,)
+    wide = parse_layout((DATA / "lfs_getstripe_v_wide.txt").read_text())
+    assert (wide.stripes, wide.indices) == (4, (0, 1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    "parse",
+    [
+        parse_osts,
+        parse_layout,
+        lambda text: parse_import("device", text),
+        lambda text: parse_parameter(text, "lustre-OST0001", "import"),
+        lambda text: parse_usage(text, "lustre-OST0001"),
+    ],
+)
+@given(
+    text=st.one_of(
+        st.text(),
+        st.builds(
+            lambda text, at, junk: text[:at] + junk + text[at + len(junk) :],
+            st.sampled_from([DF, LAYOUT, (DATA / "lctl_osc_import.txt").read_text()[:4000]]),
+            st.integers(0, 700),
+            st.text(max_size=5),
+        ),
+    )
+)
+def test_damaged_output_is_said_or_read_never_a_traceback(
+    parse: Callable[[str], object], text: str
+) -> None:
+    try:
+        parse(text)
+    except PlumblineError as error:
+        assert str(error)  # noqa: PT017

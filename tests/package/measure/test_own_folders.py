@@ -1,0 +1,162 @@
+"""The user of the probes gets folders that nobody else has his hands on; the rest is set aside."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+import sys
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+from plumbline.measure.own_folders import User, give
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives folders away")
+
+DAEMON = User("daemon", pwd.getpwnam("daemon").pw_uid, pwd.getpwnam("daemon").pw_gid)
+EVE = 65534
+FILE = ".plumbline/a/probe.dat"
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    """A file system at whose root everybody may write."""
+    tmp_path.chmod(0o1777)
+    return tmp_path
+
+
+def given(base: Path) -> list[str]:
+    return list(give(str(base), DAEMON))
+
+
+def is_own(base: Path) -> bool:
+    found = (base / ".plumbline").lstat()
+    return (found.st_uid, found.st_gid, found.st_mode) == (DAEMON.uid, DAEMON.gid, 0o040700)
+
+
+def with_file(base: Path, owner: int) -> Path:
+    file = base / FILE
+    file.parent.mkdir(parents=True, mode=0o700)
+    file.write_bytes(b"data")
+    for path in (file, file.parent, file.parent.parent):
+        os.chown(path, owner, -1)
+    file.parent.parent.chmod(0o700)
+    return file
+
+
+def aside(base: Path) -> list[Path]:
+    return list(base.glob(".plumbline-set-aside-*"))
+
+
+def test_a_folder_is_made_once_and_a_second_time_changes_nothing(base: Path) -> None:
+    assert given(base) == [f"{base}/.plumbline is made for daemon"]
+    assert is_own(base)
+    assert given(base) == []
+
+
+def test_what_the_user_has_stays_and_what_root_left_is_given(base: Path) -> None:
+    file = with_file(base, DAEMON.uid)
+    assert given(base) == []
+    os.chown(file, 0, 0)
+    os.chown(base / ".plumbline", 0, 0)
+    assert given(base) == [f"{base}/.plumbline: 2 of root's are given to daemon"]
+    assert is_own(base)
+    assert (file.stat().st_uid, file.read_bytes(), aside(base)) == (DAEMON.uid, b"data", [])
+
+
+def linked(base: Path) -> None:
+    (base / "precious").write_text("precious")
+    (base / FILE).unlink()
+    os.link(base / "precious", base / FILE)
+
+
+FOREIGN: dict[str, Callable[[Path], object]] = {
+    "of somebody else": lambda base: os.chown(base / ".plumbline", EVE, EVE),
+    "open to all": lambda base: (base / ".plumbline").chmod(0o777),
+    "a folder of somebody else in it": lambda base: os.chown(base / ".plumbline/a", EVE, EVE),
+    "a folder open to all in it": lambda base: (base / ".plumbline/a").chmod(0o777),
+    "a folder open to a group in it": lambda base: (base / ".plumbline/a").chmod(0o770),
+    "a file of somebody else in it": lambda base: os.chown(base / FILE, EVE, EVE),
+    "a hard link in it": linked,
+    "a link in it": lambda base: (base / ".plumbline/b").symlink_to("/etc/shadow"),
+    "a fifo in it": lambda base: os.mkfifo(base / ".plumbline/b"),
+}
+
+
+@pytest.mark.parametrize("make", FOREIGN.values(), ids=FOREIGN)
+def test_what_others_made_or_can_write_to_is_set_aside_as_it_is(
+    base: Path, make: Callable[[Path], object]
+) -> None:
+    with_file(base, DAEMON.uid)
+    make(base)
+    before = (base / ".plumbline").lstat()
+    said, made = given(base)
+    (found,) = aside(base)
+    assert said.startswith(f"{base}/.plumbline is set aside as {found.name}, because {base}/.plumb")
+    assert made == f"{base}/.plumbline is made for daemon"
+    after = found.lstat()
+    assert (after.st_ino, after.st_uid, after.st_mode) == before[1:2] + before[4:5] + before[:1]
+    assert is_own(base)
+    assert list((base / ".plumbline").iterdir()) == []
+    assert given(base) == []
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_what_is_no_folder_is_set_aside(base: Path, kind: str) -> None:
+    precious = base / "precious"
+    precious.mkdir(mode=0o700)
+    own = base / ".plumbline"
+    own.symlink_to(precious) if kind == "link" else own.touch()
+    assert len(given(base)) == 2
+    assert is_own(base)
+    assert (precious.stat().st_uid, len(aside(base))) == (0, 1)
+
+
+def test_nothing_is_used_that_somebody_holds_open(base: Path) -> None:
+    """With a folder that all may write to in hand, its maker could put links into it later."""
+    (base / ".plumbline/a").mkdir(parents=True)
+    (base / ".plumbline/a").chmod(0o777)
+    os.chown(base / ".plumbline", EVE, EVE)
+    held = os.open(base / ".plumbline/a", os.O_RDONLY)
+    try:
+        given(base)
+        as_daemon = ["sh", "-c", f"mkdir {base}/.plumbline/a && echo data > {base}/{FILE}"]
+        subprocess.run(as_daemon, user=DAEMON.uid, group=DAEMON.gid, check=False)
+        links = f"ln -s /etc/shadow /proc/self/fd/{held}/probe.dat"
+        subprocess.run(["sh", "-c", links], user=EVE, group=EVE, pass_fds=(held,), check=False)
+        assert os.listdir(held) == ["probe.dat"]
+        assert not (base / FILE).is_symlink()
+    finally:
+        os.close(held)
+
+
+def test_the_command_gives_several_and_says_what_it_cannot(base: Path) -> None:
+    (base / "one").mkdir()
+    (base / "link").symlink_to("one")
+    words = [sys.executable, "-m", "plumbline.measure.own_folders", "daemon"]
+    done = subprocess.run(
+        [*words, f"{base}/one", f"{base}/link"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, f"{base}/one/.plumbline is made for daemon\n")
+    assert done.stderr.startswith(f"plumbline: {base}/link/.plumbline cannot be given to daemon: ")
+    assert "leads over a symbolic link or a file; name the folder itself; make it" in done.stderr
+
+
+def test_a_tree_of_roots_that_somebody_has_renamed_is_not_given_away(base: Path) -> None:
+    base.chmod(0o777)
+    kept = base / "backup/2026/passwords"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("of root")
+    kept.chmod(0o600)
+    subprocess.run(
+        ["setpriv", f"--reuid={EVE}", "--clear-groups", "mv", "backup", ".plumbline"],
+        cwd=base,
+        check=True,
+    )
+    said = given(base)
+    assert "belongs to root, and no probe makes such a file or folder" in said[0]
+    assert is_own(base)
+    (moved,) = aside(base)
+    assert [(moved / name).stat().st_uid for name in (".", "2026", "2026/passwords")] == [0, 0, 0]

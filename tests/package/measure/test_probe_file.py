@@ -1,0 +1,76 @@
+"""The probe file's name means nothing to any tool, and its space is counted on the safe side."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.measure.targets.probe_file import ProbeFile
+from plumbline.model.errors import SkipTarget
+from plumbline.observe.mounts import Space
+from tests.package.fakes import FakeRunner, answer
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_a_component_of_any_name_has_a_safe_folder_of_its_own(one: str, other: str) -> None:
+    def folder(name: str) -> str:
+        encodable = name.encode("utf-8", "replace").decode()
+        return ProbeFile("/mnt", encodable).folder.removeprefix("/mnt/.plumbline/")
+
+    assert set(folder(one)) <= set(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-%"
+    )
+    assert folder(one) not in ("", ".", "..")
+    same = one.encode("utf-8", "replace") == other.encode("utf-8", "replace")
+    assert (folder(one) == folder(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("space", "more", "refused"),
+    [
+        (Space(890, 110), 0, False),
+        (Space(910, 90), 0, True),
+        (Space(890, 110), 10, False),
+        (Space(890, 110), 11, True),
+        (Space(0, 10), 11, True),
+        (Space(0, 0), 1, True),
+    ],
+)
+def test_no_target_is_filled_above_its_limit(space: Space, more: int, refused: bool) -> None:
+    if refused:
+        with pytest.raises(SkipTarget, match="the limit is 90%"):
+            space.refuse_above(0.9, more, "a")
+    else:
+        space.refuse_above(0.9, more, "a")
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (answer("what\n"), "not understood"),
+        (answer("", "stat: cannot statx '/m': Input/output error\n", 1), "Input/output error"),
+        (answer("", "", 1), "without a word"),
+    ],
+)
+def test_an_answer_of_stat_that_is_unknown_is_said(said: object, reason: str) -> None:
+    with pytest.raises(SkipTarget, match=reason):
+        ProbeFile("/m", "c").look(FakeRunner({"stat": said}))  # type: ignore[dict-item]
+
+
+OVERLAY = "24 1 8:1 / / rw - ext4 /dev/sda1 rw\n90 24 0:61 / /m rw - overlay overlay rw\n"
+OVER_IT = "91 90 8:17 / /m/.plumbline/c/probe.dat rw - xfs /dev/sdb1 rw\n"
+
+
+@pytest.mark.parametrize("mounts", [OVERLAY, OVERLAY + OVER_IT])
+def test_a_file_with_another_device_number_is_refused_where_it_lies_in_another_mount(
+    mounts: str,
+) -> None:
+    file = ProbeFile("/m", "c")
+    status = "4096 8 512 61 1 ..\n4096 8 512 2049 9 probe.dat\n"
+    run = FakeRunner({"stat": status, "cat /proc/self": mounts})
+    if OVER_IT in mounts:
+        with pytest.raises(SkipTarget, match="lies on another file system than"):
+            file.look(run)
+    else:
+        assert file.look(run) == (4096, 4096, 9)

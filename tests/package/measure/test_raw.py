@@ -1,0 +1,171 @@
+"""Devices are only read, each alone and then all in step."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from plumbline.measure.raw import DeviceUnit, units
+from plumbline.measure.trial import tasks_of
+from plumbline.model.command import Completed
+from plumbline.model.errors import DocumentError, PrivilegeError
+from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Baseline, Reference
+from plumbline.model.record import Outcome, Scenario
+from plumbline.model.spec import ProbeSpec
+from tests.package.fakes import FakeRunner, answer
+from tests.package.measure.units import NONE, FakeClock, expectation, measured
+
+READ = """time to transfer data was 0.005243 secs, 200.00 MB/sec
+2048+0 records in
+2048+0 records out
+"""
+
+
+def device(name: str, **changes: Any) -> Expectation:
+    values: dict[str, Any] = {
+        "layer": "raw",
+        "target": {"kind": "device", "device": f"/dev/{name}", "block_size": 512},
+        "spec": ProbeSpec("sgp_dd", 1 << 20, 10.0, repeats=2),
+        "references": {"read/single": NONE, "read/together": NONE},
+    }
+    return expectation(name, **{**values, **changes})
+
+
+def server(**answers: Any) -> FakeRunner:
+    return FakeRunner(
+        {
+            "stat --dereference": "block special file/8/10\n",
+            "test -r": "",
+            "cat /sys/dev/block/8:16/stat": "1 2 1000 4 5 6 0 0",
+            "sgp_dd": answer(stderr="sgp_dd: 5.89 20250912\n"),
+            "timeout": answer(stderr=READ),
+            **answers,
+        }
+    )
+
+
+def test_devices_are_read_one_by_one_and_then_together() -> None:
+    found = [
+        [(task.entry.component, task.scenario) for task in unit.tasks]
+        for unit in units([device("sda"), device("sdb")])
+    ]
+    assert found == [
+        [("sda", Scenario.SINGLE)],
+        [("sdb", Scenario.SINGLE)],
+        [("sda", Scenario.TOGETHER), ("sdb", Scenario.TOGETHER)],
+    ]
+
+
+def test_a_device_gives_a_rate() -> None:
+    unit = DeviceUnit(tasks_of(device("sda"))[:1])
+    (record,) = measured(unit, server(), FakeClock())
+    assert record.outcome is Outcome.OK, record.reason
+    assert record.rate_Bps == pytest.approx(200e6, rel=0.01)
+
+
+def test_the_repeats_of_devices_that_are_read_together_overlap() -> None:
+    both = threading.Barrier(2, timeout=20)
+
+    def read(argv: tuple[str, ...]) -> Completed:
+        both.wait()  # alone, neither would get past this
+        return answer(stderr=READ)
+
+    *_, together = units([device("sda"), device("sdb")])
+    records = measured(together, server(timeout=read), FakeClock())
+    assert [record.scenario for record in records] == [Scenario.TOGETHER] * 2
+    assert {record.outcome for record in records} == {Outcome.OK}
+
+
+USUAL = Reference(
+    None, Baseline(200e6, 0.02, 12, "2026-11-01", "2026-11-20", "abc", {}, "ada", "new")
+)
+
+
+@pytest.mark.parametrize(("slow", "repeats"), [([], 1), (["sda"], 2)])
+def test_devices_that_are_read_together_all_go_on_where_one_of_them_has_to(
+    slow: list[str], repeats: int
+) -> None:
+    def read(argv: tuple[str, ...]) -> Completed:
+        is_slow = any(f"if=/dev/{name}" in argv for name in slow)
+        return answer(stderr=READ.replace("0.005243", "0.010486") if is_slow else READ)
+
+    references = {"read/together": USUAL}
+    (together,) = units([device(name, references=references) for name in ("sda", "sdb")])
+    records = measured(together, server(timeout=read), FakeClock())
+    assert [len(record.repeats_Bps) for record in records] == [repeats] * 2
+
+
+def test_a_device_that_is_missing_accuses_none_of_the_others() -> None:
+    def look(argv: tuple[str, ...]) -> Completed:
+        if argv[-1] == "/dev/sdb":
+            return answer(stderr="stat: No such file or directory", exit_code=1)
+        return answer("block special file/8/10\n")
+
+    *_, together = units([device("sda"), device("sdb")])
+    (gone,) = measured(together, server(**{"stat --dereference": look}), FakeClock())
+    assert (gone.component, gone.outcome) == ("sdb", Outcome.BROKEN)
+    assert "No such file" in gone.reason
+
+
+ERROR = answer(
+    stderr="error in normal read, Input/output error\n>>>> Some error occurred,\n", exit_code=99
+)
+
+
+def test_a_device_that_gives_an_io_error_twice_is_broken() -> None:
+    single, *_ = units([device("sda")])
+    (record,) = measured(single, server(timeout=ERROR), FakeClock())
+    assert record.outcome is Outcome.BROKEN
+    assert "Input/output error" in record.reason
+
+
+def test_a_device_whose_error_passes_has_a_rate() -> None:
+    single, *_ = units([device("sda")])
+    (record,) = measured(single, server(timeout=[ERROR, answer(stderr=READ)]), FakeClock())
+    assert record.outcome is Outcome.OK
+
+
+def test_an_error_among_others_that_does_not_come_alone_is_the_tool_s() -> None:
+    calls = []
+
+    def read(argv: tuple[str, ...]) -> Completed:
+        first = "if=/dev/sda" in argv and argv not in calls
+        calls.append(argv)
+        return ERROR if first else answer(stderr=READ)
+
+    *_, together = units([device("sda"), device("sdb")])
+    bad, good = measured(together, server(timeout=read), FakeClock())
+    assert (bad.outcome, good.outcome) == (Outcome.FAILED, Outcome.OK)
+    assert "read alone it gave no error" in bad.reason
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"references": {"write/single": NONE}},
+        {"target": {"kind": "device", "device": "/home/sda"}},
+        {"target": {"kind": "device", "device": "/dev/../home/sda"}},
+        {"target": {"kind": "directory", "directory": "/mnt/a"}},
+    ],
+)
+def test_whatever_could_do_harm_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(DocumentError):
+        list(units([device("sda", **changes)]))
+
+
+def test_the_commands_read_into_nothing() -> None:
+    (argv,) = DeviceUnit(tasks_of(device("sda"))[:1]).commands()
+    assert {"if=/dev/sda", "of=/dev/null"} <= set(argv)
+
+
+def test_a_device_that_nobody_but_the_unit_may_read_is_named() -> None:
+    def may(argv: tuple[str, ...]) -> Completed:
+        return answer(exit_code=1 if argv[-1] == "/dev/sdb" else 0)
+
+    *_, together = units([device("sda"), device("sdb")])
+    with pytest.raises(PrivilegeError, match="may not read /dev/sdb") as caught:
+        measured(together, server(**{"test -r": may}), FakeClock())
+    assert caught.value.component == "sdb"

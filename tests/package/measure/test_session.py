@@ -1,0 +1,412 @@
+"""A run goes on whatever happens to one unit, and closes what a killed one left open."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Callable, Generator, Iterator, NamedTuple, Optional, Sequence, Union
+
+import pytest
+
+from plumbline.measure.lock import Locks, StuckError
+from plumbline.measure.session import Session, SessionContext
+from plumbline.measure.trial import Failure, Recorder, tasks_of
+from plumbline.measure.unit_context import Later, Step, UnitContext
+from plumbline.model.command import CommandRunner, Completed, Within
+from plumbline.model.errors import PrivilegeError, StoreError
+from plumbline.model.record import Outcome, Record
+from plumbline.model.series import Running
+from plumbline.store.history import History, Selection
+from tests.package.measure.units import FakeClock, expectation, is_free
+from tests.package.waiting import eventually
+
+
+class FakeUnit:
+    """A unit that fails every task, after doing what a test wants in the middle."""
+
+    def __init__(
+        self, component: str, meanwhile: Callable[[UnitContext], None] = lambda context: None
+    ):
+        self.tasks = tasks_of(expectation(component))
+        self._meanwhile = meanwhile
+
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
+        for task in self.tasks:
+            self._meanwhile(context)
+            yield context.recorder.without(task, Failure(Outcome.SKIPPED, "only a test"))
+            context.step(task.title)
+
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        return ()
+
+
+def no_command(argv: Sequence[str], timeout_s: float, within: Optional[Within] = None) -> Completed:
+    raise AssertionError(argv)
+
+
+class StripedUnit(FakeUnit):
+    """A unit whose file lies on two targets, neither of which has a record of its own."""
+
+    def __init__(self, meanwhile: Callable[[UnitContext], None]) -> None:
+        super().__init__("a+1", meanwhile)
+        target = {"kind": "lustre-striped", "osts": "a,b"}
+        self.tasks = tasks_of(expectation("a+1", target=target))
+
+
+class TogetherUnit(FakeUnit):
+    """Two targets that are driven at once, and the whole."""
+
+    def __init__(self) -> None:
+        super().__init__("a", lambda context: None)
+        whole = expectation("whole", target={"kind": "parallel"})
+        entries = (expectation("a"), expectation("b"), whole)
+        self.tasks = tuple(task for entry in entries for task in tasks_of(entry))
+
+
+class World(NamedTuple):
+    """A session's surroundings, and what it tells them."""
+
+    history: History
+    locks: Locks
+    clock: FakeClock
+    published: list[tuple[Running, ...]]
+    steps: list[Step]
+    kept: list[int]
+    stops: list[threading.Event]
+
+    def session(self, limit_s: Optional[float] = None, *, by_hand: bool = False) -> Session:
+        def runner(descriptors: Sequence[int], stop: threading.Event) -> CommandRunner:
+            self.kept.append(len(set(descriptors)))
+            self.stops.append(stop)
+            return no_command
+
+        return Session(
+            SessionContext(
+                journal=self.history,
+                locks=self.locks,
+                clock=self.clock,
+                recorder=Recorder("run-1", "client1", self.clock),
+                runner=runner,
+                publish=lambda now: self.published.append(self.history.running()),
+                progress=self.steps.append,
+                limit_s=limit_s,
+                by_hand=by_hand,
+            )
+        )
+
+    def running(self) -> list[tuple[str, str, bool]]:
+        return [(one.layer, one.component, one.interrupted) for one in self.history.running()]
+
+    def outcomes(self) -> list[tuple[str, str, str]]:
+        records = self.history.records(Selection())
+        return [(r.component, r.operation.value, r.outcome.value) for r in records]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    clock = FakeClock()
+    with History(tmp_path / "history.sqlite") as history:
+        yield World(history, Locks(tmp_path / "locks", clock), clock, [], [], [], [])
+
+
+def test_every_task_of_every_unit_gets_a_record(world: World) -> None:
+    world.session().run([FakeUnit("a"), FakeUnit("b")])
+    assert world.outcomes() == [
+        ("a", "write", "skipped"),
+        ("a", "read", "skipped"),
+        ("b", "write", "skipped"),
+        ("b", "read", "skipped"),
+    ]
+    assert [step.done for step in world.steps if step.record is None] == [1, 2, 3, 4]
+    assert {step.total for step in world.steps} == {8}
+
+
+def test_checks_see_what_runs_and_that_it_has_ended(world: World) -> None:
+    world.session().run([FakeUnit("a")])
+    (running,), ended = world.published
+    assert (running[:3], ended) == (("ost", "a", 1000.0), ())
+    assert running.process is not None
+    assert running.process.pid == os.getpid()
+
+
+def test_ranks_that_outlive_their_run_keep_all_its_targets_locked(world: World) -> None:
+    world.session().run([FakeUnit("a")])
+    assert world.kept == [1]
+    world.kept.clear()
+    world.session().run([TogetherUnit()])
+    # what looks at one target keeps that one alone
+    assert sorted(world.kept) == [1, 1, 3]
+
+
+def test_a_file_over_several_targets_keeps_all_of_them_locked(world: World) -> None:
+    free: list[bool] = []
+
+    def look(context: UnitContext) -> None:
+        free.extend(is_free(world.locks, "ost", name) for name in ("a", "b", "a+1", "c"))
+
+    world.session().run([StripedUnit(look)])
+    assert free == [False, False, False, True] * 2
+    session = world.session()
+    with world.locks.hold("ost", "b"):
+        session.run([StripedUnit(look)])
+    assert len(session.busy) == 1
+
+
+def test_a_target_that_another_run_measures_is_left_without_a_record(world: World) -> None:
+    session = world.session()
+    with world.locks.hold("ost", "a"):
+        session.run([FakeUnit("a"), FakeUnit("b")])
+    assert [component for component, _, _ in world.outcomes()] == ["b", "b"]
+    (busy,) = session.busy
+    assert "ost-a is being measured by process" in str(busy)
+
+
+def not_permitted(context: UnitContext) -> None:
+    raise PrivilegeError("this user may not read /dev/sdb")
+
+
+def test_what_a_person_may_not_measure_leaves_no_record_and_names_the_unit(world: World) -> None:
+    session = world.session(by_hand=True)
+    session.run([FakeUnit("a", not_permitted), FakeUnit("a", not_permitted), FakeUnit("b")])
+    assert [component for component, _, _ in world.outcomes()] == ["b", "b"]
+    (refused,) = session.busy
+    assert refused.exit_code == 77
+    assert str(refused) == (
+        "ost a: not measured, this user may not read /dev/sdb; "
+        "as root: systemctl start plumbline-ost@a"
+    )
+    assert world.history.running() == ()
+
+
+def test_what_a_unit_may_not_measure_is_recorded_for_the_component_it_is_about(
+    world: World,
+) -> None:
+    def one(context: UnitContext) -> None:
+        raise PrivilegeError("this user may not read /dev/sdb", "b")
+
+    together = FakeUnit("a", one)
+    together.tasks = (*tasks_of(expectation("a")), *tasks_of(expectation("b")))
+    session = world.session()
+    session.run([together])
+    assert world.outcomes() == [("b", "write", "skipped"), ("b", "read", "skipped")]
+    assert session.busy == []
+
+
+def test_a_target_that_a_stuck_tool_holds_is_hung_and_accuses_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold = world.locks.hold
+
+    monkeypatch.setattr(world.locks, "hold", stuck(hold, ["fio"] * 9))
+    together = FakeUnit("b")
+    together.tasks = (*tasks_of(expectation("b")), *tasks_of(expectation("a")))
+    world.session().run([together])
+    assert world.outcomes() == [("a", "write", "hung"), ("a", "read", "hung")]
+
+
+Hold = Callable[[str, str], AbstractContextManager[int]]
+
+
+def stuck(hold: Hold, programs: list[str]) -> Hold:
+    """Return how locks are taken while ``a`` is held by one of these programs after another."""
+
+    def taken(layer: str, component: str) -> AbstractContextManager[int]:
+        if component == "a" and programs:
+            text = "process 7 of a run 2 d ago is stuck in the kernel"
+            raise StuckError(text, component, frozenset([programs.pop(0)]))
+        return hold(layer, component)
+
+    return taken
+
+
+def test_a_target_on_which_a_question_is_stuck_is_asked_again_at_the_end(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world.locks, "hold", stuck(world.locks.hold, ["stat"]))
+    world.session().run([FakeUnit("a"), FakeUnit("b")])
+    assert [component for component, _, _ in world.outcomes()] == ["b", "b", "a", "a"]
+
+
+class SilentUnit(FakeUnit):
+    """A unit whose target gives no answer."""
+
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
+        for task in self.tasks:
+            yield context.recorder.without(task, Failure(Outcome.UNANSWERED, "only a test"))
+
+
+@pytest.mark.parametrize(
+    ("other", "outcome"), [(SilentUnit, "unanswered"), (FakeUnit, "hung"), (None, "hung")]
+)
+def test_a_target_on_which_a_question_stays_stuck_hangs_unless_another_is_as_silent(
+    world: World, monkeypatch: pytest.MonkeyPatch, other: Optional[type[FakeUnit]], outcome: str
+) -> None:
+    monkeypatch.setattr(world.locks, "hold", stuck(world.locks.hold, ["stat", "cat"]))
+    world.session().run([FakeUnit("a"), *([other("b")] if other else [])])
+    assert [each[2] for each in world.outcomes() if each[0] == "a"] == [outcome] * 2
+
+
+class LaterUnit(FakeUnit):
+    """A unit that is to be asked again when the others are done."""
+
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
+        yield Later(FakeUnit("a"))
+
+
+def test_what_is_to_be_asked_again_is_asked_when_the_others_are_done(world: World) -> None:
+    world.session().run([LaterUnit("a"), FakeUnit("b")])
+    assert [component for component, _, _ in world.outcomes()] == ["b", "b", "a", "a"]
+    assert world.running() == []
+
+
+def test_the_limit_of_a_run_skips_what_it_leaves_no_time_for(world: World) -> None:
+    def work(context: UnitContext) -> None:
+        world.clock.sleep(60.0)
+
+    world.session(limit_s=100.0).run([FakeUnit("a", work), FakeUnit("b")])
+    reasons = [r.reason for r in world.history.records(Selection(component="b"))]
+    assert reasons == ["the run's limit of 100 s was used up before its turn; raise --limit"] * 2
+
+
+def test_an_interrupt_keeps_what_came_before_and_leaves_nothing_open(world: World) -> None:
+    calls = []
+
+    def interrupt(context: UnitContext) -> None:
+        calls.append(context)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        world.session().run([FakeUnit("a", interrupt), FakeUnit("b")])
+    assert world.outcomes() == [("a", "write", "skipped")]
+    assert world.history.running() == ()
+    assert world.published[-1] == ()
+    assert is_free(world.locks, "ost", "a")
+
+
+KNOWN = {("ost", "a"), ("ost", "b")}
+
+
+def test_what_a_killed_run_left_open_is_noted_as_interrupted(world: World) -> None:
+    world.history.begin("run-0", Running("ost", "a", 400.0))
+    world.history.begin("run-0", Running("raw", "retired", 400.0))
+    world.session().settle_killed(KNOWN)
+    assert world.outcomes() == []
+    assert world.running() == [("ost", "a", True)]
+    world.session().run([FakeUnit("a")])
+    assert world.running() == []
+
+
+def test_what_a_living_run_measures_is_left_alone(world: World) -> None:
+    world.history.begin("run-0", Running("ost", "a", 400.0))
+    with world.locks.hold("ost", "a"):
+        world.session().settle_killed(KNOWN)
+    assert world.running() == [("ost", "a", False)]
+
+
+def test_two_units_of_the_same_components_take_their_locks_in_the_same_order(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = []
+    hold = world.locks.hold
+
+    def note(layer: str, component: str) -> Any:
+        taken.append(component)
+        return hold(layer, component)
+
+    monkeypatch.setattr(world.locks, "hold", note)
+    unit = FakeUnit("b")
+    unit.tasks = (*tasks_of(expectation("b")), *tasks_of(expectation("a")))
+    world.session().run([unit])
+    assert taken == ["a", "b"]
+
+
+class BesideUnit(FakeUnit):
+    """A unit of the first wave, which begins nothing before as many others have begun."""
+
+    def __init__(
+        self,
+        component: str,
+        met: threading.Barrier,
+        then: Callable[[UnitContext], None] = lambda context: None,
+    ) -> None:
+        super().__init__(component, then)
+        self.tasks = tasks_of(expectation(component, wave=1))
+        self._met = met
+
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
+        self._met.wait(timeout=60.0)
+        yield from super().measure(context)
+
+
+def test_units_of_a_wave_are_measured_at_the_same_time_and_others_alone(world: World) -> None:
+    met = threading.Barrier(2)
+    alone = FakeUnit("c", lambda context: running.append(world.running()))
+    running: list[list[tuple[str, str, bool]]] = []
+    world.session().run([BesideUnit("a", met), alone, BesideUnit("b", met)])
+    assert sorted(world.outcomes()) == [
+        (name, operation, "skipped") for name in "abc" for operation in ("read", "write")
+    ]
+    assert running == [[("ost", "c", False)]] * 2
+    assert [step.done for step in world.steps if step.record is None] == list(range(1, 7))
+    assert world.history.running() == ()
+
+
+def test_a_unit_that_is_done_is_free_while_others_of_its_wave_go_on(world: World) -> None:
+    met = threading.Barrier(2)
+
+    def wait(context: UnitContext) -> None:
+        eventually(lambda: is_free(world.locks, "ost", "a"))
+
+    world.session().run([BesideUnit("a", met), BesideUnit("b", met, wait)])
+    assert [component for component, _, _ in world.outcomes()] == ["a", "a", "b", "b"]
+
+
+def test_one_of_a_wave_that_is_busy_or_not_permitted_keeps_no_other_from_its_turn(
+    world: World,
+) -> None:
+    met = threading.Barrier(2)
+    session = world.session()
+    with world.locks.hold("ost", "a"):
+        units = [BesideUnit("a", met), BesideUnit("b", met), BesideUnit("c", met, not_permitted)]
+        session.run(units)
+    found = {(component, outcome) for component, _, outcome in world.outcomes()}
+    assert found == {("b", "skipped"), ("c", "skipped")}
+    reasons = {record.reason for record in world.history.records(Selection(component="c"))}
+    assert reasons == {"this user may not read /dev/sdb"}
+    assert len(session.busy) == 1
+
+
+def test_what_is_asked_again_is_asked_alone(world: World) -> None:
+    met = threading.Barrier(2)
+
+    class AgainUnit(BesideUnit):
+        def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
+            self._met.wait(timeout=60.0)
+            # two that waited for one another would never meet
+            yield Later(BesideUnit(self.tasks[0].entry.component, threading.Barrier(1)))
+
+    world.session().run([AgainUnit("a", met), AgainUnit("b", met)])
+    assert sorted(component for component, _, _ in world.outcomes()) == ["a", "a", "b", "b"]
+
+
+def test_an_error_in_a_wave_ends_its_other_units_and_leaves_nothing_open(world: World) -> None:
+    met = threading.Barrier(2)
+
+    def fail(context: UnitContext) -> None:
+        raise StoreError("no space is left")
+
+    class EndlessUnit(BesideUnit):
+        def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
+            self._met.wait(timeout=60.0)
+            assert world.stops[1].wait(timeout=60.0)
+            # a tool that was ended gives a failure, which says nothing about the target
+            yield context.recorder.without(self.tasks[0], Failure(Outcome.HUNG, "ended"))
+
+    with pytest.raises(StoreError):
+        world.session().run([BesideUnit("a", met, fail), EndlessUnit("b", met)])
+    assert world.outcomes() == []
+    assert world.history.running() == ()
+    assert all(is_free(world.locks, "ost", name) for name in "ab")

@@ -1,0 +1,54 @@
+"""The layers agree with themselves, and a name that is none is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plumbline.model import layers
+from plumbline.model.errors import DocumentError
+from plumbline.model.layers import BY_DEPTH, GROUPED, LAYERS, ON_DEVICES, PAIRED, WHOLE, layer_of
+from plumbline.model.layers.layer import Layer
+from plumbline.model.record import Operation, Scenario
+
+EACH = pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
+
+
+def test_each_layer_has_a_file_of_its_name_and_stands_in_the_registry() -> None:
+    files = {path.stem for path in Path(layers.__file__).parent.glob("*.py")}
+    assert files == {"__init__", "layer", *LAYERS}
+    assert [layer.name for layer in LAYERS.values()] == list(LAYERS)
+
+
+def test_a_name_that_is_no_layer_is_refused_with_those_that_are() -> None:
+    with pytest.raises(DocumentError, match="no layer 'metadata'; known are ost, raw, net, fs"):
+        layer_of("metadata")
+
+
+@EACH
+def test_the_default_tool_is_one_that_the_policy_may_choose(layer: Layer) -> None:
+    assert layer.spec.tool in layer.tools
+    layer.spec.refuse_impossible()
+
+
+@EACH
+def test_a_layer_is_measured_in_groups_in_pairs_or_as_a_whole(layer: Layer) -> None:
+    assert [layer.grouped, layer.paired, layer.whole].count(True) == 1
+    assert [layer.on_targets, layer.on_devices, layer.paired].count(True) == 1
+
+
+def test_reports_name_the_layers_from_the_disk_up() -> None:
+    assert [layer.name for layer in BY_DEPTH] == ["raw", "net", "ost", "fs"]
+    assert len({layer.depth for layer in BY_DEPTH}) == len(LAYERS)
+
+
+@pytest.mark.parametrize("name", [*GROUPED, *PAIRED])
+def test_what_has_no_peers_is_not_measured_together(name: str) -> None:
+    scenarios = {scenario for _, scenario in layer_of(name).steps(alone=True)}
+    assert scenarios == {Scenario.SINGLE}
+
+
+@pytest.mark.parametrize("name", [*ON_DEVICES, *WHOLE])
+def test_what_shares_a_path_is_measured_together(name: str) -> None:
+    assert (Operation.READ, Scenario.TOGETHER) in layer_of(name).steps()

@@ -1,0 +1,81 @@
+"""A node of files and canned commands, seen through the real reader of /proc and /sys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Mapping, Sequence
+
+from plumbline.model.command import Completed
+from plumbline.model.errors import ToolError
+from plumbline.model.expectation import Expectations
+from plumbline.observe.gather import LocalSystem
+from plumbline.observe.node import Counters, Node, Parts, Past
+from plumbline.plan.expectations import compile_plan
+from plumbline.plan.policy import load
+from plumbline.topology.graph import build
+from tests.package.fakes import Answer, FakeRunner
+from tests.package.sites import site
+
+DATA = Path(__file__).parents[2] / "data"
+NOW = 1_795_243_788.0
+"""2026-11-21 06:49:48 UTC."""
+
+DISKS = {
+    "/dev/disk/by-id/oss1-disk1": "../../sdb",
+    "/dev/disk/by-id/oss1-disk1-part1": "../../sdb1",
+    "/dev/disk/by-id/oss1-disk2": "../../sdc",
+    "/dev/disk/by-id/oss1-disk2-part1": "../../sdc1",
+    "/sys/class/block/sdb": "../../devices/pci0/host0/target0:0:1/0:0:1:0/block/sdb",
+    "/sys/class/block/sdb1": "../../devices/pci0/host0/target0:0:1/0:0:1:0/block/sdb/sdb1",
+    "/sys/class/block/sdc": "../../devices/pci0/host0/target0:0:2/0:0:2:0/block/sdc",
+    "/sys/class/block/sdc1": "../../devices/pci0/host0/target0:0:2/0:0:2:0/block/sdc/sdc1",
+    "/sys/class/scsi_device/0:0:1:0/device": "../../../devices/pci0/host0/target0:0:1/0:0:1:0",
+}
+FILES = {
+    "/sys/devices/pci0/host0/target0:0:1/0:0:1:0/block/sdb/size": "7814037168",
+    "/sys/devices/pci0/host0/target0:0:1/0:0:1:0/block/sdb/sdb1/partition": "1",
+    "/sys/devices/pci0/host0/target0:0:2/0:0:2:0/block/sdc/size": "7814037168",
+    "/sys/devices/pci0/host0/target0:0:2/0:0:2:0/block/sdc/sdc1/partition": "1",
+    "/dev/sdb": "",
+    "/dev/sdb1": "",
+    "/dev/sdc": "",
+    "/dev/sdc1": "",
+}
+ADDRESSES = """[{"ifname": "lo", "addr_info": [{"family": "inet", "local": "127.0.0.1"}]},
+ {"ifname": "ens1f0", "addr_info": [{"family": "inet", "local": "10.0.0.1"}]}]"""
+
+
+def data(name: str) -> str:
+    return (DATA / name).read_text(encoding="utf-8")
+
+
+def expectations(node: str) -> Expectations:
+    """Return what the console tells a node of the small site."""
+    return compile_plan(build(site()), load({}), {}).node(node)
+
+
+def missing(argv: Sequence[str]) -> Completed:
+    """Behave as a runner does for a command that is not installed."""
+    raise ToolError(f"{argv[0]} is not installed on this host")
+
+
+def make_node(
+    root: Path,
+    files: Mapping[str, str] = {},
+    answers: Mapping[str, Answer] = {},
+    links: Mapping[str, str] = {},
+    past: Past = Past(),
+) -> Node:
+    """Return a node whose files lie under ``root``; a command without an answer is missing."""
+    for path, text in {**FILES, **files}.items():
+        file = root / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", errors="surrogateescape")
+    for path, goal in {**DISKS, **links}.items():
+        link = root / path.lstrip("/")
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not link.is_symlink():
+            link.symlink_to(goal)
+    runner = FakeRunner({"": missing, "ip -json": ADDRESSES, **answers})
+    system = LocalSystem(runner, root)
+    return Node(system, Parts(expectations("oss1"), system), Counters(past), NOW)

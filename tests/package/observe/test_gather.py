@@ -1,0 +1,107 @@
+"""All collectors together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Iterable
+
+import pytest
+
+from plumbline.model.errors import DocumentError
+from plumbline.observe.gather import COLLECTORS, gather
+from plumbline.observe.node import Past, Seen
+from plumbline.observe.symptom import Report
+from tests.package.fakes import Answer
+from tests.package.observe.symptoms_nodes import NOW, data, make_node
+
+
+def test_a_bare_node_has_a_reason_for_everything_that_was_not_looked_at(tmp_path: Path) -> None:
+    report = gather(make_node(tmp_path))
+    assert [look.collector for look in report.looks] == list(COLLECTORS)
+    assert all(look.unavailable for look in report.looks)
+    assert report.symptoms == ()
+
+
+def test_one_collector_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
+    files = {"/proc/mdstat": data("md/mdstat-rebuild.txt")}
+    report = gather(make_node(tmp_path, files, {"zpool": "nonsense"}))
+    assert {one.collector for one in report.symptoms} == {"md"}
+
+
+def test_a_report_survives_its_document(tmp_path: Path) -> None:
+    report = gather(make_node(tmp_path, {"/proc/mdstat": data("md/mdstat-rebuild.txt")}))
+    assert report.looked_at == NOW
+    assert Report.from_json(json.loads(json.dumps(report.to_json()))) == report
+
+
+IMPORTS = "lctl get_param osc.*.import mdc.*.import"
+UNMOUNTED = "kernel: unmounts of lustre-OST0003, for a failover or by hand"
+
+
+def imports() -> str:
+    """Return the captured import of an OST without a server, as client and MDT see it."""
+    text = "osc.lustre-OST0003-osc-ffff888120238800.import=\n"
+    text += data("lustre/st4_ost_down_osc_import.txt")
+    return text + text.replace("ffff888120238800", "MDT0000")
+
+
+def journal(texts: Iterable[str]) -> str:
+    return "\n".join(
+        json.dumps({"__REALTIME_TIMESTAMP": f"{(NOW - 900 + n) * 1e6:.0f}", "MESSAGE": text})
+        for n, text in enumerate(texts)
+    )
+
+
+def past() -> Past:
+    """Return what was counted before the outage."""
+    devices = ("lustre-OST0003-osc-ffff888120238800", "lustre-OST0003-osc-MDT0000")
+    values = {f"lustre/{device}/connects": 28.0 for device in devices}
+    replied = {f"lustre/{device}/replied": 15.0 for device in devices}
+    return Past(None, Seen(NOW - 50_000, {**values, **replied}))
+
+
+def told(folder: Path, log: Iterable[str], shown: str) -> list[tuple[str, str]]:
+    """Return direction and sentence of what a node tells that is server and client of an OST."""
+    answers: dict[str, Answer] = {IMPORTS: shown, "journalctl": journal(log)}
+    report = gather(make_node(folder, answers=answers, past=past()))
+    about = [one for one in report.symptoms if one.component == "lustre-OST0003"]
+    return [(one.direction.value, one.sentence) for one in about]
+
+
+def test_a_target_that_was_unmounted_on_purpose_is_away_and_no_suspect(tmp_path: Path) -> None:
+    lines = data("messages/lustre-ost-down.txt").splitlines()
+    log = [line.partition("] ")[2] for line in lines]
+    log = log[next(n for n, text in enumerate(log) if "Failing over" in text) :]
+    away = f"{UNMOUNTED}; lustre-OST0003 is DISCONN until it is mounted again"
+    assert told(tmp_path, log, imports()) == [("lowers", away)]
+
+
+def test_a_target_that_is_lost_without_an_unmount_is_a_suspect(tmp_path: Path) -> None:
+    assert told(tmp_path, ["EXT4-fs (sda1): mounted filesystem"], imports()) == [
+        ("raises", "lustre-OST0003 is DISCONN"),
+        ("raises", "228 attempts to connect to lustre-OST0003 without an answer"),
+    ]
+
+
+def test_a_target_that_is_back_after_an_unmount_is_no_suspect(tmp_path: Path) -> None:
+    lines = data("messages/routine/failback.txt").splitlines()
+    log = [line.partition("] ")[2].replace("OST0001", "OST0003") for line in lines]
+    assert told(tmp_path, log, imports().replace("state: DISCONN", "state: FULL")) == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"schema": 2},
+        {"looks": [{}]},
+        {"looks": 3},
+        {"node": 7},
+        {"looked_at": "now"},
+        {"looks": [{"collector": "md", "examined": 1, "symptoms": [{"severity": "BAD"}]}]},
+    ],
+)
+def test_a_damaged_report_is_one_sentence(damage: dict[str, object]) -> None:
+    raw = {"schema": 1, "node": "oss1", "looked_at": NOW, "looks": [], **damage}
+    with pytest.raises(DocumentError, match="look again with plumbline symptoms --json"):
+        Report.from_json(raw)

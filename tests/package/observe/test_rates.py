@@ -1,0 +1,120 @@
+"""Rates between two looks; what is not known is no rate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plumbline.cli.counters import _Live
+from plumbline.observe.bounded_reads import BoundedReads
+from plumbline.observe.command import SystemClock
+from plumbline.observe.counters import (
+    BYTES,
+    OPERATIONS,
+    RECOVERY,
+    SECONDS,
+    Count,
+    Labels,
+    Rates,
+    rates,
+    stats,
+)
+from plumbline.observe.counting import Counters
+from tests.package.observe.lustre_server import OST_STATS, make_server, put, text
+
+
+def ost(name: str, read: float, write: float, number: float, took: float) -> list[Count]:
+    device: Labels = (("source", "obdfilter"), ("target", name))
+    of_read, of_write = (*device, ("operation", "read")), (*device, ("operation", "write"))
+    return [
+        Count(BYTES, of_read, read),
+        Count(BYTES, of_write, write),
+        Count(OPERATIONS, of_read, number),
+        Count(OPERATIONS, (*device, ("operation", "statfs")), 7),
+        Count(SECONDS, of_read, took),
+    ]
+
+
+BEFORE = [*ost("a", 100, 50, 10, 2), *ost("b", 0, 0, 0, 0)]
+
+
+def test_the_busiest_comes_first_and_the_rest_follows() -> None:
+    after = [*ost("b", 20, 0, 4, 1), *ost("a", 1100, 50, 20, 7)]
+    assert rates(BEFORE, after, 10) == [
+        Rates("obdfilter", "a", 100.0, 0.0, 1.0, 0.5, ""),
+        Rates("obdfilter", "b", 2.0, 0.0, 0.4, 0.25, ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("after", "seconds", "expected"),
+    [
+        (ost("a", 100, 50, 10, 2), 5, Rates("obdfilter", "a", 0.0, 0.0, 0.0, None, "")),
+        (ost("a", 5, 60, 1, 0.1), 10, Rates("obdfilter", "a", None, 1.0, None, None, "")),
+        (ost("new", 5, 5, 1, 1), 10, Rates("obdfilter", "new", None, None, None, None, "")),
+        (ost("a", 200, 60, 20, 3), 0, Rates("obdfilter", "a", None, None, None, 0.1, "")),
+    ],
+    ids=["idle", "began again", "came from another server", "no time"],
+)
+def test_a_rate_that_is_not_known_is_none(
+    after: list[Count], seconds: float, expected: Rates
+) -> None:
+    assert rates(BEFORE, after, seconds) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("table", "operations", "seconds", "timed"),
+    [
+        ("osc_stats.txt", 326, 13.309888, 326),
+        ("mdc_stats.txt", 3337, 37.047254, 3337),
+        ("md_stats_rename.txt", 5071, 3.792108, 5071),
+        # an ioctl has a number without a time; 44 times from close to open are no operations
+        ("llite_stats.txt", 7274, 61.97113, 6408),
+    ],
+)
+def test_a_request_counts_once_though_lustre_has_several_lines_for_it(
+    table: str, operations: int, seconds: float, timed: int
+) -> None:
+    device: Labels = (("source", "osc"), ("target", "a"))
+    after = list(stats(text(table), device, table))
+    (rate,) = rates([count._replace(value=0.0) for count in after], after, 1.0)
+    assert rate.operations_per_s == operations
+    assert rate.latency_s == pytest.approx(seconds / timed)
+
+
+def test_a_client_names_its_mount_and_a_target_its_recovery() -> None:
+    client: Labels = (("source", "osc"), ("target", "a"), ("mount", "ffff00"))
+    server: Labels = (("source", "obdfilter"), ("target", "a"))
+    found = rates(
+        [],
+        [
+            Count(BYTES, (*client, ("operation", "read")), 1),
+            Count(RECOVERY, (*server, ("status", "recovering")), 1),
+        ],
+        1,
+    )
+    assert [(one.name, one.recovery) for one in found] == [("a (ffff00)", ""), ("a", "recovering")]
+
+
+def test_live_rates_of_a_server_are_shown_from_the_second_look_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_server(tmp_path, 2)
+    clock = SystemClock()
+    live = _Live(Counters(BoundedReads(clock), clock, str(tmp_path)), clock)
+    assert live(()) == ()
+    assert capsys.readouterr().out == ""
+    line = next(one for one in OST_STATS.splitlines() if one.startswith("write_bytes"))
+    words = line.split()
+    words[6] = str(int(words[6]) + 10**9)
+    stats = tmp_path / "sys/kernel/debug/lustre/obdfilter/lustre-OST0001/stats"
+    put(stats, OST_STATS.replace(line, " ".join(words)))
+    live(())
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].split()[:4] == ["source", "target", "read", "write"]
+    assert shown[1].split()[:4] == ["obdfilter", "lustre-OST0001", "0", "B/s"]
+    assert [row.split()[:2] for row in shown[2:4]] == [
+        ["obdfilter", "lustre-OST0000"],
+        ["mdt", "lustre-MDT0000"],
+    ]

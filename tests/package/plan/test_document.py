@@ -1,0 +1,188 @@
+"""The baselines document survives writing and reading, and refuses what it does not say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.model.errors import DocumentError
+from plumbline.model.limits import Baseline
+from plumbline.model.units import parse_rate
+from plumbline.plan.baseline import (
+    Candidate,
+    Key,
+    rate_text,
+    read_baselines,
+    read_candidates,
+    write_baselines,
+    write_candidates,
+)
+from tests.package.sites import DATA
+
+KEY = Key("ost", "scratch-OST0003", "write", "single")
+BASELINE = Baseline(
+    115.2e6,
+    0.0042,
+    12,
+    "2026-11-01",
+    "2026-11-20",
+    "1a2b3c4d5e6f",
+    {"client": "2.17.0"},
+    "ada",
+    "new disks",
+    "fio, 1 GiB, transfer 1 MiB, depth 8, direct",
+    "client1",
+    "fio 3.39",
+    0.31,
+)
+
+
+def document() -> dict[str, Any]:
+    return dict(write_baselines({KEY: BASELINE})["plumbline_baselines"])
+
+
+def entry(raw: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = raw["accepted"]["ost"]["scratch-OST0003"]["write/single"]
+    return found
+
+
+def test_a_baseline_survives_writing_and_reading() -> None:
+    text = yaml.safe_dump(document(), sort_keys=False)
+    assert read_baselines(yaml.safe_load(text)) == {KEY: BASELINE}
+
+
+def test_a_candidate_survives_with_what_sets_it_apart() -> None:
+    said = ("40 % of its peers' 200.0 MB/s", "rests on 3 runs of 5 needed")
+    candidate = Candidate(BASELINE._replace(accepted_by="", reason=""), *said)
+    raw = write_candidates({KEY: candidate})["plumbline_candidates"]
+    assert read_candidates(raw) == {KEY: candidate}
+
+
+def test_the_document_reads_well() -> None:
+    raw = yaml.safe_load((DATA / "baseline" / "accepted.yml").read_text(encoding="utf-8"))
+    baselines = read_baselines(raw["plumbline_baselines"])
+    assert baselines[KEY] == BASELINE
+    assert write_baselines(baselines) == raw
+
+
+def test_entries_are_sorted() -> None:
+    keys = [KEY, KEY._replace(operation="read"), KEY._replace(component="a"), Key("net", *KEY[1:])]
+    accepted = write_baselines(dict.fromkeys(keys, BASELINE))["plumbline_baselines"]["accepted"]
+    assert list(accepted) == ["net", "ost"]
+    assert list(accepted["ost"]) == ["a", "scratch-OST0003"]
+    assert list(accepted["ost"]["scratch-OST0003"]) == ["read/single", "write/single"]
+
+
+@pytest.mark.parametrize("raw", [[], 0, False, ""])
+def test_what_is_no_mapping_is_not_taken_for_no_baselines(raw: object) -> None:
+    with pytest.raises(DocumentError, match="the document: must be a mapping"):
+        read_baselines(raw)
+
+
+@pytest.mark.parametrize("raw", [None, {}, {"schema": 1, "accepted": {}}])
+def test_a_site_begins_without_baselines(raw: Any) -> None:
+    assert read_baselines(raw) == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"medain": "1 MB/s"}, "the key 'medain' is unknown; did you mean 'median'"),
+        ({"median": "0 MB/s"}, "median: '0 MB/s' is not above zero"),
+        ({"median": 115.2}, "115.2 is no text with a unit"),
+        ({"spread": "0.4"}, "'0.4' is no percentage"),
+        ({"last": "yesterday"}, "'yesterday' is no date; write for example '2026-11-20', quoted"),
+        ({"fill": "120 %"}, "'120 %' is not between 0 % and 100 %"),
+        ({"runs": 0}, "greater than or equal to 1"),
+        ({"reason": ""}, "accepted_by and reason are missing; let `plumbline baseline accept`"),
+    ],
+)
+def test_a_damaged_entry_is_named(change: dict[str, Any], sentence: str) -> None:
+    raw = document()
+    entry(raw).update(change)
+    with pytest.raises(DocumentError) as caught:
+        read_baselines(raw)
+    assert sentence in str(caught.value)
+    assert "scratch-OST0003" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [
+        ({"schema": 2, "accepted": {}}, "schema: input should be 1, not 2"),
+        ({"schema": 1, "captured": {}}, "the key 'captured' is unknown"),
+        ({"schema": 1, "accepted": {"tape": {}}}, "accepted"),
+        ({"schema": 1, "accepted": {"ost": {"a": {"write": {}}}}}, "'write' is no operation and"),
+        ({"schema": 1, "accepted": {"ost": {"a": {"write/single": {}}}}}, "is missing"),
+    ],
+)
+def test_a_document_of_another_form_is_refused(raw: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        read_baselines(raw)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rate_Bps", "text"),
+    [
+        (115.2e6, "115.2 MB/s"),
+        (115234567.0, "115.23 MB/s"),
+        (1.25e9, "1250 MB/s"),
+        (48e9, "48 GB/s"),
+        (4321.0, "4.321 kB/s"),
+        (43.0, "43 B/s"),
+    ],
+)
+def test_a_rate_is_kept_to_a_part_in_ten_thousand(rate_Bps: float, text: str) -> None:
+    assert rate_text(rate_Bps) == text
+    assert parse_rate(text) == pytest.approx(rate_Bps, rel=1e-4)
+
+
+def test_a_key_is_named_as_people_say_it() -> None:
+    assert str(KEY) == "ost scratch-OST0003 write"
+    assert str(Key("raw", "d", "read", "together")) == "raw d read together"
+
+
+def test_a_profile_is_kept_in_one_line_of_percents() -> None:
+    profile = tuple(point / 100 for point in (160, 120, *[90] * 18))
+    kept = write_baselines({KEY: BASELINE._replace(profile=profile)})["plumbline_baselines"]
+    assert entry(kept)["profile"] == " ".join(["160", "120", *["90"] * 18])
+    assert read_baselines(kept)[KEY].profile == profile
+    assert "profile" not in entry(document())
+
+
+@pytest.mark.parametrize("text", ["0 0 0 0 0", "fast", "-3 100", "1.5 1", "9999999 1"])
+def test_a_profile_that_is_none_is_refused(text: str) -> None:
+    raw = document()
+    entry(raw)["profile"] = text
+    with pytest.raises(DocumentError, match="is no profile; write percents of the mean"):
+        read_baselines(raw)
+
+
+def test_what_an_older_document_does_not_say_stays_unsaid() -> None:
+    raw = document()
+    for name in ("terms", "host", "tool", "fill"):
+        entry(raw).pop(name)
+    (baseline,) = read_baselines(raw).values()
+    assert baseline == BASELINE._replace(terms="", host="", tool="", fill=None)
+    assert write_baselines({KEY: baseline})["plumbline_baselines"] == raw
+
+
+@given(st.floats(1, 1e14), st.floats(0, 60), st.floats(0, 1))
+def test_what_was_written_once_is_written_so_again(rate: float, spread: float, fill: float) -> None:
+    once = write_baselines({KEY: BASELINE._replace(median_Bps=rate, spread=spread, fill=fill)})
+    again = write_baselines(read_baselines(once["plumbline_baselines"]))
+    assert again == once
+
+
+def test_how_far_it_was_below_its_floor_is_kept_with_the_acceptance() -> None:
+    low = BASELINE._replace(below_floor="115.2 MB/s is 22 % of the ceiling 523.6 MB/s, floor 30 %")
+    raw = write_baselines({KEY: low})
+    assert read_baselines(raw["plumbline_baselines"]) == {KEY: low}
+    candidates = write_candidates({KEY: Candidate(low)})
+    assert read_candidates(candidates["plumbline_candidates"]) == {KEY: Candidate(low)}
+    assert "below_floor" not in yaml.safe_dump(write_baselines({KEY: BASELINE}))

@@ -1,0 +1,138 @@
+"""Each operation gets its ceiling in its own direction, and the baseline that it has."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import pytest
+
+from plumbline.model.errors import DocumentError
+from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Baseline, Ceiling
+from plumbline.plan.assignments import assignments
+from plumbline.plan.baseline import Baselines, Key
+from plumbline.plan.policy import load
+from plumbline.plan.references import expectation, find_ceilings
+from plumbline.topology.graph import build
+from tests.package.sites import part, site
+
+
+def expectations(
+    document: dict[str, Any], accepted: Optional[Baselines] = None
+) -> dict[str, Expectation]:
+    topology = build(document)
+    assigned = assignments(topology, load({}))
+    ceilings = find_ceilings(topology, assigned)
+    return {
+        f"{one.layer} {one.component}": expectation(topology, one, ceilings, accepted or {}, {})
+        for one in assigned
+    }
+
+
+def ceilings(entry: Expectation) -> dict[str, Optional[Ceiling]]:
+    return {step: bare(reference.ceiling) for step, reference in entry.references.items()}
+
+
+def bare(ceiling: Optional[Ceiling]) -> Optional[Ceiling]:
+    return ceiling and ceiling._replace(kinds=())
+
+
+def test_a_ceiling_says_what_kind_of_part_sets_it() -> None:
+    ceiling = expectations(site())["ost scratch-OST3"].references["read/single"].ceiling
+    assert ceiling is not None
+    assert list(zip(ceiling.kinds, ceiling.limited_by)) == [("disk", "oss2-disk2")]
+
+
+def test_reading_and_writing_have_their_own_ceilings() -> None:
+    document = site()
+    disks = part(document, "oss[1-2]-disk[1-2]")
+    disks.pop("rate")
+    disks.update(read="80 MB/s", write="60 MB/s")
+    assert ceilings(expectations(document)["ost scratch-OST3"]) == {
+        "write/single": Ceiling(60e6, ("oss2-disk2",)),
+        "read/single": Ceiling(80e6, ("oss2-disk2",)),
+    }
+
+
+def test_devices_that_run_together_share_what_they_cross() -> None:
+    document = site()
+    document["parts"].insert(
+        3, {"name": "oss[1-2]-hba", "kind": "hba", "feeds": "oss[1-2]", "rate": "100 MB/s"}
+    )
+    part(document, "oss[1-2]-disk[1-2]")["feeds"] = "oss[1-2]-hba"
+    assert ceilings(expectations(document)["raw oss1-disk2"]) == {
+        "read/single": Ceiling(80e6, ("oss1-disk2",)),
+        "read/together": Ceiling(50e6, ("oss1-hba",)),
+    }
+
+
+def test_the_servers_do_not_run_together() -> None:
+    document = site()
+    document["parts"].append({"name": "jbod", "kind": "enclosure", "rate": "150 MB/s"})
+    document["parts"][-1]["feeds"] = ["oss1", "oss2"]
+    disks = part(document, "oss[1-2]-disk[1-2]")
+    disks.update(feeds="jbod", through="oss[1-2]")
+    assert ceilings(expectations(document)["raw oss1-disk1"])["read/together"] == Ceiling(
+        75e6, ("jbod",)
+    )
+
+
+def test_a_pair_has_the_ceiling_of_both_chains() -> None:
+    document = site()
+    part(document, "client1").update(address="10.0.0.9", rate="100 MB/s")
+    entry = expectations(document)["net oss1"]
+    assert ceilings(entry)["send/single"] == Ceiling(125e6, ("oss1-nic",))
+    by_name = {partner.name: partner for partner in entry.partners}
+    assert bare(by_name["client1"].ceiling) == Ceiling(100e6, ("client1",))
+    assert bare(by_name["oss2"].ceiling) == Ceiling(125e6, ("oss1-nic", "oss2-nic"))
+    assert by_name["oss2"].path == ("oss1", "oss1-nic", "switch1", "oss2-nic", "oss2")
+    assert by_name["client1"].address == "10.0.0.9"
+
+
+def test_a_server_sends_what_storage_reads_and_a_client_what_it_writes() -> None:
+    document = site()
+    nic = part(document, "oss[1-2]-nic")
+    nic.pop("link"), nic.pop("encoding")
+    nic.update(read="90 MB/s", write="70 MB/s")
+    client = part(document, "client1")
+    client.pop("rate")
+    client.update(address="10.0.0.9", read="50 MB/s", write="40 MB/s")
+    found = expectations(document)
+    assert ceilings(found["net oss1"]) == {
+        "send/single": Ceiling(90e6, ("oss1-nic",)),
+        "receive/single": Ceiling(70e6, ("oss1-nic",)),
+    }
+    assert ceilings(found["net client1"]) == {
+        "send/single": Ceiling(40e6, ("client1",)),
+        "receive/single": Ceiling(50e6, ("client1",)),
+    }
+
+
+def test_a_path_without_rates_has_no_ceiling() -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]").pop("rate")
+    assert ceilings(expectations(document)["raw oss1-disk1"]) == {
+        "read/single": None,
+        "read/together": None,
+    }
+
+
+def test_a_network_without_rates_is_refused() -> None:
+    document = site()
+    nic = part(document, "oss[1-2]-nic")
+    nic.pop("link"), nic.pop("encoding")
+    with pytest.raises(DocumentError, match="nothing between oss1 and oss2 has a rate; give"):
+        expectations(document)
+
+
+def test_a_baseline_goes_with_its_operation_whatever_it_was_taken_on() -> None:
+    """The judge compares the conditions and says which of them changed."""
+    terms = expectations(site())["ost scratch-OST0"].spec.hash()
+    baseline = Baseline(75e6, 0.01, 12, "2026-11-01", "2026-11-20", terms, {}, "ada", "new")
+    key = Key("ost", "scratch-OST0", "read", "single")
+    found = expectations(site(), {key: baseline})["ost scratch-OST0"].references
+    assert found["read/single"].baseline == baseline
+    assert found["write/single"].baseline is None
+    other = baseline._replace(spec_hash="other")
+    found = expectations(site(), {key: other})["ost scratch-OST0"].references
+    assert found["read/single"].baseline == other
