@@ -9,8 +9,7 @@ import pytest
 from plumbline.measure.sample import LUSTRE_STATS as LUSTRE
 from plumbline.model.record import Operation
 from plumbline.observe.counters import ROOTS
-from plumbline.observe.job_stats import LONGEST_S
-from plumbline.observe.job_stats import MOST_BYTES, PAUSE_S, Jobs, JobTraffic, as_rows
+from plumbline.observe.job_stats import LONGEST_S, MOST_BYTES, PAUSE_S, Jobs, JobTraffic, as_rows
 from tests.package.measure.units import FakeClock
 from tests.project.repository import ROOT
 
