@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.measure.probes import probe_for
 from plumbline.model.errors import DocumentError
-from plumbline.model.layers import LAYERS, WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.layer import Layer
 from plumbline.plan.baseline import read_baselines
 from plumbline.plan.policy import Layers
@@ -44,7 +44,7 @@ def test_the_policy_and_baselines_know_every_layer() -> None:
 
 @EACH
 def test_each_tool_of_a_layer_has_its_probe(layer: Layer) -> None:
-    if not layer.whole:  # ranks are no tool
+    if not layer.by_ranks:  # ranks are no tool
         for tool in layer.tools:
             assert callable(probe_for(tool).command)
 
@@ -103,7 +103,7 @@ def test_the_guide_to_probes_names_the_tools_of_each_layer() -> None:
         known = {operation.value for operation in LAYERS[layer.strip("`")].operations}
         assert known <= set(operations.split(", "))
     assert {name: tuple(tools) for name, tools in said.items()} == {
-        name: ("ranks of plumbline",) if layer.whole else layer.tools
+        name: ("ranks of plumbline",) if layer.by_ranks else layer.tools
         for name, layer in LAYERS.items()
     }
 
@@ -120,7 +120,7 @@ def test_the_guide_to_policies_says_the_defaults_of_each_layer() -> None:
 
 
 def test_the_guide_to_policies_says_the_terms_of_each_layer_that_has_a_tool() -> None:
-    layers = [layer for name, layer in LAYERS.items() if name not in WHOLE]
+    layers = [layer for layer in LAYERS.values() if not layer.by_ranks]
     heading = " | ".join(["key", *(layer.name for layer in layers)])
     said = {row[0].strip("`"): row[1 : len(layers) + 1] for row in rows("docs/policy.md", heading)}
     assert said["tool"] == [layer.spec.tool for layer in layers]

@@ -7,7 +7,7 @@ import json
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Optional
 
-from plumbline.model.layers import LAYERS, PAIRED
+from plumbline.model.layers import LAYERS
 
 if TYPE_CHECKING:
     from plumbline.plan.policy import Policy
@@ -67,4 +67,4 @@ def _lines(topology: Topology, policy: Policy, layer: Optional[str]) -> list[Lin
     measured = assignments(topology, policy)
     every = chain(measurements(topology, measured), at_once(topology))
     found = [line for line in every if layer in (None, line.layer)]
-    return found + (list(pairs(topology, measured)) if layer in PAIRED else [])
+    return found + (list(pairs(topology, measured)) if layer and LAYERS[layer].paired else [])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Iterator, Sequence
 from plumbline.measure.targets import KINDS
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.layers import SINGLE_TARGETS
+from plumbline.model.layers import LAYERS
 from plumbline.observe.command import SystemRunner
 from plumbline.store.files import EXPECTATIONS, SNAPSHOT, STATE
 from plumbline.store.snapshot import load_expectations
@@ -235,7 +235,7 @@ def refuse_elsewhere(document: Expectations, layer: str, name: str) -> None:
         DocumentError: this node knows nothing of it.
     """
     others = document.elsewhere or {}
-    if layer not in SINGLE_TARGETS or any(
+    if not LAYERS[layer].per_target or any(
         (entry.get("layer"), entry.get("component")) == (layer, name) for entry in document.entries
     ):
         return

@@ -24,7 +24,7 @@ from plumbline.judge.fs import judge_whole, wholes
 from plumbline.measure.lock import Locks
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.layers import WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.fs import FS
 from plumbline.model.layers.ost import OST
 from plumbline.model.limits import Limits
@@ -104,7 +104,7 @@ def refuse_parallel(arguments: argparse.Namespace) -> None:
     """Raise UsageError where an option belongs to ``fs`` alone; fill in the defaults of it."""
     for name in (*_DEFAULTS, *_OTHERS):
         given = getattr(arguments, name)
-        if arguments.layer not in WHOLE and given not in (None, False):
+        if not LAYERS[arguments.layer].by_ranks and given not in (None, False):
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} belongs to plumbline probe fs; leave it out")
     fill_in(arguments)
@@ -141,7 +141,7 @@ def _given(given: Sequence[str], least: int) -> Members:
 def _expected(arguments: argparse.Namespace) -> Members:
     """Return the targets of one file system that this node drives, or else measures alone."""
     expectations = load_expectations(arguments.expectations or EXPECTATIONS)
-    drives = any(entry.get("layer") in WHOLE for entry in expectations.entries)
+    drives = any(LAYERS[entry["layer"]].by_ranks for entry in expectations.entries)
     found = [one for one in expectations.find(FS.name if drives else OST.name) if not one.parallel]
     names = list(dict.fromkeys(entry.group for entry in found))
     name = arguments.file_system or names[0]
@@ -340,7 +340,7 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
     if not said <= _GOES_WITH:
         return None
     document = load_expectations(arguments.expectations or EXPECTATIONS)
-    if all(entry.get("layer") not in WHOLE for entry in document.entries):
+    if all(not LAYERS[entry["layer"]].by_ranks for entry in document.entries):
         return None
     chosen = _chosen(document, arguments.file_system)
     own_expectations(arguments, document, [one for _, members in chosen for one in members])

@@ -27,7 +27,7 @@ from plumbline.measure.lock import Locks
 from plumbline.measure.ost import TargetUnit
 from plumbline.model.errors import INTERRUPTED, PrivilegeError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.layers import GROUPED, LAYERS, ON_TARGETS, PAIRED, SINGLE_TARGETS, WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST
 from plumbline.model.record import Operation
 from plumbline.model.units import format_bytes, format_rate, parse_bytes, parse_duration
@@ -187,10 +187,11 @@ _NOTHING = "nothing to confirm"
 
 def refuse_confirm(arguments: argparse.Namespace) -> None:
     """Refuse what makes no sense beside ``--confirm``; raise UsageError."""
-    if arguments.layer not in GROUPED:
+    if not LAYERS[arguments.layer].confirmable:
+        others = (one.name for one in LAYERS.values() if one.confirmable)
         raise UsageError(
             f"--confirm measures single targets and devices again; layer {arguments.layer} has "
-            f"none: call plumbline probe {' or '.join(GROUPED)}"
+            f"none: call plumbline probe {' or '.join(others)}"
         )
     beside = {
         "--component": arguments.component,
@@ -330,7 +331,7 @@ def run(arguments: argparse.Namespace) -> int:
         _refuse_contradictions(arguments)
 
         return tell_apart(arguments)
-    if arguments.layer in WHOLE and not arguments.confirm:
+    if LAYERS[arguments.layer].by_ranks and not arguments.confirm:
         return _parallel(arguments)
     _refuse_contradictions(arguments)
     if arguments.directory:
@@ -350,21 +351,21 @@ def _parallel(arguments: argparse.Namespace) -> int:
 def _refuse_contradictions(arguments: argparse.Namespace) -> None:
     if arguments.confirm:
         refuse_confirm(arguments)
-    if arguments.slot is not None and arguments.layer not in PAIRED:
+    if arguments.slot is not None and not LAYERS[arguments.layer].paired:
         raise UsageError(f"--slot pairs hosts; layer {arguments.layer} has none: leave it out")
-    if arguments.directory and arguments.layer not in ON_TARGETS:
+    if arguments.directory and not LAYERS[arguments.layer].on_targets:
         raise UsageError("--directory compares storage targets: call plumbline probe ost or fs")
     refuse_parallel(arguments)
     if arguments.directory and (arguments.component or arguments.expectations):
         raise UsageError("--directory needs no --component and no --expectations: leave them out")
     if arguments.another_client and (
-        arguments.layer not in SINGLE_TARGETS or not arguments.expectations
+        not LAYERS[arguments.layer].per_target or not arguments.expectations
     ):
         raise UsageError(
             "--another-client measures the targets of another client: call plumbline probe ost "
             "with its --expectations"
         )
-    if arguments.bytes and not arguments.directory and arguments.layer not in WHOLE:
+    if arguments.bytes and not arguments.directory and not LAYERS[arguments.layer].by_ranks:
         raise UsageError("--bytes belongs to --directory; otherwise the policy says how much")
 
 
@@ -399,7 +400,7 @@ def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[E
 
 
 def _units(arguments: argparse.Namespace, entries: Sequence[Expectation]) -> list[Unit]:
-    if arguments.layer in PAIRED:
+    if LAYERS[arguments.layer].paired:
         return _pairs(entries, arguments.slot)
     from plumbline.measure.units import units_of
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Collection, Sequence
 
 from plumbline.measure.targets.whereabouts import compare
 from plumbline.model.errors import UsageError
-from plumbline.model.layers import SINGLE_TARGETS
+from plumbline.model.layers import LAYERS
 from plumbline.store.files import EXPECTATIONS
 from plumbline.store.snapshot import load_expectations
 
@@ -89,7 +89,7 @@ def _mounts(node: Expectations) -> dict[str, list[str]]:
     mounts: dict[str, list[str]] = {}
     for entry in node.entries:
         target = entry["target"]
-        if entry["layer"] in SINGLE_TARGETS and target["kind"] == "lustre":
+        if LAYERS[entry["layer"]].per_target and target["kind"] == "lustre":
             mounts.setdefault(target["mount"], []).append(target["ost"])
     return mounts
 

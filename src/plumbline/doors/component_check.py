@@ -55,9 +55,9 @@ def _published(layer: str, call: Call) -> Published:
     if bool(component) is bool(group):
         raise UsageError(f"name either --component or --group; see {call.program} --help")
     if group:
-        from plumbline.model.layers import PAIRED
+        from plumbline.model.layers import LAYERS
 
-        if layer in PAIRED:
+        if LAYERS[layer].site_wide:
             raise UsageError("--group: a node measures one host, its own; name it with --component")
     subject = layer, group or component, bool(group)
     expectations = call.given.get("--expectations", EXPECTATIONS)

@@ -13,7 +13,7 @@ from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional
 
 from plumbline import __version__
 from plumbline.model.expectation import PARALLEL, Expectation
-from plumbline.model.layers import ON_TARGETS
+from plumbline.model.layers import LAYERS
 from plumbline.model.service import DEVICE_INFO
 from plumbline.model.verdict import State, Verdict
 from plumbline.observe.symptom import KINDS, Report
@@ -286,4 +286,4 @@ def _file_system(entry: Expectation) -> str:
     """Return the file system; empty for a disk, which does not know of any, and for a host."""
     if entry.target.get("kind") == PARALLEL:
         return entry.component
-    return entry.group if entry.layer in ON_TARGETS else ""
+    return entry.group if LAYERS[entry.layer].on_targets else ""

@@ -6,7 +6,7 @@ from plumbline.judge.absence import of_running
 from plumbline.judge.phrases import moment
 from plumbline.model.ages import CLOCK_STEP_S, age
 from plumbline.model.errors import DocumentError
-from plumbline.model.layers import WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.series import running_of
 from plumbline.model.verdict import Reason, State
@@ -62,7 +62,7 @@ def refuse_unexpected(expectations: str, subject: Subject) -> None:
     node = load_expectations(expectations)
     if not is_group:
         node.find(layer, name)
-    elif layer not in WHOLE:
+    elif not LAYERS[layer].whole:
         node.members(layer, name)
     elif not any(one.parallel and one.component == name for one in node.find(layer)):
         raise DocumentError(

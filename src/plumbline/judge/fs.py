@@ -18,7 +18,7 @@ from plumbline.judge.rules import other_course
 from plumbline.judge.service import by_evidence, evidence, figure
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.record import Operation
 from plumbline.model.series import Running
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
@@ -66,7 +66,7 @@ def wholes(
     entries: Sequence[Expectation],
 ) -> Iterator[tuple[Expectation, tuple[Expectation, ...]]]:
     """Yield each file system of layer ``fs`` with its targets."""
-    found = [each for each in entries if each.layer in WHOLE]
+    found = [each for each in entries if LAYERS[each.layer].whole]
     for whole in found:
         if whole.parallel:
             yield whole, tuple(each for each in found if each.group == whole.component)

@@ -13,7 +13,7 @@ from plumbline.judge.phrases import Finding, Ruling, also, over_runs, several, s
 from plumbline.judge.service import severity
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import GROUPED, SINGLE_TARGETS
+from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
@@ -186,7 +186,7 @@ def by_group(
     """Return the members of each group of peers, by layer and group; a host is in none."""
     found: dict[tuple[str, str], list[Expectation]] = {}
     for one in expectations:
-        if one.layer in GROUPED:
+        if LAYERS[one.layer].grouped:
             found.setdefault((one.layer, one.group), []).append(one)
     return found
 
@@ -284,7 +284,7 @@ def _reason(deciding: Sequence[_Median]) -> Reason:
 
 def _subject(deciding: Sequence[_Median], layer: str) -> str:
     """Return what a group is called: all targets below their floor are their file system."""
-    system = layer in SINGLE_TARGETS and any(median.by_floor for median in deciding)
+    system = LAYERS[layer].per_target and any(median.by_floor for median in deciding)
     return "file system" if system else "group"
 
 

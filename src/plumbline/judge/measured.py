@@ -19,7 +19,7 @@ from plumbline.model.conditions import (
     of_record,
 )
 from plumbline.model.errors import DocumentError
-from plumbline.model.layers import GROUPED
+from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Baseline, Ceiling, Limits, Reference
 from plumbline.model.record import Record
 from plumbline.model.series import Sample, Series
@@ -65,7 +65,7 @@ def provisional(series: Series, weak: Optional[Baseline], limits: Limits) -> Opt
 
     ``weak`` is a baseline that was taken under the same conditions and is not firm.
     """
-    if series.latest.layer not in GROUPED:
+    if not LAYERS[series.latest.layer].grouped:
         return None
     if weak is None:
         return _recent(series, limits)

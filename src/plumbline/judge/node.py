@@ -12,7 +12,7 @@ from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import several
 from plumbline.model.ages import age, seconds_since
 from plumbline.model.errors import DocumentError
-from plumbline.model.layers import GROUPED
+from plumbline.model.layers import LAYERS
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.service import NODE
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
@@ -168,7 +168,7 @@ def _without_alarm(
     for each, _ in known:
         sizes[each.group] = sizes.get(each.group, 0) + 1
     for each, found in known:
-        grouped = sizes[each.group] > 1 and each.layer in GROUPED
+        grouped = sizes[each.group] > 1 and LAYERS[each.layer].grouped
         rated = any(one.finding is None for one in found)
         for one in found:
             reason = one.finding and one.finding.reason

@@ -34,7 +34,7 @@ from plumbline.judge.references import ComparedSource, Era, Measurement, Referen
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
 from plumbline.model.expectation import Expectation, Partner
-from plumbline.model.layers import GROUPED, ON_DEVICES, PAIRED, SINGLE_TARGETS
+from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Series
@@ -160,7 +160,7 @@ def tell_apart(asked: dict[tuple[str, str], list[NamedMeasurement]]) -> None:
     """
     ends: dict[Hashable, list[tuple[str, str]]] = {}
     for (layer, name), found in asked.items():
-        for one in found if layer in PAIRED else ():
+        for one in found if LAYERS[layer].paired else ():
             ends.setdefault(one.measurement.kind, []).append((name, one.partner))
     most = {kind: Counter(chain(*pairs)).most_common(1)[0][1] for kind, pairs in ends.items()}
     for place, found in asked.items():
@@ -214,10 +214,10 @@ class Weighing:
         }
         self._systems = _systems(nodes)
         self._group_of = {
-            (one.layer, one.component): "" if one.layer in PAIRED else one.group
+            (one.layer, one.component): LAYERS[one.layer].peer_group(one.group)
             for found in nodes.values()
             for one in found
-            if one.layer in (*GROUPED, *PAIRED)
+            if LAYERS[one.layer].has_peers
         }
         self._groups: dict[tuple[str, str], list[Component]] = {}
         for place, group in self._group_of.items():
@@ -323,7 +323,7 @@ class Weighing:
         for what in dict.fromkeys(one.what for one in asked):
             of_all = [one for one in asked if one.what == what]
             # two hosts meet at a time
-            least = len(members) // 2 if members[0][0] in PAIRED else len(members)
+            least = len(members) // 2 if LAYERS[members[0][0]].paired else len(members)
             found = common([one.measurement for one in of_all], least)
             if found:
                 yield of_all[0], found
@@ -341,7 +341,7 @@ class Weighing:
             self._min_odds,
         )
         words = list(dict.fromkeys(one.what for one, _ in alone))
-        counted = subject and subject[0] in GROUPED and not subject[2] and self._min_odds < inf
+        counted = subject and LAYERS[subject[0]].grouped and not subject[2] and self._min_odds < inf
         weight = quiet(by_operation(alone), question) or self._weight(alone, question, subject)
         losses = [(middle, number) for number, middle in enumerate(weight.middles) if middle]
         lowest, number = min(losses, default=(0.0, 0))
@@ -415,7 +415,9 @@ class Weighing:
     ) -> Hashable:
         """Return what those have in common that should give the same: their ceiling too."""
         group = (
-            entry.group if entry.layer not in ON_DEVICES else self._systems.get(entry.component, "")
+            entry.group
+            if not LAYERS[entry.layer].on_devices
+            else self._systems.get(entry.component, "")
         )
         ceiling = reference.ceiling.rate_Bps if reference.ceiling else None
         if entry.parallel:
@@ -428,7 +430,7 @@ def _systems(nodes: Nodes) -> dict[str, str]:
     found: dict[str, set[str]] = {}
     for expectations in nodes.values():
         for one in expectations:
-            if one.layer in SINGLE_TARGETS:
+            if LAYERS[one.layer].per_target:
                 for name in one.path:
                     found.setdefault(name, set()).add(one.group)
     return {name: next(iter(groups)) for name, groups in found.items() if len(groups) == 1}

@@ -17,7 +17,7 @@ from plumbline.locate.observation import Measurable, Observation, PlannedMeasure
 from plumbline.locate.sentences import Parts, listed, rows, titled
 from plumbline.locate.suspects import AmbiguitySet, Located, locate
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import SINGLE_TARGETS
+from plumbline.model.layers import LAYERS
 from plumbline.model.record import Outcome, Record
 from plumbline.model.verdict import Reason
 
@@ -66,7 +66,7 @@ def _latest(
     """Yield the latest record of each operation on a target that is not stale."""
     for node, entries, memory in nodes:
         for entry in entries:
-            if entry.layer in SINGLE_TARGETS:
+            if LAYERS[entry.layer].per_target:
                 for series in memory.of(entry.layer, entry.component):
                     if now - series.latest.finished_at <= entry.limits.stale_after_s:
                         yield node, entry, series.latest

@@ -7,7 +7,7 @@ old good measurement must not clear a part that has become slow since.
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.locate.failures import FAILURES, failing
 from plumbline.locate.next_probe import Candidate, Candidates, Intrusion, next_probe
@@ -16,7 +16,8 @@ from plumbline.locate.observe import resending
 from plumbline.locate.suspects import AmbiguitySet, Located
 from plumbline.model.errors import UsageError
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import BY_DEPTH, GROUPED, ON_DEVICES, PAIRED, SINGLE_TARGETS, layer_of
+from plumbline.model.layers import BY_DEPTH, LAYERS, layer_of
+from plumbline.model.layers.layer import Layer
 from plumbline.model.rounds import Role, cycle, span, turn
 from plumbline.plan.duration import bytes_of, seconds_of
 
@@ -80,11 +81,11 @@ class Steps:
         Units exist for what the plan has; reads from another client or on another way do not.
         """
         of = candidate.of
-        if candidate.intrusion is Intrusion.TOGETHER and of.layer in ON_DEVICES:
+        if candidate.intrusion is Intrusion.TOGETHER and LAYERS[of.layer].on_devices:
             return self.all(of.layer, of.node)
         if candidate.intrusion in (Intrusion.OTHER_CLIENT, Intrusion.TOGETHER, Intrusion.FAILOVER):
             return None
-        if of.layer in PAIRED:
+        if LAYERS[of.layer].paired:
             return self._pair(of)
         return self.one(of.layer, of.component, of.node)
 
@@ -108,7 +109,7 @@ class Steps:
             return None
         where = f" of {node}" if node else ""
         words = layer_of(layer).all + where
-        if layer in PAIRED:
+        if LAYERS[layer].paired:
             return self._rounds(layer, words) if len(costs) > 1 else None
         seconds = self._batches(len(costs)) * max(seconds for seconds, _ in costs)
         return Step(layer, "", node, words, seconds, sum(moved for _, moved in costs))
@@ -283,12 +284,12 @@ class Investigation:
             if not any(located.sets for located in found):
                 yield from self._behind()
         else:
-            yield from self._whole(ON_DEVICES)
+            yield from self._whole(one for one in BY_DEPTH if one.on_devices)
 
     def _opening(self) -> Iterator[Step]:
         """Yield the measurements of what was asked about."""
         if not self._targets:
-            yield from self._whole((*PAIRED, *SINGLE_TARGETS))
+            yield from self._whole(one for one in BY_DEPTH if one.paired or one.per_target)
         for name in self._targets:
             own = list(self._measuring(name, crossing=False))
             yield from own or self._pairs(name)
@@ -298,12 +299,12 @@ class Investigation:
     def _pairs(self, host: str) -> Iterator[Step]:
         """Yield the pairs that a host begins, the first few."""
         possible = self._candidates.crossing([host], ())
-        own = [one for one in possible if one.of.layer in PAIRED and one.of.component == host]
+        own = [one for one in possible if LAYERS[one.of.layer].paired and one.of.component == host]
         steps = {step.key: step for one in own if (step := self._steps.of(one))}
         yield from islice((step for step in steps.values() if not self._unasked(step)), _PAIRS)
 
-    def _whole(self, layers: Sequence[str]) -> Iterator[Step]:
-        yield from (step for layer in layers if (step := self._steps.all(layer)))
+    def _whole(self, layers: Iterable[Layer]) -> Iterator[Step]:
+        yield from (step for layer in layers if (step := self._steps.all(layer.name)))
 
     def _measuring(self, name: str, *, crossing: bool) -> Iterator[Step]:
         """Yield the steps that measure a part itself, or all targets behind it."""
@@ -327,7 +328,7 @@ class Investigation:
         yield from _best_first(located, ambiguity, silent)
 
     def _rate_says_nothing(self, step: Step) -> bool:
-        return step.layer in PAIRED and (step.layer, step.component) in self._unreferenced
+        return LAYERS[step.layer].paired and (step.layer, step.component) in self._unreferenced
 
     def _possible(
         self, located: Located, ambiguity: AmbiguitySet, done: Sequence[Step]
@@ -354,24 +355,24 @@ class Investigation:
         }
         for candidate in self._candidates.crossing(sorted(parts), ()):
             of, step = candidate.of, self._steps.of(candidate)
-            if of.layer in PAIRED:
+            if LAYERS[of.layer].paired:
                 wanted = {of.component, step.partner if step else ""} <= parts
             else:
-                wanted = of.layer in ON_DEVICES and of.component in parts
+                wanted = LAYERS[of.layer].on_devices and of.component in parts
             if step and wanted and step.component and step.key not in seen:
                 seen.add(step.key)
                 yield step
 
     def _beside(self, slow: Located) -> Iterator[Step]:
         """Yield other devices of a server with a slow one: all of them may be slow alike."""
-        devices = [one for one in slow.observations if one.of.layer in ON_DEVICES]
+        devices = [one for one in slow.observations if LAYERS[one.of.layer].on_devices]
         votes = {(one.of.node, one.vote) for one in devices}
         judged = {one.of.component for one in devices}
         for node in dict.fromkeys(one.of.node for one in devices):
             if (node, Vote.GOOD) in votes or (node, Vote.BAD) not in votes:
                 continue
             for one in self._nodes[node]:
-                if one.layer in ON_DEVICES and one.component not in judged:
+                if LAYERS[one.layer].on_devices and one.component not in judged:
                     yield self._steps.one(one.layer, one.component, node)
 
     def _judgeable(self, step: Step, left: Budget) -> Iterator[Step]:
@@ -395,7 +396,7 @@ class Investigation:
         rated = {
             (one.of.layer, one.of.component, one.of.node)
             for one in found.failed.observations
-            if one.vote is Vote.GOOD and one.of.layer in GROUPED
+            if one.vote is Vote.GOOD and LAYERS[one.of.layer].grouped
         }
         judged = {
             (one.of.layer, one.of.component, one.of.node)
@@ -412,7 +413,7 @@ class Investigation:
 
     def _osts(self) -> list[str]:
         every = (one for found in self._nodes.values() for one in found)
-        return [one.component for one in every if one.layer in SINGLE_TARGETS]
+        return [one.component for one in every if LAYERS[one.layer].per_target]
 
 
 def _best_first(
@@ -434,7 +435,7 @@ def _answers(candidate: Candidate, lanes: Collection[str]) -> Iterator[Candidate
         yield candidate._replace(of=failing(candidate.of))
         return
     yield candidate
-    if candidate.of.layer in PAIRED and any(lane.startswith(SEGMENTS) for lane in lanes):
+    if LAYERS[candidate.of.layer].paired and any(lane.startswith(SEGMENTS) for lane in lanes):
         yield candidate._replace(of=resending(candidate.of))
 
 

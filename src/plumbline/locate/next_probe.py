@@ -14,7 +14,7 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Optional
 
 from plumbline.locate.observation import READ, Measurable, Nodes, PlannedMeasurement, Site, Vote
 from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
-from plumbline.model.layers import ON_DEVICES, PAIRED, SINGLE_TARGETS, WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.record import Operation, Scenario
 
 
@@ -51,12 +51,12 @@ class Candidates:
             node: one.path
             for node, found in nodes.items()
             for one in found
-            if one.layer in PAIRED and node not in site.servers
+            if LAYERS[one.layer].paired and node not in site.servers
         }
         self._crossing: dict[str, list[PlannedMeasurement]] = {}
         for placed in site.measurables():
             # what loads a whole file system is never the next to be asked for
-            if placed.of.layer in WHOLE:
+            if LAYERS[placed.of.layer].whole:
                 continue
             for name in placed.of.path:
                 self._crossing.setdefault(name, []).append(placed)
@@ -81,7 +81,7 @@ class Candidates:
         if not placed.of.expected_Bps:
             return
         yield _planned(placed)
-        if suspects and placed.of.layer in SINGLE_TARGETS and placed.operation is Operation.READ:
+        if suspects and LAYERS[placed.of.layer].per_target and placed.operation is Operation.READ:
             yield from self._other_clients(placed.of)
             yield from self._together(placed, suspects)
             yield from self._failover(placed)
@@ -105,7 +105,7 @@ class Candidates:
             members = [
                 other.of
                 for other in self._crossing[name]
-                if other.of.layer in SINGLE_TARGETS
+                if LAYERS[other.of.layer].per_target
                 and other.of.operation == READ
                 and other.of.path[0] == of.path[0]
             ]
@@ -126,7 +126,7 @@ class Candidates:
         for part in own:
             for other in self._crossing[part]:
                 server = other.expectation.host
-                if other.of.layer in SINGLE_TARGETS and server != host:
+                if LAYERS[other.of.layer].per_target and server != host:
                     partners.setdefault(server, (part, other))
         for server, (part, other) in partners.items():
             way = other.of.path
@@ -144,7 +144,7 @@ def _planned(placed: PlannedMeasurement) -> Candidate:
     if placed.scenario is Scenario.TOGETHER:
         words = f"a raw read of all devices of {of.node} together, {of.component} among them"
         return Candidate(of, Intrusion.TOGETHER, words)
-    if one.layer in ON_DEVICES:
+    if LAYERS[one.layer].on_devices:
         return Candidate(of, Intrusion.RAW_READ, f"a raw read of {of.component} on {of.node}")
     words = f"a {of.operation} of {of.component} from {of.node}"
     reads = placed.operation is Operation.READ

@@ -10,7 +10,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 from plumbline.judge.pair import of_pair
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Partner
-from plumbline.model.layers import GROUPED, PAIRED, WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.verdict import State
@@ -35,9 +35,11 @@ class Site:
         """Find which hosts are servers, and which parts are whose own."""
         every = [one for found in nodes.values() for one in found]
         self._nodes = nodes
-        self.servers = frozenset(one.host for one in every if one.layer in GROUPED)
+        self.servers = frozenset(one.host for one in every if LAYERS[one.layer].grouped)
         """The hosts that have targets or devices."""
-        self._own = {one.component: frozenset(one.path) for one in every if one.layer in PAIRED}
+        self._own = {
+            one.component: frozenset(one.path) for one in every if LAYERS[one.layer].paired
+        }
 
     def measurables(self) -> Iterator[PlannedMeasurement]:
         """Yield all that the nodes measure, in their order."""
@@ -55,7 +57,7 @@ class Site:
         found = self._nodes[node]
         together, left_out = _sharing(found), _left_out(found)
         for one in found:
-            if one.layer in PAIRED:
+            if LAYERS[one.layer].paired:
                 yield from self._pairs(node, one)
             elif (one.layer, one.component) not in left_out:
                 yield from _alone(node, one, together)
@@ -103,7 +105,7 @@ def _left_out(found: Sequence[Expectation]) -> set[tuple[str, str]]:
     With several clients the rank that reads is on another one than the rank that has written.
     """
     wholes = {one.component: one for one in found if one.parallel}
-    members = [one for one in found if one.layer in WHOLE and one.group in wholes]
+    members = [one for one in found if LAYERS[one.layer].whole and one.group in wholes]
     several = [one for one in members if len(wholes[one.group].target["clients"]) > 1]
     return {(one.layer, one.component) for one in (*wholes.values(), *several)}
 

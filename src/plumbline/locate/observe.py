@@ -42,7 +42,7 @@ from plumbline.model.conditions import differences, of_record
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import GROUPED, ON_DEVICES, PAIRED, WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.record import Scenario, segments_retransmitted
 from plumbline.model.rounds import cycle, span
 from plumbline.model.series import Running, Sample, Series
@@ -61,7 +61,7 @@ def correlated(measured: Sequence[PlannedMeasurement]) -> list[tuple[int, ...]]:
     for index, placed in enumerate(measured):
         of = placed.of
         found.setdefault((of.layer, of.component, placed.partner), []).append(index)
-        if of.layer in ON_DEVICES and placed.scenario is Scenario.TOGETHER:
+        if LAYERS[of.layer].on_devices and placed.scenario is Scenario.TOGETHER:
             for part in of.path[:-1]:
                 found.setdefault(part, []).append(index)
     return list(dict.fromkeys(tuple(each) for each in found.values() if len(each) > 1))
@@ -238,7 +238,7 @@ def unreferenced(
         (one.layer, one.component)
         for node, found in nodes.items()
         for one in found
-        if one.layer in (*GROUPED, *PAIRED)
+        if LAYERS[one.layer].has_peers
         and not _has_baseline(one)
         and not (node in earlier and _has_run(one, earlier[node], now))
     )
@@ -336,7 +336,7 @@ def _observe(
     if known:
         # who waits for more runs has a better reference in these
         ruling = firmly(ruling)
-    if series and one.layer in WHOLE and now - series.latest.started_at > _SELDOM_S:
+    if series and LAYERS[one.layer].whole and now - series.latest.started_at > _SELDOM_S:
         begun = series.latest.started_at
         return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, begun, 0.0, _SUPERSEDED))
     segments = tuple(_segments(placed, ruling)) if placed.partner else ()

@@ -44,7 +44,7 @@ from math import exp, hypot, log, log2
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.locate.observation import BOTH, NETWORK, SEGMENTS, Measurable, Observation, Vote
-from plumbline.model.layers import ON_DEVICES, ON_TARGETS, PAIRED
+from plumbline.model.layers import LAYERS
 
 Expected = Mapping[int, tuple[float, float]]
 
@@ -327,8 +327,8 @@ def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
 
     Each is a host of devices or lies behind one: beyond it the tests of the network tell.
     """
-    hosts = {one.of.component for one in observations if one.of.layer in PAIRED}
-    hosts |= {one.of.node for one in observations if one.of.layer in ON_DEVICES}
+    hosts = {one.of.component for one in observations if LAYERS[one.of.layer].paired}
+    hosts |= {one.of.node for one in observations if LAYERS[one.of.layer].on_devices}
     slow: dict[str, set[str]] = {}
     for one in observations:
         if one.vote is Vote.BAD:
@@ -350,12 +350,12 @@ def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
 
 def device_of(measurable: Measurable) -> Optional[str]:
     """Return the device that a measurement of storage ends in, None for any other."""
-    if measurable.layer not in (*ON_DEVICES, *ON_TARGETS) or not set(
+    if not LAYERS[measurable.layer].of_storage or not set(
         measurable.lanes[0] if measurable.lanes else ()
     ) <= set(BOTH):
         return None
     on_it = (
-        measurable.layer not in ON_DEVICES
+        not LAYERS[measurable.layer].on_devices
         and measurable.path[-1] == measurable.component
         and len(measurable.path) > 1
     )
@@ -370,7 +370,7 @@ def between(measurable: Measurable, hosts: set[str]) -> Sequence[str]:
     path = measurable.path[: measurable.path.index(device)]
     last = max((place for place, name in enumerate(path) if name in hosts), default=None)
     # a client is no host of devices
-    if last is None or (measurable.layer not in ON_DEVICES and last == 0):
+    if last is None or (not LAYERS[measurable.layer].on_devices and last == 0):
         return ()
     return path[last:]
 
@@ -432,7 +432,7 @@ def find_hosts(
     suspected = {
         name: None
         for one in observations
-        if one.vote is Vote.BAD and one.of.is_rate and one.of.layer in PAIRED
+        if one.vote is Vote.BAD and one.of.is_rate and LAYERS[one.of.layer].paired
         for name in _ends(one.of)
     }
     for name, (tests, streams) in _crossing(observations, suspected).items():
@@ -461,7 +461,7 @@ def _crossing(
         for name, lanes, flows in one.of.crossings():
             if name not in hosts:
                 continue
-            ends = one.of.layer in PAIRED and name in _ends(one.of)
+            ends = LAYERS[one.of.layer].paired and name in _ends(one.of)
             for lane in lanes:
                 into, key = (0, NETWORK + lane) if ends else (1, lane)
                 found[name][into].setdefault(key, []).append((index, flows))

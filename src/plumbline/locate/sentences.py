@@ -11,7 +11,7 @@ from plumbline.locate.next_probe import NextProbe, Outcome
 from plumbline.locate.observation import NETWORK, Observation, Vote
 from plumbline.locate.parts import device_of
 from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
-from plumbline.model.layers import BY_DEPTH, LAYERS, ON_DEVICES
+from plumbline.model.layers import BY_DEPTH, LAYERS
 from plumbline.model.service import SitePart
 from plumbline.model.units import format_rate
 from plumbline.observe.symptom import Suspicion, Symptom, phrase, suspicion
@@ -167,7 +167,7 @@ def _shared_host(located: Located, parts: Parts) -> Iterator[str]:
     }
     found: dict[str, dict[str, object]] = {}
     for one in located.observations:
-        if one.of.layer in ON_DEVICES and one.vote is not Vote.NONE and one.of.node in parts:
+        if LAYERS[one.of.layer].on_devices and one.vote is not Vote.NONE and one.of.node in parts:
             suspects = accused.get(one.of.name)
             found.setdefault(one.of.node, {}).setdefault(one.of.component, suspects)
     for host, devices in found.items():
@@ -233,7 +233,7 @@ def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
             crosses = not suspects.isdisjoint(one.of.path)
             into[one.of.component] = into.get(one.of.component, False) or crosses
     fine = [crosses for name, crosses in healthy.items() if name not in slow]
-    noun = LAYERS[layer].noun if layer in LAYERS else "measurement"
+    noun = LAYERS[layer].noun
     them = "it" if len(suspects) == 1 else "them"
     crossing = sum(slow.values())
     what = f"{noun}{'s' * (len(slow) != 1)}"

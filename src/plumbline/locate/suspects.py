@@ -30,7 +30,7 @@ from plumbline.locate.parts import (
     odds,
     remaining,
 )
-from plumbline.model.layers import PAIRED
+from plumbline.model.layers import LAYERS
 from plumbline.model.verdict import State, worst
 
 MOST_VISITS = 1_000_000
@@ -305,9 +305,9 @@ class Suspect(NamedTuple):
         """Return what it leaves of a measurement, in B/s; infinite where it does not slow it."""
         left = {loss.lane: loss.left_Bps for loss in self.losses}
         before = ""
-        if measurable.layer in PAIRED and any(lane.startswith(NETWORK) for lane in left):
+        if LAYERS[measurable.layer].paired and any(lane.startswith(NETWORK) for lane in left):
             before = NETWORK
-        elif measurable.layer in PAIRED and self.alike:
+        elif LAYERS[measurable.layer].paired and self.alike:
             return inf
         return min(
             (

@@ -20,7 +20,7 @@ from typing import Iterator, Mapping, NamedTuple, Optional
 from urllib.parse import quote, unquote
 
 from plumbline.model.errors import BusyError, StoreError
-from plumbline.model.layers import ON_TARGETS
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST
 from plumbline.model.units import format_duration
 from plumbline.model.validation import numbers, read_json
@@ -120,8 +120,8 @@ _DISSOLVE_WAIT_S = 0.5
 _LONGEST_NAME = 240
 """No file system of Linux takes more than 255 bytes."""
 
-_FAMILIES = dict.fromkeys((*ON_TARGETS, "sweep"), OST.name)
-"""A parallel run works on the targets that are also measured one by one: one lock for both."""
+_SWEEP = "sweep"
+"""The layer of what a sweep measures, which is one target."""
 
 
 class StuckError(BusyError):
@@ -189,7 +189,8 @@ class Locks:
 
     def _path(self, layer: str, component: str) -> Path:
         place = self._places.get(component, component)
-        family = _FAMILIES.get(layer, layer)
+        # a parallel run works on the targets that are also measured one by one: one lock for both
+        family = OST.name if LAYERS[layer].on_targets or layer == _SWEEP else layer
         name = quote(f"{family}-{place}", safe="")
         if len(name) > _LONGEST_NAME:
             name = f"{family}-{sha256(name.encode()).hexdigest()}"

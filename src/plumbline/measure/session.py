@@ -23,7 +23,7 @@ from plumbline.measure.unit_context import PAUSE_S, Journal, Later, Step, Unit, 
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import BusyError, PlumblineError, PrivilegeError
 from plumbline.model.expectation import ALONE, in_waves
-from plumbline.model.layers import SINGLE_TARGETS, layer_of
+from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
 from plumbline.model.units import format_duration
@@ -266,7 +266,7 @@ class Session:
     def _closer(self, unit: Unit, stuck: Sequence[Task], reason: str) -> Failure:
         """Return whose fault a question is that stays stuck: what answers in any case is asked."""
         silence = Silence(Outcome.UNANSWERED, reason)
-        entry = next((task.entry for task in stuck if task.entry.layer in SINGLE_TARGETS), None)
+        entry = next((task.entry for task in stuck if LAYERS[task.entry.layer].per_target), None)
         if entry is None:
             return silence
         # the lock is not passed on: what asks now measures nothing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from plumbline.model.layers import ON_DEVICES
+from plumbline.model.layers import LAYERS
 
 if TYPE_CHECKING:
     from plumbline.measure.unit_context import Unit
@@ -17,7 +17,7 @@ def units_of(layer: str, entries: Sequence[Expectation]) -> list[Unit]:
     Raises:
         DocumentError: an expectation does not say how its target is reached.
     """
-    if layer in ON_DEVICES:
+    if LAYERS[layer].on_devices:
         from plumbline.measure.raw import units
 
         return list(units(entries))

@@ -13,7 +13,7 @@ from plumbline.model.units import LARGEST
 from plumbline.model.validation import counts, rates_or_none, same_schema, texts, within
 
 if TYPE_CHECKING:
-    from typing import Any, Collection, Mapping, Optional
+    from typing import Any, Mapping, Optional
 
     from plumbline.model.evidence import Subject
 
@@ -254,15 +254,16 @@ class Expectations(NamedTuple):
         layers = dict.fromkeys(entry["layer"] for entry in self.entries)
         return tuple(each for layer in layers for each in self.find(layer))
 
-    def targets(self, layers: Collection[str]) -> Optional[frozenset[str]]:
+    def targets(self) -> Optional[frozenset[str]]:
         """Return all targets that the topology has for the file systems of this node.
 
-        ``layers`` are those that measure targets one by one.  None where the document is of an
-        older version, which names its own alone.
+        None where the document is of an older version, which names its own alone.
         """
+        from plumbline.model.layers import LAYERS  # only recorders need it; a check never does
+
         if self.elsewhere is None:
             return None
-        own = {entry["component"] for entry in self.entries if entry["layer"] in layers}
+        own = {entry["component"] for entry in self.entries if LAYERS[entry["layer"]].per_target}
         return frozenset({*own, *self.elsewhere})
 
     def members(self, layer: str, group: str) -> tuple[Expectation, ...]:

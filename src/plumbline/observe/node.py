@@ -15,7 +15,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Protocol, Seque
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.expectation import Expectations
-from plumbline.model.layers import ON_DEVICES, PAIRED
+from plumbline.model.layers import LAYERS
 from plumbline.model.validation import numbers, read_json, times
 from plumbline.observe.query import complaint
 
@@ -187,7 +187,7 @@ class Parts:
         self.disks = {
             entry["component"]: self.block_name(_said(entry, "device"))
             for entry in expectations.entries
-            if entry["layer"] in ON_DEVICES
+            if LAYERS[entry["layer"]].on_devices
         }
         self.known = frozenset(_known(expectations))
         """Every component that the node knows: itself, its parts, and what its paths cross."""
@@ -197,7 +197,8 @@ class Parts:
             for below in self.below(block):
                 self._owners.setdefault(below, set()).add(component)
         self._address = next(
-            (_said(one, "address") for one in expectations.entries if one["layer"] in PAIRED), ""
+            (_said(one, "address") for one in expectations.entries if LAYERS[one["layer"]].paired),
+            "",
         )
 
     def block_name(self, device: str) -> str:

@@ -21,7 +21,7 @@ from plumbline.measure.targets import KINDS, target_for
 from plumbline.model.command import Within
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import PARALLEL
-from plumbline.model.layers import LAYERS, ON_DEVICES, ON_TARGETS, WHOLE, layer_of
+from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.layers.fs import FS
 from plumbline.model.layers.layer import Layer
 from plumbline.model.layers.net import NET
@@ -169,7 +169,7 @@ def refuse_two_clients(found: Sequence[Assignment]) -> None:
     """Raise DocumentError naming the target, both of its clients and the remedy."""
     first: dict[tuple[str, ...], Assignment] = {}
     for one in found:
-        storage = _storage(one.target, one.component) if one.layer in ON_TARGETS else None
+        storage = _storage(one.target, one.component) if LAYERS[one.layer].on_targets else None
         if storage is None:
             continue
         other = first.setdefault(storage, one)
@@ -191,8 +191,10 @@ def _sentence(assignment: Assignment, other: Assignment) -> str:
         f"{names} would be measured by {assignment.node} (layer {assignment.layer}) and by "
         f"{other.node} (layer {other.layer}): two clients halve each other's rates"
     )
-    if (assignment.layer in WHOLE) != (other.layer in WHOLE):
-        own, launcher = (other, assignment) if assignment.layer in WHOLE else (assignment, other)
+    if LAYERS[assignment.layer].by_ranks != LAYERS[other.layer].by_ranks:
+        own, launcher = (
+            (other, assignment) if LAYERS[assignment.layer].by_ranks else (assignment, other)
+        )
         return (
             f"plumbline_policy: {text}; name {own.node} first in layers.fs.clients, or "
             f"{launcher.node} as client of the file system {own.group}"
@@ -214,7 +216,7 @@ def refuse_infeasible(layer: str, location: Place, spec: ProbeSpec, limits: Limi
     try:
         limits.refuse_impossible()
         spec.refuse_impossible()
-        if layer not in WHOLE:  # ranks have no choice
+        if not LAYERS[layer].by_ranks:  # ranks have no choice
             _refuse_tool(layer_of(layer).tools, spec.tool)
             _make_up_calls(location, spec, *subject)
     except (DocumentError, TypeError) as error:
@@ -407,7 +409,7 @@ def _system(location: Place) -> str:
 
 
 def _spec(policy: Policy, layer: str, location: Place, places: Sequence[Place]) -> ProbeSpec:
-    if layer not in WHOLE:
+    if not LAYERS[layer].by_ranks:
         return spec_of(policy, layer, location.group, location.component)
     system = _system(location)
     return spec_of_all(policy, system, sum(one.group == system for one in places))
@@ -415,7 +417,7 @@ def _spec(policy: Policy, layer: str, location: Place, places: Sequence[Place]) 
 
 def _hung_after_s(layer: str, spec: ProbeSpec, steps: int) -> float:
     """Return the seconds after which a run hangs of which nobody has said it."""
-    if layer in WHOLE:
+    if LAYERS[layer].by_ranks:
         return limit_s(spec.seconds, steps) + SPARE_S
     # each repeat may take its whole time, and so may the preparation of a file
     return (steps * spec.repeats + 1) * spec.seconds + SPARE_S
@@ -458,7 +460,7 @@ def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[Place]) -
 
 def by_server(found: Sequence[Assignment]) -> Iterator[list[Assignment]]:
     """Yield the raw measurements of each server that is measured with all devices together."""
-    raw = [one for one in found if one.layer in ON_DEVICES and len(one.steps) > 1]
+    raw = [one for one in found if LAYERS[one.layer].on_devices and len(one.steps) > 1]
     for _, members in groupby(
         sorted(raw, key=lambda assignment: assignment.group),
         key=lambda assignment: assignment.group,

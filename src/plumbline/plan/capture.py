@@ -22,7 +22,7 @@ from plumbline.model.conditions import (
     of_record,
 )
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Baseline, Ceiling, Limits, Reference
 from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.spec import ProbeSpec, terms
@@ -205,7 +205,7 @@ def _sound(
             left_out[reason] += 1
         elif record.rate_Bps is not None:
             common = _shared(record, shared)
-            course = form(record.profile_Bps, POINTS) if record.layer in WHOLE else ()
+            course = form(record.profile_Bps, POINTS) if LAYERS[record.layer].by_ranks else ()
             run = _Run(record.started_at, record.rate_Bps, record.fill, common, course)
             sound.setdefault(key_of(record), []).append(run)
     return sound

@@ -20,7 +20,7 @@ from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Seq
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import MONTH_S, odds_within
 from plumbline.model.expectation import ALONE, OFF, Confirm, Expectation, Expectations, Neighbour
-from plumbline.model.layers import GROUPED, LAYERS, PAIRED, SINGLE_TARGETS, WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.fs import FS
 from plumbline.model.record import Scenario
 from plumbline.model.rounds import cycle
@@ -37,10 +37,6 @@ from plumbline.plan.services import parents, path_services, services, symptom_se
 from plumbline.topology.document import NETWORK
 from plumbline.topology.graph import Component, Target, Topology
 from plumbline.topology.names import expand
-
-_ASKED_TWICE = (*PAIRED, *WHOLE)
-"""Layers of which a run shows more than its rates: segments retransmitted, a profile."""
-
 
 _AT_A_CHANGE = 100.0
 """Nights that a change of versions stands for: one comes a few times a year, and a loss that begins
@@ -90,7 +86,7 @@ def _wholes(measured: Sequence[Assignment]) -> Iterator[str]:
     """Yield the layer of each group, and of each component that is in none."""
     for (layer, _), members in _groups(measured).items():
         # what is measured as a whole has a group of its own
-        yield from [layer] * (members if layer in WHOLE else 1)
+        yield from [layer] * (members if LAYERS[layer].whole else 1)
 
 
 def _others(measured: Sequence[Assignment]) -> Iterator[str]:
@@ -99,11 +95,11 @@ def _others(measured: Sequence[Assignment]) -> Iterator[str]:
     parts: dict[tuple[str, str, str], int] = {}
     hosts: dict[str, int] = {}
     for one in measured:
-        if one.layer in _ASKED_TWICE:
+        if LAYERS[one.layer].more_than_rates:
             yield one.layer
-        if one.layer in PAIRED:
+        if LAYERS[one.layer].paired:
             hosts[one.layer] = hosts.get(one.layer, 0) + 1
-        if one.layer in WHOLE:
+        if LAYERS[one.layer].whole:
             continue
         if groups[_group(one)] > 1:
             yield one.layer
@@ -122,8 +118,7 @@ def _groups(measured: Sequence[Assignment]) -> dict[tuple[str, str], int]:
 
 
 def _group(assignment: Assignment) -> tuple[str, str]:
-    # of hosts all are one group
-    return assignment.layer, "" if assignment.layer in PAIRED else assignment.group
+    return assignment.layer, LAYERS[assignment.layer].peer_group(assignment.group)
 
 
 _IN_A_RUN = 3
@@ -177,7 +172,7 @@ def _terms(layer: OstLayer, measured: Sequence[Assignment]) -> Confirm:
 
 
 def _rules(policy: Policy) -> dict[str, OstLayer]:
-    found = {name: policy.layer(name) for name in GROUPED}
+    found = {name: policy.layer(name) for name, layer in LAYERS.items() if layer.confirmable}
     return {name: rules for name, rules in found.items() if isinstance(rules, OstLayer)}
 
 
@@ -230,7 +225,7 @@ def meetings(
     crossed: dict[str, dict[str, None]] = {}
     for node, entries in nodes.items():
         for one in entries:
-            for name in one.path if one.layer in SINGLE_TARGETS else ():
+            for name in one.path if LAYERS[one.layer].per_target else ():
                 if parts[name].kind not in _NO_STORAGE:
                     crossed.setdefault(name, {})[node] = None
     met: dict[tuple[str, ...], list[str]] = {}
@@ -294,13 +289,13 @@ def _numbered(
     topology: Topology, node: str, entries: Sequence[Expectation]
 ) -> Iterator[Expectation]:
     """Yield what a node measures with numbers of waves, from 1 on where there are several in it."""
-    chosen = [one for one in entries if one.layer in SINGLE_TARGETS]
+    chosen = [one for one in entries if LAYERS[one.layer].per_target]
     way = {name for route in topology.routes[node] for name in route}
     flows = [flow for one in chosen if (flow := _flow(topology, way, node, one))]
     several = (wave for wave in _fill(flows, _capacities(topology, flows)) if len(wave.names) > 1)
     numbers = {name: number for number, wave in enumerate(several, 1) for name in wave.names}
     for one in entries:
-        found = numbers.get(one.component, ALONE) if one.layer in SINGLE_TARGETS else ALONE
+        found = numbers.get(one.component, ALONE) if LAYERS[one.layer].per_target else ALONE
         yield one._replace(wave=found) if found else one
 
 
@@ -403,7 +398,7 @@ class Plan(NamedTuple):
 
         Of layers whose run follows from the rates of their components alone.
         """
-        if layer not in GROUPED:
+        if not LAYERS[layer].grouped:
             return {}
         runs = (
             (name, [one for one in entries if one.layer == layer])
@@ -533,12 +528,12 @@ def _neighbours(topology: Topology, host: Component) -> Iterator[Neighbour]:
 def _served(measured: Sequence[Assignment], server: str) -> Iterator[str]:
     """Yield the names that Lustre has for the targets of a server."""
     for one in measured:
-        if one.layer in SINGLE_TARGETS and one.host == server and one.target["kind"] == "lustre":
+        if LAYERS[one.layer].per_target and one.host == server and one.target["kind"] == "lustre":
             yield one.target["ost"]
 
 
 def _schedule(policy: Policy, measured: Sequence[Assignment]) -> dict[str, dict[str, Any]]:
-    hosts = [len(one.target["hosts"]) for one in measured if one.layer in PAIRED]
+    hosts = [len(one.target["hosts"]) for one in measured if LAYERS[one.layer].paired]
     slots = policy.layers.net.schedule
     net = {
         "calendar": slots.calendar(),

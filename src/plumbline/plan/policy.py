@@ -12,7 +12,7 @@ from pydantic import Field, PlainValidator, field_validator, model_validator
 
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import MOST_RUNS
-from plumbline.model.layers import WHOLE, layer_of
+from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.limits import Limits, Range
 from plumbline.model.names import PATH, PROGRAM
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
@@ -385,7 +385,7 @@ def spec_of(policy: Policy, layer: str, group: str, component: str) -> ProbeSpec
 def _default_spec(policy: Policy, layer: str) -> ProbeSpec:
     """Return the terms of a layer of which nothing is said; ranks have those of their test."""
     spec = layer_of(layer).spec
-    if layer not in WHOLE:
+    if not LAYERS[layer].by_ranks:
         return spec
     test = test_of(policy)
     return spec._replace(transfer_bytes=test.transfer, direct=may_be_direct(test))

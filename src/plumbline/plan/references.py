@@ -16,7 +16,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import PARALLEL, Expectation, Partner
-from plumbline.model.layers import PAIRED, WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.layers.ost import OST
 from plumbline.model.layers.raw import RAW
@@ -82,7 +82,7 @@ def find_goals(
             if whole:
                 goal_Bps = goal_of(policy, one.layer, one.component, _direction(step))
                 found[one.layer, one.component, step] = Reference(None, None, goal_Bps=goal_Bps)
-            elif one.layer not in WHOLE:
+            elif not LAYERS[one.layer].whole:
                 groups.setdefault((one.layer, one.group, step), []).append(one)
     for (layer, group, step), members in groups.items():
         goal_Bps = goal_of(policy, layer, group, _direction(step))
@@ -126,7 +126,7 @@ def by_file_system(
     measured: Sequence[Assignment],
 ) -> Iterator[tuple[list[Assignment], Assignment]]:
     """Yield the members and the whole of each file system of layer ``fs``."""
-    found = [one for one in measured if one.layer in WHOLE]
+    found = [one for one in measured if LAYERS[one.layer].whole]
     for whole in found:
         if whole.target["kind"] == PARALLEL:
             yield [one for one in found if one.group == whole.component], whole
@@ -243,7 +243,7 @@ def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceiling
 
 
 def _kind_of_host(topology: Topology, assignment: Assignment) -> str:
-    return topology.components[assignment.component].kind if assignment.layer in PAIRED else ""
+    return topology.components[assignment.component].kind if LAYERS[assignment.layer].paired else ""
 
 
 def _with_kinds(topology: Topology, limit: Optional[Limit]) -> Optional[Ceiling]:
@@ -282,7 +282,7 @@ def expectation(
         spec=assignment.spec,
         references=references,
         limits=assignment.limits,
-        partners=_partners(topology, assignment) if assignment.layer in PAIRED else (),
+        partners=_partners(topology, assignment) if LAYERS[assignment.layer].paired else (),
     )
 
 
@@ -367,7 +367,7 @@ def measurements(topology: Topology, measured: Sequence[Assignment]) -> Iterator
 
 def pairs(topology: Topology, measured: Sequence[Assignment]) -> Iterator[Line]:
     """Yield the limits of the network between each two hosts, a pair once."""
-    hosts = [one for one in measured if one.layer in PAIRED]
+    hosts = [one for one in measured if LAYERS[one.layer].paired]
     for index, one in enumerate(hosts):
         for other in hosts[index + 1 :]:
             path, limit = find_pair(topology, one.component, other.component)

@@ -25,7 +25,7 @@ import re
 from typing import Iterable, Iterator, Mapping, Sequence
 
 from plumbline.model.errors import DocumentError
-from plumbline.model.layers import ON_DEVICES, ON_TARGETS, PAIRED, SINGLE_TARGETS, WHOLE, layer_of
+from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.names import anchor, group_anchor
 from plumbline.model.service import NODE, SYMPTOMS, PathService, Service
 from plumbline.observe.symptom import LUSTRE, title
@@ -49,7 +49,7 @@ def with_bearers(
     places = {_key(service): place for place, service in enumerate(services)}
     devices = _devices(measured)
     behind: dict[int, dict[int, None]] = {}
-    for target in (one for one in measured if one.layer in SINGLE_TARGETS):
+    for target in (one for one in measured if LAYERS[one.layer].per_target):
         for device in _below(target, devices):
             for own, bearer in zip(_keys(device), _keys(target)):
                 if own in places and bearer in places:
@@ -77,7 +77,7 @@ def _devices(measured: Sequence[Assignment]) -> dict[str, dict[str, Assignment]]
     """Return the devices that are read through each part, themselves included, by their names."""
     found: dict[str, dict[str, Assignment]] = {}
     for one in measured:
-        for name in one.path if one.layer in ON_DEVICES else ():
+        for name in one.path if LAYERS[one.layer].on_devices else ():
             found.setdefault(name, {})[one.component] = one
     return found
 
@@ -207,7 +207,7 @@ def _members(
         of = judged[service.node, service.layer, service.component, service.group]
         for name in frozenset(of[0].path).intersection(*(one.path for one in of)):
             crossing.setdefault(name, []).append(place)
-        if service.layer in ON_TARGETS:
+        if LAYERS[service.layer].on_targets:
             systems.setdefault(of[0].group, []).append(place)
     return systems, crossing
 
@@ -243,7 +243,7 @@ def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
     Raises:
         DocumentError: two of them would have the same NRPE command on one node.
     """
-    each = [one for one in measured if one.layer not in WHOLE]
+    each = [one for one in measured if not LAYERS[one.layer].whole]
     found = (
         *(_of_component(one) for one in each),
         *_of_groups(each),
@@ -283,7 +283,7 @@ def _of_groups(measured: Sequence[Assignment]) -> Iterator[Service]:
     """Yield the services of groups: one for each node that measures two or more members."""
     members: dict[tuple[str, str, str], list[Assignment]] = {}
     for one in measured:
-        if one.layer not in PAIRED:
+        if not LAYERS[one.layer].site_wide:
             members.setdefault((one.layer, one.group, one.node), []).append(one)
     for (layer, group, node), found in members.items():
         if len(found) > 1:

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
-from plumbline.model.layers import WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.statistics import deviation
 from plumbline.model.trend import Run
@@ -219,7 +219,7 @@ def calls_figure(profile: Optional[Profile], run: Optional[Run] = None) -> Figur
     """
     figure = Figure("calls", "System-call profile", ABOUT)
     if profile is None:
-        if run is None or run.layer not in WHOLE:
+        if run is None or not LAYERS[run.layer].by_ranks:
             return figure._replace(absent=ABSENT)
         try:
             drawn, said = list(of_run(run)), _SECONDS

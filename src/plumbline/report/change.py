@@ -9,7 +9,7 @@ from array import array
 from datetime import date
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
-from plumbline.model.layers import ON_TARGETS
+from plumbline.model.layers import LAYERS
 from plumbline.model.units import DAY_S, format_rate
 from plumbline.report.figure import GREY, Figure, Plot, Row, Table, line, shown
 from plumbline.report.marks import Mark, chosen_moment, drawn, levels, line_at, marks, moment
@@ -93,7 +93,7 @@ def change_figure(site: Site, metrics: Metrics, against: Optional[float] = None)
 def _split(metric: Metric, members: Sequence[Member]) -> dict[str, Sequence[Member]]:
     """Return the members of each file system; what else is measured is one test for the site."""
     groups = by_group(members)
-    if metric.layer not in ON_TARGETS or not 1 < len(groups) <= _MOST_GROUPS:
+    if not LAYERS[metric.layer].on_targets or not 1 < len(groups) <= _MOST_GROUPS:
         return {str(metric): members}
     return {f"{metric} {group}": found for group, found in groups.items()}
 

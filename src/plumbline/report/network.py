@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
-from plumbline.model.layers import PAIRED
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.names import anchor
 from plumbline.model.trend import PairTest
@@ -102,7 +102,7 @@ def find_nodes(site: Site) -> list[Node]:
         tests.setdefault(one.component, []).append(one)
     found = []
     for each in site.expectations:
-        if each.layer in PAIRED:
+        if LAYERS[each.layer].paired:
             own = tests.get(each.component, [])
             again = [one.retransmits for one in own if one.retransmits is not None]
             found.append(
@@ -124,7 +124,7 @@ def _ceilings(site: Site) -> dict[str, dict[str, float]]:
     return {
         each.component: {partner.name: partner.ceiling.rate_Bps for partner in each.partners}
         for each in site.expectations
-        if each.layer in PAIRED
+        if LAYERS[each.layer].paired
     }
 
 

@@ -12,7 +12,7 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 from plumbline.judge.phrases import moment
 from plumbline.locate.sentences import advice, headline, listed, sentence
 from plumbline.locate.suspects import AmbiguitySet
-from plumbline.model.layers import WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.names import anchor, group_anchor
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State, Verdict
@@ -229,7 +229,7 @@ def _groups(known: _Known) -> Iterator[Entry]:
     """Yield groups that are low as a whole, which their members' verdicts excuse."""
     for (layer, name), verdict in sorted(known.site.groups.items()):
         # a file system whose targets are driven at once has a row as a component
-        if verdict.state in (State.CRITICAL, State.WARNING) and layer not in WHOLE:
+        if verdict.state in (State.CRITICAL, State.WARNING) and not LAYERS[layer].whole:
             members = {
                 (one.layer, one.component): None
                 for one in known.site.expectations
@@ -257,7 +257,7 @@ def _alarms(known: _Known) -> Iterator[Entry]:
         if verdict.state in (State.CRITICAL, State.WARNING):
             suspect = known.behind.get((layer, name))
             following = f"see suspect {suspect}" if suspect else f"measure again: {_ASK}"
-            if not suspect and layer not in WHOLE:
+            if not suspect and not LAYERS[layer].whole:
                 following += f" -e target={name}"
             kind = Kind.EXPLAINED if suspect else Kind.ALARM
             yield _entry(kind, verdict, _since(known, verdict), following)

@@ -12,7 +12,7 @@ from typing import Any, Sequence
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from plumbline.judge.phrases import number
-from plumbline.model.layers import WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.verdict import State
 from plumbline.report.figure import Figure
 from plumbline.report.overview import RANK, Entry, Kind
@@ -78,7 +78,7 @@ def _counts(site: Site) -> list[tuple[str, int, str]]:
         "group": [
             one.state
             for (layer, _), one in site.groups.items()
-            if layer not in WHOLE and one.counts and one.state is not State.OK
+            if not LAYERS[layer].whole and one.counts and one.state is not State.OK
         ],
         "symptom": [one.verdict.state for one in site.looks if one.verdict.state is not State.OK],
     }

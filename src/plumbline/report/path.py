@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.model.layers import PAIRED, SINGLE_TARGETS, WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.layers.raw import RAW
 from plumbline.model.units import format_rate
@@ -72,7 +72,7 @@ class Path(NamedTuple):
 
 def find_path(site: Site, metrics: Metrics, metric: Metric, members: Sequence[Member]) -> Path:
     """Return the path that the bytes of some members cross, without the name of a group."""
-    layers = list(_layers(metrics, metric)) if metric.layer in SINGLE_TARGETS else []
+    layers = list(_layers(metrics, metric)) if LAYERS[metric.layer].per_target else []
     whole = _measured(f"whole path: {metric.layer} {metric.operation}", members)
     return Path(metric, "", list(_parts(site, metric, members)), layers, whole)
 
@@ -214,9 +214,9 @@ def _share(path: Path) -> float:
 
 def _at_once(site: Site) -> Iterator[str]:
     """Yield what the targets of each file system gave together in its latest parallel run."""
-    groups = dict.fromkeys(one.group for one in site.expectations if one.layer in SINGLE_TARGETS)
+    groups = dict.fromkeys(one.group for one in site.expectations if LAYERS[one.layer].per_target)
     for course in site.courses:
-        if course.layer in WHOLE and course.component in groups:
+        if LAYERS[course.layer].whole and course.component in groups:
             rates = [rate for rate in course.rates if isfinite(rate)]
             if rates:
                 of, latest = f"{course.layer} {course.component}", format_rate(rates[-1])
@@ -225,13 +225,15 @@ def _at_once(site: Site) -> Iterator[str]:
 
 def _whole(metrics: Metrics) -> list[Metric]:
     """Return what crosses the whole path: targets, or disks where no target is measured."""
-    targets = [of for of in metrics if of.scenario == "single" and of.layer in SINGLE_TARGETS]
-    return targets or [of for of in metrics if of.scenario == "single" and of.layer not in PAIRED]
+    targets = [of for of in metrics if of.scenario == "single" and LAYERS[of.layer].per_target]
+    return targets or [
+        of for of in metrics if of.scenario == "single" and not LAYERS[of.layer].paired
+    ]
 
 
 def _paths(metric: Metric, members: Sequence[Member]) -> dict[str, list[Member]]:
     """Return the targets of each file system; disks are alike wherever they are."""
-    return by_group(members) if metric.layer in SINGLE_TARGETS else {"": list(members)}
+    return by_group(members) if LAYERS[metric.layer].per_target else {"": list(members)}
 
 
 def _finding(path: Path) -> str:

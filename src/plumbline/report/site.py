@@ -10,7 +10,7 @@ from statistics import median
 from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Reference
 from plumbline.model.service import SitePart
 from plumbline.model.trend import ConditionChange, Course, Note, PairTest, Run, VersionChange
@@ -206,7 +206,7 @@ class Site(NamedTuple):
 
         The runs of a year of a large site are a third of all that is kept.
         """
-        kept = [one if one.layer in WHOLE else _ends(one, self.until) for one in self.courses]
+        kept = [one if LAYERS[one.layer].whole else _ends(one, self.until) for one in self.courses]
         return self._replace(courses=kept)
 
     def thinned_until(self) -> str:

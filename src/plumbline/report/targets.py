@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any, Iterable, Optional, Sequence, TypeVar
 
-from plumbline.model.layers import PAIRED
+from plumbline.model.layers import LAYERS
 from plumbline.model.names import anchor, group_anchor
 from plumbline.model.units import format_rate
 from plumbline.model.verdict import State
@@ -54,7 +54,7 @@ _RANK = (State.CRITICAL, State.WARNING, State.UNKNOWN)
 
 def targets_figure(site: Site, metrics: Metrics) -> Figure:
     """Return the figure: a picture for each metric, the hosts of the network apart from it."""
-    drawn = {of: found for of, found in metrics.items() if of.layer not in PAIRED}
+    drawn = {of: found for of, found in metrics.items() if not LAYERS[of.layer].paired}
     figure = Figure("targets", "All targets", ABOUT)
     if not drawn:
         return figure._replace(absent="the plan has no target and no disk that is measured")

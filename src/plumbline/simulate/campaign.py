@@ -16,7 +16,7 @@ from plumbline.locate.observe import observe
 from plumbline.locate.suspects import Located, locate
 from plumbline.model.errors import UsageError
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import PAIRED
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.rounds import cycle
 from plumbline.model.units import DAY_S
@@ -132,8 +132,8 @@ class Attempt(NamedTuple):
 def days_for(fleet: Fleet) -> int:
     """Return the days until each target, and each pair of hosts, has had runs enough to tell."""
     layers = {member.key[0] for member in fleet.members}
-    hosts = sum(member.key[0] in PAIRED for member in fleet.members)
-    periods = [fleet.periods_s[layer] for layer in layers.difference(PAIRED)]
+    hosts = sum(LAYERS[member.key[0]].paired for member in fleet.members)
+    periods = [fleet.periods_s[layer] for layer in layers if not LAYERS[layer].paired]
     if hosts:
         periods.append(cycle(hosts) * fleet.periods_s[NET.name])
     longest = max(_DAYS * DAY_S, _RUNS * max(periods))

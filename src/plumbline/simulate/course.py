@@ -18,7 +18,7 @@ from plumbline.judge.confirm import Layer, Past, Place, moved, places, steps_of,
 from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation, Measured
-from plumbline.model.layers import GROUPED, SINGLE_TARGETS
+from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.verdict import Verdict
 from plumbline.plan.baseline import Baselines, Key, accept
@@ -62,8 +62,13 @@ class Confirming:
         self._nodes = [
             _Node(chosen, every, [], Weighed(), [])
             for every in nodes.values()
-            for layer in GROUPED
-            if (chosen := tuple(one for one in every if one.layer == layer and one.confirm.runs))
+            for layer in LAYERS.values()
+            if layer.confirmable
+            if (
+                chosen := tuple(
+                    one for one in every if one.layer == layer.name and one.confirm.runs
+                )
+            )
         ]
 
     @property
@@ -247,7 +252,7 @@ def _begun(fleet: Fleet, capacity: Capacity, scenario: Scenario, weather: Weathe
 def _under_release(fleet: Fleet, fault: Fault) -> Iterator[Flow]:
     """Yield what is measured through the clients that have a release."""
     for member in fleet.members:
-        if member.key[0] in SINGLE_TARGETS and fault.system in ("", member.system):
+        if LAYERS[member.key[0]].per_target and fault.system in ("", member.system):
             yield from member.flows()
 
 

@@ -13,7 +13,7 @@ from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import GROUPED, PAIRED, SINGLE_TARGETS
+from plumbline.model.layers import LAYERS
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.service import PathService, Service, SitePart
 from plumbline.plan.duration import seconds_of
@@ -189,12 +189,12 @@ class Fleet(NamedTuple):
     def systems(self) -> tuple[str, ...]:
         """Return the file systems whose targets are measured."""
         return tuple(
-            dict.fromkeys(one.system for one in self.members if one.key[0] in SINGLE_TARGETS)
+            dict.fromkeys(one.system for one in self.members if LAYERS[one.key[0]].per_target)
         )
 
     def longest(self) -> Iterator[Longest]:
         """Yield for each layer the node whose run takes longest, while everything is healthy."""
-        for layer in GROUPED:
+        for layer in (one.name for one in LAYERS.values() if one.grouped):
             nodes: dict[str, list[Expectation]] = {}
             for one in self.members:
                 if one.key[0] == layer:
@@ -233,7 +233,11 @@ def build(topology: Topology, policy: Policy) -> Fleet:
     """
     plan = compile_plan(topology, policy, {})
     systems = {one.on: one.file_system for one in topology.targets.values()}
-    periods = {name: policy.layer(name).schedule.period_s() for name in (*GROUPED, *PAIRED)}
+    periods = {
+        name: policy.layer(name).schedule.period_s()
+        for name, layer in LAYERS.items()
+        if layer.has_peers
+    }
     # what other layers measure has a noise of its own, which nobody has fitted
     members = tuple(
         Member(node, each, _system(each, systems), _covered(each, node))
@@ -263,13 +267,13 @@ def build(topology: Topology, policy: Policy) -> Fleet:
 
 
 def _system(one: Expectation, systems: Mapping[str, str]) -> str:
-    if one.layer in PAIRED:
+    if LAYERS[one.layer].site_wide:
         return ""
-    return one.group if one.layer in SINGLE_TARGETS else systems.get(one.component, one.group)
+    return one.group if LAYERS[one.layer].per_target else systems.get(one.component, one.group)
 
 
 def _covered(one: Expectation, node: str) -> bool:
-    if one.layer in PAIRED:
+    if LAYERS[one.layer].paired:
         return False
     # the server of a Lustre target sees what it moves, a mere client does not
     local = one.target["kind"] == "lustre" and one.host == node

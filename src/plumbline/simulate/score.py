@@ -11,7 +11,7 @@ from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.memory import Alarming
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import PAIRED
+from plumbline.model.layers import LAYERS
 from plumbline.model.service import PathService, Service
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate.course import Judge, Scenario, Today, course
@@ -265,7 +265,7 @@ def _slow(fleet: Fleet, found: Mapping[Flow, float]) -> _Slow:
         layer, component = member.key
         flows = list(member.flows())
         slower = [flow in found for flow in flows]
-        if sum(slower) >= _MOST * len(flows) if layer in PAIRED else any(slower):
+        if sum(slower) >= _MOST * len(flows) if LAYERS[layer].paired else any(slower):
             some.add((layer, component, False))
         groups.setdefault((layer, member.expectation.group, True), []).append(any(slower))
     most = {key for key, of in groups.items() if any(of) and sum(of) >= _MOST * len(of)}

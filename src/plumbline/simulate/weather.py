@@ -18,7 +18,7 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.chance import BESIDE_PEERS, FADES, HOUR_S
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import PAIRED, SINGLE_TARGETS
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.rounds import Role, cycle, pairing
@@ -195,7 +195,7 @@ class Capacity:
         self._given = {"away": writes, "back": reads, "pair": _both(reads, writes)}
         self._places = _places(fleet)
         self._systems = {
-            one.key[1]: one.system for one in fleet.members if one.key[0] in SINGLE_TARGETS
+            one.key[1]: one.system for one in fleet.members if LAYERS[one.key[0]].per_target
         }
         self._crossing: dict[str, dict[Flow, None]] = {}
         for flow, place in self._places.items():
@@ -230,8 +230,8 @@ class Capacity:
         """Yield what a fault slows that is of no part: a release, a file system, the site."""
         system = fault.system if fault.version else fault.component
         for flow in self._places:
-            ours = flow.layer in SINGLE_TARGETS and self._systems[flow.component] == system
-            every = flow.layer in SINGLE_TARGETS if fault.version else fault.component == SITE
+            ours = LAYERS[flow.layer].per_target and self._systems[flow.component] == system
+            every = LAYERS[flow.layer].per_target if fault.version else fault.component == SITE
             if (ours or (every and not fault.system)) and _concerns(fault, flow.operation):
                 yield flow
 
@@ -368,7 +368,7 @@ class Measuring:
         self._periods_s = fleet.periods_s
         self._groups = _groups(fleet.members)
         self._flows = {one.key: tuple(one.flows()) for one in fleet.members}
-        self._hosts = {one.key[1]: one for one in fleet.members if one.key[0] in PAIRED}
+        self._hosts = {one.key[1]: one for one in fleet.members if LAYERS[one.key[0]].paired}
         self._partners = tuple(sorted(self._hosts))
         self._members = {one.key: one for one in fleet.members}
         self._expected: Mapping[tuple[str, str], Expectation] = {}
@@ -477,7 +477,7 @@ def _key(flow: Flow) -> tuple[str, str]:
 def _groups(members: Sequence[Member]) -> tuple[_Group, ...]:
     found: dict[tuple[str, str, str], list[Member]] = {}
     for one in members:
-        if one.expectation.layer not in PAIRED:
+        if not LAYERS[one.expectation.layer].paired:
             place = (one.expectation.layer, one.node, one.expectation.group)
             found.setdefault(place, []).append(one)
     return tuple(_Group(*place, tuple(of)) for place, of in found.items())

@@ -11,7 +11,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional
 from plumbline.measure.targets import KINDS
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectations
-from plumbline.model.layers import ON_TARGETS
+from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.units import DAY_S
 from plumbline.observe.coverage import (
@@ -76,7 +76,7 @@ def cover(history: Path, nodes: Mapping[str, Expectations], now: float) -> Cover
     found: list[Found] = []
     with Uncovered(history) as uncovered:
         work = _Work(uncovered, measured, now)
-        for layer in ON_TARGETS:
+        for layer in LAYERS:
             names = {component for known, component in measured if known == layer}
             since = now - _LOOKED_BACK_S
             for record in uncovered.records(layer, names, since) if names else ():
@@ -93,7 +93,7 @@ def _measured(
 ) -> Iterator[tuple[tuple[str, str], Measured]]:
     """Yield layer and component of all that lies on Lustre targets, with what is known of it."""
     for node in nodes.values():
-        for layer in ON_TARGETS:
+        for layer in LAYERS:
             if any(entry["layer"] == layer and _targets(entry) for entry in node.entries):
                 for one in node.find(layer):
                     targets = _targets(one._asdict())
@@ -103,7 +103,7 @@ def _measured(
 
 def _targets(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the OSTs of an entry of the expectations, none of anything else."""
-    kind = KINDS.get(entry["target"].get("kind")) if entry["layer"] in ON_TARGETS else None
+    kind = KINDS.get(entry["target"].get("kind")) if LAYERS[entry["layer"]].on_targets else None
     return kind.counted(entry["target"], entry["component"]) if kind else ()
 
 

@@ -47,7 +47,7 @@ from plumbline.locate.suspects import AmbiguitySet, Located
 from plumbline.measure.temporary import temporary_folder
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import GROUPED, PAIRED
+from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.rounds import Role, turn
 from plumbline.model.series import Snapshot
@@ -171,7 +171,7 @@ class Silence:
             one.component: (name, one.target["hosts"])
             for name, found in self._nodes.items()
             for one in found
-            if one.layer in PAIRED
+            if LAYERS[one.layer].paired
         }
         return {str(slot): list(self._waiting(hosts, slot)) for slot in step.slots}
 
@@ -378,7 +378,7 @@ def _standing(
         with History(path) as history:
             for one in records:
                 # peers are those of the whole investigation: its steps are minutes apart
-                history.save(one._replace(run_id=one.layer) if one.layer in GROUPED else one)
+                history.save(one._replace(run_id=one.layer) if LAYERS[one.layer].grouped else one)
         slow, probes, *_ = locate_site(plan, path, time.time(), before.memories, last_run=True)
         jobs = used_meanwhile(plan, path, slow)
     nodes = plan.measured()

@@ -15,7 +15,7 @@ from plumbline.locate.suspects import Located
 from plumbline.measure.probes import PROBES
 from plumbline.measure.targets import KINDS
 from plumbline.model.errors import DocumentError, UsageError
-from plumbline.model.layers import SINGLE_TARGETS
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST as LAYER
 from plumbline.model.names import OST
 from plumbline.model.units import format_bytes, format_duration
@@ -57,7 +57,7 @@ def used_meanwhile(plan: SitePlan, history: Path, located: Located) -> list[str]
 
 
 def _slow(low: Observation) -> bool:
-    return low.vote is Vote.BAD and low.of.layer in SINGLE_TARGETS and low.at > 0
+    return low.vote is Vote.BAD and LAYERS[low.of.layer].per_target and low.at > 0
 
 
 def _sentence(low: Observation, traffic: JobTraffic, names: Names) -> str:

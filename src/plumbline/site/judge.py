@@ -43,7 +43,7 @@ from plumbline.judge.phrases import weighed
 from plumbline.model.ages import OPEN, WatchedMoment, filled, parts, seconds_since
 from plumbline.model.errors import DocumentError, PlumblineError, StoreError
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.layers import LAYERS, WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.service import NODE
 from plumbline.model.validation import read_json
 from plumbline.model.verdict import Judged, Verdict
@@ -268,7 +268,7 @@ def judge_services(
 
 def _member(judged: Judged) -> bool:
     """Return whether a verdict is on a target that is driven with others, and no service's."""
-    return judged.verdict.layer in WHOLE and not judged.verdict.group
+    return LAYERS[judged.verdict.layer].whole and not judged.verdict.group
 
 
 def _judged(
@@ -426,7 +426,7 @@ def _judge_to_keep(task: Task) -> list[Kept]:
 def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Verdict]:
     _, chosen, memory, known = remembered(node, history, task.read)
     judging = Judging(memory, known, task.now, evidence=task.evidence)
-    alone = [each for each in chosen if task.members or each.layer not in WHOLE]
+    alone = [each for each in chosen if task.members or not LAYERS[each.layer].whole]
     verdicts = [*judging.components(alone), *judging.groups(chosen)]
     if task.since is not None and node.entries:
         verdicts.append(judge_node(JudgedNode(node, task.since, task.now, chosen), memory))
@@ -504,7 +504,7 @@ def judge_here(selection: Place, choice: Choice, now: float, *, last_run: bool) 
     if choice.component:
         return list(judging.components(chosen))
     # what is driven at once is judged as a whole
-    alone = [each for each in chosen if each.layer not in WHOLE]
+    alone = [each for each in chosen if not LAYERS[each.layer].whole]
     return [*judging.components(alone), *judging.groups(chosen)]
 
 

@@ -16,7 +16,7 @@ from plumbline.model.errors import ToolError
 from plumbline.model.evidence import MONTH_S, odds_within
 from plumbline.model.exchange import Suspected
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import GROUPED, ON_DEVICES
+from plumbline.model.layers import LAYERS
 from plumbline.model.record import Operation
 from plumbline.model.service import DEVICE_INFO
 from plumbline.observe.counters import BYTES, OPERATIONS, SECONDS
@@ -64,11 +64,12 @@ def site_loads(prometheus: Prometheus, span: Span) -> Loads:
         ToolError: Prometheus does not answer, or knows nothing of either.
     """
     found = {
-        layer: {
+        name: {
             operation: _loads(prometheus, counters, span)
-            for operation, counters in (_DEVICES if layer in ON_DEVICES else _OSTS).items()
+            for operation, counters in (_DEVICES if layer.on_devices else _OSTS).items()
         }
-        for layer in GROUPED
+        for name, layer in LAYERS.items()
+        if layer.grouped
     }
     if not any(any(of.values()) for of in found.values()):
         raise ToolError(_nothing(prometheus, span))
@@ -202,7 +203,7 @@ def latencies(plan: SitePlan, loads: Loads, window_s: float) -> SiteLatencies:
         Watched(node, one)
         for node, found in plan.measured().items()
         for one in found
-        if one.layer in GROUPED
+        if LAYERS[one.layer].grouped
     ]
     operations = sum(len(loads[one.entry.layer]) for one in watched)
     odds = odds_within(_FALSE_SUSPICIONS, operations * MONTH_S / window_s)
@@ -247,7 +248,7 @@ def _groups(watched: Sequence[Watched]) -> Iterator[dict[str, Watched]]:
     hosts: dict[str, dict[str, Watched]] = {}
     rest: dict[object, dict[str, Watched]] = {}
     for one in watched:
-        if one.entry.layer in ON_DEVICES:
+        if LAYERS[one.entry.layer].on_devices:
             hosts.setdefault(one.entry.host, {})[one.name] = one
         else:
             rest.setdefault((one.entry.group, _ceiling(one.entry)), {})[one.name] = one

@@ -17,7 +17,6 @@ from plumbline.measure.trial import Recorder
 from plumbline.measure.unit_context import Step, Unit
 from plumbline.model.errors import DocumentError, PlumblineError
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.layers import SINGLE_TARGETS
 from plumbline.model.record import Record
 from plumbline.model.series import Snapshot
 from plumbline.model.units import DAY_S
@@ -97,7 +96,7 @@ def measure(
                 journal=history,
                 locks=options.locks,
                 clock=clock,
-                recorder=Recorder(run_id, node, clock, expectations.targets(SINGLE_TARGETS)),
+                recorder=Recorder(run_id, node, clock, expectations.targets()),
                 runner=SystemRunner,
                 publish=publisher,
                 progress=show,

@@ -23,7 +23,7 @@ from plumbline.judge.weighing import Weighing
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.layers import PAIRED
+from plumbline.model.layers import LAYERS
 from plumbline.model.service import Service
 from plumbline.model.verdict import Judged, Reason, State, Verdict
 from plumbline.store.database import Component
@@ -197,7 +197,9 @@ class Judging:
         try:
             known = self._weighed.evidence(entry.subject)
             found = (
-                self._host(entry, known) if entry.layer in PAIRED else self._target(entry, known)
+                self._host(entry, known)
+                if LAYERS[entry.layer].paired
+                else self._target(entry, known)
             )
         except DocumentError as error:
             return _damaged(entry.layer, entry.component, error)

@@ -16,7 +16,7 @@ from plumbline.locate.failures import CutOff
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.sentences import headline, listed
 from plumbline.locate.suspects import AmbiguitySet, Located
-from plumbline.model.layers import SINGLE_TARGETS
+from plumbline.model.layers import LAYERS
 from plumbline.model.service import PathService, Service, SitePart
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 from plumbline.site.locate import SiteLocated
@@ -195,7 +195,7 @@ def _of_file_system(
     if lone:
         texts.append(f"Not explained by any component: {listed(lone, ', ')}.")
     # its group has the alarm, and no path
-    shared = (one for one in found.shared if one.layer in SINGLE_TARGETS)
+    shared = (one for one in found.shared if LAYERS[one.layer].per_target)
     texts += [one.sentence for one in shared if one.members & targets]
     if hidden:
         state, reason = State.CRITICAL, Reason.SILENCED
@@ -266,11 +266,11 @@ def _crosses(located: Located, indices: Iterable[int], names: set[str], over: _O
 
 def _targets(located: Located, indices: Iterable[int]) -> frozenset[str]:
     found = (located.observations[index].of for index in indices)
-    return frozenset(of.component for of in found if of.layer in SINGLE_TARGETS)
+    return frozenset(of.component for of in found if LAYERS[of.layer].per_target)
 
 
 def _is_of(observation: Observation, targets: set[str]) -> bool:
-    return observation.of.layer in SINGLE_TARGETS and observation.of.component in targets
+    return LAYERS[observation.of.layer].per_target and observation.of.component in targets
 
 
 def _is_bad(located: Located, index: int) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional
 
 from plumbline.judge.symptoms import JudgedLook, by_state, judge_kind, judge_looks, judge_unread
-from plumbline.model.layers import GROUPED, WHOLE
+from plumbline.model.layers import BY_DEPTH
 from plumbline.model.service import SYMPTOMS
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, Verdict, worst
@@ -93,7 +93,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             groups=_groups(one for one in judged if one.group),
             courses=pictures.courses(),
             pairs=pictures.pairs(),
-            run=pictures.latest_run((*WHOLE, *GROUPED)),
+            run=pictures.latest_run([one.name for one in reversed(BY_DEPTH) if not one.paired]),
             notes=[one for one in read_notes(path) if one.at >= since],
             changes=pictures.version_changes(),
             conditions=condition_changes(plan, path, since),

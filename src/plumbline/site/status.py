@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.expectation import Expectations
-from plumbline.model.layers import WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.series import Sample, Snapshot
 from plumbline.model.trend import Course
 from plumbline.model.units import DAY_S
@@ -97,7 +97,7 @@ def status_of_site(plan: SitePlan, history: Path, now: float) -> Status:
 def _groups(judged: Iterable[Verdict]) -> Iterator[Line]:
     """Yield a line for each group that is not OK; that of the layer ``fs`` is a component too."""
     for one in judged:
-        if one.group and one.layer not in WHOLE and one.counts and one.state is not State.OK:
+        if one.group and not LAYERS[one.layer].whole and one.counts and one.state is not State.OK:
             yield Line(one, {})
 
 

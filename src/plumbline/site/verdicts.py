@@ -22,7 +22,7 @@ from plumbline.model.ages import CLOCK_STEP_S, NEW_S, OpenMoment, parts
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Subject
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.layers import PAIRED, WHOLE
+from plumbline.model.layers import LAYERS
 from plumbline.model.published import Published, Stage
 from plumbline.model.series import Running, Series, Snapshot
 from plumbline.model.verdict import Verdict
@@ -308,7 +308,7 @@ def _judged_node(
     asked: JudgedNode, chosen: Sequence[Expectation], memory: Memory, judging: Judging
 ) -> NodeVerdicts:
     # of what is driven at once the whole has a verdict, among the groups
-    alone = [each for each in chosen if each.layer not in WHOLE]
+    alone = [each for each in chosen if not LAYERS[each.layer].whole]
     return NodeVerdicts(
         asked.expectations.node,
         tuple(zip(alone, judging.components(alone))),
@@ -326,7 +326,7 @@ def _steps(entry: Expectation, memory: Memory, now: float) -> list[Step]:
     """Return the operations of a component; of a damaged document none, as its verdict says."""
     try:
         series = memory.of(entry.layer, entry.component)
-        if entry.layer in PAIRED:
+        if LAYERS[entry.layer].paired:
             return [Step(entry, *found) for found in rulings_on_host(entry, series, now)]
         return [Step(entry, ruling) for ruling in rulings_on(entry, series, now)]
     except DocumentError:

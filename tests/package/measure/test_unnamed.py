@@ -12,7 +12,6 @@ from plumbline.measure.targets.whereabouts import Difference, compare
 from plumbline.measure.trial import Conditions, Failure, Recorder, tasks_of
 from plumbline.model.errors import ToolError
 from plumbline.model.expectation import Expectations
-from plumbline.model.layers import SINGLE_TARGETS
 from plumbline.model.record import Outcome, Record
 from plumbline.observe.command import SystemClock
 from tests.package.fakes import HANGING, FakeRunner, answer
@@ -81,7 +80,7 @@ def test_expectations_say_which_targets_the_topology_names() -> None:
     entry = expectation().to_json()
     old = Expectations("client1", "lab", (entry,)).to_json()
     del old["elsewhere"]
-    assert Expectations.from_json(old).targets(SINGLE_TARGETS) is None
+    assert Expectations.from_json(old).targets() is None
     new = Expectations("client1", "lab", (entry,), elsewhere={"scratch-OST0004": ""})
     again = Expectations.from_json(new.to_json())
-    assert again.targets(SINGLE_TARGETS) == frozenset(("scratch-OST0003", "scratch-OST0004"))
+    assert again.targets() == frozenset(("scratch-OST0003", "scratch-OST0004"))

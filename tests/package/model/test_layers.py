@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.model import layers
 from plumbline.model.errors import DocumentError
-from plumbline.model.layers import BY_DEPTH, GROUPED, LAYERS, ON_DEVICES, PAIRED, WHOLE, layer_of
+from plumbline.model.layers import BY_DEPTH, LAYERS, layer_of
 from plumbline.model.layers.layer import Layer
 from plumbline.model.record import Operation, Scenario
 
@@ -43,12 +43,38 @@ def test_reports_name_the_layers_from_the_disk_up() -> None:
     assert len({layer.depth for layer in BY_DEPTH}) == len(LAYERS)
 
 
-@pytest.mark.parametrize("name", [*GROUPED, *PAIRED])
-def test_what_has_no_peers_is_not_measured_together(name: str) -> None:
-    scenarios = {scenario for _, scenario in layer_of(name).steps(alone=True)}
-    assert scenarios == {Scenario.SINGLE}
+@EACH
+def test_what_has_no_peers_is_not_measured_together(layer: Layer) -> None:
+    scenarios = {scenario for _, scenario in layer.steps(alone=True)}
+    assert (scenarios == {Scenario.SINGLE}) is layer.has_peers
 
 
-@pytest.mark.parametrize("name", [*ON_DEVICES, *WHOLE])
-def test_what_shares_a_path_is_measured_together(name: str) -> None:
-    assert (Operation.READ, Scenario.TOGETHER) in layer_of(name).steps()
+@EACH
+def test_what_shares_a_path_is_measured_together(layer: Layer) -> None:
+    together = (Operation.READ, Scenario.TOGETHER) in layer.steps()
+    assert together is (layer.on_devices or layer.whole)
+
+
+@pytest.mark.parametrize("name", ["server", "sweep", "node", "symptoms", ""])
+def test_a_layer_that_nobody_judges_has_no_property_and_is_not_in_the_registry(name: str) -> None:
+    properties = [key for key in dir(Layer) if isinstance(getattr(LAYERS[name], key), bool)]
+    assert {"paired", "by_ranks", "has_peers", "of_storage"} <= {*properties}
+    assert not any(getattr(LAYERS[name], key) for key in properties)
+    assert LAYERS[name].peer_group("oss1") == "oss1"
+    assert name not in LAYERS
+
+
+PURPOSES = {
+    "ost": {"per_target", "of_storage", "confirmable", "has_peers"},
+    "raw": {"of_storage", "confirmable", "has_peers"},
+    "net": {"site_wide", "has_peers", "more_than_rates"},
+    "fs": {"of_storage", "by_ranks", "more_than_rates"},
+}
+
+
+@EACH
+def test_what_a_layer_is_asked_follows_from_how_it_measures(layer: Layer) -> None:
+    asked = {key for key in dir(Layer) if isinstance(getattr(Layer, key), property)}
+    answers = {key for key in asked if getattr(layer, key) is True}
+    assert answers == PURPOSES[layer.name]
+    assert layer.peer_group("oss1") == ("" if layer.name == "net" else "oss1")

@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
-from plumbline.model.layers import PAIRED
+from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.units import DAY_S
 from plumbline.plan.capture import capture
@@ -62,7 +62,7 @@ def drawn(life: Life) -> Any:
         (str(of), one.name, one.days, one.now_Bps, one.now_at)
         for of, found in find_metrics(site).items()
         for one in found
-        if of.layer not in PAIRED
+        if not LAYERS[of.layer].paired
     ]
     return members, site.pairs, site.changes, site.run
 

@@ -1,8 +1,6 @@
 """The layers that a site measures, one file each: who asks about a layer asks its value.
 
-A layer comes by its name from documents, records and the command line.  The names of those that
-have a property stand here as well: a record may be of a layer that nobody judges, such as what a
-server counts, and it has none of the properties.
+A layer comes by its name from documents, records and the command line.
 """
 
 from __future__ import annotations
@@ -13,19 +11,38 @@ from plumbline.model.layers.layer import Layer
 from plumbline.model.layers.net import NET
 from plumbline.model.layers.ost import OST
 from plumbline.model.layers.raw import RAW
+from plumbline.model.spec import ProbeSpec
 
-LAYERS = {one.name: one for one in (OST, RAW, NET, FS)}
+_UNJUDGED = Layer(
+    name="",
+    noun="measurement",
+    operations=(),
+    scenarios=(),
+    spec=ProbeSpec("", bytes=0, seconds=0.0),
+    tools=(),
+    min_efficiency=0.0,
+    depth=0,
+    results="",
+)
+
+
+class Layers(dict[str, Layer]):
+    """The layers by their names.
+
+    A record may be of a layer that nobody judges, such as what a server counts: asked for by its
+    name, it has none of the properties.  ``layer_of`` refuses it.
+    """
+
+    def __missing__(self, name: str) -> Layer:
+        """Return the layer of what nobody judges."""
+        return _UNJUDGED
+
+
+LAYERS = Layers((one.name, one) for one in (OST, RAW, NET, FS))
 """In the order in which people ask for them, and in which they are planned."""
 
 BY_DEPTH = tuple(sorted(LAYERS.values(), key=lambda layer: layer.depth))
 """From the disk to the file system as a whole."""
-
-ON_TARGETS = tuple(one.name for one in LAYERS.values() if one.on_targets)
-SINGLE_TARGETS = tuple(one.name for one in LAYERS.values() if one.on_targets and not one.whole)
-ON_DEVICES = tuple(one.name for one in LAYERS.values() if one.on_devices)
-GROUPED = tuple(one.name for one in LAYERS.values() if one.grouped)
-PAIRED = tuple(one.name for one in LAYERS.values() if one.paired)
-WHOLE = tuple(one.name for one in LAYERS.values() if one.whole)
 
 
 def layer_of(name: str) -> Layer:

@@ -46,6 +46,45 @@ class Layer(NamedTuple):
     whole: bool = False
     """All components of a group are measured at once, and the group is judged as a whole."""
 
+    @property
+    def per_target(self) -> bool:
+        """Return whether it measures the targets of a file system one by one."""
+        return self.on_targets and not self.whole
+
+    @property
+    def of_storage(self) -> bool:
+        """Return whether its components store something, and are no hosts."""
+        return self.on_targets or self.on_devices
+
+    @property
+    def by_ranks(self) -> bool:
+        """Return whether ranks under MPI measure it, and no tool that the policy may choose."""
+        return self.whole
+
+    @property
+    def confirmable(self) -> bool:
+        """Return whether a component that was low is measured again between two planned runs."""
+        return self.grouped
+
+    @property
+    def site_wide(self) -> bool:
+        """Return whether all its components are one group, which no node measures alone."""
+        return self.paired
+
+    @property
+    def has_peers(self) -> bool:
+        """Return whether its components are judged one by one, beside others of their kind."""
+        return self.grouped or self.paired
+
+    @property
+    def more_than_rates(self) -> bool:
+        """Return whether a run shows more than rates: segments retransmitted, a profile."""
+        return self.paired or self.whole
+
+    def peer_group(self, group: str) -> str:
+        """Return the group of the peers of a component whose plan names ``group``."""
+        return "" if self.site_wide else group
+
     def steps(self, *, alone: bool = False) -> tuple[tuple[Operation, Scenario], ...]:
         """Return what is measured of a component, in this order; ``alone``: it has no peers."""
         return tuple(
