@@ -83,7 +83,7 @@ _REVISED = (
     "INTO revisions SELECT {row}.layer, {row}.component, 1 WHERE NOT EXISTS (SELECT 1 FROM "
     "revisions WHERE layer = {row}.layer AND component = {row}.component); END;"
 )
-KEPT = f"""CREATE TABLE revisions (
+_KEPT = f"""CREATE TABLE revisions (
     layer TEXT NOT NULL,
     component TEXT NOT NULL,
     revision INTEGER NOT NULL,
@@ -101,7 +101,7 @@ CREATE TABLE kept (
 {_REVISED.format(event="DELETE", row="OLD")}"""
 
 
-THINNED = """CREATE TABLE told (
+_THINNED = """CREATE TABLE told (
     id INTEGER PRIMARY KEY,
     text TEXT NOT NULL UNIQUE
 );
@@ -183,30 +183,9 @@ def _little(values: array[float]) -> array[float]:
     return values
 
 
-SCHEMA = 7
+SCHEMA = 1
 
 _BUSY_WAIT_S = 30.0
-# With all that a sample takes, so that none needs the row itself, which is twenty times as long.
-_SERIES = """CREATE INDEX records_series ON records (
-    layer, component, operation, scenario, partner, seq,
-    run_id, started_at, rate_Bps, coverage, flags
-)"""
-_EVIDENCE = """CREATE TABLE evidence (
-    layer TEXT NOT NULL,
-    name TEXT NOT NULL,
-    is_group INTEGER NOT NULL,
-    body TEXT NOT NULL,
-    PRIMARY KEY (layer, name, is_group)
-);"""
-_CONFIRMED = """CREATE TABLE confirmed (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    run_id TEXT NOT NULL,
-    at REAL NOT NULL,
-    layer TEXT NOT NULL,
-    component TEXT NOT NULL,
-    bytes INTEGER NOT NULL,
-    control INTEGER NOT NULL
-);"""
 _TABLES = f"""
 CREATE TABLE records (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -224,7 +203,11 @@ CREATE TABLE records (
     flags TEXT NOT NULL,
     body TEXT NOT NULL
 );
-{_SERIES};
+-- with all that a sample takes, so that none needs the row itself, which is twenty times as long
+CREATE INDEX records_series ON records (
+    layer, component, operation, scenario, partner, seq,
+    run_id, started_at, rate_Bps, coverage, flags
+);
 CREATE INDEX records_run ON records (run_id, layer, operation, scenario);
 CREATE INDEX records_started ON records (started_at);
 CREATE TABLE running (
@@ -246,28 +229,25 @@ CREATE TABLE verdicts (
     body TEXT NOT NULL
 );
 CREATE INDEX verdicts_component ON verdicts (layer, component, seq);
-{_EVIDENCE}
-{_CONFIRMED}
-{KEPT}
-{THINNED}
+CREATE TABLE evidence (
+    layer TEXT NOT NULL,
+    name TEXT NOT NULL,
+    is_group INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (layer, name, is_group)
+);
+CREATE TABLE confirmed (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id TEXT NOT NULL,
+    at REAL NOT NULL,
+    layer TEXT NOT NULL,
+    component TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    control INTEGER NOT NULL
+);
+{_KEPT}
+{_THINNED}
 """
-_FROM_1 = f"""
-ALTER TABLE records ADD COLUMN flags TEXT NOT NULL DEFAULT '';
-DROP INDEX records_series;
-{_SERIES};
-"""
-_FROM_4 = f"{KEPT}\n{THINNED}\n"
-_FROM_3 = f"""{_EVIDENCE}
-{_CONFIRMED}
-{_FROM_4}
-"""
-_FROM_2 = f"""
-ALTER TABLE running ADD COLUMN process TEXT NOT NULL DEFAULT 'null';
-ALTER TABLE running ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
-{_FROM_3}
-"""
-_CHANGES = (_TABLES, f"{_FROM_1}{_FROM_2}", _FROM_2, _FROM_3, _FROM_4, THINNED, "")
-"""What makes the tables of today out of those of a schema; 0 has none, 7 deflates in a console."""
 
 _DAMAGED = (
     "it is damaged; move it aside (mv {path} {path}.damaged), run the probe again, and recover "
@@ -296,7 +276,7 @@ class Database:
         """Open the file, and make it with its tables where there is none.
 
         Raises:
-            StoreError: it cannot be opened, is damaged, or was written by a newer plumbline.
+            StoreError: it cannot be opened, is damaged, or has another schema.
         """
         self.path = path
         is_new = not path.exists()
@@ -352,25 +332,26 @@ class Database:
     def _prepare(self, is_new: bool) -> None:
         with self._trouble():
             (schema,) = self._connection.execute("PRAGMA user_version").fetchone()
-            if schema < SCHEMA:
+            if not schema:
                 with _alone_in(self.path.parent):
                     self._connection.execute("PRAGMA journal_mode = WAL")
                     self._create()
-        if schema > SCHEMA:
+        if schema not in (0, SCHEMA):
             raise StoreError(
-                f"history {self.path} has schema {schema}, this version of plumbline writes "
-                f"{SCHEMA}; update plumbline on this host"
+                f"history {self.path} has schema {schema}, this version of plumbline reads "
+                f"{SCHEMA}; update plumbline on this host, or move the file aside "
+                f"(mv {self.path} {self.path}.other)"
             )
         if is_new:
             with self._trouble():
                 keep_owner(self.path, 0o640)
 
     def _create(self) -> None:
-        """Make or mend the tables, once, also when two runs meet a database at the same moment."""
+        """Make the tables, once, also when two runs meet a database at the same moment."""
         self._connection.execute("BEGIN IMMEDIATE")
         (schema,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if schema < SCHEMA:
-            for statement in _CHANGES[schema].split(";\n"):
+        if not schema:
+            for statement in _TABLES.split(";\n"):
                 self._connection.execute(statement)
             self._connection.execute(f"PRAGMA user_version = {SCHEMA}")
         self._connection.execute("COMMIT")

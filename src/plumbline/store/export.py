@@ -28,9 +28,6 @@ _TRIES = 20
 _BUSY_WAIT_S = 30.0
 _ROWS = "SELECT seq, body FROM records WHERE seq > ? AND started_at >= ? ORDER BY seq LIMIT ?"
 _EVER = float("-inf")
-_OLD = "SELECT layer, component, since, 'null', 0 FROM running ORDER BY layer, component"
-"""Of a history that this version has not written to yet."""
-_OLD_SCHEMA = 2
 
 
 class Extract(NamedTuple):
@@ -140,8 +137,6 @@ def _extract(connection: sqlite3.Connection, request: Request) -> Extract:
         if more:
             break
         rows.append((seq, text))
-    (schema,) = connection.execute("PRAGMA user_version").fetchone()
-    noted = connection.execute(_OLD if schema <= _OLD_SCHEMA else RUNNING)
-    every = (settled(running(row)) for row in noted)
+    every = (settled(running(row)) for row in connection.execute(RUNNING))
     living = tuple(one for one in every if not one.interrupted)
     return Extract(again, tuple(rows), more, living)

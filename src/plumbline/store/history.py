@@ -153,10 +153,7 @@ class History(Store):
             yield read_record(body, self.path)
 
     def verdicts(self, layer: str, component: str) -> tuple[dict[str, Any], ...]:
-        """Return the verdicts of a component in document form, oldest first.
-
-        Each is as the version wrote it that judged: one of an earlier version may have no reason.
-        """
+        """Return the verdicts of a component in document form, oldest first."""
         rows = self._database.rows(
             "SELECT body FROM verdicts WHERE layer = ? AND component = ? ORDER BY seq",
             (layer, component),

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
@@ -183,14 +181,3 @@ def test_what_was_interrupted_is_not_said_to_run(tmp_path: Path) -> None:
         assert extract(path, Request(Cursor(), 10)).running == (TARGET, DISK)
         history.interrupt("raw", "disk")
         assert extract(path, Request(Cursor(), 10)).running == (TARGET,)
-
-
-def test_a_history_that_an_older_version_has_written_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "history.sqlite"
-    with History(path) as history:
-        history.begin("run-1", DISK)
-    with closing(sqlite3.connect(path)) as database:
-        for column in ("process", "interrupted"):
-            database.execute(f"ALTER TABLE running DROP COLUMN {column}")
-        database.execute("PRAGMA user_version = 2")
-    assert extract(path, Request(Cursor(), 10)).running == (DISK,)
