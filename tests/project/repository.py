@@ -38,17 +38,20 @@ def document(path: Path) -> Any:
     return yaml.load(path.read_text(encoding="utf-8"), Loader=base)
 
 
-def section(heading: str) -> str:
-    """Return the text of README.md from one ``##`` heading to the next."""
-    parts = re.split(r"^## +", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.M)
-    found = [part for part in parts[1:] if part.splitlines()[0].strip() == heading]
-    assert len(found) == 1, f"README.md needs exactly one heading '## {heading}'"
-    return found[0]
+REFERENCE = "docs/reference.md"
+
+
+def section(heading: str, page: str = REFERENCE) -> str:
+    """Return the text of a page from one ``##`` heading to the next."""
+    parts = re.split(r"^## +", (ROOT / page).read_text(encoding="utf-8"), flags=re.M)
+    texts = [part for part in parts[1:] if part.splitlines()[0].strip() == heading]
+    assert len(texts) == 1, f"{page} needs exactly one heading '## {heading}'"
+    return texts[0]
 
 
 def table(heading: str) -> set[str]:
-    """Return the names in backquotes that open the rows of a section's table."""
+    """Return the names in backquotes that open the rows of a section's table in the reference."""
     rows = re.findall(r"^\| *`([^`]+)`", section(heading), flags=re.M)
-    assert rows, f"README.md has no table under '## {heading}'"
-    assert len(rows) == len(set(rows)), f"README.md names something twice under '{heading}'"
+    assert rows, f"{REFERENCE} has no table under '## {heading}'"
+    assert len(rows) == len(set(rows)), f"{REFERENCE} names something twice under '{heading}'"
     return set(rows)

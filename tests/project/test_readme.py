@@ -1,4 +1,4 @@
-"""What README.md says is there is there, and the other way round."""
+"""README.md and the tables of docs/reference.md name all that exists, and nothing else."""
 
 from __future__ import annotations
 
@@ -27,8 +27,18 @@ def test_the_table_of_commands_names_each_verb() -> None:
 
 def test_the_test_command_is_what_ci_runs() -> None:
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert "make test" in section("Test")
+    assert "make test" in section("Test", "README.md")
     assert re.search(r"^(exec )?make test$", ci, flags=re.M)
+
+
+def test_the_index_names_each_page() -> None:
+    index = ROOT / "docs" / "index.md"
+    named = set(re.findall(r"\]\(([a-z-]+\.md)\)", index.read_text(encoding="utf-8")))
+    assert named == {path.name for path in tracked("docs/*.md")} - {index.name}
+
+
+def test_readme_is_read_in_a_few_minutes() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
 
 
 def test_links_lead_to_files() -> None:
