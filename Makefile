@@ -30,7 +30,7 @@ help:  ## list the targets
 check: venv programs  ## lint, types, layers and the quick tests: no root, no lab, about a minute on two cores
 	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest-quick --beside ansible-lint
 
-format: venv  ## put the Python code into its form, and mend what can be mended
+format: venv  ## format the Python code and apply lint fixes
 	@ruff check --quiet --fix --exit-zero
 	@ruff format --quiet
 
@@ -38,13 +38,13 @@ test: root venv programs  ## everything: check, Debian 13's Python, Ansible's sa
 	@.ci/prerequisites requirements/root.txt
 	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest debian13 ordinary-user ansible-lint sanity units integration lab-debian12 --beside lab
 
-demo: root venv  ## bring up the lab, break it, watch Nagios find it, leave it up (root)
+demo: root venv  ## start the lab, break it, show the alarm in Nagios, keep the lab (root)
 	@$(VENV)/bin/python -m tests.lab.demo
 
 demo-down: root venv  ## remove every trace of the demo (root)
 	@$(VENV)/bin/ansible-playbook -i inventories/lab playbooks/lab_down.yml
 
-bench: venv programs  ## how long a check takes, as a multiple of Python's own start, and a site of 10,000
+bench: venv programs  ## benchmarks: a check compared with Python's own start, and a site of 10,000
 	@$(VENV)/bin/python tests/bench/checks.py
 	@$(VENV)/bin/python -m tests.bench.evidence
 	@$(VENV)/bin/python tests/bench/ceilings.py
@@ -58,16 +58,16 @@ bench: venv programs  ## how long a check takes, as a multiple of Python's own s
 	@$(VENV)/bin/python -m tests.bench.judging
 	@$(VENV)/bin/python -m tests.bench.reporting
 
-mutate: venv programs  ## change the judge's comparisons and numbers one by one: do the tests notice? (MODULES="alarm chance")
+mutate: venv programs  ## mutation tests of the judge's comparisons and numbers (MODULES="alarm chance")
 	@$(VENV)/bin/python -m pip install --quiet --constraint requirements/constraints.txt --group mutate
 	@nice -n 19 $(VENV)/bin/python -m tests.bench.mutate_judge $(addprefix --module ,$(MODULES))
 
-clean:  ## delete all that make built, except the lab's cache
+clean:  ## delete build products, except the lab's cache
 	@rm -rf .ansible dist
 	@find .cache -mindepth 1 -maxdepth 1 ! -name lab -exec rm -rf {} + 2>/dev/null || true
 	@find . -path ./.cache -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
-constraints:  ## look up the newest versions of all tools and pin them
+constraints:  ## pin the newest versions of all tools
 	@.ci/venv $(PYTHON) $(CACHE)/constraints /dev/null
 	@$(CACHE)/constraints/bin/pip install --quiet --constraint /dev/null --group mutate
 	@$(CACHE)/constraints/bin/pip install --quiet --constraint /dev/null --no-deps --group collections
@@ -135,11 +135,11 @@ pytest-quick:
 	@$(PYTEST) -m 'not long and not slow'
 
 # The tests that need no daemon and no browser on the other Python: requirements/debian13.txt says which are left out and why.
-debian13: root venv  ## all tests but the long ones on Debian 13 with its own Python 3.13, in a root of its packages (root)
+debian13: root venv  ## all but the long tests on Debian 13 with Python 3.13 (root)
 	@.ci/debian13 pytest-short
 
 # README promises that `make check` needs no root.
-ordinary-user: root venv programs  ## make check on a clean clone of HEAD as a user of its own, who is removed afterwards (root)
+ordinary-user: root venv programs  ## make check on a clean clone of HEAD as a temporary user (root)
 	@.ci/ordinary-user
 
 ansible-lint:

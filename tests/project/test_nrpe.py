@@ -105,7 +105,7 @@ def free_port() -> int:
 
 def deploy(folder: Path, port: int) -> None:
     """Write what the role writes for oss1 of the lab."""
-    samples = task("configure.yml", "Take out the sample commands")["ansible.builtin.replace"]
+    samples = task("configure.yml", "Remove the sample commands")["ansible.builtin.replace"]
     wanted = {key: samples[key] for key in ("regexp", "replace")}
     play, given = folder / "play.yml", folder / "given.json"
     play.write_text(PLAY.format(root=ROOT, folder=folder, samples=json.dumps(wanted)))

@@ -32,7 +32,7 @@ _EXAMPLES = {
 
 def add(subparsers: Any) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser("baseline", help="keep what components have given")
+    parser = subparsers.add_parser("baseline", help="capture, compare and accept baselines")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     _add_capture(actions)
     _add_diff(actions)
@@ -43,13 +43,15 @@ def add(subparsers: Any) -> None:
 def _add_capture(actions: Any) -> None:
     parser = _action(actions, "capture", "make candidates of records", run_capture)
     _take_records(parser, required=True)
-    parser.add_argument("--last", type=int, default=12, help="newest runs that count (12)")
-    parser.add_argument("--output", type=Path, help="candidates file (hidden, in the inventory)")
+    parser.add_argument("--last", type=int, default=12, help="number of newest runs (default: 12)")
+    parser.add_argument("--output", type=Path, help="candidates file (default: in the inventory)")
 
 
 def _add_diff(actions: Any) -> None:
     parser = _action(actions, "diff", "set candidates beside accepted baselines", run_diff)
-    parser.add_argument("--candidates", type=Path, help="what capture wrote with --output")
+    parser.add_argument(
+        "--candidates", type=Path, help="file of capture --output (default: its default)"
+    )
     parser.add_argument(
         "--sort",
         choices=("change", "component"),
@@ -60,20 +62,24 @@ def _add_diff(actions: Any) -> None:
 
 def _add_accept(actions: Any) -> None:
     parser = _action(actions, "accept", "make candidates the reference", run_accept)
-    parser.add_argument("--candidates", type=Path, help="what capture wrote with --output")
-    parser.add_argument("--reason", required=True, help="why this is the reference from now on")
-    parser.add_argument("--by", default="", help="who accepts (the login name)")
     parser.add_argument(
-        "--component", nargs="+", default=[], metavar="NAME", help="these alone, outliers too"
+        "--candidates", type=Path, help="file of capture --output (default: its default)"
+    )
+    parser.add_argument("--reason", required=True, help="reason for the new baselines")
+    parser.add_argument("--by", default="", help="person who accepts (default: login name)")
+    parser.add_argument(
+        "--component",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="only these components, also outliers",
     )
     parser.add_argument(
         "--below-floor",
         action="store_true",
         help="accept rates below min_efficiency or goal of the policy too (default: refuse them)",
     )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be accepted and write nothing"
-    )
+    parser.add_argument("--dry-run", action="store_true", help="show what would be accepted")
 
 
 def _add_age(actions: Any) -> None:
@@ -105,7 +111,7 @@ def _action(actions: Any, name: str, summary: str, run: Any) -> argparse.Argumen
         epilog=f"For example: plumbline baseline {name} -i inventories/mysite{_EXAMPLES[name]}",
     )
     parser.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
-    parser.add_argument("--json", action="store_true", help="print the outcome for programs")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=run)
     return parser
 

@@ -21,13 +21,13 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "ceiling",
-        help="show what the hardware should give",
+        help="show the ceilings of the hardware",
         description="Print the highest rate that each measurement can have by the topology, the "
         "parts that set it, and what comes next when these are made faster.",
         epilog="For example: plumbline ceiling -i inventories/mysite --layer ost",
     )
     parser.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
-    parser.add_argument("--layer", choices=LAYERS, help="one layer; net with its pairs")
+    parser.add_argument("--layer", choices=LAYERS, help="only this layer; net with its pairs")
     parser.add_argument(
         "--zone",
         choices=_ZONES,

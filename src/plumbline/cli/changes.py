@@ -1,4 +1,4 @@
-"""``plumbline changes``: what changed on nodes, and which node differs from its peers."""
+"""``plumbline changes``: changes of nodes, and nodes that differ from their peers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "changes",
-        help="show changes of software, firmware and settings, and who differs from its peers",
+        help="show changes of software, firmware and settings, and nodes that differ from peers",
         description="Show what has changed on this node, or with --plan and --history on all nodes "
         "of a site: software, firmware, parameters of Lustre and of modules, mounts, kernel "
         "settings, disks and links.  The timer of plumbline symptoms looks for it.",
@@ -38,7 +38,10 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
     add_site(parser)
     parser.add_argument(
-        "--since", metavar="TIME", default="2w", help="no older changes (default: %(default)s)"
+        "--since",
+        metavar="TIME",
+        default="2w",
+        help="only changes since then (default: %(default)s)",
     )
     parser.add_argument(
         "--differences",

@@ -1,4 +1,4 @@
-"""``plumbline collect``: bring what all nodes of a site have measured into one history."""
+"""``plumbline collect``: collect the records of all nodes in one history."""
 
 from __future__ import annotations
 
@@ -29,37 +29,41 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "collect",
-        help="bring what all nodes have measured into one history",
+        help="collect the records of all nodes in one history",
         description="Ask every node of a plan for what it has measured since it was last asked, "
         "and add it to the history of this host.  It can be ended at any moment and run again.",
     )
     parser.add_argument(
-        "--plan", metavar="FILE", default=PLAN, help="whose nodes are asked, default %(default)s"
+        "--plan", metavar="FILE", default=PLAN, help="plan with the nodes (default: %(default)s)"
     )
     parser.add_argument(
-        "--history", metavar="FILE", default=HISTORY, help="where it goes, default %(default)s"
+        "--history", metavar="FILE", default=HISTORY, help="history to fill (default: %(default)s)"
     )
     parser.add_argument(
         "--node",
         metavar="NAME",
         action="append",
         default=[],
-        help="this node alone; may be given several times",
+        help="only this node; repeatable",
     )
     parser.add_argument(
         "--remote",
         metavar="WORDS",
         default=REMOTE,
-        help="what connects to plumbline export on {node}, default '%(default)s'",
+        help="command that runs plumbline export on {node} (default: '%(default)s')",
     )
     parser.add_argument(
         "--limit",
         metavar="TIME",
         default="2 min",
-        help="for each node, such as 90s; default %(default)s",
+        help="time limit per node, such as 90s (default: %(default)s)",
     )
     parser.add_argument(
-        "--at-once", metavar="N", type=int, default=16, help="nodes asked, default %(default)s"
+        "--at-once",
+        metavar="N",
+        type=int,
+        default=16,
+        help="nodes at a time (default: %(default)s)",
     )
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     parser.add_argument("--json", action="store_true", help="print the result for programs")

@@ -1,4 +1,4 @@
-"""``plumbline counters``: what Lustre counts on this host, for Prometheus."""
+"""``plumbline counters``: Lustre's counters of this host, for Prometheus."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "counters",
-        help="tell Prometheus what Lustre counts on this host",
+        help="export Lustre's counters of this host to Prometheus",
         description=_DESCRIPTION,
     )
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
-        help="replace this file, which everybody may read then; default: standard output",
+        help="file to replace, readable by everybody (default: standard output)",
     )
     parser.add_argument(
         "--every",
         metavar="TIME",
-        help="write --output so often; without it show so often who moves how much",
+        help="period of --output, or of the table without it (default: once)",
     )
     parser.add_argument(
         "--lnet-health",
         action="store_true",
-        help="ask lnetctl for the health of LNet too, once a minute; needs CAP_NET_ADMIN",
+        help="also read LNet's health by lnetctl, once a minute; needs CAP_NET_ADMIN",
     )
     parser.set_defaults(run=run)
 

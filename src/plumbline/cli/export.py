@@ -21,7 +21,7 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "export",
-        help="give what was measured here to a console that collects",
+        help="send the records of this node to a console",
         description="Answer the requests of plumbline collect, one line of JSON each on standard "
         "input, with what this node has measured since.",
     )

@@ -1,4 +1,4 @@
-"""``plumbline history``: what was measured; as JSON lines, what baselines are captured from."""
+"""``plumbline history``: records of this node, as a table or as JSON lines for baselines."""
 
 from __future__ import annotations
 
@@ -27,15 +27,17 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "history",
-        help="show what this node has measured",
+        help="show the records of this node",
         description="Print what this node has measured, the oldest first.",
         epilog="For example: plumbline history scratch-OST0003 --since 30d",
     )
-    parser.add_argument("component", nargs="?", help="this component alone")
-    parser.add_argument("--layer", choices=(*LAYERS, "sweep", "server"), help="this layer alone")
-    parser.add_argument("--since", metavar="TIME", help="no older than this, e.g. 30d or 36h")
+    parser.add_argument("component", nargs="?", help="only this component")
+    parser.add_argument("--layer", choices=(*LAYERS, "sweep", "server"), help="only this layer")
+    parser.add_argument(
+        "--since", metavar="TIME", help="only records since then, such as 30d (default: all)"
+    )
     parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
-    parser.add_argument("--json", action="store_true", help="print whole records, one a line")
+    parser.add_argument("--json", action="store_true", help="print whole records, one per line")
     parser.set_defaults(run=run)
 
 

@@ -1,4 +1,4 @@
-"""``plumbline investigate``: the next step of looking for a fault, for whoever carries it out.
+"""``plumbline investigate``: the next step of looking for a fault, for the debug playbook.
 
 The playbook debug_slow_storage asks after each step.  All that is known comes in one document, so
 nothing is kept between two calls.
@@ -15,12 +15,12 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "investigate",
-        help="say what to measure next while looking for a fault; for debug_slow_storage.yml",
+        help="choose the next measurement; for debug_slow_storage.yml",
         description="Read a question and what was measured since it was asked; print the next "
         "step, or what was found, as JSON.",
     )
     parser.add_argument(
-        "--plan", metavar="FILE", required=True, help="what plumbline plan --json printed"
+        "--plan", metavar="FILE", required=True, help="output of plumbline plan --json"
     )
     parser.add_argument("--request", metavar="FILE", required=True, help="question and progress")
     parser.add_argument(
@@ -28,7 +28,7 @@ def add(subparsers: Any) -> None:
         metavar="FILE",
         nargs="*",
         default=[],
-        help="what plumbline history --json printed on the nodes",
+        help="output of plumbline history --json on the nodes",
     )
     parser.add_argument(
         "--snapshots",

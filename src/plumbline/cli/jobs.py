@@ -1,4 +1,4 @@
-"""``plumbline jobs``: which job moved how much on which target, and when."""
+"""``plumbline jobs``: bytes and times of jobs on targets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "jobs",
-        help="say which job moved how much on which target",
+        help="show the bytes that jobs moved on targets",
         description="Print which jobs used which targets, by the job_stats of the servers in the "
         "history of the console and by Darshan logs; Slurm, or a file of job times, says what they "
         "are called.  Ends with 65 where something was left out.",
@@ -41,9 +41,11 @@ def add(subparsers: Any) -> None:
         "--during",
         metavar="TIMES",
         help='such as "02:00 to 03:00", the last such hour, or "2026-11-20T02:00 to 2026-11-21" '
-        "(default: all that is known)",
+        "(default: all times)",
     )
-    parser.add_argument("--target", metavar="NAME", default="", help="this target alone")
+    parser.add_argument(
+        "--target", metavar="NAME", default="", help="only this target (default: all)"
+    )
     parser.add_argument(
         "--darshan", metavar="PLACE", nargs="+", default=[], help="Darshan logs, or folders of them"
     )
@@ -53,7 +55,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--slurm",
         metavar="FILE",
-        help="what sacct or squeue printed with --json, or sacct with --parsable2; - is stdin",
+        help="output of sacct or squeue --json, or of sacct --parsable2; - is stdin",
     )
     parser.add_argument(
         "--times", metavar="FILE", help="CSV of job times: job, start, end, name, user, nodes"
@@ -61,10 +63,10 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--slow-targets",
         action="store_true",
-        help="with --darshan: say which targets slow the jobs that use them",
+        help="with --darshan: show targets that slow their jobs",
     )
     parser.add_argument(
-        "--keep", action="store_true", help="keep what the logs say in the history for 60 days"
+        "--keep", action="store_true", help="keep the logs' figures in the history for 60 days"
     )
     parser.add_argument("--plan", metavar="FILE", help=f"default {PLAN}, if it is there")
     parser.add_argument("--history", metavar="FILE", help=f"default {HISTORY}, if it is there")

@@ -64,13 +64,13 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "judge",
-        help="judge what this node has measured; ends with the worst state",
+        help="judge the records of this node; exit code is the worst state",
         description="Hold what was measured last against ceiling, baseline and peers, and print "
         "a verdict with its reason for each component.  Nothing is measured.",
         epilog="For example: plumbline judge --layer ost -v",
     )
-    parser.add_argument("--layer", choices=LAYERS, help="this layer alone")
-    parser.add_argument("--component", metavar="NAME", help="this component alone, without groups")
+    parser.add_argument("--layer", choices=LAYERS, help="only this layer")
+    parser.add_argument("--component", metavar="NAME", help="only this component, without groups")
     add_source(parser)
     parser.add_argument(
         "--last-run",
@@ -103,7 +103,7 @@ def add(subparsers: Any) -> None:
         help="write snapshot and verdicts for the checks, from the history beside the snapshot and "
         "the expectations as they are now, and print how many verdicts have changed",
     )
-    parser.add_argument("--json", action="store_true", help="print one document for each node")
+    parser.add_argument("--json", action="store_true", help="print one document per node")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the evidence")
     parser.set_defaults(run=run)
 

@@ -1,4 +1,4 @@
-"""``plumbline latency``: devices and OSTs that are slow under the load that they have anyway."""
+"""``plumbline latency``: devices and OSTs that are slow under the load of users."""
 
 from __future__ import annotations
 
@@ -30,22 +30,25 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "latency",
-        help="name devices and OSTs that are slow under their own load; ends with 1 if any is",
+        help="find devices and OSTs that are slow under user load; exit code 1 if any",
         description=_DESCRIPTION,
         epilog="For example: plumbline latency --plan plan.json --prometheus http://console:9090",
     )
     parser.add_argument(
-        "--plan", metavar="FILE", required=True, help="what plumbline plan --json printed"
+        "--plan", metavar="FILE", required=True, help="output of plumbline plan --json"
     )
     add_prometheus(parser, required=True)
     parser.add_argument(
-        "--since", metavar="TIME", default="1d", help="how long back, default %(default)s"
+        "--since",
+        metavar="TIME",
+        default="1d",
+        help="start of the comparison (default: %(default)s)",
     )
     parser.add_argument(
         "--window",
         metavar="TIME",
         default="15min",
-        help="one comparison, at least two scrapes long, default %(default)s",
+        help="length of a window, at least two scrapes (default: %(default)s)",
     )
     parser.add_argument(
         "--save",

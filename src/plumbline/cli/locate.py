@@ -1,4 +1,4 @@
-"""``plumbline locate``: which components explain slow measurements, and what to measure next."""
+"""``plumbline locate``: components that explain slow measurements, and the next measurement."""
 
 from __future__ import annotations
 
@@ -17,14 +17,12 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "locate",
-        help="name the components that explain slow measurements; ends with 1 if there are any",
+        help="find the components that explain slow measurements; exit code 1 if any",
     )
     parser.add_argument(
-        "--plan", metavar="FILE", required=True, help="what plumbline plan --json printed"
+        "--plan", metavar="FILE", required=True, help="output of plumbline plan --json"
     )
-    parser.add_argument(
-        "--history", metavar="FILE", required=True, help="the history of all its nodes"
-    )
+    parser.add_argument("--history", metavar="FILE", required=True, help="history of all its nodes")
     parser.add_argument(
         "--last-run",
         action="store_true",

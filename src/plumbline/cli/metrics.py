@@ -27,7 +27,7 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "metrics",
-        help="tell Prometheus or Checkmk what this node has measured",
+        help="export verdicts and rates to Prometheus or Checkmk",
         description="Judge what this node, or with --plan and --history a whole site, has "
         "measured, and write it as metrics for the textfile collector of Prometheus's node "
         "exporter, or as lines of a Checkmk local check.",
@@ -37,7 +37,7 @@ def add(subparsers: Any) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="replace this file, which everybody may read then; default: standard output",
+        help="file to replace, readable by everybody (default: standard output)",
     )
     add_source(parser)
     parser.set_defaults(run=run)

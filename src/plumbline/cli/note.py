@@ -1,4 +1,4 @@
-"""``plumbline note``: write down what happened at a site, for the report to mark."""
+"""``plumbline note``: record an event of a site, marked in the report."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "note",
-        help="write down what happened at the site, such as an upgrade",
+        help="record an event of the site, such as an upgrade",
         description="Keep a note with its date in the history of the console; plumbline report "
         "marks it.  Without a text, show all notes.",
     )
     parser.add_argument("text", nargs="?", help='for example "Lustre 2.15.8"')
     parser.add_argument(
-        "--at", metavar="DATE", help="when it was, e.g. 2026-11-20 or 2026-11-20T14:00; default now"
+        "--at", metavar="DATE", help="date, such as 2026-11-20 or 2026-11-20T14:00 (default: now)"
     )
     parser.add_argument("--history", metavar="FILE", default=HISTORY, help="default %(default)s")
     parser.add_argument("--json", action="store_true", help="print all notes for programs")

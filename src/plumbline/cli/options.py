@@ -160,11 +160,9 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 def add_site(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments that mean a whole site in the place of a node."""
     parser.add_argument(
-        "--plan", metavar="FILE", help="of a whole site: what plumbline plan --json printed"
+        "--plan", metavar="FILE", help="whole site: output of plumbline plan --json"
     )
-    parser.add_argument(
-        "--history", metavar="FILE", help="with --plan: the history of all its nodes"
-    )
+    parser.add_argument("--history", metavar="FILE", help="with --plan: history of all its nodes")
 
 
 def asks_for_site(arguments: argparse.Namespace) -> bool:

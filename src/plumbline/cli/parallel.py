@@ -73,31 +73,52 @@ def add_parallel(parser: argparse.ArgumentParser) -> None:
     """Declare them."""
     group = parser.add_argument_group("all targets at once (fs)")
     add_ranks(group)
-    group.add_argument("--ranks", type=int, metavar="N", help="on each target, default 1")
-    group.add_argument("--transfer", metavar="SIZE", help="of one call, instead of the test's")
-    group.add_argument("--stripes", metavar="N", help="targets of one file, or all (Lustre)")
-    group.add_argument("--keep", metavar="SIZE", help="leave the files, SIZE in all at most")
-    group.add_argument("--reread-kept", action="store_true", help="read what --keep has left")
-    group.add_argument("--profile", metavar="FILE", help="keep every call: docs/profiles.md")
+    group.add_argument(
+        "--ranks", type=int, metavar="N", help="processes on each target (default: 1)"
+    )
+    group.add_argument("--transfer", metavar="SIZE", help="size of one call (default: the test's)")
+    group.add_argument(
+        "--stripes", metavar="N", help="targets per file, or all (Lustre; default: 1)"
+    )
+    group.add_argument("--keep", metavar="SIZE", help="keep files up to SIZE (default: remove)")
+    group.add_argument(
+        "--reread-kept", action="store_true", help="read the files of an earlier --keep"
+    )
+    group.add_argument("--profile", metavar="FILE", help="record every call in FILE (default: off)")
 
 
 def add_ranks(group: argparse._ActionsContainer) -> None:
     """Declare what every start of ranks takes."""
-    group.add_argument("--test", metavar="NAME", help="ost (default), posix-fpp-10k, ...")
-    group.add_argument("--clients", metavar="HOST,...", help="HOST or HOST:RANKS; default: here")
-    group.add_argument("--hostfile", metavar="FILE", help="the same, one host a line")
-    group.add_argument("--seconds", metavar="TIME", help="end of each operation, default 60s")
     group.add_argument(
-        "--fixed-time", action="store_true", help="measure for --seconds, not a number of bytes"
+        "--test", metavar="NAME", help="I/O pattern: posix-fpp-10k, ... (default: ost)"
     )
-    group.add_argument("--budget", metavar="SIZE", help="never write more, default 64GiB")
-    group.add_argument("--gather", metavar="NxSIZE", help="in N buffers in memory first; none")
-    group.add_argument("--direct", action="store_true", help="bypass the page cache")
-    group.add_argument("--launcher", metavar="PROGRAM", help="mpirun (default) or srun")
-    group.add_argument("--launcher-option", action="append", metavar="WORD", help="given to it")
-    group.add_argument("--python", metavar="PATH", help="the one that has mpi4py")
-    group.add_argument("--work", metavar="DIR", help="folder that all clients see")
-    group.add_argument("--file-system", metavar="NAME", help="which, if the node has several")
+    group.add_argument(
+        "--clients", metavar="HOST,...", help="HOST or HOST:RANKS (default: this host)"
+    )
+    group.add_argument("--hostfile", metavar="FILE", help="clients, one host per line")
+    group.add_argument("--seconds", metavar="TIME", help="limit per operation (default: 60s)")
+    group.add_argument(
+        "--fixed-time", action="store_true", help="run for --seconds instead of --bytes"
+    )
+    group.add_argument("--budget", metavar="SIZE", help="most bytes to write (default: 64GiB)")
+    group.add_argument(
+        "--gather",
+        metavar="NxSIZE",
+        help="aggregate small I/O in N buffers of SIZE (default: off)",
+    )
+    group.add_argument("--direct", action="store_true", help="bypass the page cache (default: off)")
+    group.add_argument("--launcher", metavar="PROGRAM", help="mpirun or srun (default: mpirun)")
+    group.add_argument(
+        "--launcher-option",
+        action="append",
+        metavar="WORD",
+        help="option for the launcher, repeatable",
+    )
+    group.add_argument(
+        "--python", metavar="PATH", help="Python interpreter that has mpi4py (default: python3)"
+    )
+    group.add_argument("--work", metavar="DIR", help="folder shared by all clients")
+    group.add_argument("--file-system", metavar="NAME", help="file system to measure")
 
 
 def refuse_parallel(arguments: argparse.Namespace) -> None:

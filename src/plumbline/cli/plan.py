@@ -1,4 +1,4 @@
-"""``plumbline plan``: which node measures what, when, and the objects of a monitoring system."""
+"""``plumbline plan``: measurements and schedule of each node, and objects for monitoring."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "plan",
-        help="show which node measures what, when, on which terms",
+        help="show what each node measures, when and how",
         description="Work out from topology, policy and baselines of an inventory which node "
         "measures what, and what is expected of it.  Nothing is measured.",
         epilog="For example: plumbline plan -i inventories/mysite --node client1",
@@ -88,9 +88,9 @@ def add(subparsers: Any) -> None:
     made_from.add_argument(
         "--plan",
         metavar="FILE",
-        help="with --format: what plumbline plan --json printed; - is stdin",
+        help="with --format: output of plumbline plan --json; - is stdin",
     )
-    parser.add_argument("--node", help="show one node alone; as JSON, its expectations")
+    parser.add_argument("--node", help="only this node; with --json its expectations")
     parser.add_argument(
         "--format",
         choices=FORMATS,

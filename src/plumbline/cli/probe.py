@@ -1,4 +1,4 @@
-"""``plumbline probe``: measure now what this node is to measure, or some directories at once."""
+"""``plumbline probe``: measure this node's components now, or compare directories."""
 
 from __future__ import annotations
 
@@ -290,7 +290,9 @@ def add(subparsers: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("layer", choices=LAYERS, help="what to measure")
-    parser.add_argument("--component", action="append", metavar="NAME", help="this one alone, ...")
+    parser.add_argument(
+        "--component", action="append", metavar="NAME", help="only this component; repeatable"
+    )
     parser.add_argument("--slot", type=int, metavar="N", help="pair hosts as in slot N (net)")
     parser.add_argument(
         "--confirm",
@@ -298,11 +300,13 @@ def add(subparsers: Any) -> None:
         help="measure again what was low, beside healthy peers (ost, raw); with --dry-run: show "
         "what is in question and why",
     )
-    parser.add_argument("--limit", metavar="TIME", help="begin nothing after this, e.g. 1h")
-    parser.add_argument("--expectations", metavar="PATH", help="what this node is to measure")
+    parser.add_argument("--limit", metavar="TIME", help="start nothing after this time, such as 1h")
+    parser.add_argument("--expectations", metavar="PATH", help="expectations of this node")
     parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
     parser.add_argument("--locks", metavar="DIR", default=LOCKS, help="default: %(default)s")
-    parser.add_argument("--dry-run", action="store_true", help="print the commands alone")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the commands, measure nothing"
+    )
     parser.add_argument("--json", action="store_true", help="print records and verdicts")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""``plumbline publish``: look for suspects, and write what check_path says of each service."""
+"""``plumbline publish``: find suspects, and write the verdicts of check_path."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "publish",
-        help="look for suspects and write what check_path says",
+        help="find suspects and write the verdicts of check_path",
         description="Name the components that explain slow measurements, as plumbline locate does, "
         "and write for each file system and each shared component what check_path is to say.",
     )
@@ -36,7 +36,7 @@ def add(subparsers: Any) -> None:
         "--stale",
         metavar="TIME",
         default=STALE,
-        help="how long it holds, such as 90m; default %(default)s",
+        help="how long the document is valid, such as 90m (default: %(default)s)",
     )
     parser.add_argument(
         "--notified-after",

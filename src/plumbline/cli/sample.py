@@ -1,4 +1,4 @@
-"""``plumbline sample``: watch what this server's devices and targets move while a probe runs."""
+"""``plumbline sample``: sample counters of this server's devices and targets during a probe."""
 
 from __future__ import annotations
 
@@ -35,14 +35,17 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "sample",
-        help="watch what this server's devices move, for the report's composite",
+        help="sample the counters of this server, for the report's composite",
         description="Read the counters of this server's block devices and Lustre targets once a "
         "second\nwhile a probe runs elsewhere, and keep the rates in the history of this node.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--limit", metavar="TIME", default="10 min", help="at most 60 min, default %(default)s"
+        "--limit",
+        metavar="TIME",
+        default="10 min",
+        help="duration, at most 60 min (default: %(default)s)",
     )
     parser.add_argument(
         "--device",

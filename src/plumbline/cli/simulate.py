@@ -191,9 +191,11 @@ def add(subparsers: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
-    parser.add_argument("--days", type=_count, default=60, metavar="N", help="default 60")
     parser.add_argument(
-        "--fleets", type=_count, default=1, metavar="N", help="as many sites alike, default 1"
+        "--days", type=_count, default=60, metavar="N", help="simulated days (default: 60)"
+    )
+    parser.add_argument(
+        "--fleets", type=_count, default=1, metavar="N", help="number of equal sites (default: 1)"
     )
     parser.add_argument(
         "--fault",
@@ -208,21 +210,21 @@ def add(subparsers: Any) -> None:
         type=_count,
         default=0,
         metavar="N",
-        help="so many parts of each fleet, from days in the first half on",
+        help="number of random faults per fleet, in the first half of the days",
     )
     parser.add_argument(
         "--loss",
         default="20-90%",
         metavar="LOSSES",
-        help="of random faults: 20-90%% (default), 40%% or 15,20,30%%",
+        help="losses of random faults, such as 40%% or 15,20,30%% (default: 20-90%%)",
     )
-    parser.add_argument("--noise", choices=NOISES, default=NOISES[0], help="default year")
+    parser.add_argument("--noise", choices=NOISES, default=NOISES[0], help="(default: year)")
     parser.add_argument(
         "--without-suspects",
         action="store_true",
         help="count notifications as where the console does not collect: no services PATH",
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="equal seeds, equal days")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="random seed (default: 1)")
     parser.add_argument("--json", action="store_true", help="print the figures for programs")
     add_campaign(parser)
     parser.set_defaults(run=run)

@@ -1,4 +1,4 @@
-"""``plumbline status``: one screen of text for whoever is on ssh, on a node or on the console."""
+"""``plumbline status``: verdicts and recent rates on one screen, on a node or on the console."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "status",
-        help="show on one screen what is not OK and how it went; ends with the worst state",
+        help="show on one screen what is not OK; exit code is the worst state",
         description="Judge what was measured last, as plumbline judge does, and show the states of "
         "all layers and what is not OK with its course.",
         epilog="For example: plumbline status --all",

@@ -33,7 +33,7 @@ def add(subparsers: Any) -> None:
         "documents", nargs="*", metavar="FILE", help="printed by plumbline judge --json; - is stdin"
     )
     parser.add_argument(
-        "--plan", metavar="FILE", required=True, help="what plumbline plan --json printed"
+        "--plan", metavar="FILE", required=True, help="output of plumbline plan --json"
     )
     parser.add_argument("--history", metavar="FILE", help="the history of all nodes of the plan")
     where = parser.add_mutually_exclusive_group()
@@ -46,14 +46,14 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--spool",
         metavar="DIR",
-        help="where the batch lies until Nagios has taken it, default: where the pipe is",
+        help="folder of the batch until Nagios has read it (default: the pipe's)",
     )
     parser.add_argument(
         "--wait",
         metavar="SECONDS",
         type=float,
         default=_WAIT_S,
-        help="how long Nagios may take to read its pipe, default %(default)g",
+        help="time limit for Nagios to read its pipe (default: %(default)g)",
     )
     parser.add_argument("--json", action="store_true", help="print the counts for programs")
     parser.set_defaults(run=run)

@@ -367,9 +367,9 @@ def add(subparsers: Any) -> None:
     )
     axes = parser.add_argument_group("what changes from point to point")
     axes.add_argument(
-        "--writers", metavar="LIST", default="1,2,4,8", help="on each target, default: %(default)s"
+        "--writers", metavar="LIST", default="1,2,4,8", help="per target (default: %(default)s)"
     )
-    axes.add_argument("--transfer", metavar="LIST", help="of one call; default: the test's")
+    axes.add_argument("--transfer", metavar="LIST", help="sizes of a call (default: the test's)")
     axes.add_argument(
         "--stripes", metavar="LIST", default="1", help="targets of one file, or all (Lustre)"
     )
@@ -379,19 +379,21 @@ def add(subparsers: Any) -> None:
     axes.add_argument("--alone", action="store_true", help="one target or stripe set, others idle")
     ranks = parser.add_argument_group("what all points have in common")
     add_ranks(ranks)
-    ranks.add_argument("--bytes", metavar="SIZE", help="of each point, shared by its writers")
+    ranks.add_argument("--bytes", metavar="SIZE", help="bytes of a point, for all its writers")
     ranks.add_argument(
-        "--limit", metavar="TIME", default="30min", help="of the sweep, default: %(default)s"
+        "--limit", metavar="TIME", default="30min", help="limit of the sweep (default: %(default)s)"
     )
-    parser.add_argument("--component", action="append", metavar="NAME", help="this target, ...")
+    parser.add_argument(
+        "--component", action="append", metavar="NAME", help="only this target; repeatable"
+    )
     parser.add_argument(
         "--directory", action="append", metavar="NAME=PATH", help="a target, without an inventory"
     )
-    parser.add_argument("--expectations", metavar="PATH", help="what this node is to measure")
-    parser.add_argument("--state", metavar="DIR", help="keeps records and what is done")
+    parser.add_argument("--expectations", metavar="PATH", help="expectations of this node")
+    parser.add_argument("--state", metavar="DIR", help="folder of records and progress")
     parser.add_argument("--locks", metavar="DIR", default=LOCKS, help="default: %(default)s")
     parser.add_argument("--again", action="store_true", help="forget what is done, measure again")
-    parser.add_argument("--dry-run", action="store_true", help="print the points, bytes, seconds")
+    parser.add_argument("--dry-run", action="store_true", help="print points, bytes and seconds")
     parser.add_argument("--json", action="store_true", help="print points and knees")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.set_defaults(run=run)

@@ -1,4 +1,4 @@
-"""``plumbline symptoms``: what hardware and kernel of this node say about themselves."""
+"""``plumbline symptoms``: signs of faults from hardware and kernel of this node."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "symptoms",
-        help="look for signs of faults beside the numbers",
+        help="find signs of faults in hardware and kernel",
         description="Look at arrays, disks, enclosures, links, Lustre connections and the kernel's "
-        "messages of this node.  Counters are held against those of earlier looks.  Exit code "
+        "messages of this node.  Counters are compared with those of earlier looks.  Exit code "
         "1 when something raises the suspicion against a component.",
         epilog="For example: plumbline symptoms --save",
     )

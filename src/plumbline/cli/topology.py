@@ -1,4 +1,4 @@
-"""``plumbline topology check``: whether the parts of a site fit together, and what they come to.
+"""``plumbline topology check``: check the description of a site, and count its parts.
 
 With ``--live``, on a client, also whether the OSTs that it sees are those of the topology.
 """

@@ -1,4 +1,4 @@
-"""``plumbline where``: which targets hold a user's file, as a client of the site sees it."""
+"""``plumbline where``: targets that hold a user's file."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "where",
-        help="say which targets hold a file",
+        help="show the targets that hold a file",
         description="Print the targets that hold a file, from its layout; its data is not read.  "
         "To be asked on a host that measures targets of its file system.",
         epilog="For example: plumbline where /scratch/u/results.h5",
     )
-    parser.add_argument("path", metavar="PATH", help="a file, from the root on")
+    parser.add_argument("path", metavar="PATH", help="absolute path of a file")
     parser.add_argument(
         "--expectations", metavar="FILE", default=EXPECTATIONS, help="default: %(default)s"
     )
