@@ -187,7 +187,9 @@ def run_accept(arguments: argparse.Namespace) -> int:
         refuse_below_floor(candidates, arguments.component)
     by = arguments.by or getpass.getuser()
     merged = accept(accepted, candidates, arguments.component, by, arguments.reason)
-    taken = {k: one for k, one in candidates.items() if merged.get(k) != accepted.get(k)}
+    taken = {
+        k: candidate for k, candidate in candidates.items() if merged.get(k) != accepted.get(k)
+    }
     sentences, file = [f"{inventory.baselines_file} has all of this already; nothing changed"], {}
     if taken:
         comment = _COMMENT.format("accept")
@@ -215,8 +217,8 @@ def _accepted(taken: Mapping[Key, Candidate], file: str, dry: bool) -> Iterator[
     """Yield what a person should know of baselines that are, or would be, accepted."""
     from plumbline.doors.baselines import floor_lines, weak_lines
 
-    yield from floor_lines({key: one.baseline for key, one in taken.items()})
-    yield from weak_lines(one.weak for one in taken.values())
+    yield from floor_lines({key: candidate.baseline for key, candidate in taken.items()})
+    yield from weak_lines(candidate.weak for candidate in taken.values())
     if dry:
         yield f"{len(taken)} baselines would be accepted in {file}"
         return
@@ -286,7 +288,7 @@ def _print_weak(candidates: Mapping[Key, Candidate]) -> None:
 def _print_low(candidates: Mapping[Key, Candidate]) -> None:
     from plumbline.doors.baselines import floor_lines
 
-    for line in floor_lines({key: one.baseline for key, one in candidates.items()}):
+    for line in floor_lines({key: candidate.baseline for key, candidate in candidates.items()}):
         print(line)
 
 

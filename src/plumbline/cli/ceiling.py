@@ -66,5 +66,5 @@ def _lines(topology: Topology, policy: Policy, layer: Optional[str]) -> list[Lin
 
     measured = assignments(topology, policy)
     every = chain(measurements(topology, measured), at_once(topology))
-    found = [line for line in every if layer in (None, line.layer)]
-    return found + (list(pairs(topology, measured)) if layer and LAYERS[layer].paired else [])
+    lines = [line for line in every if layer in (None, line.layer)]
+    return lines + (list(pairs(topology, measured)) if layer and LAYERS[layer].paired else [])

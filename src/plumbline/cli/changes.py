@@ -94,7 +94,7 @@ def _of_site(arguments: argparse.Namespace) -> _Known:
     if not history.exists():
         raise StoreError(f"there is no history {history}; bring it with: plumbline collect")
     ledgers, damaged = collected_ledgers(history, plan.nodes)
-    missing = sorted(set(plan.nodes) - {one.bill.node for one in ledgers})
+    missing = sorted(set(plan.nodes) - {ledger.bill.node for ledger in ledgers})
     remarks = [*damaged]
     if not ledgers:
         raise StoreError(
@@ -106,7 +106,7 @@ def _of_site(arguments: argparse.Namespace) -> _Known:
             f"no changes are known of {fold(missing)}; see that the role symptoms is deployed "
             "there, then run plumbline collect"
         )
-    return _Known(ledgers, plan.kinds(one.bill.node for one in ledgers), remarks)
+    return _Known(ledgers, plan.kinds(ledger.bill.node for ledger in ledgers), remarks)
 
 
 def _changes(known: _Known, since: float, arguments: argparse.Namespace) -> int:
@@ -127,7 +127,7 @@ def _changes(known: _Known, since: float, arguments: argparse.Namespace) -> int:
 
 def _followed(known: _Known, since: float) -> str:
     """Return since when all nodes are followed, where that is later than what was asked for."""
-    first = max((one.since for one in known.ledgers), default=since)
+    first = max((ledger.since for ledger in known.ledgers), default=since)
     return f"; followed on all nodes since {_moment(first)}" if first > since else ""
 
 
@@ -135,15 +135,17 @@ def _differences(known: _Known, arguments: argparse.Namespace) -> int:
     from plumbline.observe.changes import differences
     from plumbline.topology.names import fold
 
-    current = [one for one in known.ledgers if one.bill.taken_at > time.time() - _CURRENT_S]
-    old = [one.bill.node for one in known.ledgers if one not in current]
+    current = [
+        ledger for ledger in known.ledgers if ledger.bill.taken_at > time.time() - _CURRENT_S
+    ]
+    old = [ledger.bill.node for ledger in known.ledgers if ledger not in current]
     found = differences(current, known.kinds)
     if arguments.json:
         document = {"schema": _SCHEMA, "differences": [one.to_json() for one in found]}
         print(json.dumps(document, allow_nan=False))
     else:
-        for one in found:
-            print(one.text)
+        for difference in found:
+            print(difference.text)
         if current and not found:
             print(f"no node of {len(current)} differs from most of its kind")
     if old:

@@ -105,12 +105,12 @@ class _Live:
         return _said(looked.troubles, told)
 
 
-def _show(found: Sequence[Rates]) -> None:
+def _show(rates: Sequence[Rates]) -> None:
     """Print rates; a terminal has as many of them as it has lines, in the place of those before."""
     from plumbline.doors.table import render
 
     terminal = sys.stdout.isatty()
-    most = max(1, shutil.get_terminal_size().lines - 8) if terminal else len(found)
+    most = max(1, shutil.get_terminal_size().lines - 8) if terminal else len(rates)
     headers = ("source", "target", "read", "write", "operations", "latency", "recovery")
     rows = [
         (
@@ -122,11 +122,11 @@ def _show(found: Sequence[Rates]) -> None:
             _or_dash(one.latency_s, lambda seconds: f"{1000 * seconds:.2f} ms"),
             one.recovery,
         )
-        for one in found[:most]
+        for one in rates[:most]
     ]
     print("\x1b[H\x1b[J" if terminal else "", end="")
     print(render(headers, rows) if rows else "Lustre counts nothing on this host")
-    print(f"{len(found) - most} more\n" if found[most:] else "", flush=True)
+    print(f"{len(rates) - most} more\n" if rates[most:] else "", flush=True)
 
 
 def _or_dash(value: Optional[float], form: Callable[[float], str]) -> str:

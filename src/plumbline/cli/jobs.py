@@ -90,17 +90,17 @@ def run(arguments: argparse.Namespace) -> int:
     logs, left_out = _logs(arguments, window)
     jobs, without = _jobs(arguments)
     left_out += without
-    said = [io for log in logs for io in log.traffic(names.at)]
+    ios = [io for log in logs for io in log.traffic(names.at)]
     if arguments.keep:
-        keep_traffic(Path(arguments.history or HISTORY), said, now)
+        keep_traffic(Path(arguments.history or HISTORY), ios, now)
     counted = recorded(history, window, names) if history else []
     # what is kept may have been read again, and a log be there twice
-    found = list(dict.fromkeys([*said, *counted]))
+    job_ios = list(dict.fromkeys([*ios, *counted]))
     if arguments.slow_targets:
-        _print_slow(jobs_say(logs, names.at, found), left_out, as_json=arguments.json)
+        _print_slow(jobs_say(logs, names.at, job_ios), left_out, as_json=arguments.json)
         return DocumentError.exit_code if left_out else 0
     listed = [*(log.job for log in logs), *jobs]
-    traffic = Traffic(found, requested(history, window) if history else ())
+    traffic = Traffic(job_ios, requested(history, window) if history else ())
     used = who_used(traffic, listed, window, names, arguments.target)
     _report(used, left_out, arguments.json, users=plan is not None and plan.job_users)
     return DocumentError.exit_code if left_out else 0
@@ -192,19 +192,27 @@ def _print(used: Used, users: bool) -> None:
 
     headers = ["job", "name", "user", "target", "operation", "moved", "rate", "from", "to"]
     headers += ["below 100 KiB", "unaligned", "by"]
-    rows = [_row(one, used.jobs.get(one.job)) for one in used.usages[:_MOST_ROWS]]
+    rows = [_row(usage, used.jobs.get(usage.job)) for usage in used.usages[:_MOST_ROWS]]
     kept = [place for place, header in enumerate(headers) if users or header != "user"]
     if rows:
         print(render([headers[at] for at in kept], [[row[at] for at in kept] for row in rows]))
     if len(used.usages) > _MOST_ROWS:
         print(f"{len(used.usages) - _MOST_ROWS} more rows; --json has all of them")
-    asked = used.requests[:_MOST_ROWS]
-    if asked:
+    requests = used.requests[:_MOST_ROWS]
+    if requests:
         headers = ["job", "name", "target", "requests", "rate", "from", "to", "most of them"]
-        print(render(headers, [_request_row(one, used.jobs.get(one.job)) for one in asked]))
+        print(
+            render(
+                headers,
+                [
+                    _request_row(job_requests, used.jobs.get(job_requests.job))
+                    for job_requests in requests
+                ],
+            )
+        )
     if len(used.requests) > _MOST_ROWS:
         print(f"{len(used.requests) - _MOST_ROWS} more rows of requests; --json has all of them")
-    if not rows and not asked:
+    if not rows and not requests:
         print("No job is known to have moved anything on these targets at this time.")
     if used.idle:
         some = ", ".join(shown(job.id) for job in used.idle[:_MOST_SAID])
@@ -231,18 +239,18 @@ def _row(usage: Usage, job: Optional[Job]) -> list[str]:
     ]
 
 
-def _request_row(asked: JobRequests, job: Optional[Job]) -> list[str]:
+def _request_row(requests: JobRequests, job: Optional[Job]) -> list[str]:
     from plumbline.observe.jobs import shown
 
-    most = sorted(asked.requests.items(), key=lambda item: (-item[1], item[0]))[:_MOST_NAMED]
+    most = sorted(requests.requests.items(), key=lambda item: (-item[1], item[0]))[:_MOST_NAMED]
     return [
-        shown(asked.job),
+        shown(requests.job),
         shown(job.name) if job else "",
-        shown(asked.target),
-        f"{asked.number:.0f}",
-        f"{asked.number / (asked.end - asked.begin):.0f}/s",
-        _time(asked.begin),
-        _time(asked.end),
+        shown(requests.target),
+        f"{requests.number:.0f}",
+        f"{requests.number / (requests.end - requests.begin):.0f}/s",
+        _time(requests.begin),
+        _time(requests.end),
         ", ".join(f"{shown(name)} {count:.0f}" for name, count in most),
     ]
 

@@ -92,15 +92,15 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         for warned in prometheus.warnings:
             print(f"plumbline: {warned}", file=sys.stderr)
-    found = latencies(plan, loads, window_s)
+    site_latencies = latencies(plan, loads, window_s)
     if arguments.json:
-        print(json.dumps(_document(found), indent=1, allow_nan=False))
+        print(json.dumps(_document(site_latencies), indent=1, allow_nan=False))
     else:
-        _print(found)
+        _print(site_latencies)
     if arguments.save:
-        keep_site(arguments.save, found.suspected(), time.time())
+        keep_site(arguments.save, site_latencies.suspected(), time.time())
         return 0
-    return 1 if found.slow else 0 if found.known else 3
+    return 1 if site_latencies.slow else 0 if site_latencies.known else 3
 
 
 def _check_history(history: Optional[Path]) -> None:
@@ -109,25 +109,25 @@ def _check_history(history: Optional[Path]) -> None:
         raise UsageError(f"--save {history} is no history; name the file of the console's")
 
 
-def _document(found: SiteLatencies) -> dict[str, Any]:
+def _document(latencies: SiteLatencies) -> dict[str, Any]:
     return {
         "schema": 1,
-        "components": [one.to_json() for one in found.known],
-        "unknown": list(found.unknown),
+        "components": [latency.to_json() for latency in latencies.known],
+        "unknown": list(latencies.unknown),
     }
 
 
-def _print(found: SiteLatencies) -> None:
+def _print(latencies: SiteLatencies) -> None:
     from plumbline.judge.phrases import several
 
-    for one in found.slow:
-        print(one.sentence)
-        entry = one.measured.entry
+    for latency in latencies.slow:
+        print(latency.sentence)
+        entry = latency.measured.entry
         call = f"plumbline probe {entry.layer} --component {entry.component}"
-        print(f"  Next: on {one.measured.node}, {call}")
-    compared = {one.measured.entry.subject for one in found.known}
-    suspects = sum(map(len, found.suspected().values()))
+        print(f"  Next: on {latency.measured.node}, {call}")
+    compared = {component_latency.measured.entry.subject for component_latency in latencies.known}
+    suspects = sum(map(len, latencies.suspected().values()))
     print(f"{suspects} suspected of {len(compared)} compared")
-    if found.unknown:
-        names = several(found.unknown)
-        print(f"{len(found.unknown)} without enough load or peers, health unknown: {names}")
+    if latencies.unknown:
+        names = several(latencies.unknown)
+        print(f"{len(latencies.unknown)} without enough load or peers, health unknown: {names}")

@@ -58,10 +58,10 @@ def _print(found: SiteLocated, plan: SitePlan, verbose: bool, jobs: Sequence[str
     from plumbline.site.locate import left_out, sentences
 
     located = found.located
-    for one, text in zip(located.sets, sentences(plan, found)):
+    for ambiguity_set, text in zip(located.sets, sentences(plan, found)):
         print(text)
         if verbose:
-            print(f"\n{render(HEADERS, list(rows(located, one)))}\n")
+            print(f"\n{render(HEADERS, list(rows(located, ambiguity_set)))}\n")
     for loss in found.shared:
         print(loss.sentence)
     for remark in [*found.missed(), *remarks(located, plan.parts), *left_out(found.said), *jobs]:

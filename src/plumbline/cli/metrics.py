@@ -90,8 +90,8 @@ def _node(arguments: argparse.Namespace, now: float) -> Iterator[NodeVerdicts]:
 
     expectations = load_expectations(arguments.expectations)
     snapshot = load_snapshot(arguments.snapshot)
-    found = tell_node(expectations, snapshot, _deployed_at(arguments.expectations), now)
-    yield found._replace(
+    verdicts = tell_node(expectations, snapshot, _deployed_at(arguments.expectations), now)
+    yield verdicts._replace(
         symptoms=_symptoms(os.path.dirname(arguments.snapshot)),
         devices=_devices(expectations),
     )

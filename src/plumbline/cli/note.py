@@ -69,7 +69,7 @@ def _print(path: Path, *, as_json: bool) -> None:
         print(json.dumps([note._asdict() for note in notes]))
         return
     rows = [
-        (datetime.fromtimestamp(one.at, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ"), one.text)
-        for one in notes
+        (datetime.fromtimestamp(note.at, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ"), note.text)
+        for note in notes
     ]
     print(render(("at", "note"), rows))

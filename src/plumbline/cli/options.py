@@ -208,7 +208,9 @@ def own_expectations(
         return document
     here = _own_name(arguments.expectations)
     everywhere = {kind.name for kind in KINDS.values() if kind.everywhere}
-    shared = [one for one in entries if one.target.get("kind") in everywhere]
+    shared = [
+        expectation for expectation in entries if expectation.target.get("kind") in everywhere
+    ]
     if not shared or _same(document.node, here):
         return document
     if not arguments.another_client:

@@ -163,7 +163,11 @@ def _expected(arguments: argparse.Namespace) -> Members:
     """Return the targets of one file system that this node drives, or else measures alone."""
     expectations = load_expectations(arguments.expectations or EXPECTATIONS)
     drives = any(LAYERS[entry["layer"]].by_ranks for entry in expectations.entries)
-    found = [one for one in expectations.find(FS.name if drives else OST.name) if not one.parallel]
+    found = [
+        expectation
+        for expectation in expectations.find(FS.name if drives else OST.name)
+        if not expectation.parallel
+    ]
     names = list(dict.fromkeys(entry.group for entry in found))
     name = arguments.file_system or names[0]
     if name not in names or (len(names) > 1 and not arguments.file_system):
@@ -175,7 +179,10 @@ def _expected(arguments: argparse.Namespace) -> Members:
     for unknown in set(wanted) - {entry.component for entry in chosen}:
         raise UsageError(f"{name} has no target {unknown} on this node; see plumbline plan")
     kept = [entry for entry in chosen if entry.component in wanted]
-    entries = tuple(member(one.component, name, one.target, one.path) for one in kept)
+    entries = tuple(
+        member(expectation.component, name, expectation.target, expectation.path)
+        for expectation in kept
+    )
     servers = {entry.component: entry.host for entry in kept}
     return Members(expectations.node, name, entries, servers, kept[0].limits)
 
@@ -184,7 +191,10 @@ def locks_of(arguments: argparse.Namespace, members: Members) -> Locks:
     """Return the locks of the targets; directories have theirs by place, in the user's folder."""
     if not arguments.directory:
         return Locks(Path(arguments.locks), SystemClock())
-    places = {one.component: str(one.target["directory"]) for one in members.entries}
+    places = {
+        expectation.component: str(expectation.target["directory"])
+        for expectation in members.entries
+    }
     together = sha256("\n".join(sorted(places.values())).encode()).hexdigest()[:12]
     return own_locks({**places, members.name: together})
 
@@ -364,7 +374,9 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
     if all(not LAYERS[entry["layer"]].by_ranks for entry in document.entries):
         return None
     chosen = _chosen(document, arguments.file_system)
-    own_expectations(arguments, document, [one for _, members in chosen for one in members])
+    own_expectations(
+        arguments, document, [expectation for _, members in chosen for expectation in members]
+    )
     if arguments.profile and len(chosen) > 1:
         raise UsageError(
             f"--profile {arguments.profile} keeps the calls of one file system; choose one of "
@@ -465,18 +477,18 @@ def _print(
     plan: Planned, measured: Result, judged: Mapping[str, Verdict], *, as_json: bool
 ) -> None:
     """Print each file system as one table; its verdict has the place of the whole's own."""
-    own = [one for one in measured.verdicts if one.component not in judged]
+    own = [verdict for verdict in measured.verdicts if verdict.component not in judged]
     if as_json:
         print_json(measured._replace(verdicts=(*own, *judged.values())))
         return
     for whole, members in wholes(plan.document.find(FS.name)):
         name = whole.component
         names = {name, *(each.component for each in members)}
-        verdicts = [one for one in own if one.component in names]
+        verdicts = [verdict for verdict in own if verdict.component in names]
         if name in judged:
-            records = tuple(one for one in measured.records if one.component in names)
-            one = measured._replace(records=records, verdicts=(*verdicts, judged[name]))
-            print(table(one, name))
+            records = tuple(record for record in measured.records if record.component in names)
+            result = measured._replace(records=records, verdicts=(*verdicts, judged[name]))
+            print(table(result, name))
 
 
 def probe_fs(arguments: argparse.Namespace) -> int:
@@ -504,7 +516,7 @@ def probe_fs(arguments: argparse.Namespace) -> int:
     result = _measured(arguments, members, entries, unit)
     if arguments.directory:
         # a sum without a baseline has nothing to be judged by
-        kept = tuple(one for one in result.verdicts if one.component != ALL)
+        kept = tuple(verdict for verdict in result.verdicts if verdict.component != ALL)
         result = result._replace(verdicts=kept)
     if arguments.json:
         print_json(result)
@@ -551,7 +563,9 @@ def _measured(
 
 def _beside_all(arguments: argparse.Namespace, own: Expectations) -> Expectations:
     """Return a run's expectations with all else that this node measures and its snapshot keeps."""
-    known = load_expectations(arguments.expectations or EXPECTATIONS)
+    expectations = load_expectations(arguments.expectations or EXPECTATIONS)
     taken = {(entry["layer"], entry["component"]) for entry in own.entries}
-    others = [one for one in known.entries if (one.get("layer"), one.get("component")) not in taken]
-    return known._replace(entries=(*others, *own.entries))
+    others = [
+        one for one in expectations.entries if (one.get("layer"), one.get("component")) not in taken
+    ]
+    return expectations._replace(entries=(*others, *own.entries))

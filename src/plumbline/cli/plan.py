@@ -144,7 +144,7 @@ def _print(plan: Plan, node: Optional[str]) -> None:
             print(warning)
     for warning in _met(plan, names):
         print(warning)
-    chosen = [one for one in plan.services if node in (None, one.node)]
+    chosen = [service for service in plan.services if node in (None, service.node)]
     print(f"{len(rows)} measurements, {len(chosen)} services")
 
 
@@ -162,7 +162,9 @@ def _timer(plan: Plan, layer: str, takes_s: Mapping[str, float]) -> str:
         return text
     longest, name = max((seconds, name) for name, seconds in takes_s.items())
     text += f", takes at most {format_duration(longest)} on {name} while everything is healthy"
-    most = _most_at_once(one for one in plan.expectations[name] if one.layer == layer)
+    most = _most_at_once(
+        expectation for expectation in plan.expectations[name] if expectation.layer == layer
+    )
     return f"{text}, up to {most} at the same time" if most > 1 else text
 
 
@@ -184,11 +186,12 @@ def _met(plan: Plan, names: Sequence[str]) -> Iterator[str]:
     """Yield a warning for clients that measure on the same parts of the storage."""
     from plumbline.plan.expectations import meetings
 
-    for one in meetings(plan.expectations, plan.parts):
-        if set(one.nodes) & set(names):
-            more = f" and {len(one.parts) - 1} more parts" if len(one.parts) > 1 else ""
+    for meeting in meetings(plan.expectations, plan.parts):
+        if set(meeting.nodes) & set(names):
+            more = f" and {len(meeting.parts) - 1} more parts" if len(meeting.parts) > 1 else ""
             yield (
-                f"WARNING: {' and '.join(one.nodes)} measure targets across {one.parts[0]}{more} "
+                f"WARNING: {' and '.join(meeting.nodes)} measure targets across "
+                f"{meeting.parts[0]}{more} "
                 "and may disturb one another: give their file systems the same clients"
             )
 

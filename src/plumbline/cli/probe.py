@@ -121,8 +121,12 @@ def _print_caches(found: Caches) -> None:
     from plumbline.doors.table import render
 
     rows = [
-        (one.name, "none" if one.rate_Bps is None else format_rate(one.rate_Bps), one.reason)
-        for one in found.phases
+        (
+            phase.name,
+            "none" if phase.rate_Bps is None else format_rate(phase.rate_Bps),
+            phase.reason,
+        )
+        for phase in found.phases
     ]
     if rows:
         print(render(("read of a file just written", "rate", "why not"), rows))
@@ -188,7 +192,7 @@ _NOTHING = "nothing to confirm"
 def refuse_confirm(arguments: argparse.Namespace) -> None:
     """Refuse what makes no sense beside ``--confirm``; raise UsageError."""
     if not LAYERS[arguments.layer].confirmable:
-        others = (one.name for one in LAYERS.values() if one.confirmable)
+        others = (layer.name for layer in LAYERS.values() if layer.confirmable)
         raise UsageError(
             f"--confirm measures single targets and devices again; layer {arguments.layer} has "
             f"none: call plumbline probe {' or '.join(others)}"
@@ -234,7 +238,8 @@ def show(moment: use_case.Moment) -> str:
     if not moment.queue:
         return "\n".join([*trouble, _NOTHING])
     beside = {
-        target.component: several([one.component for one in turn.controls]) or "nobody"
+        target.component: several([expectation.component for expectation in turn.controls])
+        or "nobody"
         for turn in moment.due
         for target in turn.targets
     }
@@ -263,9 +268,13 @@ def _print_confirmed(results: Sequence[Result]) -> int:
     if not results:
         print(_NOTHING)
         return 0
-    print(render(("state", "verdict"), [(one.state.name, one.sentence) for one in verdicts]))
+    print(
+        render(
+            ("state", "verdict"), [(verdict.state.name, verdict.sentence) for verdict in verdicts]
+        )
+    )
     codes = [end(result) for result in results if result.busy or result.interrupted]
-    return codes[0] if codes else int(worst(one.state for one in verdicts))
+    return codes[0] if codes else int(worst(verdict.state for verdict in verdicts))
 
 
 _EPILOG = """\

@@ -73,12 +73,12 @@ def _print(verdicts: Mapping[str, Verdict]) -> None:
     from plumbline.doors.table import render
     from plumbline.model.verdict import State
 
-    odd = [one for one in verdicts.values() if one.state is not State.OK]
+    odd = [verdict for verdict in verdicts.values() if verdict.state is not State.OK]
     if odd:
         print(
             render(
                 ("state", "service", "suspects"),
-                [(one.state.name, one.component, one.sentence) for one in odd],
+                [(verdict.state.name, verdict.component, verdict.sentence) for verdict in odd],
             )
         )
     print(f"{len(verdicts)} services, {len(odd)} of them not OK")

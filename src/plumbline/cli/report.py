@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         directory = Path(arguments.output)
         _write(directory, chain(numbers(drawn), texts))
     if arguments.json:
-        absent = {one.id: one.absent for one in drawn}
+        absent = {figure.id: figure.absent for figure in drawn}
         print(json.dumps({"schema": 1, "page": str(directory / PAGE), "absent": absent}))
     else:
         print(directory / PAGE)

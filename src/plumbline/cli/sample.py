@@ -193,7 +193,10 @@ def _planned(node: Expectations) -> list[tuple[str, str]]:
     layer = RAW.name
     if all(entry.get("layer") != layer for entry in node.entries):
         return []
-    return [(one.component, str(one.target["device"])) for one in node.find(layer)]
+    return [
+        (expectation.component, str(expectation.target["device"]))
+        for expectation in node.find(layer)
+    ]
 
 
 class _Shown:
@@ -207,12 +210,12 @@ class _Shown:
     def add(self, seconds: int, records: Sequence[Record]) -> None:
         """Take the records of a part of so many seconds."""
         self._seconds += seconds
-        for one in records:
+        for record in records:
             if self._as_json:
-                print(json.dumps(one.to_json(), allow_nan=False), flush=True)
-            key = one.component, one.operation.value, _source(one)
+                print(json.dumps(record.to_json(), allow_nan=False), flush=True)
+            key = record.component, record.operation.value, _source(record)
             moved, highest = self._counters.get(key, (0.0, 0.0))
-            self._counters[key] = moved + one.bytes, max((highest, *one.profile_Bps))
+            self._counters[key] = moved + record.bytes, max((highest, *record.profile_Bps))
 
     def end(self) -> None:
         """Print the table."""

@@ -104,8 +104,8 @@ def campaign_attempts(
         for first in range(0, number, _OF_A_FLEET)
     ]
     dealt = processors(len(counts))
-    for found in forked(lambda of_one: list(_tried(site, terms, of_one, judge)), counts, dealt):
-        yield from found
+    for attempts in forked(lambda of_one: list(_tried(site, terms, of_one, judge)), counts, dealt):
+        yield from attempts
 
 
 def _tried(
@@ -273,10 +273,10 @@ def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
     asked, tally = (arguments.campaign, setting.seed), Tally()
     site = setting.fleet, setting.capacity
     with without_collector(), progress(quiet=False) as show:
-        for number, one in enumerate(
+        for number, attempt in enumerate(
             campaign_attempts(site, terms, asked, JudgingDaily()), start=1
         ):
-            tally = tally.add(one)
+            tally = tally.add(attempt)
             show(Step("attempts", number, arguments.campaign))
     given = {
         "site": setting.fleet.site,

@@ -48,13 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
     now = time.time()
     name, (lines, silent) = _site(arguments, now) if site else _node(arguments, now)
     if arguments.json:
-        document = {"schema": 1, "of": name, "components": [one.to_json() for one in lines]}
+        document = {"schema": 1, "of": name, "components": [line.to_json() for line in lines]}
         print(json.dumps({**document, "unanswered": [one.to_json() for one in silent]}))
     else:
         rows = len(lines) + len(silent) if arguments.all else None
         text = status(name, lines, _screen(rows), silent)
         print(_written(text, sys.stdout.encoding))
-    return worst(one.verdict.state for one in lines)
+    return worst(line.verdict.state for line in lines)
 
 
 def _written(text: str, encoding: str) -> str:

@@ -112,7 +112,7 @@ def _report(made: Batch, plan: SitePlan, arguments: argparse.Namespace) -> None:
     homeless = [
         f"{one.verdict.layer} {one.verdict.component} of {one.node}" for one in made.homeless
     ]
-    silent = [f"{one.description} of {one.host}" for one in made.silent]
+    silent = [f"{service.description} of {service.host}" for service in made.silent]
     goal = arguments.batch or arguments.pipe
     if arguments.json:
         counts = {state.name: count for state, count in made.states.items()}

@@ -101,7 +101,10 @@ def _refuse_both(arguments: argparse.Namespace) -> None:
 
 
 def _spread(members: Members) -> Members:
-    servers = [members.servers.get(one.component, one.component) for one in members.entries]
+    servers = [
+        members.servers.get(expectation.component, expectation.component)
+        for expectation in members.entries
+    ]
     return members._replace(entries=tuple(members.entries[index] for index in spread(servers)))
 
 

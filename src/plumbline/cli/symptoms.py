@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         _refuse_to_lose(blind, path)
         save_symptoms(path, Saved(report, counters.after(now)))
         _save_conditions(path.parent, system, expectations, now)
-    return int(any(one.direction is Direction.RAISES for one in report.symptoms))
+    return int(any(symptom.direction is Direction.RAISES for symptom in report.symptoms))
 
 
 def _of_the_site(path: str) -> dict[str, Added]:
@@ -148,8 +148,14 @@ def _print(report: Report, as_json: bool) -> None:
         return
     headers = ("severity", "component", "suspicion", "found by", "symptom")
     rows = [
-        (one.severity.name, one.component, one.direction.value, one.collector, quote(one))
-        for one in report.symptoms
+        (
+            symptom.severity.name,
+            symptom.component,
+            symptom.direction.value,
+            symptom.collector,
+            quote(symptom),
+        )
+        for symptom in report.symptoms
     ]
     print(render(headers, rows) if rows else f"{report.node}: nothing found")
     asked = [

@@ -115,7 +115,7 @@ def _print(topology: Topology) -> None:
     counts = Counter((part.kind, _rates(part)) for part in topology.components.values())
     rows = [(str(count), kind, rates) for (kind, rates), count in counts.items()]
     for name in dict.fromkeys(target.file_system for target in topology.targets.values()):
-        targets = [one for one in topology.targets.values() if one.file_system == name]
+        targets = [target for target in topology.targets.values() if target.file_system == name]
         retired = sum(target.retired for target in targets)
         note = f"{name}, {retired} retired" if retired else name
         rows.append((str(len(targets)), "target", note))

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     from plumbline.store.snapshot import load_expectations
 
     entries = load_expectations(arguments.expectations).find(OST.name)
-    known = {one.component: one.target for one in entries}
+    known = {expectation.component: expectation.target for expectation in entries}
     try:
         found = whereabouts(SystemRunner(), arguments.path, known)
     except SkipTarget as trouble:
@@ -50,5 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(found: Whereabouts) -> list[str]:
-    return [one.component or f"{one.name} (not measured by this host)" for one in found.holders]
+def _lines(whereabouts: Whereabouts) -> list[str]:
+    return [
+        holder.component or f"{holder.name} (not measured by this host)"
+        for holder in whereabouts.holders
+    ]

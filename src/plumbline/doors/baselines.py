@@ -40,11 +40,11 @@ def _summary(changes: Sequence[Change], found: Review) -> Iterator[str]:
     if len(olds) < len(changes):
         yield f"without a baseline so far: {len(changes) - len(olds)}"
     yield from map(_moved, found.moved)
-    for one in found.conditions:
-        yield f"condition {one.mark}: {one.text} ({one.number})"
+    for condition in found.conditions:
+        yield f"condition {condition.mark}: {condition.text} ({condition.number})"
     yield from _outliers([change for change in changes if change.outlier])
     yield from floor_lines({change.key: change.new for change in changes})
-    yield from weak_lines(one.weak for one in changes)
+    yield from weak_lines(change.weak for change in changes)
 
 
 def weak_lines(weaknesses: Iterable[str]) -> Iterator[str]:
@@ -55,14 +55,19 @@ def weak_lines(weaknesses: Iterable[str]) -> Iterator[str]:
 
 def floor_lines(baselines: Baselines) -> Iterator[str]:
     """Yield the baselines that are below their floor, the first ones and how many more."""
-    low = [f"{key}: {one.below_floor}" for key, one in sorted(baselines.items()) if one.below_floor]
+    low = [
+        f"{key}: {baseline.below_floor}"
+        for key, baseline in sorted(baselines.items())
+        if baseline.below_floor
+    ]
     yield from (f"below its floor: {line}" for line in low[:_SENTENCES])
     if len(low) > _SENTENCES:
         yield f"below their floor: {len(low) - _SENTENCES} more"
 
 
 def _dates(baselines: Sequence[Baseline]) -> str:
-    return f"{min(one.first for one in baselines)} to {max(one.last for one in baselines)}"
+    first = min(baseline.first for baseline in baselines)
+    return f"{first} to {max(baseline.last for baseline in baselines)}"
 
 
 def _moved(moved: Moved) -> str:

@@ -29,11 +29,11 @@ class Batch(NamedTuple):
 
 def batch(judged: Iterable[Judged], services: Iterable[Service]) -> Batch:
     """Return the results of all services that have a verdict; of several the last counts."""
-    known = Directory(services)
+    directory = Directory(services)
     found: dict[tuple[str, str], tuple[Service, Judged]] = {}
     homeless = []
     for one in judged:
-        service = known.find(one)
+        service = directory.find(one)
         if service is None:
             homeless.append(one)
         else:
@@ -45,7 +45,7 @@ def batch(judged: Iterable[Judged], services: Iterable[Service]) -> Batch:
         tuple(result(service, one) for service, one in found.values()),
         states,
         tuple(homeless),
-        tuple(each for each in known.every if (each.host, each.description) not in found),
+        tuple(each for each in directory.every if (each.host, each.description) not in found),
     )
 
 

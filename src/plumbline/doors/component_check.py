@@ -75,10 +75,10 @@ def _published(layer: str, call: Call) -> Published:
 
 def _as_it_stands(published: Published, now: float) -> Verdict:
     """Return a verdict with what the clock and the processes of this node add to it."""
-    found = published.at(now)
+    verdict = published.at(now)
     if not published.running and now >= published.judged_at - CLOCK_STEP_S:
-        return found
+        return verdict
     # most checks find neither and do not need this
     from plumbline.doors.unfinished import with_clock, with_runs
 
-    return with_clock(with_runs(found, published, now), published, now)
+    return with_clock(with_runs(verdict, published, now), published, now)

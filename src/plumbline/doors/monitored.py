@@ -247,7 +247,7 @@ def printed_plan(raw: Mapping[str, Any]) -> Sited:
         texts("parents", (name for near in parents.values() for name in near))
         services = tuple(map(Service.from_json, raw["services"]))
         paths = tuple(map(PathService.from_json, raw["paths"]))
-        named = (*(one.members for one in paths), *(one.behind for one in services))
+        named = (*(service.members for service in paths), *(service.behind for service in services))
         _refuse_places((place for places in named for place in places), len(services))
         return _Document(raw["site"], services, hosts, paths, parents)
     except (KeyError, TypeError, AttributeError) as error:
@@ -261,7 +261,7 @@ def _refuse_places(places: Iterable[int], services: int) -> None:
 
 
 def _whole(found: Monitored) -> Monitored:
-    named = [name for one in found.services for name in (one.node, one.host)]
+    named = [name for service in found.services for name in (service.node, service.host)]
     strange = sorted(set(named).difference(found.address))
     if strange:
         raise DocumentError(

@@ -51,14 +51,14 @@ def _judged(call: Call, now: float) -> Verdict:
     path = call.given.get("--expectations", EXPECTATIONS)
     expectations = load_expectations(path)
     # the role replaces the file when something else is expected
-    asked = JudgedNode(expectations, os.stat(path).st_mtime, now)
+    node = JudgedNode(expectations, os.stat(path).st_mtime, now)
     try:
-        return judge_node(asked, load_snapshot(call.given.get("--snapshot", SNAPSHOT)))
+        return judge_node(node, load_snapshot(call.given.get("--snapshot", SNAPSHOT)))
     except DocumentError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise
         # before the first run there is none, and no fault either
-        found = judge_node(asked, Snapshot(expectations.node, now, (), {}, {}))
-        if found.state is State.OK:
-            return found
+        verdict = judge_node(node, Snapshot(expectations.node, now, (), {}, {}))
+        if verdict.state is State.OK:
+            return verdict
         raise

@@ -210,18 +210,20 @@ STEPS = (
 
 def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]:
     """Yield all metrics of some nodes, judged at a moment in seconds since the epoch."""
-    every = tuple(nodes)
+    verdicts = tuple(nodes)
     yield Family(*BUILD, {(("version", __version__),): 1})
     yield Family(*JUDGED, {(): judged_at})
     yield Family(
         *STATE,
         {
             _of_component(each): int(verdict.state)
-            for node in every
+            for node in verdicts
             for each, verdict in node.components
         },
     )
-    groups = [(_of_group(node.node, verdict), verdict) for node in every for verdict in node.groups]
+    groups = [
+        (_of_group(node.node, verdict), verdict) for node in verdicts for verdict in node.groups
+    ]
     yield Family(*GROUP_STATE, {labels: int(verdict.state) for labels, verdict in groups})
     yield Family(
         *GROUP_RATIO,
@@ -231,16 +233,22 @@ def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family
             if verdict.ratio_baseline is not None
         },
     )
-    probes = ((one.node, one.probes) for one in every)
-    yield Family(*NODE_STATE, {(("node", node),): int(one.state) for node, one in probes if one})
-    reports = [(one.node, one.symptoms) for one in every if one.symptoms]
+    probes = ((node_verdicts.node, node_verdicts.probes) for node_verdicts in verdicts)
+    yield Family(
+        *NODE_STATE, {(("node", node),): int(verdict.state) for node, verdict in probes if verdict}
+    )
+    reports = [
+        (node_verdicts.node, node_verdicts.symptoms)
+        for node_verdicts in verdicts
+        if node_verdicts.symptoms
+    ]
     yield Family(*SYMPTOMS, {labels: n for one in reports for labels, n in _counted(*one)})
     yield Family(*LOOKED, {(("node", node),): report.looked_at for node, report in reports})
-    devices = (pair for one in every for pair in one.devices.items())
+    devices = (pair for node_verdicts in verdicts for pair in node_verdicts.devices.items())
     yield Family(
         *DEVICES, {(("device", device), ("component", name)): 1 for name, device in devices}
     )
-    steps = [(_of_step(step), step) for node in every for step in node.steps]
+    steps = [(_of_step(step), step) for node in verdicts for step in node.steps]
     for metric in STEPS:
         found = ((labels, metric.value(step)) for labels, step in steps)
         yield Family(
@@ -253,11 +261,11 @@ def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family
 def _counted(node: str, report: Report) -> Iterator[tuple[Labels, int]]:
     """Yield the number of symptoms of each kind and severity; of nobody who could not look."""
     for kind in KINDS:
-        looks = [one for one in report.looks if one.kind == kind and not one.unavailable]
-        found = [symptom.severity for one in looks for symptom in one.symptoms]
+        looks = [look for look in report.looks if look.kind == kind and not look.unavailable]
+        states = [symptom.severity for look in looks for symptom in look.symptoms]
         for severity in (State.OK, State.WARNING, State.CRITICAL) if looks else ():
             labels = ("node", node), ("kind", kind), ("severity", severity.name.lower())
-            yield labels, found.count(severity)
+            yield labels, states.count(severity)
 
 
 def _of_component(entry: Expectation) -> Labels:

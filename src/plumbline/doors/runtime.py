@@ -67,8 +67,8 @@ def _outcome(check: Check, service: str, call: Call) -> tuple[State, str]:
     if "--version" in call.given:
         return State.UNKNOWN, f"{call.program} {__version__} (plumbline)\n"
     with limited(call.timeout_s):
-        found = check.judge(call, time.time())
-    return found.state, plugin_output(service, found, call.verbosity)
+        verdict = check.judge(call, time.time())
+    return verdict.state, plugin_output(service, verdict, call.verbosity)
 
 
 class limited:  # noqa: N801 - reads as a word; contextlib takes a tenth of a check's time

@@ -122,8 +122,8 @@ def _detection(outcome: Outcome) -> str:
     within = [f"in {days} d" for days in WITHIN_DAYS]
     headers = ("loss", "faults", "seen", "found", *within, "median", "9 of 10")
     rows = []
-    for found, chance in zip(sizes(outcome.trials), sizes(outcome.chance)):
-        rows += [_size(found), ("by chance", "", "", *_size(chance)[3:])]
+    for size, chance in zip(sizes(outcome.trials), sizes(outcome.chance)):
+        rows += [_size(size), ("by chance", "", "", *_size(chance)[3:])]
     text = render(headers, rows)
     number = alarms_a_fault(outcome)
     if number is None:

@@ -65,7 +65,7 @@ def status(
     Of nodes that are ``unanswered`` nothing newer is known; they stand above all others.
     """
     ordered = sorted(lines, key=_rank)
-    states = [one.verdict.state for one in lines]
+    states = [line.verdict.state for line in lines]
     counts = ", ".join(f"{states.count(state)} {state.name}" for state in _RANK)
     silent = _silent(unanswered, screen.columns)
     shown = ordered[: max(1, screen.rows - len(silent))]
@@ -95,7 +95,7 @@ def _rank(line: Line) -> tuple[int, bool]:
 
 def _table(lines: Sequence[Line], screen: Screen) -> list[str]:
     """Return the head and a line for each component, none longer than the screen."""
-    rows = [_HEADERS, *(_row(one, screen.columns) for one in lines)]
+    rows = [_HEADERS, *(_row(line, screen.columns) for line in lines)]
     widths = [max(map(len, column)) for column in list(zip(*rows))[:-1]]
     used = sum(width + len(_BETWEEN) for width in widths)
     left = max(_LEAST_WORDS, screen.columns - used)

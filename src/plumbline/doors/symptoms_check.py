@@ -88,8 +88,8 @@ def _judged(call: Call, now: float) -> Verdict:
         return Verdict(LAYER, name, State.OK, Reason.NEVER_MEASURED, f"{name} {text}")
     if node and report.node != node:
         raise DocumentError(f"{path} has the symptoms of {report.node}, not of {node}; {REMEDY}")
-    asked = JudgedLook(report, now, limit_s)
-    return judge_kind(asked, kind) if kind else judge_looks(asked)
+    look = JudgedLook(report, now, limit_s)
+    return judge_kind(look, kind) if kind else judge_looks(look)
 
 
 def _waiting_since(call: Call, error: DocumentError, earliest: float) -> Optional[float]:

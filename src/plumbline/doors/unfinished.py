@@ -64,7 +64,9 @@ def refuse_unexpected(expectations: str, subject: Subject) -> None:
         node.find(layer, name)
     elif not LAYERS[layer].whole:
         node.members(layer, name)
-    elif not any(one.parallel and one.component == name for one in node.find(layer)):
+    elif not any(
+        expectation.parallel and expectation.component == name for expectation in node.find(layer)
+    ):
         raise DocumentError(
             f"expectations have no file system {name} in layer {layer}; name its first client in "
             "the policy and deploy the role agent again"

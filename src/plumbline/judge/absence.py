@@ -51,9 +51,9 @@ def never(what: str, layer: str) -> Finding:
 def absence(last: Last) -> Optional[Finding]:
     """Return why the latest record gives no rate to judge, None when it does."""
     for rule in _ASKED:
-        found = rule(last)
-        if found:
-            return found
+        finding = rule(last)
+        if finding:
+            return finding
     return None
 
 

@@ -204,7 +204,7 @@ class Shared(NamedTuple):
     def factors(self, starts: Sequence[float], end: float, limit: float) -> list[float]:
         """Return the log factor of slow against healthy of the runs from each start to an end."""
         chosen = [_cut(source, starts[0], end) for source in self.sources]
-        return shared_factors([one for one in chosen if one.runs], starts, limit)
+        return shared_factors([source for source in chosen if source.runs], starts, limit)
 
     def surprise(self, run: Run, limit: float) -> float:
         """Return a bound of what one of its runs adds to the log factor."""
@@ -401,17 +401,17 @@ def quiet(alone: Sequence[Claim], question: Question) -> Optional[Weight]:
     if not all(is_unsurprising(run, question.limit) for run in runs):
         return None
     since = _last_moment(alone)
-    middles = tuple(middle_since(one.runs, since) for one in alone)
+    middles = tuple(middle_since(claim.runs, since) for claim in alone)
     return Weight(0.0, since, 1, middles, alarm=False)
 
 
 def _last_moment(alone: Sequence[Claim]) -> float:
     """Return when the last moment began; a pause ends whatever was before it."""
-    begin = _last_go(sorted([run.at for one in alone for run in one.runs], reverse=True))
+    begin = _last_go(sorted([run.at for claim in alone for run in claim.runs], reverse=True))
     last = {
         Run(run.at, run.log_ratio, run.spread, number)
-        for number, one in enumerate(alone)
-        for run in one.runs
+        for number, claim in enumerate(alone)
+        for run in claim.runs
         if run.at >= begin
     }
     return moments_of(sorted(last))[-1]

@@ -105,27 +105,27 @@ def wanted(layer: Layer) -> list[Wanted]:
 
 def _wanted(entry: Expectation, layer: Layer) -> Optional[Wanted]:
     """Return a component that is watched with good reason or has an alarm, None for all others."""
-    known = layer.known.evidence(entry.subject)
-    if known is None or known.shared or not entry.confirm.runs:
+    evidence = layer.known.evidence(entry.subject)
+    if evidence is None or evidence.shared or not entry.confirm.runs:
         return None
     verdict = layer.verdict(entry)
-    if known.alarm:
+    if evidence.alarm:
         alarm = verdict.reason in (Reason.SLOW, Reason.CONTENDED)
-        return Wanted(entry, known, gross=False, sentence=verdict.sentence) if alarm else None
+        return Wanted(entry, evidence, gross=False, sentence=verdict.sentence) if alarm else None
     percent = _percent(verdict)
     gross = percent is not None and entry.limits.critical.alerts(percent)
-    watched = verdict.reason is Reason.WATCHED and (known.worth_a_word or gross)
+    watched = verdict.reason is Reason.WATCHED and (evidence.worth_a_word or gross)
     # a contended run is no evidence, and does not end the question either
-    contended = verdict.reason is Reason.CONTENDED and known.worth_a_word
+    contended = verdict.reason is Reason.CONTENDED and evidence.worth_a_word
     if not (watched or contended):
         return None
-    return Wanted(entry, known, gross, verdict.sentence)
+    return Wanted(entry, evidence, gross, verdict.sentence)
 
 
 def _suspected(entry: Expectation, layer: Layer) -> Optional[Wanted]:
     """Return a component that is suspected for its latency; None where a run would say nothing."""
-    known = layer.known.evidence(entry.subject)
-    if not entry.confirm.runs or (known and (known.alarm or known.shared)):
+    evidence = layer.known.evidence(entry.subject)
+    if not entry.confirm.runs or (evidence and (evidence.alarm or evidence.shared)):
         return None
     verdict = layer.verdict(entry)
     if not (verdict.reason.fine or verdict.reason in (Reason.WATCHED, Reason.CONTENDED)):
@@ -133,7 +133,7 @@ def _suspected(entry: Expectation, layer: Layer) -> Optional[Wanted]:
     since = layer.suspected[entry.component]
     nothing = Evidence(0.0, 0.0, False, since, 0, "", None, "")
     sentence = f"suspected since {date_of(since)} by its latency under load"
-    return Wanted(entry, known or nothing, gross=False, sentence=sentence, suspected=True)
+    return Wanted(entry, evidence or nothing, gross=False, sentence=sentence, suspected=True)
 
 
 def _beside_peers(found: Sequence[Wanted], layer: Layer) -> list[Wanted]:
@@ -248,12 +248,12 @@ def moved(turn: Turn, run_id: str, now: float, layer: Layer) -> list[Measured]:
         Measured(
             run_id,
             now,
-            one.layer,
-            one.component,
-            bytes_of(one, together=_all_together(turn, layer)),
-            one in turn.controls,
+            expectation.layer,
+            expectation.component,
+            bytes_of(expectation, together=_all_together(turn, layer)),
+            expectation in turn.controls,
         )
-        for one in turn.chosen
+        for expectation in turn.chosen
     ]
 
 
@@ -280,12 +280,12 @@ def steps_of(turn: Turn, layer: Layer) -> tuple[Expectation, ...]:
     if _all_together(turn, layer):
         return turn.chosen
     return tuple(
-        one._replace(
+        expectation._replace(
             references={
-                key: value for key, value in one.references.items() if not _is_together(key)
+                key: value for key, value in expectation.references.items() if not _is_together(key)
             }
         )
-        for one in turn.chosen
+        for expectation in turn.chosen
     )
 
 
@@ -343,28 +343,36 @@ def _turn(
         return None
     doubtful, group = frozenset(in_question), targets[0].group
     served = {one.component: one.at for one in past.measured if one.control}
-    hosts = {one.host for one in targets}
-    peers = [one for one in layer.entries if one.group == group and one.component not in doubtful]
+    hosts = {expectation.host for expectation in targets}
+    peers = [
+        expectation
+        for expectation in layer.entries
+        if expectation.group == group and expectation.component not in doubtful
+    ]
     # another server first, for a fault of the targets' own would hide; then whose turn it is
     peers.sort(key=lambda peer: (peer.host in hosts, served.get(peer.component, 0.0)))
-    healthy = (one for one in peers if _is_healthy(one, layer))
+    healthy = (expectation for expectation in peers if _is_healthy(expectation, layer))
     return Turn(targets, tuple(islice(healthy, CONTROLS)))
 
 
 def _is_healthy(entry: Expectation, layer: Layer) -> bool:
-    known = layer.known.evidence(entry.subject)
-    return not (known and known.worth_a_word) and layer.verdict(entry).reason.fine
+    evidence = layer.known.evidence(entry.subject)
+    return not (evidence and evidence.worth_a_word) and layer.verdict(entry).reason.fine
 
 
 def _cost(turn: Turn, layer: Layer) -> int:
     together = _all_together(turn, layer)
-    return sum(bytes_of(one, together=together) for one in turn.chosen)
+    return sum(bytes_of(expectation, together=together) for expectation in turn.chosen)
 
 
 def _all_together(turn: Turn, layer: Layer) -> bool:
     """Return whether all that run together in a planned run are chosen."""
-    wanted = {one.component for one in layer.entries if any(map(_is_together, one.references))}
-    return bool(wanted) and wanted <= {one.component for one in turn.chosen}
+    wanted = {
+        expectation.component
+        for expectation in layer.entries
+        if any(map(_is_together, expectation.references))
+    }
+    return bool(wanted) and wanted <= {expectation.component for expectation in turn.chosen}
 
 
 def _is_together(key: str) -> bool:

@@ -64,10 +64,10 @@ def _operation(
 def _rules(latest: Measured) -> Iterator[str]:
     decided = False
     for asked in RULES:
-        found = asked.applies(latest)
-        mark = "not asked" if decided else "applies" if found else "no"
+        finding = asked.applies(latest)
+        mark = "not asked" if decided else "applies" if finding else "no"
         yield f"rule {asked.reason.words}: {mark} ({asked.explain(latest)})"
-        decided = decided or found is not None
+        decided = decided or finding is not None
 
 
 def _rates(latest: Measured) -> Iterator[str]:

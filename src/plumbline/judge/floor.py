@@ -109,10 +109,14 @@ def least_Bps(measured: Measured) -> Optional[float]:
 def shortfall_of(measured: Measured, level_Bps: Optional[float]) -> Optional[Shortfall]:
     """Return what stays below a level and was not accepted there, None where nothing does."""
     # most are far above, and whoever judges ten thousand of them has no time for nights
-    if not level_Bps or all((one.rate_Bps or level_Bps) >= level_Bps for one in measured.samples):
+    if not level_Bps or all(
+        (sample.rate_Bps or level_Bps) >= level_Bps for sample in measured.samples
+    ):
         return None
     nights = best_of_nights(
-        (one.started_at, one.rate_Bps / level_Bps) for one in sound(measured) if one.rate_Bps
+        (sample.started_at, sample.rate_Bps / level_Bps)
+        for sample in sound(measured)
+        if sample.rate_Bps
     )
     found = shortfall(nights, cut=len(measured.samples) >= SAMPLES)
     return None if found is None or accepted(measured, found.share * level_Bps) else found
@@ -120,10 +124,10 @@ def shortfall_of(measured: Measured, level_Bps: Optional[float]) -> Optional[Sho
 
 def accepted(measured: Measured, rate_Bps: float) -> bool:
     """Return whether a person has accepted such a rate though it is below its floor."""
-    known = measured.given.baseline
-    if known is None or not known.below_floor:
+    baseline = measured.given.baseline
+    if baseline is None or not baseline.below_floor:
         return False
-    return rate_Bps >= (1 - measured.limits.peer_loss) * known.median_Bps
+    return rate_Bps >= (1 - measured.limits.peer_loss) * baseline.median_Bps
 
 
 def is_alone(measured: Measured, level_Bps: float) -> bool:
@@ -131,11 +135,15 @@ def is_alone(measured: Measured, level_Bps: float) -> bool:
 
     Where the peers are as low the group has the alarm.
     """
-    beside = [one for one in sound(measured) if one.peers_Bps]
-    peers = best_of_nights((one.started_at, (one.peers_Bps or 0.0) / level_Bps) for one in beside)
+    samples = [sample for sample in sound(measured) if sample.peers_Bps]
+    peers = best_of_nights(
+        (sample.started_at, (sample.peers_Bps or 0.0) / level_Bps) for sample in samples
+    )
     if not peers:
         return True
-    own = best_of_nights((one.started_at, (one.rate_Bps or 0.0) / level_Bps) for one in beside)
+    own = best_of_nights(
+        (sample.started_at, (sample.rate_Bps or 0.0) / level_Bps) for sample in samples
+    )
     best, others = (max(share for _, share in nights[-NIGHTS:]) for nights in (own, peers))
     return shortfall(peers, cut=False) is None and best < (1 - measured.limits.peer_loss) * others
 
@@ -201,8 +209,8 @@ def at_most(ceiling: Optional[Ceiling]) -> str:
 def evidence_of_floor(measured: Measured) -> Iterator[str]:
     """Yield a line on each floor that a measurement was accepted below, or is below."""
     if measured.given.baseline and measured.given.baseline.below_floor:
-        known = measured.given.baseline
-        yield f"accepted below its floor by {known.accepted_by}: {known.below_floor}"
+        baseline = measured.given.baseline
+        yield f"accepted below its floor by {baseline.accepted_by}: {baseline.below_floor}"
     elif below_goal(measured) or shortfall_of(measured, least_Bps(measured)):
         yield REMEDY
 
@@ -228,12 +236,14 @@ def _explain_goal(measured: Measured) -> str:
 
 
 def _demonstrated(measured: Measured) -> str:
-    nights = best_of_nights((one.started_at, one.rate_Bps or 0.0) for one in sound(measured))
+    nights = best_of_nights(
+        (sample.started_at, sample.rate_Bps or 0.0) for sample in sound(measured)
+    )
     if len(nights) < NIGHTS:
         return f"{len(nights)} of {NIGHTS} nights"
     text = f"best of {NIGHTS} nights {format_rate(max(rate for _, rate in nights[-NIGHTS:]))}"
-    known = measured.given.baseline
-    return f"{text}; accepted below its floor" if known and known.below_floor else text
+    baseline = measured.given.baseline
+    return f"{text}; accepted below its floor" if baseline and baseline.below_floor else text
 
 
 BELOW_GOAL = Rule(Reason.BELOW_GOAL, below_goal, _explain_goal)
@@ -279,12 +289,14 @@ def _shares(measured: Measured) -> Iterator[tuple[float, float]]:
     assert measured.ceiling is not None
     level_Bps = measured.limits.min_efficiency * measured.ceiling.rate_Bps
     yield from (
-        (one.started_at, one.rate_Bps / level_Bps) for one in sound(measured) if one.rate_Bps
+        (sample.started_at, sample.rate_Bps / level_Bps)
+        for sample in sound(measured)
+        if sample.rate_Bps
     )
 
 
 def _best_Bps(pairs: Sequence[Measured]) -> float:
-    return max(one.rate_Bps or 0.0 for of in pairs for one in sound(of))
+    return max(sample.rate_Bps or 0.0 for of in pairs for sample in sound(of))
 
 
 def _below_floor(members: Sequence[Measured], number: int) -> Optional[Finding]:
@@ -355,7 +367,7 @@ def _below_goal(members: Sequence[Measured], number: int) -> Optional[Finding]:
 
 
 def _nights(measured: Measured) -> Nights:
-    return best_of_nights((one.started_at, one.rate_Bps or 0.0) for one in sound(measured))
+    return best_of_nights((sample.started_at, sample.rate_Bps or 0.0) for sample in sound(measured))
 
 
 def _sums(members: Sequence[Nights], goal_Bps: float) -> Nights:

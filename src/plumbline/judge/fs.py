@@ -66,10 +66,10 @@ def wholes(
     entries: Sequence[Expectation],
 ) -> Iterator[tuple[Expectation, tuple[Expectation, ...]]]:
     """Yield each file system of layer ``fs`` with its targets."""
-    found = [each for each in entries if LAYERS[each.layer].whole]
-    for whole in found:
+    expectations = [each for each in entries if LAYERS[each.layer].whole]
+    for whole in expectations:
         if whole.parallel:
-            yield whole, tuple(each for each in found if each.group == whole.component)
+            yield whole, tuple(each for each in expectations if each.group == whole.component)
 
 
 def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdict:
@@ -83,12 +83,12 @@ def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdic
         return alone(expectation, finding, remark)._replace(figures=figures, group=True)
     own = [_by_hand(expectation, ruling) or _excused(ruling, ruled.members) for ruling in rulings]
     notable = [
-        (each.component, one)
+        (each.component, ruling)
         for each, found in ruled.members
-        for one in found
-        if _is_notable(one) and not _with_all(one, rulings)
+        for ruling in found
+        if _is_notable(ruling) and not _with_all(ruling, rulings)
     ]
-    decided = deciding([*(one for _, one in notable), *own])
+    decided = deciding([*(ruling for _, ruling in notable), *own])
     text = (
         _bad(own, notable) if decided.finding.state is not State.OK else _fine(own, ruled.members)
     )
@@ -104,7 +104,7 @@ def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdic
 
 def _lacks_baseline(decided: Ruling, members: Sequence[Each]) -> bool:
     """Return whether nothing is wrong but that nobody knows what a whole should give."""
-    fine = all(one.finding.state is State.OK for _, found in members for one in found)
+    fine = all(ruling.finding.state is State.OK for _, rulings in members for ruling in rulings)
     return decided.finding.reason is Reason.NO_REFERENCE and fine and bool(members)
 
 
@@ -157,10 +157,10 @@ def _excused(ruling: Ruling, members: Sequence[Each]) -> Ruling:
 def _slowest(members: Sequence[Each], operation: Operation) -> Optional[tuple[str, Ruling]]:
     """Return the target with the lowest rate of an operation, None where none has a rate."""
     rated = [
-        (one.measured.rate_Bps, each.component, one)
-        for each, found in members
-        for one in found
-        if one.operation is operation and one.measured
+        (ruling.measured.rate_Bps, each.component, ruling)
+        for each, rulings in members
+        for ruling in rulings
+        if ruling.operation is operation and ruling.measured
     ]
     return min(rated, key=lambda rate: rate[0])[1:] if rated else None
 
@@ -170,14 +170,14 @@ def _bad(own: Sequence[Ruling], notable: Sequence[tuple[str, Ruling]]) -> str:
     texts = []
     names = [name for name, _ in notable]
     if notable:
-        first = deciding([one for _, one in notable])
-        name = next(name for name, one in notable if one is first)
+        first = deciding([ruling for _, ruling in notable])
+        name = next(name for name, ruling in notable if ruling is first)
         texts.append(f"{name} {first.finding.text}")
         others = list(dict.fromkeys(other for other in names if other != name))
         if others:
             texts.append(f"likewise {several(others)}")
-    if worst(one.finding.state for one in own) is not State.OK:
-        floors = [one.finding.text for one in own if one.finding.reason.low_from_the_start]
+    if worst(ruling.finding.state for ruling in own) is not State.OK:
+        floors = [ruling.finding.text for ruling in own if ruling.finding.reason.low_from_the_start]
         decided = deciding(own).finding
         whole = "; ".join(floors) if decided.reason.low_from_the_start else decided.text
         if not notable and decided.reason.low_from_the_start:
@@ -218,6 +218,6 @@ def _slowest_figures(ruled: Ruled) -> Iterator[Figure]:
 def _evidence(own: Sequence[Ruling], members: Sequence[Each], now: float) -> Iterator[str]:
     for ruling in own:
         yield from evidence(ruling, now)
-    for each, found in members:
-        for ruling in found:
+    for each, rulings in members:
+        for ruling in rulings:
             yield from evidence(ruling, now, f"{each.component} ")

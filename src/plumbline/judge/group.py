@@ -185,9 +185,9 @@ def by_group(
 ) -> dict[tuple[str, str], list[Expectation]]:
     """Return the members of each group of peers, by layer and group; a host is in none."""
     found: dict[tuple[str, str], list[Expectation]] = {}
-    for one in expectations:
-        if LAYERS[one.layer].grouped:
-            found.setdefault((one.layer, one.group), []).append(one)
+    for expectation in expectations:
+        if LAYERS[expectation.layer].grouped:
+            found.setdefault((expectation.layer, expectation.group), []).append(expectation)
     return found
 
 

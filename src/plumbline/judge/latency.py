@@ -70,7 +70,7 @@ def compare(loads: Iterable[Load], limit: float, alarm_odds: float) -> list[Late
         for device, found in _beside(at, window, slope).items():
             beside.setdefault(device, []).append(found)
     compared = [_latency(device, found, limit, alarm_odds) for device, found in beside.items()]
-    return sorted(compared, key=lambda found: (not found.slow, -found.ratio))
+    return sorted(compared, key=lambda latency: (not latency.slow, -latency.ratio))
 
 
 class _Point(NamedTuple):

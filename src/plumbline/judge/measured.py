@@ -80,17 +80,17 @@ def _recent(series: Series, limits: Limits) -> Optional[Provisional]:
     runs = _comparable((*series.samples[1:], *series.earlier), series.latest.started_at, limits)
     if not runs:
         return None
-    own = _median([one.rate_Bps for one in runs if one.rate_Bps])
-    beside = [one for one in runs if _beside(one)]
+    own = _median([sample.rate_Bps for sample in runs if sample.rate_Bps])
+    samples = [sample for sample in runs if _beside(sample)]
     error = _error(_RUN_ERROR, len(runs))
     count = "its last run" if len(runs) == 1 else f"its last {len(runs)} runs"
-    if beside:
-        peers = _median([one.peers_Bps for one in beside if one.peers_Bps])
+    if samples:
+        peers = _median([sample.peers_Bps for sample in samples if sample.peers_Bps])
         if peers >= own:
-            words = f"the median of its {beside[0].peers} peers in {count}"
+            words = f"the median of its {samples[0].peers} peers in {count}"
             return Provisional(peers, error, words, clears=True)
     words = count if len(runs) == 1 else f"the median of {count}"
-    return Provisional(own, error, words, clears=bool(beside))
+    return Provisional(own, error, words, clears=bool(samples))
 
 
 def clearing(samples: Sequence[Sample], now: float, limits: Limits) -> bool:
@@ -106,11 +106,11 @@ def _comparable(samples: Sequence[Sample], now: float, limits: Limits) -> list[S
     """Return the newest runs of the last days that gave a rate and were not contended."""
     recent_s = max(_RECENT_S, limits.stale_after_s)
     return [
-        one
-        for one in samples
-        if one.rate_Bps
-        and 0 <= now - one.started_at <= recent_s
-        and (one.coverage is None or one.coverage >= limits.min_coverage)
+        sample
+        for sample in samples
+        if sample.rate_Bps
+        and 0 <= now - sample.started_at <= recent_s
+        and (sample.coverage is None or sample.coverage >= limits.min_coverage)
     ][:_RECENT_RUNS]
 
 
@@ -273,7 +273,11 @@ def era_of(baseline: Optional[Baseline], record: Record, limits: Limits) -> str:
         return ""
     changed = differences(of_baseline(baseline), of_record(record), limits.fill_change)
     names = {*(record.versions or {}), *baseline.versions}
-    return ", ".join(map(str, changed)) if all(one.name in names for one in changed) else ""
+    return (
+        ", ".join(map(str, changed))
+        if all(difference.name in names for difference in changed)
+        else ""
+    )
 
 
 def _taken(changed: Difference) -> str:

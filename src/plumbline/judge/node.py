@@ -79,19 +79,19 @@ class _Layer(NamedTuple):
     evidence: tuple[str, ...]
 
 
-def judge_node(asked: JudgedNode, memory: Memory) -> Verdict:
+def judge_node(node: JudgedNode, memory: Memory) -> Verdict:
     """Return the verdict on the probes of a node; where a document is damaged that is UNKNOWN."""
     try:
-        return _judged(asked, memory)
+        return _judged(node, memory)
     except DocumentError as error:
-        text = f"{asked.expectations.node}: probes cannot be judged: {error}"
-        return Verdict(NODE, asked.expectations.node, State.UNKNOWN, Reason.DAMAGED, text)
+        text = f"{node.expectations.node}: probes cannot be judged: {error}"
+        return Verdict(NODE, node.expectations.node, State.UNKNOWN, Reason.DAMAGED, text)
 
 
 def _judged(asked: JudgedNode, memory: Memory) -> Verdict:
     layers: dict[str, list[Expectation]] = {}
-    every = asked.expectations.every() if asked.expected is None else asked.expected
-    for each in every:
+    expectations = asked.expectations.every() if asked.expected is None else asked.expected
+    for each in expectations:
         layers.setdefault(each.layer, []).append(each)
     found = [_layer(name, members, asked, memory) for name, members in layers.items()]
     state = worst(layer.said.state for layer in found)
@@ -109,25 +109,30 @@ def _judged(asked: JudgedNode, memory: Memory) -> Verdict:
     )
 
 
-def _layer(name: str, members: Sequence[Expectation], asked: JudgedNode, memory: Memory) -> _Layer:
-    known = [(each, _operations(each, memory, asked.now)) for each in members]
-    every = [one for _, found in known for one in found]
-    measured = len({one.component for one in every if one.finding is None})
-    ended_at = max(one.ended_at for one in every)
-    hang = next(filter(None, (hung_run(each, memory.running, asked.now) for each in members)), None)
+def _layer(name: str, members: Sequence[Expectation], node: JudgedNode, memory: Memory) -> _Layer:
+    known = [(each, _operations(each, memory, node.now)) for each in members]
+    every = [operation for _, found in known for operation in found]
+    measured = len({operation.component for operation in every if operation.finding is None})
+    ended_at = max(operation.ended_at for operation in every)
+    hang = next(filter(None, (hung_run(each, memory.running, node.now) for each in members)), None)
     own = list(_without_alarm(known))
-    silent = [one for one in own if one.finding]
+    silent = [operation for operation in own if operation.finding]
     if hang:
         said = _Said(State.OK, Reason.HANGS, f"{name} {hang.text}")
     elif silent and len(silent) == len(every):
-        said = _all_silent(name, silent, asked, members)
+        said = _all_silent(name, silent, node, members)
     else:
-        alarmed = len({one.component for one in every} - {one.component for one in own})
+        alarmed = len(
+            {operation.component for operation in every}
+            - {operation.component for operation in own}
+        )
         text = f"{name} {measured} of {len(members)} measured"
-        text += f", last {age(ended_at, asked.now)}" if ended_at else ""
+        text += f", last {age(ended_at, node.now)}" if ended_at else ""
         text += f", {alarmed} with an alarm elsewhere" if alarmed else ""
-        said = _some_silent(text, [one for one in silent if _lasts(one, asked, members)])
-    evidence = tuple(f"  {one.text}" for one in silent)
+        said = _some_silent(
+            text, [operation for operation in silent if _lasts(operation, node, members)]
+        )
+    evidence = tuple(f"  {operation.text}" for operation in silent)
     return _Layer(name, said, measured, len(members), ended_at, evidence)
 
 
@@ -137,9 +142,9 @@ def _operations(entry: Expectation, memory: Memory, now: float) -> list[_Operati
     every = memory.of(entry.layer, entry.component)
     for operation, scenario in operations(entry, every):
         found[label(operation, scenario)] = [
-            one
-            for one in every
-            if (one.latest.operation, one.latest.scenario) == (operation, scenario)
+            series
+            for series in every
+            if (series.latest.operation, series.latest.scenario) == (operation, scenario)
         ]
     made = [_operation(entry, what, series, now) for what, series in found.items()]
     return made or [_Operation(entry.component, "it", never("it", entry.layer), 0.0, 0.0)]
@@ -149,9 +154,11 @@ def _operation(entry: Expectation, what: str, found: Sequence[Series], now: floa
     if not found:
         return _Operation(entry.component, what, never(what, entry.layer), 0.0, 0.0)
     ordered = sorted(found, key=lambda series: -series.latest.finished_at)
-    absences = [absence(Last(one.latest, what, entry.limits, now)) for one in ordered]
+    absences = [absence(Last(series.latest, what, entry.limits, now)) for series in ordered]
     finding = None if None in absences else absences[0]
-    rates = (one.started_at for of in found for one in of.samples if one.rate_Bps is not None)
+    rates = (
+        sample.started_at for of in found for sample in of.samples if sample.rate_Bps is not None
+    )
     ended_at = ordered[0].latest.finished_at
     return _Operation(entry.component, what, finding, ended_at, max(rates, default=0.0))
 
@@ -170,20 +177,20 @@ def _without_alarm(
     for each, found in known:
         grouped = sizes[each.group] > 1 and LAYERS[each.layer].grouped
         rated = any(one.finding is None for one in found)
-        for one in found:
-            reason = one.finding and one.finding.reason
+        for operation in found:
+            reason = operation.finding and operation.finding.reason
             alarmed = reason in _ALARM_OF_ITS_OWN or (grouped and reason in _ALARM_OF_THE_GROUP)
             if not alarmed and not (rated and reason is Reason.SKIPPED):
-                yield one
+                yield operation
 
 
 def _all_silent(
-    name: str, silent: Sequence[_Operation], asked: JudgedNode, members: Sequence[Expectation]
+    name: str, silent: Sequence[_Operation], node: JudgedNode, members: Sequence[Expectation]
 ) -> _Said:
     newest = max(silent, key=lambda silence: silence.ended_at)
     reason = newest.finding.reason if newest.finding else Reason.NOT_JUDGED
-    if reason is Reason.NEVER_MEASURED and asked.now - asked.since <= _limit(members):
-        deployed = age(asked.since, asked.now)
+    if reason is Reason.NEVER_MEASURED and node.now - node.since <= _limit(members):
+        deployed = age(node.since, node.now)
         text = f"{name} waits for its first run, expectations were deployed {deployed}"
         return _Said(State.OK, reason, text)
     text = f"{name} is silent, none of {len(members)} measured: {newest.text}"
@@ -193,14 +200,14 @@ def _all_silent(
 def _some_silent(text: str, late: Sequence[_Operation]) -> _Said:
     if not late or not late[0].finding:
         return _Said(State.OK, Reason.FINE, text)
-    names = several(tuple(dict.fromkeys(one.component for one in late)))
+    names = several(tuple(dict.fromkeys(operation.component for operation in late)))
     text += f"; without a rate for too long: {names}, first {late[0].text}"
     return _Said(State.WARNING, late[0].finding.reason, text)
 
 
-def _lasts(operation: _Operation, asked: JudgedNode, members: Sequence[Expectation]) -> bool:
+def _lasts(operation: _Operation, node: JudgedNode, members: Sequence[Expectation]) -> bool:
     """Return whether an operation has had more than its time to give a rate."""
-    return asked.now - (operation.rated_at or asked.since) > _limit(members)
+    return node.now - (operation.rated_at or node.since) > _limit(members)
 
 
 def _limit(members: Sequence[Expectation]) -> float:
@@ -210,7 +217,7 @@ def _limit(members: Sequence[Expectation]) -> float:
 def _reason(deciding: Sequence[_Said]) -> Reason:
     """Return the first reason that is not plainly fine."""
     reasons = [said.reason for said in deciding] or [Reason.NOT_JUDGED]
-    return next((one for one in reasons if one is not Reason.FINE), Reason.FINE)
+    return next((reason for reason in reasons if reason is not Reason.FINE), Reason.FINE)
 
 
 def _figures(layer: _Layer, now: float) -> Iterator[Figure]:

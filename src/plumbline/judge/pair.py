@@ -30,9 +30,9 @@ class Tests(NamedTuple):
     def share(self) -> Optional[float]:
         """Return the lower median over the partners of retransmitted segments / segments."""
         shares = [
-            segments_retransmitted(one.record.retransmits, one.record.bytes)
-            for one in self.rulings
-            if one.record
+            segments_retransmitted(ruling.record.retransmits, ruling.record.bytes)
+            for ruling in self.rulings
+            if ruling.record
         ]
         known = [share for share in shares if share is not None]
         return lower_median(known) if known else None
@@ -66,11 +66,11 @@ def _recurrence(tests: Tests, limits: Limits) -> Recurrence:
     shares = [
         [
             (sample.started_at, sample.retransmitted)
-            for sample in one.measured.samples
+            for sample in ruling.measured.samples
             if sample.retransmitted is not None
         ]
-        for one in tests.rulings
-        if one.measured
+        for ruling in tests.rulings
+        if ruling.measured
     ]
     return recurrence(tuple(in_moments(shares, limits.retransmit_share)), limits.alarm_odds)
 
@@ -150,8 +150,8 @@ def _judge(
         _pairs(expectation, place, series, now) for place in operations(expectation, series)
     )
     hang = hung_run(expectation, running, now)
-    found = hang or (None if pairs and expectation.partners else _nothing(expectation))
-    decided = alone(expectation, found) if found else _decide(expectation, pairs, by, now)
+    finding = hang or (None if pairs and expectation.partners else _nothing(expectation))
+    decided = alone(expectation, finding) if finding else _decide(expectation, pairs, by, now)
     return decided._replace(
         sentence=decided.sentence + interruption(expectation, running),
         evidence=tuple(line for of in pairs for line in _lines(of, now)),

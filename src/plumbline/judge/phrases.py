@@ -69,7 +69,7 @@ def _with_floors(rulings: Sequence[Ruling]) -> Sequence[Ruling]:
     """Return the rulings, without those that lack a reference where another is below its floor."""
     if not any(ruling.finding.reason.low_from_the_start for ruling in rulings):
         return rulings
-    return [one for one in rulings if one.finding.reason is not Reason.NO_REFERENCE]
+    return [ruling for ruling in rulings if ruling.finding.reason is not Reason.NO_REFERENCE]
 
 
 def _weight(ruling: Ruling) -> tuple[bool, float]:
@@ -96,10 +96,10 @@ def moment(epoch_s: float) -> str:
 def measured_ago(rulings: Iterable[Ruling], now: float) -> str:
     """Return how old the oldest figure of some rulings is, empty if it is new."""
     ends = [
-        one.record.finished_at
-        for one in rulings
+        ruling.record.finished_at
+        for ruling in rulings
         # a floor is about many nights
-        if one.measured and one.record and not one.finding.reason.low_from_the_start
+        if ruling.measured and ruling.record and not ruling.finding.reason.low_from_the_start
     ]
     return f"; measured {age(min(ends), now)}" if ends and now - min(ends) > NEW_S else ""
 

@@ -312,7 +312,13 @@ class _Fellows:
     def kinds(self) -> dict[Against, Kind]:
         """Return what they gave in each form, that in which they differ least first."""
         found = [
-            (form, kind_of((one.member, one.full.beside(form)) for one in self.members))
+            (
+                form,
+                kind_of(
+                    (measurement.member, measurement.full.beside(form))
+                    for measurement in self.members
+                ),
+            )
             for form in FORMS
         ]
         return dict(sorted(found, key=lambda pair: pair[1].apart))
@@ -320,12 +326,16 @@ class _Fellows:
     @cached_property
     def level(self) -> float:
         """Return the middle of their baselines, a logarithm; one of them has one."""
-        return median(log(one.baseline.median_Bps) for one in self.members if one.baseline)
+        return median(
+            log(measurement.baseline.median_Bps)
+            for measurement in self.members
+            if measurement.baseline
+        )
 
     @cached_property
     def of_few(self) -> list[Measurement]:
         """Return those that have runs of a few members alone."""
-        return [one for one in self.members if one.few.moments]
+        return [measurement for measurement in self.members if measurement.few.moments]
 
 
 class References:
@@ -334,19 +344,21 @@ class References:
     def __init__(self, measurements: Sequence[Measurement]) -> None:
         """Collect the measurements of each kind."""
         self._of_kind: defaultdict[Hashable, _Fellows] = defaultdict(_Fellows)
-        for one in measurements:
-            self._of_kind[one.kind].members.append(one)
+        for measurement in measurements:
+            self._of_kind[measurement.kind].members.append(measurement)
 
     def of(self, measurement: Measurement) -> Optional[ComparedSource]:
         """Return the runs of a measurement beside their reference, None where there is none."""
         fellows = self._of_kind[measurement.kind]
         if _accepted_low(measurement, fellows):
-            found = _beside(measurement, Against.BASELINE, fellows)
-            return found or beside_baseline(measurement)
+            source = _beside(measurement, Against.BASELINE, fellows)
+            return source or beside_baseline(measurement)
         for form in fellows.kinds:
-            found = _beside(measurement, form, fellows)
-            if found:
-                return (beside_baseline(measurement) or found) if _differ_widely(found) else found
+            source = _beside(measurement, form, fellows)
+            if source:
+                return (
+                    (beside_baseline(measurement) or source) if _differ_widely(source) else source
+                )
         return beside_baseline(measurement) or _few(measurement) or _own_history(measurement)
 
 
@@ -432,9 +444,9 @@ def _accepted_low(measurement: Measurement, fellows: _Fellows) -> bool:
     return beside < log(1 - measurement.limits.peer_loss) / 2
 
 
-def _differ_widely(found: ComparedSource) -> bool:
+def _differ_widely(source: ComparedSource) -> bool:
     """Return whether peers differ by more than busy days take: some of them are slow themselves."""
-    return median(run.spread for run in found.source.runs) > ALONE.tail
+    return median(run.spread for run in source.source.runs) > ALONE.tail
 
 
 def _every_value(measurement: Measurement) -> list[tuple[float, float]]:
@@ -464,17 +476,17 @@ def common(measured: Sequence[Measurement], members: int) -> Optional[ComparedSo
     A day counts where more than half of all ``members`` were measured, by their upper median: of
     two, one that is slow is not both.  None where half of them have no baseline, or no day counts.
     """
-    known = [one for one in measured if one.baseline]
+    measurements = [one for one in measured if one.baseline]
     days: dict[int, list[tuple[float, float]]] = {}
-    for one in known:
-        for day, values in _by_day(one.full.beside(Against.BASELINE)).items():
+    for measurement in measurements:
+        for day, values in _by_day(measurement.full.beside(Against.BASELINE)).items():
             days.setdefault(day, []).append(values)
     runs = [_together(values) for values in days.values() if 2 * len(values) > members]
     if not runs:
         return None
-    fewest = min(one.baseline.runs for one in known if one.baseline)
+    fewest = min(one.baseline.runs for one in measurements if one.baseline)
     off = max(LEAST_SPREAD, error_of_median(_SPREAD_ALONE, max(1, fewest)))
-    return ComparedSource(Source(tuple(sorted(runs)), off, ALONE), baseline_words(known))
+    return ComparedSource(Source(tuple(sorted(runs)), off, ALONE), baseline_words(measurements))
 
 
 def _by_day(values: Values) -> dict[int, tuple[float, float]]:
@@ -501,7 +513,7 @@ def _together(values: Sequence[tuple[float, float]]) -> Run:
 
 def baseline_words(members: Sequence[Measurement]) -> str:
     """Return what a baseline is called: after a change that of the era before."""
-    changes = dict.fromkeys(one.era.change for one in members if one.era)
+    changes = dict.fromkeys(measurement.era.change for measurement in members if measurement.era)
     if not changes:
         return Against.ALONE.value
     return f"the baseline from before {several(list(changes))}"

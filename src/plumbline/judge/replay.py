@@ -200,18 +200,24 @@ class _Memory:
                 for row in found:
                     self._remember(_sample(row), component)
         expected = [_expectation(row, self._limits) for row in self._latest.values()]
-        known = Weighing({"": expected}, {"": self})
-        for one in expected:
-            if one.component in every:
-                said = known.evidence(one.subject)
-                yield Judged(one.host, one.component, day, self._verdict(one, said), said)
+        weighing = Weighing({"": expected}, {"": self})
+        for expectation in expected:
+            if expectation.component in every:
+                evidence = weighing.evidence(expectation.subject)
+                yield Judged(
+                    expectation.host,
+                    expectation.component,
+                    day,
+                    self._verdict(expectation, evidence),
+                    evidence,
+                )
 
     def _remember(self, sample: Sample, component: str) -> None:
         self._samples[component] = (sample, *self._samples.get(component, ())[: SAMPLES - 1])
 
-    def _verdict(self, entry: Expectation, said: Optional[Evidence]) -> Verdict:
+    def _verdict(self, entry: Expectation, evidence: Optional[Evidence]) -> Verdict:
         series = self.of(entry.layer, entry.component)
-        return judge_service(entry, series, (), series[0].latest.finished_at, said)
+        return judge_service(entry, series, (), series[0].latest.finished_at, evidence)
 
 
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -395,13 +401,13 @@ class _Load:
 
     def __init__(self, traffic: Iterable[JobIo]) -> None:
         self._kept: dict[str, dict[int, list[JobIo]]] = {}
-        for one in sorted(traffic, key=lambda io: io.begin):
-            lasts = frexp(one.end - one.begin)[1]
-            self._kept.setdefault(one.target, {}).setdefault(lasts, []).append(one)
+        for job_io in sorted(traffic, key=lambda io: io.begin):
+            lasts = frexp(job_io.end - job_io.begin)[1]
+            self._kept.setdefault(job_io.target, {}).setdefault(lasts, []).append(job_io)
         self._begins = {
-            (target, lasts): [one.begin for one in found]
+            (target, lasts): [io.begin for io in ios]
             for target, kept in self._kept.items()
-            for lasts, found in kept.items()
+            for lasts, ios in kept.items()
         }
 
     def coverage(self, target: str, files: Sequence[FileIo], job: str) -> float:
@@ -409,16 +415,16 @@ class _Load:
         begin, end = min(one.begin for one in files), max(one.end for one in files)
         own = float(sum(one.bytes for one in files))
         others = sum(
-            one.within(begin, end) for one in self._around(target, begin, end) if one.job != job
+            io.within(begin, end) for io in self._around(target, begin, end) if io.job != job
         )
         return own / (own + others)
 
     def _around(self, target: str, begin: float, end: float) -> Iterator[JobIo]:
         """Yield what may have been moved on a target between two moments."""
-        for lasts, found in self._kept.get(target, {}).items():
+        for lasts, ios in self._kept.get(target, {}).items():
             begins = self._begins[target, lasts]
             first = bisect_left(begins, begin - 2.0**lasts)
-            yield from found[first : bisect_right(begins, end)]
+            yield from ios[first : bisect_right(begins, end)]
 
 
 def _samples(log: Log, naming: Naming, load: _Load) -> Iterator[list[Sampled]]:

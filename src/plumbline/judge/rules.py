@@ -48,11 +48,11 @@ def other_course(measured: Measured) -> Optional[Finding]:
     """See whether the rate went otherwise than in the baseline's runs, whatever its mean."""
     if measured.contended:
         return None
-    found = course_distance(measured)
-    if found is None or not found.beyond(measured.limits.profile_distance):
+    distance = course_distance(measured)
+    if distance is None or not distance.beyond(measured.limits.profile_distance):
         return None
     text = (
-        f"{figures(measured)}: {found.sentence}, {100 * found.share:.0f} % apart "
+        f"{figures(measured)}: {distance.sentence}, {100 * distance.share:.0f} % apart "
         f"(limit {100 * measured.limits.profile_distance:g} %)"
     )
     return Finding(State.WARNING, Reason.PROFILE, text)
@@ -78,13 +78,13 @@ def course_over_runs(measured: Measured) -> Optional[Finding]:
 
 def course_words(measured: Measured) -> str:
     """Return how far the profile is from the baseline's, and the limit; empty without profiles."""
-    found = course_distance(measured)
-    if found is None:
+    distance = course_distance(measured)
+    if distance is None:
         return ""
     return (
-        f"profile {100 * found.share:.1f} % from the baseline's, limit "
+        f"profile {100 * distance.share:.1f} % from the baseline's, limit "
         f"{100 * measured.limits.profile_distance:g} %, its scatter makes up to "
-        f"{100 * found.noise:.1f} %"
+        f"{100 * distance.noise:.1f} %"
     )
 
 
@@ -394,4 +394,4 @@ RULES: tuple[Rule, ...] = (
 
 def apply(measured: Measured) -> Finding:
     """Return the finding of the first rule that applies."""
-    return next(found for rule in RULES if (found := rule.applies(measured)))
+    return next(finding for rule in RULES if (finding := rule.applies(measured)))

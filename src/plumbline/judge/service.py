@@ -73,11 +73,11 @@ def _whole(value: float) -> float:
 
 def _references(measured: Measured) -> Iterator[str]:
     if measured.baseline:
-        known = measured.baseline
+        baseline = measured.baseline
         yield (
-            f"baseline {format_rate(known.median_Bps)}, spread {100 * known.spread:.1f} %, "
-            f"{known.runs} runs {known.first} to {known.last}, accepted by {known.accepted_by}: "
-            f"{known.reason}"
+            f"baseline {format_rate(baseline.median_Bps)}, spread {100 * baseline.spread:.1f} %, "
+            f"{baseline.runs} runs {baseline.first} to {baseline.last}, accepted by "
+            f"{baseline.accepted_by}: {baseline.reason}"
         )
     else:
         yield f"baseline not used: {measured.doubt}"
@@ -143,8 +143,8 @@ def severity(ratio: Optional[float], limits: Limits) -> State:
 
 def _alarming(rulings: Sequence[Ruling], known: Evidence) -> Optional[Ruling]:
     """Return the ruling on what has lost most, or on another where that has no figure today."""
-    rated = [one for one in rulings if one.measured and one.finding.reason.measured]
-    named = [one for one in rated if one.measured and one.measured.what == known.what]
+    rated = [ruling for ruling in rulings if ruling.measured and ruling.finding.reason.measured]
+    named = [ruling for ruling in rated if ruling.measured and ruling.measured.what == known.what]
     return next(iter([*named, *rated]), None)
 
 

@@ -87,14 +87,14 @@ def state_of(symptom: Symptom) -> State:
     return State.OK
 
 
-def _absent(asked: JudgedLook, kind: str) -> Optional[Verdict]:
+def _absent(look: JudgedLook, kind: str) -> Optional[Verdict]:
     """Return the verdict where the age of a look says that it does not hold."""
-    report = asked.report
-    age_s, when = asked.now - report.looked_at, moment(report.looked_at)
-    if age_s > asked.limit_s:
+    report = look.report
+    age_s, when = look.now - report.looked_at, moment(report.looked_at)
+    if age_s > look.limit_s:
         reason = Reason.STALE
         text = f"the last look is stale: {when}, {format_duration(age_s)} ago"
-        text += f" (limit {format_duration(asked.limit_s)}); see {_UNIT}"
+        text += f" (limit {format_duration(look.limit_s)}); see {_UNIT}"
     elif age_s < -CLOCK_STEP_S:
         reason = Reason.AHEAD
         text = f"the last look is dated {when}, {format_duration(-age_s)} ahead of the clock"
@@ -116,11 +116,11 @@ def _unknown(node: str, kind: str, reason: Reason, text: str) -> Verdict:
 
 def _of_kind(asked: JudgedLook, kind: str, looks: Sequence[Look]) -> Verdict:
     node, name = asked.report.node, title(asked.report.node, kind)
-    found = by_state(one for look in looks for one in look.symptoms)
-    state = worst((State.OK, *map(state_of, found)))
+    symptoms = by_state(symptom for look in looks for symptom in look.symptoms)
+    state = worst((State.OK, *map(state_of, symptoms)))
     reason = Reason.SYMPTOM if state.alarm else Reason.FINE
     failed = [look for look in looks if _fails(look)]
-    text = _summary(node, found) if found else f"no symptoms; {_asked(looks)}"
+    text = _summary(node, symptoms) if symptoms else f"no symptoms; {_asked(looks)}"
     if failed and not state.alarm:
         state, reason = State.UNKNOWN, Reason.NOT_JUDGED
         text = f"{'; '.join(map(_reason_of, failed))}; {text}"
@@ -130,9 +130,9 @@ def _of_kind(asked: JudgedLook, kind: str, looks: Sequence[Look]) -> Verdict:
         state,
         reason,
         f"{name}: {text}",
-        evidence=(*(_line(node, one) for one in found), *map(_looked, looks)),
+        evidence=(*(_line(node, symptom) for symptom in symptoms), *map(_looked, looks)),
         figures=tuple(
-            Figure(each.name.lower(), sum(one.severity is each for one in found))
+            Figure(each.name.lower(), sum(symptom.severity is each for symptom in symptoms))
             for each in _COUNTED
         ),
     )
@@ -147,12 +147,12 @@ def _rank(state: State) -> int:
     return state if state.alarm else 0
 
 
-def _summary(node: str, found: Sequence[Symptom]) -> str:
+def _summary(node: str, symptoms: Sequence[Symptom]) -> str:
     """Return the gravest symptom, and how many more there are."""
-    first, more = found[0], len(found) - 1
+    first, more = symptoms[0], len(symptoms) - 1
     alarm = state_of(first).alarm
     text = _where(node, first) + ("" if alarm else "; no suspicion is raised")
-    bad = sum(state_of(one).alarm for one in found[1:])
+    bad = sum(state_of(symptom).alarm for symptom in symptoms[1:])
     counted = f"{bad} of them a problem" if bad else "none of them a problem"
     return f"{text}; {more} more symptom{'s' if more > 1 else ''}, {counted}" if more else text
 

@@ -59,8 +59,11 @@ Compared = Sequence[tuple[NamedMeasurement, ComparedSource]]
 
 def numbered(held: Compared) -> Compared:
     """Return the same runs, told apart by the operation that they are of."""
-    words = list(dict.fromkeys(one.what for one, _ in held))
-    return [(one, _with_number(found, words.index(one.what))) for one, found in held]
+    words = list(dict.fromkeys(measurement.what for measurement, _ in held))
+    return [
+        (measurement, _with_number(source, words.index(measurement.what)))
+        for measurement, source in held
+    ]
 
 
 def _with_number(compared: ComparedSource, number: int) -> ComparedSource:
@@ -72,16 +75,16 @@ def _with_number(compared: ComparedSource, number: int) -> ComparedSource:
     return compared._replace(source=source._replace(runs=runs))
 
 
-def last_change(asked: Sequence[NamedMeasurement]) -> Optional[float]:
+def last_change(measurements: Sequence[NamedMeasurement]) -> Optional[float]:
     """Return when software or settings were last seen to have changed, in epoch seconds.
 
     Each measurement sees it when its own turn comes.  Of those of one night the first is meant: the
     others are later than the moment to which they belong begins.
     """
     seen = [
-        one.measurement.era.since
-        for one in asked
-        if one.measurement.era and one.measurement.era.since is not None
+        measurement.measurement.era.since
+        for measurement in measurements
+        if measurement.measurement.era and measurement.measurement.era.since is not None
     ]
     last = max(seen, default=0.0)
     return min((at for at in seen if last - at < _ONE_NIGHT_S), default=None)
@@ -101,7 +104,7 @@ def more_runs(held: Compared, question: Question, weight: Weight) -> Optional[in
     ones did.
     """
     held = numbered(held)
-    runs = sorted(run for _, found in held for run in found.source.runs)
+    runs = sorted(run for _, source in held for run in source.source.runs)
     moments = moments_of(runs)
     low = any(run.log_ratio < -question.limit for run in runs if run.at >= moments[-1])
     if weight.alarm is low:
@@ -109,7 +112,10 @@ def more_runs(held: Compared, question: Question, weight: Weight) -> Optional[in
     apart_s = moments[-1] - moments[-2] if len(moments) > 1 else HOUR_S
     past = Moments()
     for count in range(1, _MOST_MORE + 1):
-        further = [(one, _repeated(found, moments[-1], count, apart_s)) for one, found in held]
+        further = [
+            (measurement, _repeated(source, moments[-1], count, apart_s))
+            for measurement, source in held
+        ]
         if weigh(*claims_of(further), question, past).alarm is not weight.alarm:
             return count
     return None
@@ -128,8 +134,8 @@ def _repeated(compared: ComparedSource, since: float, count: int, apart_s: float
 def by_operation(held: Compared) -> list[Claim]:
     """Return for each operation the claim that it is slow; of a host it is with all partners."""
     sources: dict[str, list[Source]] = {}
-    for one, found in held:
-        sources.setdefault(one.what, []).append(found.source)
+    for measurement, source in held:
+        sources.setdefault(measurement.what, []).append(source.source)
     return [_claim(tuple(found)) for found in sources.values()]
 
 
@@ -140,8 +146,8 @@ def _claim(sources: tuple[Source, ...]) -> Claim:
 def together(held: Compared) -> Claim:
     """Return the claim that all operations are slow, of a host with all partners."""
     merged = tuple(
-        _merged([found.source for one, found in held if one.partner == name])
-        for name in dict.fromkeys(one.partner for one, _ in held)
+        _merged([source.source for measurement, source in held if measurement.partner == name])
+        for name in dict.fromkeys(measurement.partner for measurement, _ in held)
     )
     return Alone(merged[0]) if len(merged) == 1 else Shared(merged)
 
@@ -159,16 +165,16 @@ def tell_apart(asked: dict[tuple[str, str], list[NamedMeasurement]]) -> None:
     Beside one another they do not show that the host is slow.
     """
     ends: dict[Hashable, list[tuple[str, str]]] = {}
-    for (layer, name), found in asked.items():
-        for one in found if LAYERS[layer].paired else ():
-            ends.setdefault(one.measurement.kind, []).append((name, one.partner))
+    for (layer, name), measurements in asked.items():
+        for measurement in measurements if LAYERS[layer].paired else ():
+            ends.setdefault(measurement.measurement.kind, []).append((name, measurement.partner))
     most = {kind: Counter(chain(*pairs)).most_common(1)[0][1] for kind, pairs in ends.items()}
-    for place, found in asked.items():
+    for place, measurements in asked.items():
         asked[place] = [
             one._replace(measurement=_alone(one.measurement))
             if 2 * most.get(one.measurement.kind, 0) > len(ends.get(one.measurement.kind, ()))
             else one
-            for one in found
+            for one in measurements
         ]
 
 
@@ -210,26 +216,32 @@ class Weighing:
         """
         self._past, self._min_odds = past, min_odds
         self._limits = {
-            (one.layer, one.component): one.limits for found in nodes.values() for one in found
+            (expectation.layer, expectation.component): expectation.limits
+            for expectations in nodes.values()
+            for expectation in expectations
         }
         self._systems = _systems(nodes)
         self._group_of = {
-            (one.layer, one.component): LAYERS[one.layer].peer_group(one.group)
-            for found in nodes.values()
-            for one in found
-            if LAYERS[one.layer].has_peers
+            (expectation.layer, expectation.component): LAYERS[expectation.layer].peer_group(
+                expectation.group
+            )
+            for expectations in nodes.values()
+            for expectation in expectations
+            if LAYERS[expectation.layer].has_peers
         }
         self._groups: dict[tuple[str, str], list[Component]] = {}
         for place, group in self._group_of.items():
             self._groups.setdefault((place[0], group), []).append(place)
         self._asked: dict[Component, list[NamedMeasurement]] = {}
         for node, expectations in nodes.items():
-            for one in expectations:
-                found = list(self._measurements(one, memories[node]))
-                self._asked.setdefault((one.layer, one.component), []).extend(found)
+            for expectation in expectations:
+                measurements = list(self._measurements(expectation, memories[node]))
+                self._asked.setdefault((expectation.layer, expectation.component), []).extend(
+                    measurements
+                )
         tell_apart(self._asked)
         self._references = References(
-            [one.measurement for found in self._asked.values() for one in found]
+            [measurement.measurement for found in self._asked.values() for measurement in found]
         )
         self._held: dict[Component, Compared] = {}
         self._held_as_one: dict[Component, Compared] = {}
@@ -252,9 +264,9 @@ class Weighing:
         """Return what is measured of a component beside its references, less what has none."""
         if component not in self._held:
             self._held[component] = [
-                (one, found)
-                for one in self._asked.get(component, ())
-                if (found := self._references.of(one.measurement))
+                (measurement, source)
+                for measurement in self._asked.get(component, ())
+                if (source := self._references.of(measurement.measurement))
             ]
         return self._held[component]
 
@@ -284,7 +296,7 @@ class Weighing:
         if not held:
             return None
         whole = component not in self._group_of or len(self._members(component)) < _FEWEST_MEMBERS
-        terms = self._terms(component, [one for one, _ in held] if whole else ())
+        terms = self._terms(component, [measurement for measurement, _ in held] if whole else ())
         known = self._weighed(held, terms, (*component, False))
         alone = any(other.source.noise is ALONE for _, other in held)
         return self._as_its_group(component, known) if known.alarm and alone else known
@@ -319,17 +331,17 @@ class Weighing:
     ) -> Iterator[tuple[NamedMeasurement, ComparedSource]]:
         if len(members) < _FEWEST_MEMBERS:
             return
-        asked = self._asked_of(members)
-        for what in dict.fromkeys(one.what for one in asked):
-            of_all = [one for one in asked if one.what == what]
+        measurements = self._asked_of(members)
+        for what in dict.fromkeys(measurement.what for measurement in measurements):
+            of_all = [measurement for measurement in measurements if measurement.what == what]
             # two hosts meet at a time
             least = len(members) // 2 if LAYERS[members[0][0]].paired else len(members)
-            found = common([one.measurement for one in of_all], least)
-            if found:
-                yield of_all[0], found
+            source = common([measurement.measurement for measurement in of_all], least)
+            if source:
+                yield of_all[0], source
 
     def _asked_of(self, members: Sequence[Component]) -> list[NamedMeasurement]:
-        return [one for member in members for one in self._asked.get(member, ())]
+        return [measurement for member in members for measurement in self._asked.get(member, ())]
 
     def _weighed(
         self, alone: Compared, terms: _Terms, subject: Optional[Subject] = None
@@ -340,13 +352,15 @@ class Weighing:
             terms.change,
             self._min_odds,
         )
-        words = list(dict.fromkeys(one.what for one, _ in alone))
+        words = list(dict.fromkeys(measurement.what for measurement, _ in alone))
         counted = subject and LAYERS[subject[0]].grouped and not subject[2] and self._min_odds < inf
         weight = quiet(by_operation(alone), question) or self._weight(alone, question, subject)
         losses = [(middle, number) for number, middle in enumerate(weight.middles) if middle]
         lowest, number = min(losses, default=(0.0, 0))
         also = [(words[n], exp(middle)) for middle, n in losses if n != number]
-        against = next(other.against for one, other in alone if one.what == words[number])
+        against = next(
+            other.against for measurement, other in alone if measurement.what == words[number]
+        )
         return Evidence(
             weight.odds,
             question.needed,
@@ -382,9 +396,9 @@ class Weighing:
             yield self._measurement(entry, found, partner, memory)
 
     def _measurement(
-        self, entry: Expectation, found: Series, partner: Optional[Partner], memory: Weighable
+        self, entry: Expectation, series: Series, partner: Optional[Partner], memory: Weighable
     ) -> NamedMeasurement:
-        latest = found.latest
+        latest = series.latest
         reference = entry.reference(latest.operation, latest.scenario)
         if partner:
             reference = of_pair(entry, partner, reference)
@@ -399,7 +413,7 @@ class Weighing:
             Measurement(
                 self._kind(entry, latest.operation, latest.scenario, reference),
                 f"{entry.component} {name}",
-                found.samples,
+                series.samples,
                 None if doubt and not era else reference.baseline,
                 entry.limits,
                 reference.ceiling.rate_Bps if reference.ceiling else None,
@@ -429,10 +443,10 @@ def _systems(nodes: Nodes) -> dict[str, str]:
     """Return the file system of each part that belongs to one alone."""
     found: dict[str, set[str]] = {}
     for expectations in nodes.values():
-        for one in expectations:
-            if LAYERS[one.layer].per_target:
-                for name in one.path:
-                    found.setdefault(name, set()).add(one.group)
+        for expectation in expectations:
+            if LAYERS[expectation.layer].per_target:
+                for name in expectation.path:
+                    found.setdefault(name, set()).add(expectation.group)
     return {name: next(iter(groups)) for name, groups in found.items() if len(groups) == 1}
 
 

@@ -23,15 +23,15 @@ def behind(located: Located, ambiguity: AmbiguitySet) -> Iterator[int]:
 
     What is slower than the suspects make it has another fault beside theirs.
     """
-    slowing = {one.name: one for one in ambiguity.suspects if not one.drops}
-    for index, one in enumerate(located.observations):
+    slowing = {suspect.name: suspect for suspect in ambiguity.suspects if not suspect.drops}
+    for index, observation in enumerate(located.observations):
         if (
-            one.vote is not Vote.NONE
-            or not one.measured_Bps
-            or slowing.keys().isdisjoint(one.of.path)
+            observation.vote is not Vote.NONE
+            or not observation.measured_Bps
+            or slowing.keys().isdisjoint(observation.of.path)
         ):
             continue
-        found = set(_slowing(one, slowing))
+        found = set(_slowing(observation, slowing))
         if all(not found.isdisjoint(alternative) for alternative in ambiguity.alternatives):
             yield index
 
@@ -57,8 +57,16 @@ def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
     """
     found: dict[tuple[str, str], AmbiguitySet] = {}
     largest_first = sorted(located.sets, key=lambda ambiguity: -len(ambiguity.explains))
-    explained = [(one, index) for one in largest_first for index in one.explains]
-    explained += [(one, index) for one in largest_first for index in behind(located, one)]
+    explained = [
+        (ambiguity_set, index)
+        for ambiguity_set in largest_first
+        for index in ambiguity_set.explains
+    ]
+    explained += [
+        (ambiguity_set, index)
+        for ambiguity_set in largest_first
+        for index in behind(located, ambiguity_set)
+    ]
     for ambiguity, index in explained:
         found.setdefault(_place(located, index), ambiguity)
     return found
@@ -81,14 +89,16 @@ def document(
 ) -> dict[str, Any]:
     """Return the document; ``probes`` are those of the ambiguity sets, in their order."""
     numbers = {id(ambiguity): number for number, ambiguity in enumerate(located.sets)}
-    votes = [one.vote for one in located.observations]
+    votes = [observation.vote for observation in located.observations]
     return {
         "schema": SCHEMA,
         "complete": located.complete,
         "votes": {vote.value: votes.count(vote) for vote in Vote},
         "sets": [
-            _set(located, one, parts, sentence(located, one, parts, probe), probe)
-            for one, probe in zip(located.sets, probes)
+            _set(
+                located, ambiguity_set, parts, sentence(located, ambiguity_set, parts, probe), probe
+            )
+            for ambiguity_set, probe in zip(located.sets, probes)
         ],
         "unexplained": [_measured(located.observations[index]) for index in located.unexplained],
         "remarks": list(remarks(located, parts)),
@@ -102,7 +112,8 @@ def document(
 def failed_sets(located: Located, parts: Parts) -> list[dict[str, Any]]:
     """Return what explains failures, each set in the form of those of the document."""
     return [
-        _set(located, one, parts, failure_sentence(located, one, parts)) for one in located.sets
+        _set(located, ambiguity_set, parts, failure_sentence(located, ambiguity_set, parts))
+        for ambiguity_set in located.sets
     ]
 
 
@@ -169,7 +180,10 @@ def _next(probe: NextProbe) -> dict[str, Any]:
         "component": of.component,
         "operation": of.operation,
         "outcomes": [
-            {"ratio": one.ratio, "alternatives": [list(names) for names in one.alternatives]}
-            for one in probe.outcomes
+            {
+                "ratio": outcome.ratio,
+                "alternatives": [list(names) for names in outcome.alternatives],
+            }
+            for outcome in probe.outcomes
         ],
     }

@@ -122,7 +122,7 @@ def locate_failures(measured: Iterable[PlannedMeasurement], records: Iterable[Re
 def failure_sentence(located: Located, ambiguity: AmbiguitySet, parts: Parts) -> str:
     """Return e.g. ``Failing: disk oss2-disk1 (2 of 2 failed measurements cross it): ...``."""
     names = [" and ".join(titled(name, parts) for name in one) for one in ambiguity.alternatives]
-    failed = [one for one in located.observations if one.vote is Vote.BAD]
+    failed = [observation for observation in located.observations if observation.vote is Vote.BAD]
     them = "it" if len(ambiguity.suspects) == 1 else "them"
     reasons = dict.fromkeys(located.observations[index].reason for index in ambiguity.explains)
     which = names[0] if len(names) == 1 else f"one of {listed(names, ' or ')}"
@@ -146,10 +146,11 @@ def partial_sentences(located: Located, parts: Parts) -> Iterator[str]:
     A disk with a few bad places reads one file well and fails when all of it is read.
     """
     for index in located.unexplained:
-        one = located.observations[index]
+        observation = located.observations[index]
         yield (
-            f"Failing in part: {titled(one.of.component, parts)} ({one.of.name} failed, other "
-            f"measurements that cross it did not): {one.reason}"
+            f"Failing in part: {titled(observation.of.component, parts)} "
+            f"({observation.of.name} failed, other "
+            f"measurements that cross it did not): {observation.reason}"
         )
 
 
@@ -174,8 +175,8 @@ def _observations(
 
 def _key(placed: PlannedMeasurement) -> tuple[object, ...]:
     partner = placed.partner.name if placed.partner else None
-    one = placed.expectation
-    return one.layer, one.component, placed.operation, placed.scenario, partner
+    expectation = placed.expectation
+    return expectation.layer, expectation.component, placed.operation, placed.scenario, partner
 
 
 def _key_of(record: Record) -> tuple[object, ...]:

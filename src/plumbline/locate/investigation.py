@@ -91,8 +91,12 @@ class Steps:
 
     def one(self, layer: str, component: str, node: str) -> Step:
         """Return the step that measures one target or device."""
-        found = [one for one in self._entries(layer, node) if one.component == component]
-        seconds, moved = _cost(found)
+        expectations = [
+            expectation
+            for expectation in self._entries(layer, node)
+            if expectation.component == component
+        ]
+        seconds, moved = _cost(expectations)
         return Step(layer, component, node, layer_of(layer).one.format(component), seconds, moved)
 
     def all(self, layer: str, node: str = "") -> Optional[Step]:
@@ -101,9 +105,9 @@ class Steps:
         A host alone has no pair.
         """
         costs = [
-            _cost(found)
+            _cost(expectations)
             for name in ([node] if node else self._nodes)
-            if (found := self._entries(layer, name))
+            if (expectations := self._entries(layer, name))
         ]
         if not costs:
             return None
@@ -122,41 +126,43 @@ class Steps:
         entries = self._entries(step.layer, step.node)
         own = next(one for one in entries if one.component == step.component)
         peers = [one for one in entries if one.group == own.group and one is not own]
-        for one in sorted(peers, key=lambda peer: len({*peer.path} & {*own.path})):
-            yield self.one(one.layer, one.component, step.node)
+        for expectation in sorted(peers, key=lambda peer: len({*peer.path} & {*own.path})):
+            yield self.one(expectation.layer, expectation.component, step.node)
 
     def _batches(self, nodes: int) -> int:
         """Return how often nodes take turns, where not all of them can work at the same time."""
         return -(-nodes // self._forks)
 
     def _entries(self, layer: str, node: str) -> list[Expectation]:
-        return [one for one in self._nodes[node] if one.layer == layer]
+        return [expectation for expectation in self._nodes[node] if expectation.layer == layer]
 
     def _rounds(self, layer: str, words: str) -> Step:
-        entries = [one for name in self._nodes for one in self._entries(layer, name)]
-        slots = max(span(len(_hosts(one))) for one in entries)
-        costs = [_cost([one]) for one in entries]
+        entries = [
+            expectation for name in self._nodes for expectation in self._entries(layer, name)
+        ]
+        slots = max(span(len(_hosts(expectation))) for expectation in entries)
+        costs = [_cost([expectation]) for expectation in entries]
         # in each slot half of the hosts begin, and no pair moves more than the mean of its two
         seconds = slots * self._batches(len(entries) // 2) * max(seconds for seconds, _ in costs)
         total = slots * sum(moved for _, moved in costs) // 2
         return Step(layer, "", "", words, seconds, total, tuple(range(slots)))
 
     def _pair(self, measurable: Measurable) -> Optional[Step]:
-        one = next(
+        expectation = next(
             each
             for each in self._entries(measurable.layer, measurable.node)
             if each.component == measurable.component
         )
         partner = measurable.operation.rpartition(" ")[2]
-        hosts = _hosts(one)
+        hosts = _hosts(expectation)
         for slot in range(cycle(len(hosts))):
-            met = turn(hosts, one.component, slot)
+            met = turn(hosts, expectation.component, slot)
             if met and met.partner == partner and met.role is Role.INITIATOR:
-                words = f"the network between {one.component} and {partner}"
-                seconds, moved = _cost([one], partner)
+                words = f"the network between {expectation.component} and {partner}"
+                seconds, moved = _cost([expectation], partner)
                 return Step(
-                    one.layer,
-                    one.component,
+                    expectation.layer,
+                    expectation.component,
                     measurable.node,
                     words,
                     seconds,
@@ -172,9 +178,9 @@ def _hosts(entry: Expectation) -> Sequence[str]:
     return hosts
 
 
-def _cost(found: Sequence[Expectation], partner: str = "") -> tuple[float, int]:
+def _cost(expectations: Sequence[Expectation], partner: str = "") -> tuple[float, int]:
     """Return the seconds, and the bytes at most, of measurements one after the other."""
-    return seconds_of(found, partner), bytes_of(found, partner)
+    return seconds_of(expectations, partner), bytes_of(expectations, partner)
 
 
 NOTHING = "nothing slow"
@@ -209,8 +215,8 @@ class Found(NamedTuple):
     def sets(self) -> Iterator[tuple[Located, AmbiguitySet]]:
         """Yield each ambiguity set with where it comes from."""
         for located in self:
-            for one in located.sets:
-                yield located, one
+            for ambiguity_set in located.sets:
+                yield located, ambiguity_set
 
 
 class Decision(NamedTuple):
@@ -248,7 +254,10 @@ class Investigation:
         self._candidates = Candidates(nodes)
         self._steps = Steps(nodes, forks)
         self._known = {
-            name for found in nodes.values() for one in found for name in (one.component, *one.path)
+            name
+            for expectations in nodes.values()
+            for expectation in expectations
+            for name in (expectation.component, *expectation.path)
         }
         for name in self._targets:
             if name not in self._known:
@@ -256,14 +265,14 @@ class Investigation:
                     f"{name!r} is no part of this site; its targets are {', '.join(self._osts())}"
                 )
 
-    def decide(self, found: Found, done: Sequence[Step], left: Budget) -> Decision:
+    def decide(self, found: Found, done: Sequence[Step], budget: Budget) -> Decision:
         """Return what to do next, given what was found, what was done and what is left."""
         beyond: dict[object, Step] = {}
-        wanted = self._wanted(found, done, left)
-        for step in (each for one in wanted for each in self._judgeable(one, left)):
+        steps = self._wanted(found, done, budget)
+        for step in (each for one in steps for each in self._judgeable(one, budget)):
             if any(one.covers(step) for one in done) or self._unasked(step):
                 continue
-            if left.allows(step):
+            if budget.allows(step):
                 return Decision(step, step.words, tuple(beyond.values()))
             beyond[step.key] = step
         return Decision(None, _end(found, bool(beyond)), tuple(beyond.values()))
@@ -272,24 +281,24 @@ class Investigation:
         """Return whether a step needs a node that does not answer."""
         return not self._silent.isdisjoint((step.node, step.partner))
 
-    def _wanted(self, found: Found, done: Sequence[Step], left: Budget) -> Iterator[Step]:
+    def _wanted(self, found: Found, done: Sequence[Step], budget: Budget) -> Iterator[Step]:
         """Yield what is worth measuring, the most worthwhile first."""
         yield from self._opening()
-        yield from self._unjudged(found, left)
-        for located, one in found.sets():
-            if not one.certain:
-                yield from self._dividing(located, one, done)
+        yield from self._unjudged(found, budget)
+        for located, ambiguity_set in found.sets():
+            if not ambiguity_set.certain:
+                yield from self._dividing(located, ambiguity_set, done)
         if self._targets:
             yield from self._beside(found.slow)
             if not any(located.sets for located in found):
                 yield from self._behind()
         else:
-            yield from self._whole(one for one in BY_DEPTH if one.on_devices)
+            yield from self._whole(layer for layer in BY_DEPTH if layer.on_devices)
 
     def _opening(self) -> Iterator[Step]:
         """Yield the measurements of what was asked about."""
         if not self._targets:
-            yield from self._whole(one for one in BY_DEPTH if one.paired or one.per_target)
+            yield from self._whole(layer for layer in BY_DEPTH if layer.paired or layer.per_target)
         for name in self._targets:
             own = list(self._measuring(name, crossing=False))
             yield from own or self._pairs(name)
@@ -299,8 +308,12 @@ class Investigation:
     def _pairs(self, host: str) -> Iterator[Step]:
         """Yield the pairs that a host begins, the first few."""
         possible = self._candidates.crossing([host], ())
-        own = [one for one in possible if LAYERS[one.of.layer].paired and one.of.component == host]
-        steps = {step.key: step for one in own if (step := self._steps.of(one))}
+        own = [
+            candidate
+            for candidate in possible
+            if LAYERS[candidate.of.layer].paired and candidate.of.component == host
+        ]
+        steps = {step.key: step for candidate in own if (step := self._steps.of(candidate))}
         yield from islice((step for step in steps.values() if not self._unasked(step)), _PAIRS)
 
     def _whole(self, layers: Iterable[Layer]) -> Iterator[Step]:
@@ -309,11 +322,11 @@ class Investigation:
     def _measuring(self, name: str, *, crossing: bool) -> Iterator[Step]:
         """Yield the steps that measure a part itself, or all targets behind it."""
         for layer in (one.name for one in BY_DEPTH if one.grouped):
-            for node, found in self._nodes.items():
-                for one in found:
-                    wanted = name in one.path if crossing else name == one.component
-                    if one.layer == layer and wanted and node not in self._silent:
-                        yield self._steps.one(layer, one.component, node)
+            for node, expectations in self._nodes.items():
+                for expectation in expectations:
+                    wanted = name in expectation.path if crossing else name == expectation.component
+                    if expectation.layer == layer and wanted and node not in self._silent:
+                        yield self._steps.one(layer, expectation.component, node)
 
     def _dividing(
         self, located: Located, ambiguity: AmbiguitySet, done: Sequence[Step]
@@ -348,10 +361,10 @@ class Investigation:
         seen = set()
         parts = {
             name
-            for found in self._nodes.values()
-            for one in found
-            if one.component in self._targets
-            for name in one.path
+            for expectations in self._nodes.values()
+            for expectation in expectations
+            if expectation.component in self._targets
+            for name in expectation.path
         }
         for candidate in self._candidates.crossing(sorted(parts), ()):
             of, step = candidate.of, self._steps.of(candidate)
@@ -365,55 +378,63 @@ class Investigation:
 
     def _beside(self, slow: Located) -> Iterator[Step]:
         """Yield other devices of a server with a slow one: all of them may be slow alike."""
-        devices = [one for one in slow.observations if LAYERS[one.of.layer].on_devices]
-        votes = {(one.of.node, one.vote) for one in devices}
-        judged = {one.of.component for one in devices}
-        for node in dict.fromkeys(one.of.node for one in devices):
+        devices = [
+            observation
+            for observation in slow.observations
+            if LAYERS[observation.of.layer].on_devices
+        ]
+        votes = {(observation.of.node, observation.vote) for observation in devices}
+        judged = {observation.of.component for observation in devices}
+        for node in dict.fromkeys(observation.of.node for observation in devices):
             if (node, Vote.GOOD) in votes or (node, Vote.BAD) not in votes:
                 continue
-            for one in self._nodes[node]:
-                if LAYERS[one.layer].on_devices and one.component not in judged:
-                    yield self._steps.one(one.layer, one.component, node)
+            for expectation in self._nodes[node]:
+                if LAYERS[expectation.layer].on_devices and expectation.component not in judged:
+                    yield self._steps.one(expectation.layer, expectation.component, node)
 
-    def _judgeable(self, step: Step, left: Budget) -> Iterator[Step]:
+    def _judgeable(self, step: Step, budget: Budget) -> Iterator[Step]:
         """Yield a step; with peers where its target or device has no other reference."""
         if (step.layer, step.component) not in self._unreferenced:
             yield step
             return
-        whole = self._affordable(step, left)
+        whole = self._affordable(step, budget)
         yield whole or step
         if whole is None:
             yield from islice(self._steps.peers(step), _MIN_PEERS)
 
-    def _affordable(self, step: Step, left: Budget) -> Optional[Step]:
+    def _affordable(self, step: Step, budget: Budget) -> Optional[Step]:
         """Return the step that measures all peers at once, None where too little would be left."""
         whole = self._steps.all(step.layer, step.node)
-        half = Budget(left.seconds / 2, left.bytes / 2)
+        half = Budget(budget.seconds / 2, budget.bytes / 2)
         return whole if whole and half.allows(whole) else None
 
-    def _unjudged(self, found: Found, left: Budget) -> Iterator[Step]:
+    def _unjudged(self, found: Found, budget: Budget) -> Iterator[Step]:
         """Yield peers of what gave a rate that could not be judged: its references did not do."""
         rated = {
-            (one.of.layer, one.of.component, one.of.node)
-            for one in found.failed.observations
-            if one.vote is Vote.GOOD and LAYERS[one.of.layer].grouped
+            (observation.of.layer, observation.of.component, observation.of.node)
+            for observation in found.failed.observations
+            if observation.vote is Vote.GOOD and LAYERS[observation.of.layer].grouped
         }
         judged = {
-            (one.of.layer, one.of.component, one.of.node)
-            for one in found.slow.observations
-            if one.vote is not Vote.NONE
+            (observation.of.layer, observation.of.component, observation.of.node)
+            for observation in found.slow.observations
+            if observation.vote is not Vote.NONE
         }
         for place in sorted(rated - judged):
             step = self._steps.one(*place)
-            whole = self._affordable(step, left)
+            whole = self._affordable(step, budget)
             if whole:
                 yield whole
             else:
                 yield from islice(self._steps.peers(step), _MAX_PEERS)
 
     def _osts(self) -> list[str]:
-        every = (one for found in self._nodes.values() for one in found)
-        return [one.component for one in every if LAYERS[one.layer].per_target]
+        expectations = (expectation for found in self._nodes.values() for expectation in found)
+        return [
+            expectation.component
+            for expectation in expectations
+            if LAYERS[expectation.layer].per_target
+        ]
 
 
 def _best_first(
@@ -440,10 +461,14 @@ def _answers(candidate: Candidate, lanes: Collection[str]) -> Iterator[Candidate
 
 
 def _end(found: Found, beyond: bool) -> str:
-    sets = [one for _, one in found.sets()]
+    sets = [ambiguity_set for _, ambiguity_set in found.sets()]
     if beyond:
         return "budget"
     if not sets:
         odd = any(located.unexplained for located in found)
         return "not explained by one part" if odd else NOTHING
-    return "certain" if all(one.certain for one in sets) else "nothing would divide them"
+    return (
+        "certain"
+        if all(ambiguity_set.certain for ambiguity_set in sets)
+        else "nothing would divide them"
+    )

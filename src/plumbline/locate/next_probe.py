@@ -48,10 +48,10 @@ class Candidates:
         """Index what the nodes measure."""
         site = Site(nodes)
         self._clients = {
-            node: one.path
-            for node, found in nodes.items()
-            for one in found
-            if LAYERS[one.layer].paired and node not in site.servers
+            node: expectation.path
+            for node, expectations in nodes.items()
+            for expectation in expectations
+            if LAYERS[expectation.layer].paired and node not in site.servers
         }
         self._crossing: dict[str, list[PlannedMeasurement]] = {}
         for placed in site.measurables():
@@ -136,15 +136,15 @@ class Candidates:
 
 
 def _planned(placed: PlannedMeasurement) -> Candidate:
-    one, of = placed.expectation, placed.of
+    expectation, of = placed.expectation, placed.of
     if placed.partner:
-        words = f"a network test of {one.component} with {placed.partner.name}"
+        words = f"a network test of {expectation.component} with {placed.partner.name}"
         words += f" ({placed.operation.value})"
         return Candidate(of, Intrusion.PAIR, words)
     if placed.scenario is Scenario.TOGETHER:
         words = f"a raw read of all devices of {of.node} together, {of.component} among them"
         return Candidate(of, Intrusion.TOGETHER, words)
-    if LAYERS[one.layer].on_devices:
+    if LAYERS[expectation.layer].on_devices:
         return Candidate(of, Intrusion.RAW_READ, f"a raw read of {of.component} on {of.node}")
     words = f"a {of.operation} of {of.component} from {of.node}"
     reads = placed.operation is Operation.READ
@@ -183,7 +183,9 @@ def next_probe(
     """Return what divides the alternatives best, None where nothing does."""
     begun = max(located.observations[index].since for index in ambiguity.explains)
     known = {
-        one.of.name for one in located.observations if one.vote is not Vote.NONE and one.at >= begun
+        observation.of.name
+        for observation in located.observations
+        if observation.vote is not Vote.NONE and observation.at >= begun
     }
     suspects = {suspect.name: suspect for suspect in ambiguity.suspects}
     best: Optional[tuple[tuple[float, int, str], NextProbe]] = None
@@ -191,7 +193,9 @@ def next_probe(
         if candidate.of.name in known:
             continue
         outcomes = _outcomes(candidate.of, ambiguity, suspects)
-        remain = sum(len(one.alternatives) ** 2 for one in outcomes) / len(ambiguity.alternatives)
+        remain = sum(len(outcome.alternatives) ** 2 for outcome in outcomes) / len(
+            ambiguity.alternatives
+        )
         rank = (remain, int(candidate.intrusion), candidate.of.name)
         if len(outcomes) > 1 and (best is None or rank < best[0]):
             best = rank, NextProbe(candidate, outcomes)

@@ -33,12 +33,16 @@ class Site:
 
     def __init__(self, nodes: Nodes) -> None:
         """Find which hosts are servers, and which parts are whose own."""
-        every = [one for found in nodes.values() for one in found]
+        expectations = [expectation for found in nodes.values() for expectation in found]
         self._nodes = nodes
-        self.servers = frozenset(one.host for one in every if LAYERS[one.layer].grouped)
+        self.servers = frozenset(
+            expectation.host for expectation in expectations if LAYERS[expectation.layer].grouped
+        )
         """The hosts that have targets or devices."""
         self._own = {
-            one.component: frozenset(one.path) for one in every if LAYERS[one.layer].paired
+            expectation.component: frozenset(expectation.path)
+            for expectation in expectations
+            if LAYERS[expectation.layer].paired
         }
 
     def measurables(self) -> Iterator[PlannedMeasurement]:
@@ -54,13 +58,13 @@ class Site:
         away from storage where the host is a server, and crosses what both hosts share in both
         lanes.  What is driven at once is its targets; the sum of them says nothing of its own.
         """
-        found = self._nodes[node]
-        together, left_out = _sharing(found), _left_out(found)
-        for one in found:
-            if LAYERS[one.layer].paired:
-                yield from self._pairs(node, one)
-            elif (one.layer, one.component) not in left_out:
-                yield from _alone(node, one, together)
+        expectations = self._nodes[node]
+        together, left_out = _sharing(expectations), _left_out(expectations)
+        for expectation in expectations:
+            if LAYERS[expectation.layer].paired:
+                yield from self._pairs(node, expectation)
+            elif (expectation.layer, expectation.component) not in left_out:
+                yield from _alone(node, expectation, together)
 
     def _pairs(self, node: str, entry: Expectation) -> Iterator[PlannedMeasurement]:
         for operation, scenario, reference in steps(entry):
@@ -88,9 +92,14 @@ class Site:
                 yield PlannedMeasurement(of, entry, operation, scenario, partner)
 
 
-def _sharing(found: Sequence[Expectation]) -> Counter[tuple[str, str]]:
+def _sharing(expectations: Sequence[Expectation]) -> Counter[tuple[str, str]]:
     """Return how many flows cross each part when members of a group run together, by both names."""
-    return Counter((_company(one), name) for one in found if _company(one) for name in one.path)
+    return Counter(
+        (_company(expectation), name)
+        for expectation in expectations
+        if _company(expectation)
+        for name in expectation.path
+    )
 
 
 def _company(entry: Expectation) -> str:
@@ -99,15 +108,27 @@ def _company(entry: Expectation) -> str:
     return f"{entry.layer} {entry.group}" if together else ""
 
 
-def _left_out(found: Sequence[Expectation]) -> set[tuple[str, str]]:
+def _left_out(expectations: Sequence[Expectation]) -> set[tuple[str, str]]:
     """Return what is no measurement of one path, by layer and component.
 
     With several clients the rank that reads is on another one than the rank that has written.
     """
-    wholes = {one.component: one for one in found if one.parallel}
-    members = [one for one in found if LAYERS[one.layer].whole and one.group in wholes]
-    several = [one for one in members if len(wholes[one.group].target["clients"]) > 1]
-    return {(one.layer, one.component) for one in (*wholes.values(), *several)}
+    wholes = {
+        expectation.component: expectation for expectation in expectations if expectation.parallel
+    }
+    members = [
+        expectation
+        for expectation in expectations
+        if LAYERS[expectation.layer].whole and expectation.group in wholes
+    ]
+    several = [
+        expectation
+        for expectation in members
+        if len(wholes[expectation.group].target["clients"]) > 1
+    ]
+    return {
+        (expectation.layer, expectation.component) for expectation in (*wholes.values(), *several)
+    }
 
 
 def steps(entry: Expectation) -> Iterator[tuple[Operation, Scenario, Reference]]:

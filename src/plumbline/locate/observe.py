@@ -93,8 +93,8 @@ class WeighedVote(NamedTuple):
 
 def votes(placed: Sequence[PlannedMeasurement], known: Weighing) -> list[Optional[WeighedVote]]:
     """Return what the last runs of each measurement of a node say, None where there are too few."""
-    held = [_held(one, known) for one in placed]
-    since = [_own_alarm(one, known) for one in placed]
+    held = [_held(measurement, known) for measurement in placed]
+    since = [_own_alarm(measurement, known) for measurement in placed]
     for group in correlated(placed):
         if _of_one_component([placed[index] for index in group]):
             # the judge has weighed it together
@@ -107,60 +107,65 @@ def votes(placed: Sequence[PlannedMeasurement], known: Weighing) -> list[Optiona
 
 def _of_one_component(group: Sequence[PlannedMeasurement]) -> bool:
     """Return whether all that is measured of a component makes a group, and not a pair of hosts."""
-    return group[0].partner is None and len({one.expectation.subject for one in group}) == 1
+    return (
+        group[0].partner is None
+        and len({measurement.expectation.subject for measurement in group}) == 1
+    )
 
 
-def _held(placed: PlannedMeasurement, known: Weighing) -> Optional[_One]:
+def _held(placed: PlannedMeasurement, weighing: Weighing) -> Optional[_One]:
     """Return a measurement beside its reference, None where there is none."""
-    one = placed.expectation
+    expectation = placed.expectation
     what = label(placed.operation, placed.scenario)
     partner = placed.partner.name if placed.partner else ""
-    found = known.compared((one.layer, one.component))
+    found = weighing.compared((expectation.layer, expectation.component))
     return next((each for each in found if each[0][:2] == (what, partner)), None)
 
 
-def _own_alarm(placed: PlannedMeasurement, known: Weighing) -> Optional[float]:
+def _own_alarm(placed: PlannedMeasurement, weighing: Weighing) -> Optional[float]:
     """Return since when the component has an alarm, in epoch seconds, None where it has none."""
-    found = known.evidence(placed.expectation.subject)
-    return found.since if found and found.alarm else None
+    evidence = weighing.evidence(placed.expectation.subject)
+    return evidence.since if evidence and evidence.alarm else None
 
 
 def _together(
-    group: Sequence[int], held: Sequence[Optional[_One]], known: Weighing
+    group: Sequence[int], held: Sequence[Optional[_One]], weighing: Weighing
 ) -> Iterator[tuple[float, int]]:
     """Yield since when correlated measurements are slow together, for each of them."""
     found = {index: one for index in group if (one := held[index])}
     if len(found) > 1:
-        evidence = known.weigh(list(found.values()))
+        evidence = weighing.weigh(list(found.values()))
         if evidence.alarm:
             yield from ((evidence.since, index) for index in found)
 
 
 def _weighed(
-    placed: PlannedMeasurement, held: Optional[_One], since: Optional[float], known: Weighing
+    placed: PlannedMeasurement, held: Optional[_One], since: Optional[float], weighing: Weighing
 ) -> Optional[WeighedVote]:
     place = placed.expectation.layer, placed.expectation.component
-    of_all = known.of_its_group(place)
+    of_all = weighing.of_its_group(place)
     if of_all and of_all.alarm:
         held, since = _beside_baseline(held), of_all.since
     if held is None:
         return None
-    one, (source, _) = held
-    limit = log(1 - one.measurement.limits.peer_loss)
+    measurement, (source, _) = held
+    limit = log(1 - measurement.measurement.limits.peer_loss)
     if since is not None:
         # the same runs as the service shows: one good run before them would halve a loss of two
         runs = [run for run in source.runs if run.at >= since]
         if runs and (middle := median(run.log_ratio for run in runs)) <= limit:
-            ratio = _ratio_of_service(known.evidence((*place, False)), one.what) or exp(middle)
-            found = _of(Vote.BAD, one, source, runs)
-            return found._replace(state=severity(ratio, one.measurement.limits))
+            ratio = _ratio_of_service(weighing.evidence((*place, False)), measurement.what) or exp(
+                middle
+            )
+            vote = _of(Vote.BAD, measurement, source, runs)
+            return vote._replace(state=severity(ratio, measurement.measurement.limits))
     runs = list(source.runs[-_MOST:])
     if len(runs) < _TWO:
         return None
     last = runs[-_FEWEST:]
     low = median(run.log_ratio for run in last) < limit or last[-1].log_ratio < limit
-    busy = _group_is_low(placed, known, limit)
-    return _of(Vote.NONE if low or busy else Vote.GOOD, one, source, runs)
+    busy = _group_is_low(placed, weighing, limit)
+    return _of(Vote.NONE if low or busy else Vote.GOOD, measurement, source, runs)
 
 
 def _ratio_of_service(evidence: Optional[Evidence], what: str) -> Optional[float]:
@@ -174,16 +179,16 @@ def _beside_baseline(held: Optional[_One]) -> Optional[_One]:
     """Return a measurement beside its baseline; None where it has none of this era."""
     if held is None:
         return None
-    found = None if held[0].measurement.era else beside_baseline(held[0].measurement)
-    return (held[0], found) if found else None
+    source = None if held[0].measurement.era else beside_baseline(held[0].measurement)
+    return (held[0], source) if source else None
 
 
-def _group_is_low(placed: PlannedMeasurement, known: Weighing, limit: float) -> bool:
+def _group_is_low(placed: PlannedMeasurement, weighing: Weighing, limit: float) -> bool:
     """Return whether all of the group mostly are slow, which beside one another does not show."""
     what = label(placed.operation, placed.scenario)
-    found = known.compared_as_one((placed.expectation.layer, placed.expectation.component))
-    for one, (source, _) in found:
-        if one.what == what:
+    found = weighing.compared_as_one((placed.expectation.layer, placed.expectation.component))
+    for measurement, (source, _) in found:
+        if measurement.what == what:
             return median(run.log_ratio for run in source.runs[-_MOST:]) < limit
     return False
 
@@ -221,9 +226,9 @@ class WithEarlier:
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
         """Return every series of a component; raise DocumentError when one is damaged."""
-        found = self._memory.of(layer, component)
-        before = _known(self._earlier, layer, component) if found else ()
-        return tuple(one._replace(earlier=tuple(_before(one, before))) for one in found)
+        series = self._memory.of(layer, component)
+        before = _known(self._earlier, layer, component) if series else ()
+        return tuple(one._replace(earlier=tuple(_before(one, before))) for one in series)
 
 
 def unreferenced(
@@ -235,12 +240,12 @@ def unreferenced(
     with hosts without a baseline.
     """
     return frozenset(
-        (one.layer, one.component)
-        for node, found in nodes.items()
-        for one in found
-        if LAYERS[one.layer].has_peers
-        and not _has_baseline(one)
-        and not (node in earlier and _has_run(one, earlier[node], now))
+        (expectation.layer, expectation.component)
+        for node, expectations in nodes.items()
+        for expectation in expectations
+        if LAYERS[expectation.layer].has_peers
+        and not _has_baseline(expectation)
+        and not (node in earlier and _has_run(expectation, earlier[node], now))
     )
 
 
@@ -323,20 +328,20 @@ class _Observed(NamedTuple):
 
 
 def _observe(
-    placed: PlannedMeasurement, memory: Memory, now: float, known: Optional[Weighing]
+    placed: PlannedMeasurement, memory: Memory, now: float, weighing: Optional[Weighing]
 ) -> _Observed:
-    one = placed.expectation
+    expectation = placed.expectation
     try:
-        series = _series(placed, memory.of(one.layer, one.component))
-        expected = _with_pair(placed, over_runs=known is not None)
+        series = _series(placed, memory.of(expectation.layer, expectation.component))
+        expected = _with_pair(placed, over_runs=weighing is not None)
         ruling = rule(expected, (placed.operation, placed.scenario), series, now)
     except DocumentError as error:
         # what is damaged says nothing about its component, and the others go on
         return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, 0.0, 0.0, str(error)))
-    if known:
+    if weighing:
         # who waits for more runs has a better reference in these
         ruling = firmly(ruling)
-    if series and LAYERS[one.layer].whole and now - series.latest.started_at > _SELDOM_S:
+    if series and LAYERS[expectation.layer].whole and now - series.latest.started_at > _SELDOM_S:
         begun = series.latest.started_at
         return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, begun, 0.0, _SUPERSEDED))
     segments = tuple(_segments(placed, ruling)) if placed.partner else ()
@@ -344,9 +349,9 @@ def _observe(
     return _Observed(_observation(placed, series, ruling), telling, segments)
 
 
-def _series(placed: PlannedMeasurement, found: Sequence[Series]) -> Optional[Series]:
+def _series(placed: PlannedMeasurement, series: Sequence[Series]) -> Optional[Series]:
     partner = placed.partner.name if placed.partner else None
-    for one in found:
+    for one in series:
         latest = one.latest
         if (latest.operation, latest.scenario) == (placed.operation, placed.scenario) and (
             partner in (None, latest.partner)
@@ -360,16 +365,16 @@ def _with_pair(placed: PlannedMeasurement, *, over_runs: bool) -> Expectation:
 
     Over several runs a pair speaks of today until it meets again, which of many hosts takes days.
     """
-    one = placed.expectation
+    expectation = placed.expectation
     if placed.partner is None:
-        return one
-    own = one.reference(placed.operation, placed.scenario)
-    reference = of_pair(one, placed.partner, own)
+        return expectation
+    own = expectation.reference(placed.operation, placed.scenario)
+    reference = of_pair(expectation, placed.partner, own)
     key = f"{placed.operation.value}/{placed.scenario.value}"
-    hosts = len(one.partners) + 1
+    hosts = len(expectation.partners) + 1
     meeting = cycle(hosts) / span(hosts) if over_runs else 1.0
-    limits = one.limits._replace(stale_after_s=one.limits.stale_after_s * meeting)
-    return one._replace(references={key: reference}, limits=limits)
+    limits = expectation.limits._replace(stale_after_s=expectation.limits.stale_after_s * meeting)
+    return expectation._replace(references={key: reference}, limits=limits)
 
 
 def _observation(
@@ -396,13 +401,13 @@ def _observation(
     return Observation(measurable, *values)
 
 
-def _over(of_one: Observation, found: Optional[WeighedVote]) -> Observation:
+def _over(of_one: Observation, vote: Optional[WeighedVote]) -> Observation:
     """Return the observation of the last runs in the place of that of the latest."""
-    if found is None:
+    if vote is None:
         return of_one._replace(vote=Vote.NONE)
-    made = of_one.of._replace(expected_Bps=found.expected_Bps)
-    values = (found.vote, found.rate_Bps, found.error, of_one.at, found.begun, of_one.reason)
-    return Observation(made, *values, found.state)
+    made = of_one.of._replace(expected_Bps=vote.expected_Bps)
+    values = (vote.vote, vote.rate_Bps, vote.error, of_one.at, vote.begun, of_one.reason)
+    return Observation(made, *values, vote.state)
 
 
 def _vote(ruling: Ruling) -> Vote:

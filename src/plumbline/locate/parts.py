@@ -73,11 +73,11 @@ def expected(part: Part) -> dict[int, tuple[float, float]]:
 def _of_lane(lane: Lane) -> dict[int, tuple[float, float]]:
     left = log(remaining(lane))
     found = {}
-    for one in lane.members:
-        low = left - one.room
-        if low < one.needed:
-            share = log(one.flows)
-            found[one.observation] = (low - share, min(left, one.needed) - share)
+    for member in lane.members:
+        low = left - member.room
+        if low < member.needed:
+            share = log(member.flows)
+            found[member.observation] = (low - share, min(left, member.needed) - share)
     return found
 
 
@@ -177,7 +177,7 @@ def find_parts(observations: Sequence[Observation]) -> dict[str, Part]:
     for name, crossed in _crossed(observations, suspected).items():
         made = tuple(_part_lanes(crossed, observations))
         if made:
-            blamed = frozenset(one.observation for lane in made for one in lane.blamed)
+            blamed = frozenset(member.observation for lane in made for member in lane.blamed)
             found[name] = Part(name, made, blamed)
     return found
 
@@ -238,12 +238,12 @@ def make_lane(
     ]
     members = tuple(_members(valid, observations, room))
     width = reach(len(members))
-    floor = max((one.carried - width * one.error for one in members), default=0.0)
+    floor = max((member.carried - width * member.error for member in members), default=0.0)
     blamed = tuple(
-        one
-        for one in members
-        if _bad(observations[one.observation])
-        and one.carried + one.room + width * one.error >= floor
+        member
+        for member in members
+        if _bad(observations[member.observation])
+        and member.carried + member.room + width * member.error >= floor
     )
     return Lane(name, members, floor, blamed)
 
@@ -282,16 +282,17 @@ def remaining(lane: Lane) -> float:
     weighted squares of logarithms.  Each rate pulls from where it is to the nearest place that it
     allows, so a few rounds of the mean settle it.
     """
-    blamed = {one.observation for one in lane.blamed}
-    left = _mean([(one.carried, one.error) for one in lane.blamed])
+    blamed = {member.observation for member in lane.blamed}
+    left = _mean([(member.carried, member.error) for member in lane.blamed])
     for _ in range(_ROUNDS):
         pulls = [
-            (min(max(left, one.carried), one.carried + one.room), one.error) for one in lane.blamed
+            (min(max(left, member.carried), member.carried + member.room), member.error)
+            for member in lane.blamed
         ]
         pulls += [
-            (one.carried, one.error)
-            for one in lane.members
-            if one.observation not in blamed and one.needed > left and one.carried > left
+            (member.carried, member.error)
+            for member in lane.members
+            if member.observation not in blamed and member.needed > left and member.carried > left
         ]
         before, left = left, _mean(pulls)
         if left == before:
@@ -330,10 +331,10 @@ def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
     hosts = {one.of.component for one in observations if LAYERS[one.of.layer].paired}
     hosts |= {one.of.node for one in observations if LAYERS[one.of.layer].on_devices}
     slow: dict[str, set[str]] = {}
-    for one in observations:
-        if one.vote is Vote.BAD:
-            for name in between(one.of, hosts):
-                slow.setdefault(name, set()).add(device_of(one.of) or "")
+    for observation in observations:
+        if observation.vote is Vote.BAD:
+            for name in between(observation.of, hosts):
+                slow.setdefault(name, set()).add(device_of(observation.of) or "")
     suspected = [name for name, devices in slow.items() if len(devices) > 1]
     if not suspected:
         return {}
@@ -343,7 +344,7 @@ def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
     for name in suspected:
         lanes = tuple(_lanes(streams[name], most, observations))
         if lanes:
-            explains = frozenset(one.observation for lane in lanes for one in lane.blamed)
+            explains = frozenset(member.observation for lane in lanes for member in lane.blamed)
             found[name] = Part(name, lanes, explains, _devices(explains, observations))
     return found
 
@@ -381,15 +382,15 @@ def _streams(
     """Return by part and lane what is measured behind it, and the most that each device gives."""
     streams: _Streams = {name: {} for name in suspected}
     most: _Most = {}
-    for index, one in enumerate(observations):
-        if one.vote is Vote.NONE or streams.keys().isdisjoint(one.of.path):
+    for index, observation in enumerate(observations):
+        if observation.vote is Vote.NONE or streams.keys().isdisjoint(observation.of.path):
             continue
-        device = device_of(one.of)
+        device = device_of(observation.of)
         if device is None:
             continue
-        lane = one.of.lanes[0][0] if one.of.lanes else one.of.operation
-        most[lane, device] = max(most.get((lane, device), 0.0), one.of.expected_Bps)
-        for name in between(one.of, hosts):
+        lane = observation.of.lanes[0][0] if observation.of.lanes else observation.of.operation
+        most[lane, device] = max(most.get((lane, device), 0.0), observation.of.expected_Bps)
+        for name in between(observation.of, hosts):
             if name in streams:
                 streams[name].setdefault(lane, []).append(_Stream(index, device))
     return streams, most
@@ -402,12 +403,12 @@ def _lanes(
     made = []
     several = False
     for name, found in sorted(streams.items()):
-        devices = {one.device for one in found}
+        devices = {stream.device for stream in found}
         largest = max(most[name, device] for device in devices)
-        scaled = [(one.observation, largest / most[name, one.device]) for one in found]
+        scaled = [(stream.observation, largest / most[name, stream.device]) for stream in found]
         lane = make_lane(name, scaled, observations)
-        blamed = {one.observation for one in lane.blamed}
-        slow = {one.device for one in found if one.observation in blamed}
+        blamed = {member.observation for member in lane.blamed}
+        slow = {stream.device for stream in found if stream.observation in blamed}
         if slow == devices:
             made.append(lane)
             several |= len(devices) > 1
@@ -431,19 +432,21 @@ def find_hosts(
     """
     suspected = {
         name: None
-        for one in observations
-        if one.vote is Vote.BAD and one.of.is_rate and LAYERS[one.of.layer].paired
-        for name in _ends(one.of)
+        for observation in observations
+        if observation.vote is Vote.BAD
+        and observation.of.is_rate
+        and LAYERS[observation.of.layer].paired
+        for name in _ends(observation.of)
     }
     for name, (tests, streams) in _crossing(observations, suspected).items():
         network = list(_slow(tests, observations))
         capacities = _part(name, [*network, *_slow(streams, observations)], ())
-        found = capacities
+        part = capacities
         if name in alike:
             shares = _part(name, [*network, *alike[name].lanes], alike[name].alike)
-            found = max(capacities, shares, key=lambda candidate: len(candidate.explains))
-        if network and len(found.lanes) > len(network):
-            yield name, found
+            part = max(capacities, shares, key=lambda candidate: len(candidate.explains))
+        if network and len(part.lanes) > len(network):
+            yield name, part
 
 
 def _ends(measurable: Measurable) -> tuple[str, str]:
@@ -455,13 +458,17 @@ def _crossing(
 ) -> dict[str, tuple[_Crossing, _Crossing]]:
     """Return by host and lane the tests of the network that end in it, and all else."""
     found: dict[str, tuple[_Crossing, _Crossing]] = {name: ({}, {}) for name in hosts}
-    for index, one in enumerate(observations if hosts else ()):
-        if one.vote is Vote.NONE or not one.of.is_rate or hosts.keys().isdisjoint(one.of.path):
+    for index, observation in enumerate(observations if hosts else ()):
+        if (
+            observation.vote is Vote.NONE
+            or not observation.of.is_rate
+            or hosts.keys().isdisjoint(observation.of.path)
+        ):
             continue
-        for name, lanes, flows in one.of.crossings():
+        for name, lanes, flows in observation.of.crossings():
             if name not in hosts:
                 continue
-            ends = LAYERS[one.of.layer].paired and name in _ends(one.of)
+            ends = LAYERS[observation.of.layer].paired and name in _ends(observation.of)
             for lane in lanes:
                 into, key = (0, NETWORK + lane) if ends else (1, lane)
                 found[name][into].setdefault(key, []).append((index, flows))
@@ -476,5 +483,5 @@ def _slow(crossing: _Crossing, observations: Sequence[Observation]) -> Iterator[
 
 
 def _part(name: str, lanes: Sequence[Lane], alike: tuple[str, ...]) -> Part:
-    explains = frozenset(one.observation for lane in lanes for one in lane.blamed)
+    explains = frozenset(member.observation for lane in lanes for member in lane.blamed)
     return Part(name, tuple(lanes), explains, alike)

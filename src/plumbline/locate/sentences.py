@@ -25,11 +25,15 @@ def ordered(located: Located, symptoms: Sequence[Symptom]) -> Located:
     An alternative of several components counts as the mean of them, so that a longer one is not
     favoured by its length.
     """
-    return located._replace(sets=tuple(_ordered(one, symptoms) for one in located.sets))
+    return located._replace(
+        sets=tuple(_ordered(ambiguity_set, symptoms) for ambiguity_set in located.sets)
+    )
 
 
 def _ordered(ambiguity: AmbiguitySet, symptoms: Sequence[Symptom]) -> AmbiguitySet:
-    weights = {one.name: _WEIGHTS[suspicion(one.name, symptoms)] for one in ambiguity.suspects}
+    weights = {
+        suspect.name: _WEIGHTS[suspicion(suspect.name, symptoms)] for suspect in ambiguity.suspects
+    }
     alternatives = sorted(
         ambiguity.alternatives, key=lambda names: sum(weights[name] for name in names) / len(names)
     )
@@ -42,7 +46,7 @@ def quoted(ambiguity: AmbiguitySet, parts: Parts, symptoms: Sequence[Symptom]) -
 
     For example `` Symptoms of disk oss2-disk1: kernel: I/O errors of sdb (14 times).``
     """
-    phrases = [(one.name, phrase(one.name, symptoms)[2:]) for one in ambiguity.suspects]
+    phrases = [(suspect.name, phrase(suspect.name, symptoms)[2:]) for suspect in ambiguity.suspects]
     texts = [f" Symptoms of {titled(name, parts)}: {text}." for name, text in phrases if text]
     return "".join(texts)
 
@@ -77,15 +81,15 @@ def sentence(
 
 def headline(ambiguity: AmbiguitySet) -> tuple[tuple[str, ...], ...]:
     """Return the alternatives that are named first: all, or what slows its devices alike."""
-    shared = {one.name for one in _alike(ambiguity)}
+    shared = {suspect.name for suspect in _alike(ambiguity)}
     return tuple(one for one in ambiguity.alternatives if not shared or shared.issuperset(one))
 
 
 def _alike(ambiguity: AmbiguitySet) -> tuple[Suspect, ...]:
     """Return the suspects that slow their devices alike, none where others come first."""
-    found = tuple(one for one in ambiguity.suspects if one.alike)
+    suspects = tuple(suspect for suspect in ambiguity.suspects if suspect.alike)
     first = ambiguity.alternatives[0]
-    return found if {one.name for one in found}.issuperset(first) else ()
+    return suspects if {suspect.name for suspect in suspects}.issuperset(first) else ()
 
 
 def _joined(names: Sequence[str], parts: Parts) -> str:
@@ -115,14 +119,16 @@ def _all_alike(located: Located, alike: Sequence[Suspect], parts: Parts) -> str:
     """Return e.g. ``all 2 of its 2 disks are slow alike, at 40 % of what is expected``."""
     suspect = alike[0]
     behind = {
-        device_of(one.of) for one in located.observations if suspect.name in one.of.path[:-1]
+        device_of(observation.of)
+        for observation in located.observations
+        if suspect.name in observation.of.path[:-1]
     } - {None, suspect.name}
     slow, known = len(suspect.alike), len(behind | set(suspect.alike))
     what = _devices_of(suspect, parts)
     counted = f"all {slow} of {'its' if len(alike) == 1 else 'their'} {known} {what}"
     if slow < known:
         counted += " that could be judged"
-    lanes = [one for one in suspect.losses if not one.lane.startswith(NETWORK)]
+    lanes = [loss for loss in suspect.losses if not loss.lane.startswith(NETWORK)]
     share = min(loss.left_Bps / loss.needed_Bps for loss in lanes)
     return f"{counted} are slow alike, at {100 * share:.0f} % of what is expected"
 
@@ -161,15 +167,19 @@ def _shared_host(located: Located, parts: Parts) -> Iterator[str]:
     Two faults at once are rare beside one adapter or shelf that the topology does not know.
     """
     accused = {
-        located.observations[index].of.name: one.alternatives
-        for one in located.sets
-        for index in one.explains
+        located.observations[index].of.name: ambiguity_set.alternatives
+        for ambiguity_set in located.sets
+        for index in ambiguity_set.explains
     }
     found: dict[str, dict[str, object]] = {}
-    for one in located.observations:
-        if LAYERS[one.of.layer].on_devices and one.vote is not Vote.NONE and one.of.node in parts:
-            suspects = accused.get(one.of.name)
-            found.setdefault(one.of.node, {}).setdefault(one.of.component, suspects)
+    for observation in located.observations:
+        if (
+            LAYERS[observation.of.layer].on_devices
+            and observation.vote is not Vote.NONE
+            and observation.of.node in parts
+        ):
+            suspects = accused.get(observation.of.name)
+            found.setdefault(observation.of.node, {}).setdefault(observation.of.component, suspects)
     for host, devices in found.items():
         if None not in devices.values() and len(set(devices.values())) > 1:
             yield (
@@ -180,7 +190,7 @@ def _shared_host(located: Located, parts: Parts) -> Iterator[str]:
 
 def summary(located: Located) -> str:
     """Return how many measurements voted, and whether the search was cut short."""
-    votes = [one.vote for one in located.observations]
+    votes = [observation.vote for observation in located.observations]
     text = (
         f"{votes.count(Vote.BAD)} slow and {votes.count(Vote.GOOD)} good measurements, "
         f"{votes.count(Vote.NONE)} do not vote"
@@ -206,9 +216,15 @@ def rows(located: Located, ambiguity: AmbiguitySet) -> Iterator[tuple[str, ...]]
     passes = {index for suspect in ambiguity.suspects for index in suspect.passes}
     passes -= set(ambiguity.explains)
     for index in (*ambiguity.explains, *sorted(passes)):
-        one = located.observations[index]
-        crossed = [name for name in one.of.path if name in suspects]
-        yield (one.vote.value, one.of.name, *_figures(one), listed(crossed, ", "), one.reason)
+        observation = located.observations[index]
+        crossed = [name for name in observation.of.path if name in suspects]
+        yield (
+            observation.vote.value,
+            observation.of.name,
+            *_figures(observation),
+            listed(crossed, ", "),
+            observation.reason,
+        )
 
 
 def _figures(observation: Observation) -> tuple[str, str, str]:
@@ -227,11 +243,11 @@ def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
     suspects = {suspect.name for suspect in ambiguity.suspects}
     slow: dict[str, bool] = {}
     healthy: dict[str, bool] = {}
-    for one in located.observations:
-        if one.of.layer == layer and one.vote is not Vote.NONE:
-            into = slow if one.vote is Vote.BAD else healthy
-            crosses = not suspects.isdisjoint(one.of.path)
-            into[one.of.component] = into.get(one.of.component, False) or crosses
+    for observation in located.observations:
+        if observation.of.layer == layer and observation.vote is not Vote.NONE:
+            into = slow if observation.vote is Vote.BAD else healthy
+            crosses = not suspects.isdisjoint(observation.of.path)
+            into[observation.of.component] = into.get(observation.of.component, False) or crosses
     fine = [crosses for name, crosses in healthy.items() if name not in slow]
     noun = LAYERS[layer].noun
     them = "it" if len(suspects) == 1 else "them"
@@ -255,7 +271,7 @@ def _counted(count: int) -> str:
 
 def _main_layer(explained: Iterable[Observation]) -> str:
     """Return the layer to count in: targets are what people ask about, then disks, then hosts."""
-    layers = {one.of.layer for one in explained}
+    layers = {observation.of.layer for observation in explained}
     return next((layer for layer in LAYERS if layer in layers), min(layers))
 
 
@@ -293,11 +309,15 @@ def _by_layer(located: Located, ambiguity: AmbiguitySet) -> str:
     """Return for each layer that crosses the suspects whether it is slow there."""
     suspects = {suspect.name for suspect in ambiguity.suspects}
     found: dict[str, list[Observation]] = {}
-    for one in located.observations:
-        if one.vote is not Vote.NONE and one.of.is_rate and not suspects.isdisjoint(one.of.path):
-            found.setdefault(one.of.layer, []).append(one)
+    for observation in located.observations:
+        if (
+            observation.vote is not Vote.NONE
+            and observation.of.is_rate
+            and not suspects.isdisjoint(observation.of.path)
+        ):
+            found.setdefault(observation.of.layer, []).append(observation)
     texts = []
-    drops = any(one.drops for one in ambiguity.suspects)
+    drops = any(suspect.drops for suspect in ambiguity.suspects)
     for layer in BY_DEPTH:
         words = f"{layer.results} rates" if drops and layer.paired else layer.results
         slow = [one.ratio for one in found.get(layer.name, ()) if one.vote is Vote.BAD]
@@ -356,13 +376,15 @@ def advice(ambiguity: AmbiguitySet, parts: Mapping[str, SitePart], fails: bool =
         return ""
     if len(ambiguity.alternatives) > 1:
         return " Next: look at each of them, in this order."
-    kinds = {parts[one.name].kind if one.name in parts else "" for one in ambiguity.suspects}
+    kinds = {
+        parts[suspect.name].kind if suspect.name in parts else "" for suspect in ambiguity.suspects
+    }
     if len(kinds) > 1:
         return " Next: look at each of them."
     kind = kinds.pop()
     text = _OF_KIND.get(kind, "")
     if fails and kind in ("disk", "array", "target"):
         text = _FAILS
-    elif any(one.drops for one in ambiguity.suspects):
+    elif any(suspect.drops for suspect in ambiguity.suspects):
         text = _DROPS
     return f" Next: {text}." if text else ""

@@ -365,7 +365,9 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
     """
     observations = tuple(observations)
     parts = _likely(find_parts(observations), observations)
-    bad = frozenset(index for index, one in enumerate(observations) if one.vote is Vote.BAD)
+    bad = frozenset(
+        index for index, observation in enumerate(observations) if observation.vote is Vote.BAD
+    )
     weighing = Weighing(parts, observations, equal)
     sets: list[AmbiguitySet] = []
     left = bad
@@ -377,7 +379,7 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
     solved = solve(weighing, left)
     sets += [_set(sorted(tuple(sorted(one)) for one in found), parts) for found in solved.sets]
     sets.sort(key=lambda ambiguity: (-len(ambiguity.explains), ambiguity.alternatives))
-    unexplained = bad.difference(*(one.explains for one in sets))
+    unexplained = bad.difference(*(ambiguity_set.explains for ambiguity_set in sets))
     return Located(observations, tuple(sets), tuple(sorted(unexplained)), solved.complete)
 
 
@@ -446,9 +448,9 @@ def _suspect(part: Part) -> Suspect:
     losses, passes = [], set()
     for lane in part.lanes:
         left = remaining(lane)
-        needed = exp(max(one.needed for one in lane.members))
+        needed = exp(max(member.needed for member in lane.members))
         losses.append(Loss(lane.name, left, needed))
-        passes |= {one.observation for one in lane.members}
+        passes |= {member.observation for member in lane.members}
     passes -= part.explains
     explains, passed = tuple(sorted(part.explains)), tuple(sorted(passes))
     return Suspect(part.name, tuple(losses), explains, passed, part.alike)

@@ -216,8 +216,8 @@ class Locks:
 
     def _refuse_foreign(self, descriptor: int) -> None:
         """Raise StoreError, and let go, where signing would write into somebody's other file."""
-        found = os.fstat(descriptor)
-        if not S_ISREG(found.st_mode) or found.st_nlink > 1:
+        result = os.fstat(descriptor)
+        if not S_ISREG(result.st_mode) or result.st_nlink > 1:
             os.close(descriptor)
             raise StoreError(
                 f"a lock in {self.directory} is no plain file with one name, which plumbline alone "
@@ -340,8 +340,8 @@ class OwnLocks(Locks):
 
     def _make(self) -> None:
         super()._make()
-        found = self.directory.lstat()
-        if found.st_uid != os.geteuid() or not S_ISDIR(found.st_mode):
+        result = self.directory.lstat()
+        if result.st_uid != os.geteuid() or not S_ISDIR(result.st_mode):
             raise StoreError(
                 f"{self.directory} belongs to somebody else; see who made it, and remove it"
             )

@@ -83,8 +83,8 @@ def _make(above: int, path: str, user: User) -> None:
     os.mkdir(OWN, _MODE, dir_fd=above)
     folder = os.open(OWN, _OPEN, dir_fd=above)
     try:
-        found = os.fstat(folder)
-        mine = found.st_uid == os.geteuid() and not S_IMODE(found.st_mode) & ~_MODE & 0o777
+        result = os.fstat(folder)
+        mine = result.st_uid == os.geteuid() and not S_IMODE(result.st_mode) & ~_MODE & 0o777
         if not mine or os.listdir(folder):
             raise FileExistsError(f"{path} was exchanged while it was made")
         os.fchown(folder, user.uid, user.gid)
@@ -97,22 +97,22 @@ def _foreign(above: int, path: str, user: User) -> str:
 
     A root that the servers do not let in sees the folder alone, which keeps all others out as well.
     """
-    found = os.stat(OWN, dir_fd=above, follow_symlinks=False)
-    if not (S_ISDIR(found.st_mode) and user.trusts(found)):
-        return _said(path, found)
+    result = os.stat(OWN, dir_fd=above, follow_symlinks=False)
+    if not (S_ISDIR(result.st_mode) and user.trusts(result)):
+        return _said(path, result)
     for below, folder, name in _walk(above):
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        result = os.stat(name, dir_fd=folder, follow_symlinks=False)
         where = f"{os.path.dirname(path)}/{below}/{name}"
-        if not user.trusts(found):
-            return _said(where, found)
-        if found.st_uid != user.uid and not _is_ours(below, name, found):
+        if not user.trusts(result):
+            return _said(where, result)
+        if result.st_uid != user.uid and not _is_ours(below, name, result):
             return f"{where} belongs to root, and no probe makes such a file or folder"
     return ""
 
 
-def _is_ours(below: str, name: str, found: os.stat_result) -> bool:
+def _is_ours(below: str, name: str, result: os.stat_result) -> bool:
     """Return whether a probe makes this: the folder of a component, or a file in it."""
-    if S_ISDIR(found.st_mode):
+    if S_ISDIR(result.st_mode):
         return below == OWN
     return os.path.dirname(below) == OWN and name in (NAME, *TRIALS)
 
@@ -146,8 +146,8 @@ def _chown(folder: int, name: str, user: User) -> int:
     """Give one folder or file that is root's; return how many were."""
     descriptor = os.open(name, _LOOK, dir_fd=folder)
     try:
-        found = os.fstat(descriptor)
-        if found.st_uid == user.uid or not user.trusts(found):
+        result = os.fstat(descriptor)
+        if result.st_uid == user.uid or not user.trusts(result):
             return 0
         os.chown(f"/proc/self/fd/{descriptor}", user.uid, user.gid)
     finally:
@@ -155,16 +155,16 @@ def _chown(folder: int, name: str, user: User) -> int:
     return 1
 
 
-def _said(path: str, found: os.stat_result) -> str:
+def _said(path: str, result: os.stat_result) -> str:
     owner: Optional[str] = None
     with suppress(KeyError):
-        owner = pwd.getpwuid(found.st_uid).pw_name
-    who = owner or f"user {found.st_uid}"
-    if not S_ISDIR(found.st_mode) and found.st_nlink == 1 and S_ISREG(found.st_mode):
+        owner = pwd.getpwuid(result.st_uid).pw_name
+    who = owner or f"user {result.st_uid}"
+    if not S_ISDIR(result.st_mode) and result.st_nlink == 1 and S_ISREG(result.st_mode):
         return f"{path} belongs to {who}"
-    if not S_ISDIR(found.st_mode):
+    if not S_ISDIR(result.st_mode):
         return f"{path} of {who} is no folder and no plain file with one name"
-    return f"{path} belongs to {who} (mode {S_IMODE(found.st_mode):04o})"
+    return f"{path} belongs to {who} (mode {S_IMODE(result.st_mode):04o})"
 
 
 def main(argv: Sequence[str]) -> int:

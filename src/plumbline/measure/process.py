@@ -23,8 +23,8 @@ _STARTED = 19
 
 def this_process(lock: int) -> Process:
     """Return this process, which holds the lock of an open file."""
-    found = os.fstat(lock)
-    name = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    result = os.fstat(lock)
+    name = f"{os.major(result.st_dev):02x}:{os.minor(result.st_dev):02x}:{result.st_ino}"
     return Process(os.getpid(), _started(os.getpid()) or 0, _text(_BOOT) or "", name)
 
 

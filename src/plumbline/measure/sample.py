@@ -180,14 +180,14 @@ def device_number(component: str, path: str) -> Number:
         DocumentError: there is no such device, naming component and path.
     """
     try:
-        found = os.stat(path)
+        result = os.stat(path)
     except OSError as error:
         raise DocumentError(
             f"{component}: {path} cannot be found ({error.strerror}); see lsblk"
         ) from error
-    if not stat.S_ISBLK(found.st_mode):
+    if not stat.S_ISBLK(result.st_mode):
         raise DocumentError(f"{component}: {path} is no block device; see lsblk")
-    return os.major(found.st_rdev), os.minor(found.st_rdev)
+    return os.major(result.st_rdev), os.minor(result.st_rdev)
 
 
 LONGEST_S = 3600.0
@@ -310,7 +310,7 @@ class _Watch:
 
     def _begin_part(self) -> None:
         self._part_begin = self.done
-        self._courses: dict[Counter, list[Stretch]] = {one: [] for one in self._before}
+        self._courses: dict[Counter, list[Stretch]] = {counter: [] for counter in self._before}
         self._merged: list[tuple[int, int]] = []
         self._lateness_s = self._lateness_s[-1:]
 
@@ -318,7 +318,9 @@ class _Watch:
         return self._clock.monotonic() - self._start
 
     def _read(self) -> Reading:
-        return {counter: stood for one in self._sources for counter, stood in one.read().items()}
+        return {
+            counter: stood for source in self._sources for counter, stood in source.read().items()
+        }
 
 
 def _extend(stretches: list[Stretch], at_s: int, seconds: int, rate_Bps: float) -> None:
@@ -349,11 +351,11 @@ def records_of(
             "scenario": Scenario.TOGETHER,
             "host": origin.host,
         }
-        own = [one for one in jobs if one.target == counter.component]
+        own = [traffic for traffic in jobs if traffic.target == counter.component]
         job_rows = {"jobs": as_rows(own)} if own and counter.operation is Operation.READ else {}
-        moving = [one for one in stretches if any(one.rates_Bps)]
+        moving = [stretch for stretch in stretches if any(stretch.rates_Bps)]
         still = _still(sampled, counter, stretches, closed.get(counter, ""))
-        results = [_moved(sampled, one) for one in moving] or [still]
+        results = [_moved(sampled, stretch) for stretch in moving] or [still]
         for number, result in enumerate(results):
             details = {
                 "source": counter.source,
@@ -364,9 +366,9 @@ def records_of(
             at = sampled.began_at
             times = {"started_at": at + result.begin_s, "finished_at": at + result.end_s}
             yield Record(id=str(uuid4()), **about, **times, **result.values, details=details)
-    metadata = [one for one in jobs if one.is_metadata]
-    for target in dict.fromkeys(one.target for one in metadata):
-        yield _asked(sampled, origin, [one for one in metadata if one.target == target])
+    metadata = [traffic for traffic in jobs if traffic.is_metadata]
+    for target in dict.fromkeys(traffic.target for traffic in metadata):
+        yield _asked(sampled, origin, [traffic for traffic in metadata if traffic.target == target])
 
 
 def _asked(sampled: Sampled, origin: Origin, jobs: Sequence[JobTraffic]) -> Record:

@@ -87,16 +87,18 @@ class Recorder:
         return Record(**values)
 
     def of_run(
-        self, task: Task, taken: TaskResult, conditions: Conditions = UNCONDITIONED
+        self, task: Task, result: TaskResult, conditions: Conditions = UNCONDITIONED
     ) -> Record:
         """Return the record of a task that one tool carried out together with others."""
         values = self._values(task, conditions)
-        values.update(started_at=taken.started_at, finished_at=taken.finished_at, tool=taken.tool)
-        values.update(details=taken.details)
-        if isinstance(taken.came, Failure):
-            values.update(taken.came._asdict())
+        values.update(
+            started_at=result.started_at, finished_at=result.finished_at, tool=result.tool
+        )
+        values.update(details=result.details)
+        if isinstance(result.came, Failure):
+            values.update(result.came._asdict())
         else:
-            values.update(_result([taken.came], conditions))
+            values.update(_result([result.came], conditions))
         return Record(**values)
 
     def without(
@@ -332,8 +334,8 @@ class Watch:
         """
         if self._late:
             return Silence(Outcome.UNANSWERED, str(error))
-        found = (outcome for kind, outcome in _OUTCOMES if isinstance(error, kind))
-        return Failure(next(found, Outcome.FAILED), str(error))
+        outcomes = (outcome for kind, outcome in _OUTCOMES if isinstance(error, kind))
+        return Failure(next(outcomes, Outcome.FAILED), str(error))
 
 
 class Reached(NamedTuple):

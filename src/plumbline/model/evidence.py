@@ -57,24 +57,26 @@ class Evidence(NamedTuple):
             DocumentError: a value is missing or wrong.
         """
         try:
-            found = cls(**raw)
-            found = found._replace(also=tuple((what, ratio) for what, ratio in found.also))
-            texts("evidence", (found.what, found.against, *(what for what, _ in found.also)))
-            times(since=found.since)
-            counts(moments=found.moments, more=found.more or 0)
-            within(0, LARGEST, odds=found.odds, needed=found.needed)
-            if found.ratio is not None:
-                within(0, LARGEST, ratio=found.ratio)
-            for _, ratio in found.also:
+            evidence = cls(**raw)
+            evidence = evidence._replace(also=tuple((what, ratio) for what, ratio in evidence.also))
+            texts(
+                "evidence", (evidence.what, evidence.against, *(what for what, _ in evidence.also))
+            )
+            times(since=evidence.since)
+            counts(moments=evidence.moments, more=evidence.more or 0)
+            within(0, LARGEST, odds=evidence.odds, needed=evidence.needed)
+            if evidence.ratio is not None:
+                within(0, LARGEST, ratio=evidence.ratio)
+            for _, ratio in evidence.also:
                 within(0, LARGEST, ratio=ratio)
-            if type(found.alarm) is not bool or type(found.shared) is not bool:
+            if type(evidence.alarm) is not bool or type(evidence.shared) is not bool:
                 raise TypeError("alarm or shared is no yes or no")
         except (TypeError, ValueError) as error:
             raise DocumentError(
                 f"what the runs of a component say is damaged ({error}); run the probe again to "
                 "rewrite it"
             ) from error
-        return found
+        return evidence
 
 
 def odds_within(budget: float, questions: float) -> float:

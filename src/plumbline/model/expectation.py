@@ -37,12 +37,12 @@ class Confirm(NamedTuple):
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Confirm:
         """Build from the document form; raise TypeError or DocumentError for wrong values."""
-        found = cls(**raw)
-        counts(runs=found.runs)
-        within(0, MOST_RUNS, runs=found.runs)
-        within(0, LARGEST, every_s=found.every_s)
-        within(0, LARGEST, daily_bytes=found.daily_bytes, most_bytes=found.most_bytes)
-        return found
+        confirm = cls(**raw)
+        counts(runs=confirm.runs)
+        within(0, MOST_RUNS, runs=confirm.runs)
+        within(0, LARGEST, every_s=confirm.every_s)
+        within(0, LARGEST, daily_bytes=confirm.daily_bytes, most_bytes=confirm.most_bytes)
+        return confirm
 
 
 OFF = Confirm()
@@ -246,8 +246,8 @@ class Expectations(NamedTuple):
         Raises:
             DocumentError: there is none, or it is damaged; the message names node and component.
         """
-        found = self._build(layer, "component", component)
-        return self._some(found, component or "component", layer)
+        expectations = self._build(layer, "component", component)
+        return self._some(expectations, component or "component", layer)
 
     def every(self) -> tuple[Expectation, ...]:
         """Return all expectations, layer by layer; raise DocumentError where one is damaged."""
@@ -271,14 +271,14 @@ class Expectations(NamedTuple):
         return self._some(self._build(layer, "group", group), f"group {group}", layer)
 
     def _some(
-        self, found: tuple[Expectation, ...], what: str, layer: str
+        self, expectations: tuple[Expectation, ...], what: str, layer: str
     ) -> tuple[Expectation, ...]:
-        if not found:
+        if not expectations:
             raise DocumentError(
                 f"expectations of {self.node} have no {what} in layer {layer}; "
                 "add it to the topology and deploy the role agent again"
             )
-        return found
+        return expectations
 
     def _build(self, layer: str, key: str, wanted: Optional[str]) -> tuple[Expectation, ...]:
         shared: dict[tuple[type, str], Any] = {}
@@ -324,9 +324,11 @@ class Expectations(NamedTuple):
                 texts("entry", (entry["layer"], entry["component"], entry["group"]))
                 if not isinstance(entry["target"], dict):
                     raise TypeError(f"target is {entry['target']!r:.60}, which is no mapping")
-            found = cls(raw["node"], raw["site"], tuple(raw["entries"]), neighbours, served, others)
+            expectations = cls(
+                raw["node"], raw["site"], tuple(raw["entries"]), neighbours, served, others
+            )
             drops = raw.get("drops_caches", False) is True
-            return found._replace(parameters=parameters, drops_caches=drops)
+            return expectations._replace(parameters=parameters, drops_caches=drops)
         except (KeyError, TypeError, AttributeError) as error:
             raise DocumentError(
                 f"expectations are damaged ({error!r}); deploy the role agent again"
@@ -334,7 +336,7 @@ class Expectations(NamedTuple):
 
 
 def _neighbour(raw: Mapping[str, Any]) -> Neighbour:
-    found = Neighbour(raw["name"], raw["kind"], raw["rate_Bps"])
-    texts("neighbour", (found.name, found.kind))
-    rates_or_none(rate_Bps=found.rate_Bps)
-    return found
+    neighbour = Neighbour(raw["name"], raw["kind"], raw["rate_Bps"])
+    texts("neighbour", (neighbour.name, neighbour.kind))
+    rates_or_none(rate_Bps=neighbour.rate_Bps)
+    return neighbour

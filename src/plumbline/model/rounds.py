@@ -82,8 +82,8 @@ def pairing(hosts: Sequence[str], slot: int) -> dict[str, Turn]:
 
 def partners(hosts: Sequence[str], host: str) -> tuple[str, ...]:
     """Return the hosts that ``host`` meets, in this order from slot 0 on."""
-    found = [turn(hosts, host, slot) for slot in range(0, cycle(len(hosts)), 2)]
-    return tuple(met.partner for met in found if met is not None)
+    turns = [turn(hosts, host, slot) for slot in range(0, cycle(len(hosts)), 2)]
+    return tuple(met.partner for met in turns if met is not None)
 
 
 def _places(hosts: int) -> int:

@@ -139,8 +139,8 @@ class Standing(NamedTuple):
         return {
             "notified": dict(self.notified),
             "suspicions": {
-                name: {**one._asdict(), "state": one.state.name}
-                for name, one in self.suspicions.items()
+                name: {**suspicion._asdict(), "state": suspicion.state.name}
+                for name, suspicion in self.suspicions.items()
             },
         }
 
@@ -157,11 +157,11 @@ NOTHING = Standing({}, {})
 
 
 def _suspicion(raw: Mapping[str, Any]) -> Suspicion:
-    found = Suspicion(raw["since"], State[raw["state"]], raw["slow"] is True, raw["ended_at"])
-    times(since=found.since)
-    if found.ended_at is not None:
-        times(ended_at=found.ended_at)
-    return found
+    suspicion = Suspicion(raw["since"], State[raw["state"]], raw["slow"] is True, raw["ended_at"])
+    times(since=suspicion.since)
+    if suspicion.ended_at is not None:
+        times(ended_at=suspicion.ended_at)
+    return suspicion
 
 
 DEVICE_INFO = "plumbline_device_info"

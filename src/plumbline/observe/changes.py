@@ -69,15 +69,19 @@ class Ledger(NamedTuple):
 
     def after(self, bill: Bill) -> Ledger:
         """Return the ledger with another bill of the same node as its last."""
-        known = {one.key: (one, self.bill.taken_at) for one in self.bill.conditions}
-        known.update({one.key: (one, seen) for one, seen in self.missing})
-        found = {one.key for one in bill.conditions}
+        known = {
+            condition.key: (condition, self.bill.taken_at) for condition in self.bill.conditions
+        }
+        known.update({condition.key: (condition, seen) for condition, seen in self.missing})
+        found = {condition.key for condition in bill.conditions}
         fresh = [
-            Change(bill.taken_at, seen, *one.key, then.value, one.value, one.among)
-            for one in bill.conditions
-            if one.key in known
-            for then, seen in [known[one.key]]
-            if then.value != one.value
+            Change(
+                bill.taken_at, seen, *condition.key, then.value, condition.value, condition.among
+            )
+            for condition in bill.conditions
+            if condition.key in known
+            for then, seen in [known[condition.key]]
+            if then.value != condition.value
         ]
         oldest = bill.taken_at - _MISSING_KEPT_S
         missing = [pair for key, pair in known.items() if key not in found and pair[1] > oldest]
@@ -98,11 +102,11 @@ class Ledger(NamedTuple):
             for period_s, most in _OFTEN
         ]
         noted, restless = [], []
-        for one in fresh:
-            if any(counted[one.key] >= most for counted, most in often):
-                restless.append(" ".join(filter(None, one.key)))
+        for change in fresh:
+            if any(counted[change.key] >= most for counted, most in often):
+                restless.append(" ".join(filter(None, change.key)))
             else:
-                noted.append(one)
+                noted.append(change)
         if not restless:
             return noted, ()
         return noted, (
@@ -122,8 +126,11 @@ class Ledger(NamedTuple):
 
     def _first(self) -> Bill:
         """Return the first bill, as far as the last one and the changes tell it."""
-        values = {one.key: one.then for one in reversed(self.changes)}
-        first = (one._replace(value=values.get(one.key, one.value)) for one in self.bill.conditions)
+        values = {change.key: change.then for change in reversed(self.changes)}
+        first = (
+            condition._replace(value=values.get(condition.key, condition.value))
+            for condition in self.bill.conditions
+        )
         return Bill(self.bill.node, self.since, tuple(first))
 
     def to_json(self) -> dict[str, Any]:
@@ -134,9 +141,9 @@ class Ledger(NamedTuple):
             "taken_at": self.bill.taken_at,
             "since": self.since,
             "notes": list(self.bill.notes),
-            "changes": [list(one) for one in self.changes],
-            "conditions": [list(one) for one in self.bill.conditions],
-            "missing": [[*one, seen] for one, seen in self.missing],
+            "changes": [list(change) for change in self.changes],
+            "conditions": [list(condition) for condition in self.bill.conditions],
+            "missing": [[*condition, seen] for condition, seen in self.missing],
         }
 
     @classmethod
@@ -180,7 +187,7 @@ def has_news(raw: Mapping[str, Any], known_at: float) -> bool:
 
 def kept(changes: tuple[Change, ...], now: float) -> tuple[Change, ...]:
     """Return the latest changes, none that is too old to matter."""
-    young = [one for one in changes if one.at > now - _CHANGES_KEPT_S]
+    young = [change for change in changes if change.at > now - _CHANGES_KEPT_S]
     return tuple(young[-_CHANGES_KEPT:])
 
 
@@ -191,9 +198,9 @@ def _at_most(raw: Any, most: int) -> list[Any]:
 
 
 def _condition(raw: Any) -> Condition:
-    found = Condition(*raw)
-    _texts(found)
-    return found
+    condition = Condition(*raw)
+    _texts(condition)
+    return condition
 
 
 def _missing(raw: Any) -> tuple[Condition, float]:
@@ -202,10 +209,10 @@ def _missing(raw: Any) -> tuple[Condition, float]:
 
 
 def _change(raw: Any) -> Change:
-    found = Change(*raw)
-    times(at=found.at, before=found.before)
-    _texts(found[2:])
-    return found
+    change = Change(*raw)
+    times(at=change.at, before=change.before)
+    _texts(change[2:])
+    return change
 
 
 def _texts(values: Iterable[str]) -> None:
@@ -409,8 +416,8 @@ class Difference(NamedTuple):
 def differences(ledgers: Iterable[Ledger], kinds: Mapping[str, str]) -> tuple[Difference, ...]:
     """Return what few nodes of a kind have otherwise than their peers, the most telling first."""
     by_kind: dict[str, list[Ledger]] = {}
-    for one in ledgers:
-        by_kind.setdefault(kinds.get(one.bill.node, ""), []).append(one)
+    for ledger in ledgers:
+        by_kind.setdefault(kinds.get(ledger.bill.node, ""), []).append(ledger)
     found = [each for kind, members in by_kind.items() for each in _of_kind(kind, members)]
     return tuple(sorted(found, key=lambda odd: (AREAS.index(odd.area), odd.what, odd.nodes)))
 
@@ -418,9 +425,11 @@ def differences(ledgers: Iterable[Ledger], kinds: Mapping[str, str]) -> tuple[Di
 def _of_kind(kind: str, ledgers: Iterable[Ledger]) -> Iterator[Difference]:
     conditions: dict[tuple[str, str, str], dict[str, set[str]]] = {}
     for ledger in ledgers:
-        for one in ledger.bill.conditions:
-            having = conditions.setdefault((one.area, one.among, one.name), {})
-            having.setdefault(ledger.bill.node, set()).add(shown(one.area, one.name, one.value))
+        for condition in ledger.bill.conditions:
+            having = conditions.setdefault((condition.area, condition.among, condition.name), {})
+            having.setdefault(ledger.bill.node, set()).add(
+                shown(condition.area, condition.name, condition.value)
+            )
     for (area, among, name), having in conditions.items():
         values = {node: ", ".join(sorted(every)) for node, every in having.items()}
         (usual, peers), *others = Counter(values.values()).most_common()

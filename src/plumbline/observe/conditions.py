@@ -551,7 +551,7 @@ class Bill(NamedTuple):
 
 def take(node: str, system: System, parameters: Sequence[str], now: float) -> Bill:
     """Return the bill of a node; ``parameters`` are patterns for ``lctl get_param``."""
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     notes: list[str] = []
     collectors: tuple[Callable[[], Iterator[Condition]], ...] = (
         lambda: look_at_software(system),
@@ -562,10 +562,10 @@ def take(node: str, system: System, parameters: Sequence[str], now: float) -> Bi
         lambda: look_at_interfaces(system),
     )
     for look in collectors:
-        found += _found(look, notes)
-    if len(found) > MOST:
-        notes.append(f"{len(found) - MOST} conditions beyond {MOST} were left out")
-    return Bill(node, now, tuple(found[:MOST]), tuple(notes))
+        conditions += _found(look, notes)
+    if len(conditions) > MOST:
+        notes.append(f"{len(conditions) - MOST} conditions beyond {MOST} were left out")
+    return Bill(node, now, tuple(conditions[:MOST]), tuple(notes))
 
 
 def _found(look: Callable[[], Iterator[Condition]], notes: list[str]) -> list[Condition]:

@@ -441,15 +441,15 @@ def rates(before: Iterable[Count], after: Iterable[Count], seconds: float) -> li
     earlier = {(one.metric, one.labels): one.value for one in before}
     grown: dict[Labels, _Growth] = {}
     recovering: dict[Labels, str] = {}
-    for one in after:
-        last, device = dict(one.labels[-1:]), one.labels[:-1]
-        if one.metric is RECOVERY:
+    for count in after:
+        last, device = dict(count.labels[-1:]), count.labels[:-1]
+        if count.metric is RECOVERY:
             status = last["status"]
             recovering[device] = "" if status in SETTLED else status
             grown.setdefault(device, {})
-        elif one.metric in (BYTES, OPERATIONS, SECONDS):
-            growth = _growth(one, earlier)
-            grown.setdefault(device, {}).setdefault(one.metric, {})[last["operation"]] = growth
+        elif count.metric in (BYTES, OPERATIONS, SECONDS):
+            growth = _growth(count, earlier)
+            grown.setdefault(device, {}).setdefault(count.metric, {})[last["operation"]] = growth
     found = [
         _rates(dict(device), growth, recovering.get(device, ""), seconds)
         for device, growth in grown.items()

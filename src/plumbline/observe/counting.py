@@ -122,7 +122,7 @@ class Counters:
 
     def look(self) -> Looked:
         """Read every file; one that hangs, is refused or is not understood leaves the others."""
-        found: list[Count] = []
+        counts: list[Count] = []
         troubles: dict[str, _Trouble] = {}
         files = {self._root + place.path: place for place in self._places(troubles)}
         wanted = {**files, **_COMMANDS}
@@ -131,11 +131,11 @@ class Counters:
                 self._note(answer, troubles)
                 continue
             try:
-                found += _parsed(wanted[answer.path], answer.text)
+                counts += _parsed(wanted[answer.path], answer.text)
             except ToolError as error:
                 troubles[answer.path] = _Trouble("not_understood", str(error))
-        found += self._of_itself(troubles)
-        return Looked(tuple(found), tuple(_sentences(troubles)))
+        counts += self._of_itself(troubles)
+        return Looked(tuple(counts), tuple(_sentences(troubles)))
 
     def _of_lnet(self) -> Sequence[Answer]:
         """Return what lnetctl says, nothing where LNet is not loaded."""

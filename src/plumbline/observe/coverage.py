@@ -179,12 +179,14 @@ class Counted:
     def covers(self, begin: float, end: float, slack_s: float) -> bool:
         """Return whether both directions were followed all the time, by the server's clock."""
         reach_s = slack_s + self._late_s
-        return all(one.covers(begin - reach_s, end + reach_s) for one in self._ways.values())
+        return all(
+            direction.covers(begin - reach_s, end + reach_s) for direction in self._ways.values()
+        )
 
     def moved(self, begin: float, end: float, slack_s: float) -> Bounds:
         """Return what went through; both moments are known to within ``slack_s`` seconds."""
         read, written = (
-            one.moved(begin, end, slack_s + self._late_s) for one in self._ways.values()
+            direction.moved(begin, end, slack_s + self._late_s) for direction in self._ways.values()
         )
         return read + written
 
@@ -263,8 +265,8 @@ def by_sampling(records: Sequence[Record]) -> list[Counted]:
         DocumentError: a record is damaged.
     """
     found: dict[tuple[str, str], list[Record]] = {}
-    for one in records:
-        found.setdefault((one.host, one.run_id), []).append(one)
+    for record in records:
+        found.setdefault((record.host, record.run_id), []).append(record)
     return [Counted(host, own) for (host, _), own in found.items()]
 
 
@@ -402,12 +404,12 @@ def _moved(followed: Sequence[_Followed], window: _Window) -> Bounds:
 
 def _whole(run: Sequence[Record], window: _Window) -> Optional[_Window]:
     """Return the time of all operations of a run; None where they are not one after the other."""
-    known = sorted(run, key=lambda sample: sample.started_at)
-    known = [one for one in known if one.bytes]
-    if any(one.finished_at > after.started_at for one, after in zip(known, known[1:])):
+    records = sorted(run, key=lambda sample: sample.started_at)
+    records = [record for record in records if record.bytes]
+    if any(record.finished_at > after.started_at for record, after in zip(records, records[1:])):
         return None
-    begin, end = known[0].started_at, max(one.finished_at for one in known)
-    own = sum(one.bytes for one in known)
+    begin, end = records[0].started_at, max(record.finished_at for record in records)
+    own = sum(record.bytes for record in records)
     return _Window(begin, end, own) if begin <= window.begin and end >= window.end else None
 
 

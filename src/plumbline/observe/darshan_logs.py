@@ -54,14 +54,14 @@ def find_logs(places: Sequence[str], since: float) -> tuple[list[Path], list[str
     Raises:
         DocumentError: there is no such file or folder.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     left_out: list[str] = []
     for path, status in _files(places):
         if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
             left_out.append(f"{_shown(path)} is left out: it is no file, or larger than any log")
         elif status.st_mtime >= since:
-            found.append(path)
-    return found, left_out
+            paths.append(path)
+    return paths, left_out
 
 
 def _files(places: Sequence[str]) -> Iterator[tuple[Path, os.stat_result]]:

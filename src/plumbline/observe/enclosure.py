@@ -36,15 +36,15 @@ def look(node: Node) -> Look:
     enclosures = node.system.names(_ROOT)
     if not enclosures:
         raise ToolError(f"{_ROOT} is empty: no enclosure, or the module ses is not loaded")
-    found: list[Symptom] = []
+    symptoms: list[Symptom] = []
     notes = []
     for enclosure in enclosures:
-        found += _slots(node, enclosure)
+        symptoms += _slots(node, enclosure)
         try:
-            found += _elements(node, enclosure)
+            symptoms += _elements(node, enclosure)
         except ToolError as error:
             notes.append(f"fans and power of enclosure {enclosure}: {error}")
-    return Look(NAME, len(enclosures), tuple(found), tuple(notes))
+    return Look(NAME, len(enclosures), tuple(symptoms), tuple(notes))
 
 
 def _slots(node: Node, enclosure: str) -> Iterator[Symptom]:

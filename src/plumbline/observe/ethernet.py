@@ -36,12 +36,12 @@ def look(node: Node) -> Look:
     if not links:
         raise ToolError(f"{_ROOT} has no network adapter that is up")
     component, rate_Bps = node.parts.of_kind("nic", "link") if known else (node.parts.node, None)
-    found: list[Symptom] = []
+    symptoms: list[Symptom] = []
     for number, name in enumerate(links):
         # the first has the address; what lies below it may have a part of the speed
-        found += _speed(node, component, name, rate_Bps if number == 0 else None)
-        found += _counters(node, component, name)
-    return Look(NAME, len(links), tuple(found))
+        symptoms += _speed(node, component, name, rate_Bps if number == 0 else None)
+        symptoms += _counters(node, component, name)
+    return Look(NAME, len(links), tuple(symptoms))
 
 
 def _physical(node: Node) -> Iterator[str]:

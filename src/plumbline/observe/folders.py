@@ -104,9 +104,9 @@ def check_place(path: str) -> None:
     os.stat(path)
     here = os.path.realpath(path)
     while True:
-        found = os.lstat(here)
-        if not (found.st_uid in (0, os.geteuid()) and found.st_mode & S_ISVTX):
-            _check_folder(found, here, made=False)
+        result = os.lstat(here)
+        if not (result.st_uid in (0, os.geteuid()) and result.st_mode & S_ISVTX):
+            _check_folder(result, here, made=False)
         if here == "/":
             return
         here = os.path.dirname(here)
@@ -119,14 +119,14 @@ def check_file(folder: int, path: str) -> Optional[os.stat_result]:
         UnsafeError: it is anything else.
     """
     try:
-        found = os.stat(os.path.basename(path), dir_fd=folder, follow_symlinks=False)
+        result = os.stat(os.path.basename(path), dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
     except OSError as error:
         error.filename = path
         raise
-    _check_file(found, path)
-    return found
+    _check_file(result, path)
+    return result
 
 
 def open_file(path: str, flags: int) -> int:
@@ -194,36 +194,37 @@ def _is_there(path: str, above: int) -> bool:
     return False
 
 
-def _check_folder(found: os.stat_result, path: str, *, made: bool) -> None:
-    mode = f"{S_IMODE(found.st_mode):04o}"
-    who, me = _name(found.st_uid), _name(os.geteuid())
-    if not S_ISDIR(found.st_mode):
+def _check_folder(result: os.stat_result, path: str, *, made: bool) -> None:
+    mode = f"{S_IMODE(result.st_mode):04o}"
+    who, me = _name(result.st_uid), _name(os.geteuid())
+    if not S_ISDIR(result.st_mode):
         raise UnsafeError(f"{path} is not a folder; plumbline follows no links: remove it")
-    if made and found.st_uid != os.geteuid():
+    if made and result.st_uid != os.geteuid():
         raise UnsafeError(
             f"{path} belongs to {who} although {me} has made it: this file system gives away what "
             f"{me} makes, or somebody exchanged it; run as a user who keeps what he makes"
         )
-    if found.st_uid not in (0, os.geteuid()):
+    if result.st_uid not in (0, os.geteuid()):
         raise UnsafeError(
             f"{path} belongs to {who} (mode {mode}) and not to {me}: its owner can "
             f"exchange what is in it; run as {who} if that is plumbline's user, else remove it"
         )
-    if S_IMODE(found.st_mode) & _OTHERS_WRITE:
+    if S_IMODE(result.st_mode) & _OTHERS_WRITE:
         raise UnsafeError(
             f"{path} of {who} (mode {mode}) may be written by others, who can exchange what is in "
             f"it; remove it, or chmod go-w it if nobody else has used it"
         )
 
 
-def _check_file(found: os.stat_result, path: str) -> None:
-    if not S_ISREG(found.st_mode) or found.st_nlink != 1:
+def _check_file(result: os.stat_result, path: str) -> None:
+    if not S_ISREG(result.st_mode) or result.st_nlink != 1:
         raise UnsafeError(
             f"{path} is no plain file with one name, which plumbline alone makes: remove it"
         )
-    if found.st_uid != os.geteuid():
+    if result.st_uid != os.geteuid():
         raise UnsafeError(
-            f"{path} belongs to {_name(found.st_uid)} (mode {S_IMODE(found.st_mode):04o}), not to "
+            f"{path} belongs to {_name(result.st_uid)} "
+            f"(mode {S_IMODE(result.st_mode):04o}), not to "
             f"{_name(os.geteuid())}: remove it, or run as its owner"
         )
 
@@ -247,8 +248,8 @@ def _prepare(where: Mapping[str, Any]) -> None:
     os.fchdir(descriptor)
     if where["file"]:
         path = f"{path}/{where['file']}"
-        found = (_become_input if where["opened"] else check_file)(descriptor, path)
-        if found is not None and where["inode"] not in (None, found.st_ino):
+        result = (_become_input if where["opened"] else check_file)(descriptor, path)
+        if result is not None and where["inode"] not in (None, result.st_ino):
             raise UnsafeError(
                 f"{path} is another file than before: somebody has exchanged it; see who may work "
                 "in its folder, and run the probe again"
@@ -257,10 +258,10 @@ def _prepare(where: Mapping[str, Any]) -> None:
 
 def _become_input(folder: int, path: str) -> os.stat_result:
     file = _open(path, _LOOK, folder)
-    found = os.fstat(file)
-    _check_file(found, path)
+    result = os.fstat(file)
+    _check_file(result, path)
     os.dup2(file, 0)
-    return found
+    return result
 
 
 def _main(argv: Sequence[str]) -> NoReturn:

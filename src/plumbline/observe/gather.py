@@ -55,12 +55,12 @@ def _settled(looks: tuple[Look, ...]) -> tuple[Look, ...]:
     Its outage is real, so the unmount says that it lasts; what the lost connection counts is the
     same outage once more.
     """
-    every = [symptom for look in looks for symptom in look.symptoms]
-    unmounted = {one.component for one in every if one.kind == UNMOUNTED}
+    symptoms = [symptom for look in looks for symptom in look.symptoms]
+    unmounted = {symptom.component for symptom in symptoms if symptom.kind == UNMOUNTED}
     lost = {
-        one.component: one.sentence
-        for one in every
-        if one.collector == lustre.NAME and one.kind == lustre.DISCONNECTED
+        symptom.component: symptom.sentence
+        for symptom in symptoms
+        if symptom.collector == lustre.NAME and symptom.kind == lustre.DISCONNECTED
     }
 
     def settled(symptom: Symptom) -> Iterator[Symptom]:
@@ -71,7 +71,9 @@ def _settled(looks: tuple[Look, ...]) -> tuple[Look, ...]:
             yield symptom
 
     return tuple(
-        look._replace(symptoms=tuple(one for each in look.symptoms for one in settled(each)))
+        look._replace(
+            symptoms=tuple(symptom for each in look.symptoms for symptom in settled(each))
+        )
         for look in looks
     )
 

@@ -97,10 +97,10 @@ class Jobs:
 
     def drain(self) -> list[JobTraffic]:
         """Return what was found since this was last asked."""
-        found: list[JobTraffic] = []
+        traffics: list[JobTraffic] = []
         while not self._found.empty():
-            found.append(self._found.get())
-        return found
+            traffics.append(self._found.get())
+        return traffics
 
     def _read(self, target: str) -> bool:
         """Read the list of one target; return whether there is one."""
@@ -117,8 +117,8 @@ class Jobs:
         now = _Reading(begin, self._start + self._clock.monotonic(), jobs)
         before = self._before.get(target)
         self._before[target] = now
-        for one in _top(target, before, now) if before else ():
-            self._found.put(one)
+        for traffic in _top(target, before, now) if before else ():
+            self._found.put(traffic)
         return True
 
     def _text(self, target: str) -> tuple[str, str]:
@@ -132,8 +132,8 @@ class Jobs:
 
 
 def _top(target: str, before: _Reading, now: _Reading) -> list[JobTraffic]:
-    found = sorted(_growth(target, before, now), key=lambda job: -sum(job.counts.values()))
-    return found[:_TOP]
+    traffics = sorted(_growth(target, before, now), key=lambda job: -sum(job.counts.values()))
+    return traffics[:_TOP]
 
 
 def _growth(target: str, before: _Reading, now: _Reading) -> Iterator[JobTraffic]:
@@ -158,7 +158,10 @@ def as_rows(found: Sequence[JobTraffic]) -> list[list[object]]:
 
     Of a metadata target the requests that there were, in the place of bytes.
     """
-    return [[round(one.begin, 2), round(one.end, 2), one.job, *_counts(one)] for one in found]
+    return [
+        [round(traffic.begin, 2), round(traffic.end, 2), traffic.job, *_counts(traffic)]
+        for traffic in found
+    ]
 
 
 def _counts(traffic: JobTraffic) -> list[object]:

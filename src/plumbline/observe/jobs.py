@@ -155,13 +155,13 @@ class Usage(NamedTuple):
 def used(found: Iterable[JobIo], window: Window, target: str = "") -> list[Usage]:
     """Return what jobs have moved in a time, on one target or on all."""
     sums: dict[tuple[str, str, Operation, str], Usage] = {}
-    for one in found:
-        moved = one.within(*window)
-        if moved <= 0 or target not in ("", one.target):
+    for io in found:
+        moved = io.within(*window)
+        if moved <= 0 or target not in ("", io.target):
             continue
-        key = one.job, one.target, one.operation, one.source
-        begin, end = max(one.begin, window.begin), min(one.end, window.end)
-        usage = Usage(*key, moved, begin, end, one.small, one.unaligned)
+        key = io.job, io.target, io.operation, io.source
+        begin, end = max(io.begin, window.begin), min(io.end, window.end)
+        usage = Usage(*key, moved, begin, end, io.small, io.unaligned)
         sums[key] = _sum(sums[key], usage) if key in sums else usage
     return sorted(sums.values(), key=lambda usage: (-usage.bytes, usage[:4]))
 
@@ -169,10 +169,10 @@ def used(found: Iterable[JobIo], window: Window, target: str = "") -> list[Usage
 def asked(found: Iterable[JobRequests], window: Window, target: str = "") -> list[JobRequests]:
     """Return what jobs have asked metadata targets in a time, those that asked most first."""
     sums: dict[tuple[str, str], JobRequests] = {}
-    for one in found:
-        part = one.within(*window) if target in ("", one.target) else None
+    for requests in found:
+        part = requests.within(*window) if target in ("", requests.target) else None
         if part is not None:
-            key = one.job, one.target
+            key = requests.job, requests.target
             sums[key] = _both(sums[key], part) if key in sums else part
     return sorted(sums.values(), key=lambda part: (-part.number, part[:2]))
 

@@ -325,11 +325,11 @@ def look(node: Node) -> Look:
     """Read the messages of a day; raise ToolError where neither source may be read."""
     said = _messages(node)
     grouped: dict[tuple[str, str], tuple[ParsedMessage, list[float]]] = {}
-    for at, told in faults(said, lambda: _connected(node)):
-        key = told.message.kind, told.name
-        grouped.setdefault(key, (told, []))[1].append(at)
-    found = tuple(_symptom(node, told, times) for told, times in grouped.values())
-    return Look(NAME, len(said), found)
+    for at, message in faults(said, lambda: _connected(node)):
+        key = message.message.kind, message.name
+        grouped.setdefault(key, (message, []))[1].append(at)
+    symptoms = tuple(_symptom(node, told, times) for told, times in grouped.values())
+    return Look(NAME, len(said), symptoms)
 
 
 def _connected(node: Node) -> Collection[str]:

@@ -29,8 +29,8 @@ def look(node: Node) -> Look:
     if not text.startswith("Personalities"):
         raise ToolError("/proc/mdstat is not there: the kernel has no md arrays")
     arrays = re.split(r"\n(?=md\S* : )", text)[1:]
-    found = tuple(symptom for array in arrays for symptom in _of_array(node, array))
-    return Look(NAME, len(arrays), found)
+    symptoms = tuple(symptom for array in arrays for symptom in _of_array(node, array))
+    return Look(NAME, len(arrays), symptoms)
 
 
 def _of_array(node: Node, text: str) -> Iterator[Symptom]:

@@ -65,10 +65,10 @@ class Mount(NamedTuple):
 
 def mount_at(run: CommandRunner, point: str) -> Mount:
     """Return what is mounted exactly at ``point``; raise NoMount when nothing is."""
-    found = [mount for mount in _mounts(run) if mount.point == point]
-    if not found:
+    mounts = [mount for mount in _mounts(run) if mount.point == point]
+    if not mounts:
         raise NoMount(f"nothing is mounted at {point}; mount the file system")
-    return found[-1]
+    return mounts[-1]
 
 
 def mount_holding(run: CommandRunner, path: str) -> Mount:

@@ -241,10 +241,10 @@ class Parts:
 
         The node itself, without a speed, where there is none or more than one.
         """
-        found = [part for part in self._neighbours if part.kind in kinds]
-        if len(found) != 1:
+        neighbours = [part for part in self._neighbours if part.kind in kinds]
+        if len(neighbours) != 1:
             return self.node, None
-        return found[0].name, found[0].rate_Bps
+        return neighbours[0].name, neighbours[0].rate_Bps
 
     def storage_interfaces(self) -> tuple[str, ...]:
         """Return the network interface with the storage address, then those below it.

@@ -41,8 +41,8 @@ class Kind(NamedTuple):
         if not ports:
             where = self.root.partition("/*")[0]
             raise ToolError(f"{where} is not there: no such adapter, or no driver for it")
-        found = tuple(symptom for port in ports for symptom in self._of_port(node, port))
-        return Look(self.name, len(ports), found)
+        symptoms = tuple(symptom for port in ports for symptom in self._of_port(node, port))
+        return Look(self.name, len(ports), symptoms)
 
     def _of_port(self, node: Node, folder: str) -> Iterator[Symptom]:
         component, _ = node.parts.of_kind(*self.parts)

@@ -37,8 +37,8 @@ def look(node: Node) -> Look:
     notes = tuple(note for one in looks for note in one.notes)
     if len(notes) == len(disks):
         raise ToolError(notes[0])
-    found = tuple(symptom for one in looks for symptom in one.symptoms)
-    return Look(NAME, len(disks) - len(notes), found, notes)
+    symptoms = tuple(symptom for one in looks for symptom in one.symptoms)
+    return Look(NAME, len(disks) - len(notes), symptoms, notes)
 
 
 def _look_at(node: Node, disk: str) -> Look:

@@ -180,7 +180,7 @@ class Suspicion(str, Enum):
 
 def about(component: str, symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
     """Return the symptoms of one component, the gravest first and each sentence once."""
-    found = {one.sentence: one for one in symptoms if one.component == component}
+    found = {symptom.sentence: symptom for symptom in symptoms if symptom.component == component}
     return gravest(found.values())
 
 
@@ -194,7 +194,7 @@ def suspicion(component: str, symptoms: Iterable[Symptom]) -> Suspicion:
 
     Without any there is NONE: nothing found is no proof of health.
     """
-    directions = {one.direction for one in about(component, symptoms)}
+    directions = {symptom.direction for symptom in about(component, symptoms)}
     if Direction.RAISES in directions:
         return Suspicion.RAISED
     return Suspicion.LOWERED if directions else Suspicion.NONE

@@ -42,8 +42,8 @@ def look(node: Node) -> Look:
     if not starts and "no pools available" not in text:
         raise ToolError(f"zpool status printed what is not understood: {text[:60]!r}")
     pools = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)])]
-    found = tuple(symptom for pool in pools for symptom in _of_pool(node, pool))
-    return Look(NAME, len(pools), found)
+    symptoms = tuple(symptom for pool in pools for symptom in _of_pool(node, pool))
+    return Look(NAME, len(pools), symptoms)
 
 
 def _of_pool(node: Node, text: str) -> Iterator[Symptom]:

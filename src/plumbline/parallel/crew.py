@@ -100,8 +100,8 @@ class Member:
         """See whether the target may be measured, and remove what earlier runs left there."""
         with self._failing():
             if files is not Files.FOUND:
-                for left in self._leftovers():
-                    left.remove(self.watch)
+                for target in self._leftovers():
+                    target.remove(self.watch)
             self.state = self._targets[0].state(self.watch)
             self._device = self._find_device()
 

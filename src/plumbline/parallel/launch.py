@@ -71,7 +71,7 @@ class Launch(NamedTuple):
                 )
             return self.clients
         shares = spread(ranks, len(self.clients))
-        found = (Client(one.name, share) for one, share in zip(self.clients, shares))
+        found = (Client(client.name, share) for client, share in zip(self.clients, shares))
         return tuple(client for client in found if client.slots)
 
 
@@ -87,23 +87,23 @@ def parse_clients(text: str, separator: str = ",") -> tuple[Client, ...]:
         DocumentError: an entry is no host, one is there twice, or only some have a number.
     """
     lines = [line.partition("#")[0].strip() for line in text.split(separator)]
-    found = []
+    clients = []
     for line in filter(None, lines):
         match = _HOST.fullmatch(line)
         if not match:
             raise DocumentError(f"{line!r:.80} is no client; write host, or host:4 for four ranks")
         slots = whole(match["slots"] or "0", f"the ranks of {line!r:.80}", DocumentError)
-        found.append(Client(match["name"], slots))
-    for name, count in Counter(client.name for client in found).items():
+        clients.append(Client(match["name"], slots))
+    for name, count in Counter(client.name for client in clients).items():
         if count > 1:
             raise DocumentError(f"the client {name} is named twice; name it once, with its slots")
-    without = [client.name for client in found if not client.slots]
-    if without and len(without) < len(found):
+    without = [client.name for client in clients if not client.slots]
+    if without and len(without) < len(clients):
         raise DocumentError(
             f"the client {without[0]} has no number of ranks and others have one; give one to all "
             "of them, or to none"
         )
-    return tuple(found)
+    return tuple(clients)
 
 
 _QUICK_S = 20.0
@@ -214,8 +214,12 @@ def find_launcher(launch: Launch, run: CommandRunner) -> Launcher:
     for mark, kind in _MARKS:
         if mark in said.lower() and version:
             python, modules = _python(launch, kind, run)
-            found = Launcher(kind, version[0], python, program, modules)
-            return found._replace(pmi=_pmi(launch, found, run)) if kind is Kind.SLURM else found
+            launcher = Launcher(kind, version[0], python, program, modules)
+            return (
+                launcher._replace(pmi=_pmi(launch, launcher, run))
+                if kind is Kind.SLURM
+                else launcher
+            )
     raise ToolError(
         f"{launch.launcher} is no launcher that plumbline knows: {said.strip()[:80]!r}; "
         "name the mpirun of Open MPI or MPICH, or srun"
@@ -255,14 +259,14 @@ def _python(launch: Launch, kind: Kind, run: CommandRunner) -> tuple[str, str]:
     )
 
 
-def _pmi(launch: Launch, found: Launcher, run: CommandRunner) -> str:
+def _pmi(launch: Launch, launcher: Launcher, run: CommandRunner) -> str:
     """Return what ranks of the MPI that mpi4py was built for need of Slurm, if Slurm has it.
 
     Without it each rank finds itself alone.  What somebody has set counts instead.
     """
     if "SLURM_MPI_TYPE" in os.environ or any(one.startswith("--mpi") for one in launch.options):
         return ""
-    library = run(["env", *library_paths(found), found.python, "-c", _LIBRARY], _QUICK_S)
+    library = run(["env", *library_paths(launcher), launcher.python, "-c", _LIBRARY], _QUICK_S)
     listed = run([launch.launcher, "--mpi=list"], _QUICK_S)
     known = (listed.stdout + listed.stderr).split()
     wanted = next((pmi for mark, pmi in _PMI if mark in library.stdout), "")
@@ -337,28 +341,28 @@ def _openmpi(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
     )
 
 
-def _kept_in(found: Launcher, *, alone: bool) -> tuple[str, ...]:
+def _kept_in(launcher: Launcher, *, alone: bool) -> tuple[str, ...]:
     """Return where Open MPI keeps its files on this host: elsewhere they would outlive a kill.
 
     Notes are in a folder of its own, and memory that ranks share would be in /dev/shm.  Where that
     lies is one for all hosts, and so it is moved only where this host is ``alone``.
     """
-    if not found.folder:
+    if not launcher.folder:
         return ()
     notes = (
         ("--prtemca", "prte_local_tmpdir_base")
-        if found.is_prrte
+        if launcher.is_prrte
         else ("--mca", "orte_local_tmpdir_base")
     )
     memory = ("btl_vader_backing_directory", "btl_sm_backing_directory") if alone else ()
     options = (notes, *(("--mca", name) for name in memory))
-    return tuple(word for option in options for word in (*option, found.folder))
+    return tuple(word for option in options for word in (*option, launcher.folder))
 
 
-def _unset(found: Launcher) -> tuple[str, ...]:
+def _unset(launcher: Launcher) -> tuple[str, ...]:
     """Return how ranks lose what ORTE hands on to them, to refuse then the folder it gives them."""
-    orte = found.kind is Kind.OPENMPI and not found.is_prrte
-    return ("-u", "OMPI_MCA_orte_local_tmpdir_base") if orte and found.folder else ()
+    orte = launcher.kind is Kind.OPENMPI and not launcher.is_prrte
+    return ("-u", "OMPI_MCA_orte_local_tmpdir_base") if orte and launcher.folder else ()
 
 
 def _mpich(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
@@ -369,7 +373,7 @@ def _mpich(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
 
 def _slurm(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
     # --distribution=arbitrary would take any numbers, but crashes the controller of Slurm 22.05
-    if clients and tuple(one.slots for one in clients) != spread(ranks, len(clients)):
+    if clients and tuple(client.slots for client in clients) != spread(ranks, len(clients)):
         raise DocumentError(
             "srun deals ranks out evenly; name the clients without numbers of ranks, or use mpirun"
         )

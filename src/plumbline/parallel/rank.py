@@ -136,14 +136,14 @@ class Rank:
         There may be no time for more than its bytes, so these are kept first.  ``path`` is None
         where calls were made by several ranks together, of which no part is a measurement.
         """
-        known = self._keep(brief_of(work, attempt, who), None)
+        result = self._keep(brief_of(work, attempt, who), None)
         if path is not None:
             if work.writes:
                 flush(path)
-            known = known._replace(state=State.SHORT, end_s=monotonic() - attempt.start)
-            self._keep(known, None)
+            result = result._replace(state=State.SHORT, end_s=monotonic() - attempt.start)
+            self._keep(result, None)
         whole = result_of(work, attempt, who)
-        self._keep(whole._replace(state=known.state, end_s=known.end_s), attempt)
+        self._keep(whole._replace(state=result.state, end_s=result.end_s), attempt)
         os._exit(_ENDED)
 
     def _keep(self, result: Result, attempt: Optional[Attempt]) -> Result:

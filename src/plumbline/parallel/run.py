@@ -132,7 +132,7 @@ class Run:
             operation: Tally(
                 job,
                 operation,
-                tuple(one for one in self._results if one.operation is operation),
+                tuple(result for result in self._results if result.operation is operation),
                 completed,
             )
             for operation in job.operations
@@ -182,13 +182,13 @@ class Run:
         return completed
 
     def _tell(self, folder: Path, waiting: Sequence[Task]) -> list[Task]:
-        left = []
+        tasks = []
         for task in waiting:
             if any(folder.glob(f"{task.operation.value}-*.json")):
                 self._context.step(task.title)
             else:
-                left.append(task)
-        return left
+                tasks.append(task)
+        return tasks
 
     def _record(
         self, crew: Sequence[Member], tally: Tally, task: Task, when: tuple[float, float]
@@ -208,8 +208,8 @@ class Run:
         when = tally.times(tally.on(name), recorder.host) or when
         if member.failure is not None and not isinstance(came, Failure):
             came = member.failure
-        taken = TaskResult(came, self._tool, *when, details(tally.on(name), came))
-        return recorder.of_run(task, taken, conditions)
+        result = TaskResult(came, self._tool, *when, details(tally.on(name), came))
+        return recorder.of_run(task, result, conditions)
 
     def _coverage(self, crew: Sequence[Member], member: Member) -> Optional[float]:
         """Return the run's bytes as a fraction of all that a target's device moved meanwhile.
@@ -219,7 +219,7 @@ class Run:
         if not member.grown or member.grown <= 0:
             return None
         beside = {one.entry.component for one in crew if one.shares_with(member)}
-        moved = sum(one.bytes for one in self._results if one.target in beside)
+        moved = sum(result.bytes for result in self._results if result.target in beside)
         return min(1.0, moved / member.grown) if moved else None
 
     @staticmethod
@@ -264,15 +264,15 @@ def _keep_calls(
 ) -> None:
     """Write the calls of all ranks into one file, operation by operation; raise ToolError."""
     blocks: list[Block] = []
-    for one in results:
-        path = folder / f"{result_name(one.operation, one.rank)}.calls"
+    for result in results:
+        path = folder / f"{result_name(result.operation, result.rank)}.calls"
         if path.exists():
             blocks += unpack(path.read_bytes()).blocks
-        elif one.state is State.DONE:
+        elif result.state is State.DONE:
             raise ToolError(
-                f"the profile {kept} cannot be written: rank {one.rank} on {one.client} had no "
-                f"room in {folder.parent} for its calls of this {one.operation.value}; make room "
-                "there, or name another place with --work"
+                f"the profile {kept} cannot be written: rank {result.rank} on {result.client} "
+                f"had no room in {folder.parent} for its calls of this "
+                f"{result.operation.value}; make room there, or name another place with --work"
             )
     try:
         write_whole(kept, pack(about, blocks))

@@ -183,13 +183,13 @@ def _first_late(needed: Sequence[float]) -> int:
     return bisect_right(needed, late)
 
 
-def _judged(trace: _Trace, others: Sequence[_Trace], crowd: _Crowd) -> Straggler:
+def _judged(trace: _Trace, traces: Sequence[_Trace], crowd: _Crowd) -> Straggler:
     track = trace.track
     delays = [
-        trace.reached_s(size) - median(other.reached_s(size) for other in others)
+        trace.reached_s(size) - median(other.reached_s(size) for other in traces)
         for size in (trace.bytes * quarter / _QUARTERS for quarter in range(1, _QUARTERS + 1))
     ]
-    missing = 1 - trace.bytes / median(other.bytes for other in others)
+    missing = 1 - trace.bytes / median(other.bytes for other in traces)
     return Straggler(
         (track.rank,),
         track.target,
@@ -214,14 +214,14 @@ def _kind(delays: Sequence[float]) -> Kind:
 def _merged(found: Sequence[Straggler]) -> list[Straggler]:
     """Return ranks of one target and kind as one."""
     kinds: dict[tuple[str, Kind], list[Straggler]] = {}
-    for one in found:
-        kinds.setdefault((one.target, one.kind), []).append(one)
+    for straggler in found:
+        kinds.setdefault((straggler.target, straggler.kind), []).append(straggler)
     return [_as_one(alike) for alike in kinds.values()]
 
 
 def _as_one(alike: Sequence[Straggler]) -> Straggler:
-    ranks = tuple(sorted(rank for one in alike for rank in one.ranks))
-    beside = {rank for one in alike for rank in one.beside} - set(ranks)
+    ranks = tuple(sorted(rank for straggler in alike for rank in straggler.ranks))
+    beside = {rank for straggler in alike for rank in straggler.beside} - set(ranks)
     worst = max(alike, key=lambda straggler: (straggler.missing, straggler.late_s))
     return worst._replace(ranks=ranks, beside=tuple(sorted(beside)))
 

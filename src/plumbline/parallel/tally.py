@@ -45,7 +45,7 @@ class Tally(NamedTuple):
     @property
     def over(self) -> bool:
         """Whether every rank has come to an end of its own."""
-        ended = any(one.state is State.ENDED or _cut(one) for one in self.results)
+        ended = any(result.state is State.ENDED or _cut(result) for result in self.results)
         return len(self.results) == len(self.job.places) and not ended
 
     def of_target(self, target: str, ranks: int) -> Union[Measurement, Failure]:
@@ -54,7 +54,7 @@ class Tally(NamedTuple):
 
     def on(self, target: str) -> tuple[Result, ...]:
         """Return the results of the ranks that worked on a target."""
-        return tuple(one for one in self.results if one.target == target)
+        return tuple(result for result in self.results if result.target == target)
 
     def of_all(self) -> Union[Measurement, Failure]:
         """Return what all targets gave together."""
@@ -65,21 +65,23 @@ class Tally(NamedTuple):
 
         In seconds since the epoch, by the clock of ``host`` where it has ranks.
         """
-        begun = [one for one in self.results if one.began_at]
-        began = [one.began_at for one in begun if one.client == host]
+        begun = [result for result in self.results if result.began_at]
+        began = [result.began_at for result in begun if result.client == host]
         if not begun:
             return None
-        start = min(began or [one.began_at for one in begun])
-        return start, start + max((one.end_s for one in results), default=0.0)
+        start = min(began or [result.began_at for result in begun])
+        return start, start + max((result.end_s for result in results), default=0.0)
 
     def _of(self, results: Sequence[Result], ranks: int) -> Union[Measurement, Failure]:
-        bad = [one for one in results if one.state in (State.FAILED, State.ENDED)]
+        bad = [result for result in results if result.state in (State.FAILED, State.ENDED)]
         if bad:
-            reasons = dict.fromkeys(f"rank {one.rank} on {one.client}: {one.reason}" for one in bad)
+            reasons = dict.fromkeys(
+                f"rank {result.rank} on {result.client}: {result.reason}" for result in bad
+            )
             return Failure(Outcome.FAILED, "; ".join(list(reasons)[:3]))
         if len(results) < ranks:
             return self._missing(ranks - len(results), ranks)
-        if not any(one.bytes for one in results):
+        if not any(result.bytes for result in results):
             return Failure(Outcome.FAILED, f"{results[0].reason or 'it'}: nothing was moved")
         return _measured(results)
 
@@ -113,15 +115,15 @@ def _said(completed: Completed) -> str:
 
 
 def _measured(results: Sequence[Result]) -> Measurement:
-    moved = sum(one.bytes for one in results)
-    seconds = max(one.end_s for one in results)
+    moved = sum(result.bytes for result in results)
+    seconds = max(result.end_s for result in results)
     return Measurement(
         bytes=moved,
         seconds=seconds,
         rate_Bps=moved / seconds,
-        profile_Bps=whole_seconds(added(one.curve for one in results), seconds),
-        latency=latency(together(one.durations for one in results if one.durations)),
-        flags=(Flag.SHORT,) if any(one.state is State.SHORT for one in results) else (),
+        profile_Bps=whole_seconds(added(result.curve for result in results), seconds),
+        latency=latency(together(result.durations for result in results if result.durations)),
+        flags=(Flag.SHORT,) if any(result.state is State.SHORT for result in results) else (),
     )
 
 
@@ -130,13 +132,13 @@ def details(results: Sequence[Result], came: Union[Measurement, Failure]) -> dic
 
     Rates of a second are rounded to bytes.
     """
-    ranks = [_rank(one) for one in sorted(results)]
+    ranks = [_rank(result) for result in sorted(results)]
     return {"ranks": ranks, **_durations(results), **_course(came)}
 
 
 def _durations(results: Sequence[Result]) -> dict[str, Any]:
     """Return how many calls took how long; nothing where no rank has counted them."""
-    counted = [one.durations for one in results if one.durations]
+    counted = [result.durations for result in results if result.durations]
     if not counted:
         return {}
     tenths = by_tenths(together(counted))
@@ -145,8 +147,10 @@ def _durations(results: Sequence[Result]) -> dict[str, Any]:
 
 def details_of_all(tally: Tally, came: Union[Measurement, Failure]) -> dict[str, Any]:
     """Return what the curve of all tells, and who was late; ranks that failed are not late."""
-    late = stragglers([_track(tally.job, one) for one in tally.results if one.state in _ENDED])
-    return {"stragglers": [one.to_json() for one in late], **_course(came)}
+    late = stragglers(
+        [_track(tally.job, result) for result in tally.results if result.state in _ENDED]
+    )
+    return {"stragglers": [straggler.to_json() for straggler in late], **_course(came)}
 
 
 def _course(came: Union[Measurement, Failure]) -> dict[str, Any]:

@@ -109,7 +109,10 @@ def devices(topology: Topology) -> list[Place]:
     """Return the devices that their servers read raw; refuse one that two parts of a server are."""
     paths = {device.name: to_device(topology, device) for device in topology.devices()}
     _refuse_twice(
-        [((paths[one.name][0], one.device), one.name) for one in topology.devices()],
+        [
+            ((paths[component.name][0], component.device), component.name)
+            for component in topology.devices()
+        ],
         "the device {0[1]} of {0[0]}",
     )
     counts = Counter(path[0] for path in paths.values())
@@ -168,13 +171,17 @@ def paired(topology: Topology, policy: Policy) -> list[Place]:
 def refuse_two_clients(found: Sequence[Assignment]) -> None:
     """Raise DocumentError naming the target, both of its clients and the remedy."""
     first: dict[tuple[str, ...], Assignment] = {}
-    for one in found:
-        storage = _storage(one.target, one.component) if LAYERS[one.layer].on_targets else None
+    for assignment in found:
+        storage = (
+            _storage(assignment.target, assignment.component)
+            if LAYERS[assignment.layer].on_targets
+            else None
+        )
         if storage is None:
             continue
-        other = first.setdefault(storage, one)
-        if other.node != one.node:
-            raise DocumentError(_sentence(other, one))
+        other = first.setdefault(storage, assignment)
+        if other.node != assignment.node:
+            raise DocumentError(_sentence(other, assignment))
 
 
 def _storage(target: Mapping[str, str], name: str) -> Optional[tuple[str, ...]]:
@@ -412,7 +419,7 @@ def _spec(policy: Policy, layer: str, location: Place, places: Sequence[Place]) 
     if not LAYERS[layer].by_ranks:
         return spec_of(policy, layer, location.group, location.component)
     system = _system(location)
-    return spec_of_all(policy, system, sum(one.group == system for one in places))
+    return spec_of_all(policy, system, sum(place.group == system for place in places))
 
 
 def _hung_after_s(layer: str, spec: ProbeSpec, steps: int) -> float:
@@ -460,7 +467,11 @@ def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[Place]) -
 
 def by_server(found: Sequence[Assignment]) -> Iterator[list[Assignment]]:
     """Yield the raw measurements of each server that is measured with all devices together."""
-    raw = [one for one in found if LAYERS[one.layer].on_devices and len(one.steps) > 1]
+    raw = [
+        assignment
+        for assignment in found
+        if LAYERS[assignment.layer].on_devices and len(assignment.steps) > 1
+    ]
     for _, members in groupby(
         sorted(raw, key=lambda assignment: assignment.group),
         key=lambda assignment: assignment.group,

@@ -214,8 +214,8 @@ def write_baselines(baselines: Baselines) -> dict[str, Any]:
 def write_candidates(candidates: Candidates) -> dict[str, Any]:
     """Return the document form of captured baselines, sorted."""
     plain = {
-        key: {**_plain(one.baseline), **_said(outlier=one.outlier, weak=one.weak)}
-        for key, one in candidates.items()
+        key: {**_plain(candidate.baseline), **_said(outlier=candidate.outlier, weak=candidate.weak)}
+        for key, candidate in candidates.items()
     }
     return {CANDIDATES: {"schema": 1, "captured": _nested(plain)}}
 
@@ -295,7 +295,7 @@ class Change(NamedTuple):
             "old": self.old and self.old._asdict(),
             "new": self.new._asdict(),
             "ratio": self.ratio,
-            "conditions": [one._asdict() for one in self.conditions],
+            "conditions": [difference._asdict() for difference in self.conditions],
             "outlier": self.outlier,
             "weak": self.weak,
         }
@@ -362,8 +362,8 @@ def review(changes: Sequence[Change]) -> Review:
     """Return the summary of changes."""
     by_name: dict[str, dict[Difference, list[Key]]] = {}
     for change in changes:
-        for one in change.conditions:
-            by_name.setdefault(one.name, {}).setdefault(one, []).append(change.key)
+        for difference in change.conditions:
+            by_name.setdefault(difference.name, {}).setdefault(difference, []).append(change.key)
     conditions, marks = [], dict[Key, list[str]]()
     for mark, (text, keys) in zip(_marks(), _lines(by_name)):
         conditions.append(Condition(mark, text, len(keys)))
@@ -386,14 +386,14 @@ def _lines(
     """Yield each line about conditions with its baselines."""
     for name, found in sorted(by_name.items()):
         if len(found) <= _SHOWN_APART:
-            yield from ((str(one), keys) for one, keys in sorted(found.items()))
+            yield from ((str(difference), keys) for difference, keys in sorted(found.items()))
             continue
         every = [key for keys in found.values() for key in keys]
         yield (_fills(found) if name == FILL else f"{name}: {len(found)} different changes"), every
 
 
 def _fills(found: Mapping[Difference, list[Key]]) -> str:
-    steps = sorted(_points(one.now) - _points(one.then) for one in found)
+    steps = sorted(_points(difference.now) - _points(difference.then) for difference in found)
     return f"{FILL} by {steps[0]:+d} to {steps[-1]:+d} % of the target"
 
 

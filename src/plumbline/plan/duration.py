@@ -21,14 +21,21 @@ def seconds_of(found: Iterable[Expectation], partner: str = "") -> float:
     Those of a host are with one partner, or with the one to which most can be moved.
     """
     waves = in_waves(found, lambda entry: entry.wave)
-    alone = sum(max(_seconds(one, Scenario.SINGLE, partner) for one in wave) for wave in waves)
-    together = (_seconds(one, Scenario.TOGETHER, partner) for wave in waves for one in wave)
+    alone = sum(
+        max(_seconds(expectation, Scenario.SINGLE, partner) for expectation in wave)
+        for wave in waves
+    )
+    together = (
+        _seconds(expectation, Scenario.TOGETHER, partner) for wave in waves for expectation in wave
+    )
     return START_S + alone + max(together, default=0.0)
 
 
 def bytes_of(found: Iterable[Expectation], partner: str = "") -> int:
     """Return the bytes at most of measurements, with partners as above."""
-    return int(sum(one.spec.repeats * _once_bytes(one, partner) for one in found))
+    return int(
+        sum(expectation.spec.repeats * _once_bytes(expectation, partner) for expectation in found)
+    )
 
 
 def _seconds(entry: Expectation, scenario: Scenario, partner: str) -> float:

@@ -72,7 +72,9 @@ def needed(policy: Policy, measured: Sequence[Assignment]) -> Needed:
     questions += sum(asked[layer] * number for layer, number in wholes.items())
     share = _AT_A_CHANGE * questions / len(wholes) if wholes else 0.0
     starts = {layer: share / (asked[layer] * number) for layer, number in wholes.items()}
-    questions += sum(asked[one.layer] * _confirmed(policy, one.layer) for one in measured)
+    questions += sum(
+        asked[assignment.layer] * _confirmed(policy, assignment.layer) for assignment in measured
+    )
     return Needed(odds_within(policy.alarm_budget, questions), starts)
 
 
@@ -94,18 +96,18 @@ def _others(measured: Sequence[Assignment]) -> Iterator[str]:
     groups = _groups(measured)
     parts: dict[tuple[str, str, str], int] = {}
     hosts: dict[str, int] = {}
-    for one in measured:
-        if LAYERS[one.layer].more_than_rates:
-            yield one.layer
-        if LAYERS[one.layer].paired:
-            hosts[one.layer] = hosts.get(one.layer, 0) + 1
-        if LAYERS[one.layer].whole:
+    for assignment in measured:
+        if LAYERS[assignment.layer].more_than_rates:
+            yield assignment.layer
+        if LAYERS[assignment.layer].paired:
+            hosts[assignment.layer] = hosts.get(assignment.layer, 0) + 1
+        if LAYERS[assignment.layer].whole:
             continue
-        if groups[_group(one)] > 1:
-            yield one.layer
-        if any(scenario is Scenario.TOGETHER for _, scenario in one.steps):
-            for name in one.path[:-1]:
-                place = one.layer, one.node, name
+        if groups[_group(assignment)] > 1:
+            yield assignment.layer
+        if any(scenario is Scenario.TOGETHER for _, scenario in assignment.steps):
+            for name in assignment.path[:-1]:
+                place = assignment.layer, assignment.node, name
                 parts[place] = parts.get(place, 0) + 1
     yield from (layer for (layer, *_), members in parts.items() if members > 1)
     for layer, number in hosts.items():
@@ -114,7 +116,7 @@ def _others(measured: Sequence[Assignment]) -> Iterator[str]:
 
 def _groups(measured: Sequence[Assignment]) -> dict[tuple[str, str], int]:
     """Return how many members each group has."""
-    return Counter(_group(one) for one in measured)
+    return Counter(_group(assignment) for assignment in measured)
 
 
 def _group(assignment: Assignment) -> tuple[str, str]:
@@ -132,8 +134,8 @@ def with_confirm(
 ) -> dict[str, tuple[Expectation, ...]]:
     """Return what each node measures, with how it is confirmed where it was low."""
     here: dict[tuple[str, str], list[Assignment]] = {}
-    for one in measured:
-        here.setdefault((one.node, one.layer), []).append(one)
+    for assignment in measured:
+        here.setdefault((assignment.node, assignment.layer), []).append(assignment)
     rules = _rules(policy)
     terms = {
         place: _terms(rules[place[1]], found) for place, found in here.items() if place[1] in rules
@@ -163,7 +165,10 @@ def _terms(layer: OstLayer, measured: Sequence[Assignment]) -> Confirm:
     What one component takes to be confirmed can always be saved up, however little a node measures.
     """
     policy = layer.confirm
-    each = [one.spec.bytes * one.spec.repeats * len(one.steps) for one in measured]
+    each = [
+        assignment.spec.bytes * assignment.spec.repeats * len(assignment.steps)
+        for assignment in measured
+    ]
     share = policy.bytes * sum(each)
     whole = policy.runs * _IN_A_RUN * max(each)
     daily = share * DAY_S / layer.schedule.every
@@ -442,8 +447,8 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
     ceilings = find_ceilings(topology, measured)
     goals = find_goals(policy, measured, ceilings)
     nodes: dict[str, list[Expectation]] = {host.name: [] for host in topology.hosts()}
-    for one in measured:
-        nodes[one.node].append(expectation(topology, one, ceilings, accepted, goals))
+    for assignment in measured:
+        nodes[assignment.node].append(expectation(topology, assignment, ceilings, accepted, goals))
     hosts = tuple(
         {"name": host.name, "kind": host.kind, "address": host.address or host.name}
         for host in topology.hosts()
@@ -487,8 +492,12 @@ def _drop_caches(policy: Policy, hosts: Collection[str]) -> frozenset[str]:
 def _with_odds(measured: Sequence[Assignment], policy: Policy) -> tuple[Assignment, ...]:
     odds, starts = needed(policy, measured)
     return tuple(
-        one._replace(limits=one.limits._replace(alarm_odds=odds, change_starts=starts[one.layer]))
-        for one in measured
+        assignment._replace(
+            limits=assignment.limits._replace(
+                alarm_odds=odds, change_starts=starts[assignment.layer]
+            )
+        )
+        for assignment in measured
     )
 
 
@@ -527,13 +536,21 @@ def _neighbours(topology: Topology, host: Component) -> Iterator[Neighbour]:
 
 def _served(measured: Sequence[Assignment], server: str) -> Iterator[str]:
     """Yield the names that Lustre has for the targets of a server."""
-    for one in measured:
-        if LAYERS[one.layer].per_target and one.host == server and one.target["kind"] == "lustre":
-            yield one.target["ost"]
+    for assignment in measured:
+        if (
+            LAYERS[assignment.layer].per_target
+            and assignment.host == server
+            and assignment.target["kind"] == "lustre"
+        ):
+            yield assignment.target["ost"]
 
 
 def _schedule(policy: Policy, measured: Sequence[Assignment]) -> dict[str, dict[str, Any]]:
-    hosts = [len(one.target["hosts"]) for one in measured if LAYERS[one.layer].paired]
+    hosts = [
+        len(assignment.target["hosts"])
+        for assignment in measured
+        if LAYERS[assignment.layer].paired
+    ]
     slots = policy.layers.net.schedule
     net = {
         "calendar": slots.calendar(),

@@ -255,8 +255,8 @@ class NetLayer(Layer):
 
     @model_validator(mode="after")
     def _promises_nothing(self) -> NetLayer:
-        for name, one in self.groups.items():
-            if one.goal.write or one.goal.read:
+        for name, override in self.groups.items():
+            if override.goal.write or override.goal.read:
                 raise ValueError(
                     f"groups {name} has a goal, but hosts are not measured at once; "
                     "give limits min_efficiency"
@@ -312,12 +312,15 @@ class FsLayer(TimedLayer):
     @model_validator(mode="after")
     def _is_one_probe(self) -> FsLayer:
         said = [("probe", self.probe)]
-        said += [(f"groups {name} probe", one.probe) for name, one in self.groups.items()]
+        said += [
+            (f"groups {name} probe", group_override.probe)
+            for name, group_override in self.groups.items()
+        ]
         for where, probe in said:
             for key in sorted(probe.model_fields_set - _OF_RANKS):
                 raise ValueError(f"{where} has no {key}; known are {', '.join(sorted(_OF_RANKS))}")
-        for name, one in self.components.items():
-            if one.probe.model_fields_set:
+        for name, override in self.components.items():
+            if override.probe.model_fields_set:
                 raise ValueError(
                     f"components {name} has a probe of its own, but all targets of a file system "
                     "are measured alike; move it to the file system's group"
@@ -394,7 +397,7 @@ def _default_spec(policy: Policy, layer: str) -> ProbeSpec:
 def bytes_given(policy: Policy, layer: str, group: str, component: str) -> bool:
     """Return whether a person has set the bytes that a component's probe moves."""
     rules = policy.layer(layer)
-    probes = [rules.probe, *(one.probe for one in _overrides(rules, group, component))]
+    probes = [rules.probe, *(override.probe for override in _overrides(rules, group, component))]
     return any("bytes" in probe.model_fields_set for probe in probes)
 
 
@@ -424,14 +427,14 @@ def hung_after_given(policy: Policy, layer: str, group: str, component: str) -> 
     """Return whether a person has set the time after which a run of the component hangs."""
     rules = policy.layer(layer)
     overrides = _overrides(rules, group, component)
-    said = [policy.limits, rules.limits, *(override.limits for override in overrides)]
-    return any(limits.hung_after is not None for limits in said)
+    policies = [policy.limits, rules.limits, *(override.limits for override in overrides)]
+    return any(limits.hung_after is not None for limits in policies)
 
 
 def _overrides(rules: Layer, group: str, component: str) -> list[Override]:
     """Return what differs, the most particular last."""
-    found = [rules.groups.get(group), rules.components.get(component)]
-    return [override for override in found if override is not None]
+    overrides = [rules.groups.get(group), rules.components.get(component)]
+    return [override for override in overrides if override is not None]
 
 
 def _merge(documents: list[Any], fields: dict[str, str]) -> dict[str, Any]:

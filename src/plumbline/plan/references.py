@@ -76,21 +76,23 @@ def find_goals(
     """
     found: dict[tuple[str, str, Step], Reference] = {}
     groups: dict[tuple[str, str, Step], list[Assignment]] = {}
-    for one in measured:
-        whole = one.target["kind"] == PARALLEL
-        for step in one.steps:
+    for assignment in measured:
+        whole = assignment.target["kind"] == PARALLEL
+        for step in assignment.steps:
             if whole:
-                goal_Bps = goal_of(policy, one.layer, one.component, _direction(step))
-                found[one.layer, one.component, step] = Reference(None, None, goal_Bps=goal_Bps)
-            elif not LAYERS[one.layer].whole:
-                groups.setdefault((one.layer, one.group, step), []).append(one)
+                goal_Bps = goal_of(policy, assignment.layer, assignment.component, _direction(step))
+                found[assignment.layer, assignment.component, step] = Reference(
+                    None, None, goal_Bps=goal_Bps
+                )
+            elif not LAYERS[assignment.layer].whole:
+                groups.setdefault((assignment.layer, assignment.group, step), []).append(assignment)
     for (layer, group, step), members in groups.items():
         goal_Bps = goal_of(policy, layer, group, _direction(step))
         if goal_Bps is not None:
             rates = [ceilings[layer, one.component, step] for one in members]
-            for one, part in zip(members, _parts(rates)):
+            for assignment, part in zip(members, _parts(rates)):
                 reference = Reference(None, None, goal_part_Bps=part * goal_Bps)
-                found[layer, one.component, step] = reference
+                found[layer, assignment.component, step] = reference
     return found
 
 
@@ -100,7 +102,7 @@ def _direction(step: Step) -> str:
 
 
 def _parts(ceilings: Sequence[Optional[Ceiling]]) -> Iterator[float]:
-    rates = [one.rate_Bps if one else None for one in ceilings]
+    rates = [ceiling.rate_Bps if ceiling else None for ceiling in ceilings]
     known = [rate for rate in rates if rate is not None]
     even = len(known) < len(rates)
     for rate in rates:
@@ -126,10 +128,13 @@ def by_file_system(
     measured: Sequence[Assignment],
 ) -> Iterator[tuple[list[Assignment], Assignment]]:
     """Yield the members and the whole of each file system of layer ``fs``."""
-    found = [one for one in measured if LAYERS[one.layer].whole]
-    for whole in found:
+    assignments = [assignment for assignment in measured if LAYERS[assignment.layer].whole]
+    for whole in assignments:
         if whole.target["kind"] == PARALLEL:
-            yield [one for one in found if one.group == whole.component], whole
+            yield (
+                [assignment for assignment in assignments if assignment.group == whole.component],
+                whole,
+            )
 
 
 def limits_of_all(
@@ -163,16 +168,16 @@ def _beside(limit: Optional[Limit], even_Bps: Optional[float]) -> Optional[Limit
 def _layout(members: Sequence[Assignment], whole: Assignment) -> _Ranks:
     each: int = whole.target["ranks_per_target"]
     names: Sequence[str] = whole.target["clients"]
-    targets = [one for one in members for _ in range(each)]
+    targets = [assignment for assignment in members for _ in range(each)]
     shares = spread(len(targets), len(names))
     clients = [name for name, share in zip(names, shares) for _ in range(share)]
-    places = assign([one.host for one in targets], clients)
+    places = assign([assignment.host for assignment in targets], clients)
     writers, others = dict(zip(places, clients)), {}
     for rank, author in enumerate(readers(clients)):
         others[places[author]] = clients[rank]
     order = range(len(targets))
     return _Ranks(
-        tuple(one.component for one in targets),
+        tuple(assignment.component for assignment in targets),
         tuple(writers[place] for place in order),
         tuple(others[place] for place in order),
     )
@@ -204,7 +209,10 @@ def _lowest(parts: Capacities, paths: Mapping[str, Sequence[str]]) -> Optional[C
         return None
     least = min(shares, key=lambda share: share.rate_Bps)
     names = dict.fromkeys(
-        name for one in shares if one.rate_Bps <= least.rate_Bps for name in one.limited_by
+        name
+        for ceiling in shares
+        if ceiling.rate_Bps <= least.rate_Bps
+        for name in ceiling.limited_by
     )
     return Ceiling(least.rate_Bps * len(paths), tuple(names))
 
@@ -219,16 +227,18 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
     """Return the limits of every step; peers that run together share what they cross."""
     capacities = speeds(topology)
     found = {
-        (one.layer, one.component, step): alone(
-            capacities.of(step[0], _kind_of_host(topology, one)), one.path
+        (assignment.layer, assignment.component, step): alone(
+            capacities.of(step[0], _kind_of_host(topology, assignment)), assignment.path
         )
-        for one in measured
-        for step in one.steps
+        for assignment in measured
+        for step in assignment.steps
         if step[1] is Scenario.SINGLE
     }
     step = (Operation.READ, Scenario.TOGETHER)
     for members in by_server(measured):
-        shares = together(capacities.reads, {one.component: one.path for one in members})
+        shares = together(
+            capacities.reads, {assignment.component: assignment.path for assignment in members}
+        )
         found.update({(RAW.name, name, step): share for name, share in shares.items()})
     for members, whole in by_file_system(measured):
         found.update(limits_of_all(topology, capacities, members, whole))
@@ -359,19 +369,19 @@ class Line(NamedTuple):
 def measurements(topology: Topology, measured: Sequence[Assignment]) -> Iterator[Line]:
     """Yield the limits of what is measured, layer by layer."""
     limits = find_limits(topology, measured)
-    for one in measured:
-        for operation, scenario in one.steps:
-            limit = limits[one.layer, one.component, (operation, scenario)]
-            yield _one(one, None, (operation.value, scenario.value), limit)
+    for assignment in measured:
+        for operation, scenario in assignment.steps:
+            limit = limits[assignment.layer, assignment.component, (operation, scenario)]
+            yield _one(assignment, None, (operation.value, scenario.value), limit)
 
 
 def pairs(topology: Topology, measured: Sequence[Assignment]) -> Iterator[Line]:
     """Yield the limits of the network between each two hosts, a pair once."""
     hosts = [one for one in measured if LAYERS[one.layer].paired]
-    for index, one in enumerate(hosts):
+    for index, assignment in enumerate(hosts):
         for other in hosts[index + 1 :]:
-            path, limit = find_pair(topology, one.component, other.component)
-            own = one._replace(path=path)
+            path, limit = find_pair(topology, assignment.component, other.component)
+            own = assignment._replace(path=path)
             yield _one(own, other.component, ("send or receive", "single"), limit)
 
 

@@ -49,7 +49,7 @@ def with_bearers(
     places = {_key(service): place for place, service in enumerate(services)}
     devices = _devices(measured)
     behind: dict[int, dict[int, None]] = {}
-    for target in (one for one in measured if LAYERS[one.layer].per_target):
+    for target in (assignment for assignment in measured if LAYERS[assignment.layer].per_target):
         for device in _below(target, devices):
             for own, bearer in zip(_keys(device), _keys(target)):
                 if own in places and bearer in places:
@@ -76,9 +76,9 @@ def _keys(measured: Assignment) -> tuple[_Key, _Key]:
 def _devices(measured: Sequence[Assignment]) -> dict[str, dict[str, Assignment]]:
     """Return the devices that are read through each part, themselves included, by their names."""
     found: dict[str, dict[str, Assignment]] = {}
-    for one in measured:
-        for name in one.path if LAYERS[one.layer].on_devices else ():
-            found.setdefault(name, {})[one.component] = one
+    for assignment in measured:
+        for name in assignment.path if LAYERS[assignment.layer].on_devices else ():
+            found.setdefault(name, {})[assignment.component] = assignment
     return found
 
 
@@ -106,7 +106,7 @@ def symptom_services(
     Raises:
         DocumentError: the policy names a host that is none.
     """
-    lustre = any(one.target.get("kind") == LUSTRE for one in measured)
+    lustre = any(assignment.target.get("kind") == LUSTRE for assignment in measured)
     return tuple(
         service
         for host, kinds in kinds_of(rules, hosts).items()
@@ -196,9 +196,13 @@ def _members(
     A group crosses what all of its members cross.
     """
     judged: dict[tuple[str, str, str, str], list[Assignment]] = {}
-    for one in measured:
-        judged.setdefault((one.node, one.layer, one.component, ""), []).append(one)
-        judged.setdefault((one.node, one.layer, "", one.group), []).append(one)
+    for assignment in measured:
+        judged.setdefault((assignment.node, assignment.layer, assignment.component, ""), []).append(
+            assignment
+        )
+        judged.setdefault((assignment.node, assignment.layer, "", assignment.group), []).append(
+            assignment
+        )
     systems: Members = {}
     crossing: Members = {}
     for place, service in enumerate(services):
@@ -243,9 +247,9 @@ def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
     Raises:
         DocumentError: two of them would have the same NRPE command on one node.
     """
-    each = [one for one in measured if not LAYERS[one.layer].whole]
+    each = [assignment for assignment in measured if not LAYERS[assignment.layer].whole]
     found = (
-        *(_of_component(one) for one in each),
+        *(_of_component(assignment) for assignment in each),
         *_of_groups(each),
         *(_of_whole(whole) for _, whole in by_file_system(measured)),
         *_of_nodes(measured),
@@ -282,11 +286,13 @@ def _of_component(assignment: Assignment) -> Service:
 def _of_groups(measured: Sequence[Assignment]) -> Iterator[Service]:
     """Yield the services of groups: one for each node that measures two or more members."""
     members: dict[tuple[str, str, str], list[Assignment]] = {}
-    for one in measured:
-        if not LAYERS[one.layer].site_wide:
-            members.setdefault((one.layer, one.group, one.node), []).append(one)
-    for (layer, group, node), found in members.items():
-        if len(found) > 1:
+    for assignment in measured:
+        if not LAYERS[assignment.layer].site_wide:
+            members.setdefault((assignment.layer, assignment.group, assignment.node), []).append(
+                assignment
+            )
+    for (layer, group, node), assignments in members.items():
+        if len(assignments) > 1:
             yield Service(
                 node,
                 node,
@@ -297,7 +303,7 @@ def _of_groups(measured: Sequence[Assignment]) -> Iterator[Service]:
                 layer,
                 "",
                 group,
-                round(max(one.limits.stale_after_s for one in found)),
+                round(max(one.limits.stale_after_s for one in assignments)),
                 group_anchor(layer, group),
             )
 
@@ -321,9 +327,9 @@ def _of_whole(whole: Assignment) -> Service:
 
 def _of_nodes(measured: Sequence[Assignment]) -> Iterator[Service]:
     limits: dict[str, float] = {}
-    for one in measured:
-        limit = one.limits.stale_after_s
-        limits[one.node] = min(limits.get(one.node, limit), limit)
+    for assignment in measured:
+        limit = assignment.limits.stale_after_s
+        limits[assignment.node] = min(limits.get(assignment.node, limit), limit)
     for node, freshness_s in limits.items():
         yield Service(
             node,

@@ -84,14 +84,18 @@ def of_profile(profile: Profile) -> Iterator[Ranks]:
 
     A rank straggles that ends a tenth after the median, and three robust standard deviations.
     """
-    for operation in dict.fromkeys(one.operation for one in profile.blocks if one.calls.count):
-        own = [one for one in profile.blocks if one.operation == operation and one.calls.count]
-        durations = [durations_of(one.calls) for one in own]
-        found = [_of_block(one, each) for one, each in zip(own, durations)]
+    for operation in dict.fromkeys(
+        block.operation for block in profile.blocks if block.calls.count
+    ):
+        own = [
+            block for block in profile.blocks if block.operation == operation and block.calls.count
+        ]
+        durations = [durations_of(block.calls) for block in own]
+        ranks = [_of_block(block, each) for block, each in zip(own, durations)]
         whole = together(durations)
         said = latency(whole)
         half_s, longest_s = (said.p50_s, said.max_s) if said else (None, None)
-        yield Ranks(operation, judged(found), by_tenths(whole), half_s, longest_s)
+        yield Ranks(operation, judged(ranks), by_tenths(whole), half_s, longest_s)
 
 
 def _of_block(block: Block, durations: Durations) -> Rank:
@@ -122,10 +126,10 @@ def steps(block: Block) -> Iterator[tuple[int, float]]:
 
 def judged(found: Sequence[Rank]) -> list[Rank]:
     """Return ranks of one operation with who of them straggles."""
-    ends = [one.end_s for one in found]
+    ends = [rank.end_s for rank in found]
     middle = median(ends)
     limit = max(_LATE * middle, middle + _SURE * deviation(ends, middle))
-    return [one._replace(straggles=one.end_s > limit) for one in found]
+    return [rank._replace(straggles=rank.end_s > limit) for rank in found]
 
 
 def of_run(run: Run) -> Iterator[Ranks]:
@@ -134,8 +138,8 @@ def of_run(run: Run) -> Iterator[Ranks]:
     Raises:
         DocumentError: what a record tells of its ranks is damaged.
     """
-    for operation in dict.fromkeys(one.operation for one in run.records):
-        own = [one for one in run.records if one.operation is operation]
+    for operation in dict.fromkeys(record.operation for record in run.records):
+        own = [record for record in run.records if record.operation is operation]
         try:
             ranks = _of_records(own, operation.value)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -147,10 +151,10 @@ def of_run(run: Run) -> Iterator[Ranks]:
 
 
 def _of_records(own: Sequence[Record], operation: str) -> Ranks:
-    raw = [rank for one in own for rank in _details(one).get("ranks", ())]
-    late = {rank for one in own for rank in _late(one)}
-    found = [_of_raw(one, operation, late) for one in raw if one["bytes"]]
-    return Ranks(operation, found, _tenths(own), *_half_and_longest(own))
+    raw = [rank for record in own for rank in _details(record).get("ranks", ())]
+    late = {rank for record in own for rank in _late(record)}
+    ranks = [_of_raw(one, operation, late) for one in raw if one["bytes"]]
+    return Ranks(operation, ranks, _tenths(own), *_half_and_longest(own))
 
 
 def _details(record: Record) -> Mapping[str, Any]:
@@ -181,8 +185,8 @@ def _of_raw(raw: Mapping[str, Any], operation: str, late: Iterable[int]) -> Rank
 
 def _tenths(own: Sequence[Record]) -> dict[int, int]:
     found: dict[int, int] = {}
-    for one in own:
-        for place, count in _details(one).get("durations", {}).items():
+    for record in own:
+        for place, count in _details(record).get("durations", {}).items():
             if count:
                 found[int(place)] = found.get(int(place), 0) + count
     return dict(sorted(found.items()))
@@ -190,9 +194,9 @@ def _tenths(own: Sequence[Record]) -> dict[int, int]:
 
 def _half_and_longest(own: Sequence[Record]) -> tuple[Optional[float], Optional[float]]:
     """Return how long half of the calls took, of the whole, and the longest; None if not known."""
-    known = [one for one in own if one.latency]
-    whole = [one.latency for one in known if "ranks" not in _details(one)]
-    longest = max((one.latency.max_s for one in known if one.latency), default=None)
+    records = [record for record in own if record.latency]
+    whole = [record.latency for record in records if "ranks" not in _details(record)]
+    longest = max((record.latency.max_s for record in records if record.latency), default=None)
     return (whole[0].p50_s if whole and whole[0] else None), longest
 
 
@@ -230,19 +234,19 @@ def calls_figure(profile: Optional[Profile], run: Optional[Run] = None) -> Figur
     if not drawn:
         empty = "the call profile holds no calls"
         return figure._replace(absent=empty if profile else "the latest run has kept no ranks")
-    every = [one for each in drawn for one in each.found]
+    ranks = [rank for each in drawn for rank in each.found]
     return figure._replace(
-        finding=_finding(every) + said,
+        finding=_finding(ranks) + said,
         plots=[plot for each in drawn for plot in (_bundle(each), *_durations(each))],
-        table=Table(HEADERS, [Row(_cells(one)) for one in every]),
-        numbers=[NUMBERS, *(_numbers(one) for one in every)],
+        table=Table(HEADERS, [Row(_cells(rank)) for rank in ranks]),
+        numbers=[NUMBERS, *(_numbers(rank) for rank in ranks)],
     )
 
 
-def _finding(every: Sequence[Rank]) -> str:
+def _finding(ranks: Sequence[Rank]) -> str:
     """Return how many ranks there were and who is late, whatever number of operations they had."""
-    late = list(dict.fromkeys((one.rank, one.client) for one in every if one.straggles))
-    text = counted(len({(one.rank, one.client) for one in every}), "rank")
+    late = list(dict.fromkeys((rank.rank, rank.client) for rank in ranks if rank.straggles))
+    text = counted(len({(rank.rank, rank.client) for rank in ranks}), "rank")
     if not late:
         return f"{text}, none straggles."
     names = ", ".join(f"rank {rank} on {client}" for rank, client in late[:_LISTED])
@@ -252,16 +256,16 @@ def _finding(every: Sequence[Rank]) -> str:
 
 def _bundle(ranks: Ranks) -> Plot:
     found = ranks.found
-    late = sorted((one for one in found if one.straggles), key=lambda rank: -rank.end_s)
+    late = sorted((rank for rank in found if rank.straggles), key=lambda rank: -rank.end_s)
     named = late[:_SHOWN_STRAGGLERS]
-    rest = [one for one in found if one not in named]
+    rest = [rank for rank in found if rank not in named]
     data = [_together("ranks", rest)] if rest else []
     data += [
         {
-            **_together(f"rank {one.rank} on {shown(one.client)}", [one]),
+            **_together(f"rank {rank.rank} on {shown(rank.client)}", [rank]),
             "line": line(place, 2.5),
         }
-        for place, one in enumerate(named)
+        for place, rank in enumerate(named)
     ]
     layout = {
         "xaxis": {"title": {"text": "MB moved"}, "rangemode": "tozero"},
@@ -271,14 +275,14 @@ def _bundle(ranks: Ranks) -> Plot:
     return Plot(f"{ranks.operation}: ranks by bytes and time", data, layout, 480)
 
 
-def _together(name: str, found: Sequence[Rank]) -> dict[str, Any]:
+def _together(name: str, ranks: Sequence[Rank]) -> dict[str, Any]:
     """Return many ranks as one trace with gaps, which is drawn a hundred times faster."""
     x: list[Optional[float]] = []
     y: list[Optional[float]] = []
     text: list[Optional[str]] = []
-    for one in found:
-        label = f"rank {one.rank} on {shown(one.client)}, {shown(one.target)}"
-        for moved, at in one.points:
+    for rank in ranks:
+        label = f"rank {rank.rank} on {shown(rank.client)}, {shown(rank.target)}"
+        for moved, at in rank.points:
             x.append(round(moved / MB, 3))
             y.append(round(at, 4))
             text.append(label)

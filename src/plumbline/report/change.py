@@ -68,14 +68,16 @@ def change_figure(site: Site, metrics: Metrics, against: Optional[float] = None)
     """Return the figure; ``against`` is a moment in seconds since the epoch."""
     happened = marks(site)
     if against is None:
-        against = chosen_moment(site, (one for found in metrics.values() for one in found))
+        against = chosen_moment(
+            site, (member for members in metrics.values() for member in members)
+        )
     day = _iso(int(against // DAY_S))
     figure = Figure("change", f"Change against {day}", ABOUT)
     changes = [
-        one
+        change
         for of in metrics
         for name, members in _split(of, metrics[of]).items()
-        if (one := find_change(name, members, against))
+        if (change := find_change(name, members, against))
     ]
     if not changes:
         return figure._replace(
@@ -85,7 +87,7 @@ def change_figure(site: Site, metrics: Metrics, against: Optional[float] = None)
     return figure._replace(
         finding="\n".join([*_findings(changes, day), *_happened(happened, against)]),
         plots=[_plot(changes, happened, against)],
-        table=Table(HEADERS, [Row(_cells(one)) for one in changes]),
+        table=Table(HEADERS, [Row(_cells(change)) for change in changes]),
         numbers=[("test", "day", "change_percent"), *_numbers(changes)],
     )
 
@@ -100,7 +102,7 @@ def _split(metric: Metric, members: Sequence[Member]) -> dict[str, Sequence[Memb
 
 def find_change(name: str, members: Sequence[Member], against: float) -> Optional[Change]:
     """Return how a test has changed since a moment; None when nobody was measured before it."""
-    every = [found for one in members if (found := _halves(one, against))]
+    every = [found for member in members if (found := _halves(member, against))]
     if not every:
         return None
     since = [one for one in every if one.latest_Bps is not None]
@@ -176,21 +178,25 @@ def _iso(day: int) -> str:
 def _findings(changes: Sequence[Change], day: str) -> Iterable[str]:
     """Yield the largest change, and what else has changed by much."""
     known = sorted(
-        (one for one in changes if one.change is not None),
+        (change for change in changes if change.change is not None),
         key=lambda change: -abs(change.change or 0.0),
     )
     if not known:
         yield f"Nothing has been measured since {day}."
         return
     # of a change a few days old, without a mark at which to part them, a fortnight shows nothing
-    fresh = [one for one in known if abs((one.last or 0.0) - (one.change or 0.0)) >= _WORTH_NAMING]
+    fresh = [
+        change
+        for change in known
+        if abs((change.last or 0.0) - (change.change or 0.0)) >= _WORTH_NAMING
+    ]
     if fresh:
-        texts = [f"{one.name} {_signed(one.last)}" for one in fresh]
+        texts = [f"{change.name} {_signed(change.last)}" for change in fresh]
         yield f"On the last day alone: {_listed(texts)}."
     yield f"The largest change: {known[0].name} {_signed(known[0].change)}."
-    others = [one for one in known[1:] if abs(one.change or 0.0) >= _WORTH_NAMING]
+    others = [change for change in known[1:] if abs(change.change or 0.0) >= _WORTH_NAMING]
     if others:
-        yield f"Also: {_listed([f'{one.name} {_signed(one.change)}' for one in others])}."
+        yield f"Also: {_listed([f'{change.name} {_signed(change.change)}' for change in others])}."
 
 
 def _listed(texts: Sequence[str]) -> str:
@@ -202,15 +208,15 @@ def _listed(texts: Sequence[str]) -> str:
 def _happened(happened: Sequence[Mark], against: float) -> Iterable[str]:
     """Yield what happened on that day."""
     day = against // DAY_S
-    texts = [one.text for one in happened if one.at // DAY_S == day]
+    texts = [mark.text for mark in happened if mark.at // DAY_S == day]
     if texts:
         yield f"On {_iso(int(day))}: {_listed(texts)}."
 
 
 def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -> Plot:
-    data = [_trace(number, one) for number, one in enumerate(changes)]
-    first = min(min(one.days) for one in changes) * DAY_S
-    last = (max(max(one.days) for one in changes) + 1) * DAY_S
+    data = [_trace(number, change) for number, change in enumerate(changes)]
+    first = min(min(change.days) for change in changes) * DAY_S
+    last = (max(max(change.days) for change in changes) + 1) * DAY_S
     shapes, words = drawn(happened, first)
     begin = moment(against)
     layout = {
@@ -275,6 +281,6 @@ def _signed(change: Optional[float]) -> str:
 
 
 def _numbers(changes: Sequence[Change]) -> Iterable[tuple[str, str, float]]:
-    for one in changes:
-        for day, value in one.days.items():
-            yield one.name, _iso(day), round(100 * value, 3)
+    for change in changes:
+        for day, value in change.days.items():
+            yield change.name, _iso(day), round(100 * value, 3)

@@ -92,12 +92,21 @@ def served(run: Run, operation: str, window: tuple[float, float]) -> list[Served
     spans = _spans(run, operation)
     operation = _COUNTED_AS.get(operation, operation)
     crossed = _crossed(run)
-    moved = [one for one in run.servers if one.profile_Bps and one.operation.value == operation]
-    own = [one for one in moved if one.component in crossed]
+    moved = [
+        record
+        for record in run.servers
+        if record.profile_Bps and record.operation.value == operation
+    ]
+    own = [record for record in moved if record.component in crossed]
     shifts = _shifts(run)
     found = (
-        _clipped(one, shifts.get(one.host, 0.0), window[0], _both(window, spans.get(one.component)))
-        for one in own or moved
+        _clipped(
+            record,
+            shifts.get(record.host, 0.0),
+            window[0],
+            _both(window, spans.get(record.component)),
+        )
+        for record in own or moved
     )
     return [one for one in found if one.rates_Bps]
 
@@ -105,12 +114,12 @@ def served(run: Run, operation: str, window: tuple[float, float]) -> list[Served
 def _spans(run: Run, operation: str) -> dict[str, tuple[float, float]]:
     """Return from when until when an operation crossed each part, in seconds since the epoch."""
     spans: dict[str, tuple[float, float]] = {}
-    for one in run.records:
-        if one.operation.value == operation:
-            ended = max(one.finished_at, one.started_at + len(one.profile_Bps))
-            for name in (one.component, *one.path):
-                begin, end = spans.get(name, (one.started_at, ended))
-                spans[name] = min(begin, one.started_at), max(end, ended)
+    for record in run.records:
+        if record.operation.value == operation:
+            ended = max(record.finished_at, record.started_at + len(record.profile_Bps))
+            for name in (record.component, *record.path):
+                begin, end = spans.get(name, (record.started_at, ended))
+                spans[name] = min(begin, record.started_at), max(end, ended)
     return spans
 
 
@@ -120,7 +129,7 @@ def _both(window: tuple[float, float], span: Optional[tuple[float, float]]) -> t
 
 
 def _crossed(run: Run) -> set[str]:
-    return {name for one in run.records for name in (one.component, *one.path)}
+    return {name for record in run.records for name in (record.component, *record.path)}
 
 
 def _clipped(record: Record, ahead_s: float, start: float, window: tuple[float, float]) -> Served:
@@ -136,14 +145,14 @@ def _shifts(run: Run) -> dict[str, float]:
 
     Clients that differ among themselves are drawn by their own clocks; the middle one counts here.
     """
-    clocks = {one.node: one for one in run.clocks}
+    clocks = {clock.node: clock for clock in run.clocks}
     clients = sorted(
-        clocks[host].ahead_s for host in {one.host for one in run.records} if host in clocks
+        clocks[host].ahead_s for host in {record.host for record in run.records} if host in clocks
     )
     if not clients:
         return {}
     middle = clients[len(clients) // 2]
-    return {node: one.ahead_s - middle for node, one in clocks.items()}
+    return {node: clock.ahead_s - middle for node, clock in clocks.items()}
 
 
 def server_sentence(run: Run, found: Sequence[Served]) -> str:
@@ -163,7 +172,9 @@ def server_sentence(run: Run, found: Sequence[Served]) -> str:
 
 def _failed_words(run: Run) -> str:
     """Return what of the run's parts could not be watched, and why the first of them."""
-    failed = {one.component: one for one in run.servers if one.outcome is Outcome.FAILED}
+    failed = {
+        record.component: record for record in run.servers if record.outcome is Outcome.FAILED
+    }
     failed = {name: failed[name] for name in _crossed(run).intersection(failed)}
     if not failed:
         return ""
@@ -194,14 +205,14 @@ def _clock_words(run: Run, hosts: Sequence[str]) -> str:
 
 
 def _compared_at(run: Run, server: str) -> str:
-    at = next(one.at for one in run.clocks if one.node == server)
+    at = next(clock.at for clock in run.clocks if clock.node == server)
     return f"compared {datetime.fromtimestamp(at, timezone.utc):%Y-%m-%d %H:%M} UTC"
 
 
 def _within(run: Run, server: str) -> float:
     """Return how well an offset is known: the doubts of both clocks together."""
-    clocks: Mapping[str, NodeClock] = {one.node: one for one in run.clocks}
-    clients = {one.host for one in run.records}
+    clocks: Mapping[str, NodeClock] = {clock.node: clock for clock in run.clocks}
+    clients = {record.host for record in run.records}
     return clocks[server].within_s + max(
         clocks[host].within_s for host in clients if host in clocks
     )
@@ -290,23 +301,25 @@ def composite_figure(site: Site) -> Figure:
     figure = Figure("composite", "Composite of a run", ABOUT)
     if site.run is None:
         return figure._replace(absent="no run of targets was recorded in this time")
-    operations = dict.fromkeys(one.operation.value for one in site.run.records)
+    operations = dict.fromkeys(record.operation.value for record in site.run.records)
     drawn = {name: found for name in operations if (found := curves(site.run, name))}
     run = f"the latest run of layer {site.run.layer}, {site.run.run_id},"
     if not drawn:
         return figure._replace(absent=f"{run} recorded no rates of single seconds")
     if any(end - begin > DAY_S for begin, end in map(_window, drawn.values())):
         return figure._replace(absent=f"{run} seems longer than a day: a clock was set meanwhile")
-    every = [one for found in drawn.values() for one in found]
+    every = [curve for found in drawn.values() for curve in found]
     counted_by = {name: served(site.run, name, _window(found)) for name, found in drawn.items()}
     counts = [one for found in counted_by.values() for one in found]
     return figure._replace(
         finding=f"{_finding(site.run, every)} {server_sentence(site.run, counts)}",
         plots=[_plot(name, found, site.run, counted_by[name]) for name, found in drawn.items()],
-        table=Table(HEADERS, [Row(_cells(one)) for one in every] + [one.row() for one in counts]),
+        table=Table(
+            HEADERS, [Row(_cells(curve)) for curve in every] + [one.row() for one in counts]
+        ),
         numbers=[
             NUMBERS,
-            *(row for one in every for row in _numbers(one)),
+            *(row for curve in every for row in _numbers(curve)),
             *(row for one in counts for row in one.numbers()),
         ],
     )
@@ -314,20 +327,24 @@ def composite_figure(site: Site) -> Figure:
 
 def _window(found: Sequence[Curve]) -> tuple[float, float]:
     """Return when curves begin and end, in seconds since the epoch by the clients' clocks."""
-    begun = min(one.record.started_at for one in found)
-    return begun, begun + max(one.begin_s + len(one.rates_Bps) for one in found)
+    begun = min(curve.record.started_at for curve in found)
+    return begun, begun + max(curve.begin_s + len(curve.rates_Bps) for curve in found)
 
 
 def curves(run: Run, operation: str) -> list[Curve]:
     """Return the curves of all components in one operation; not that of the whole."""
-    own = [one for one in _parts(run) if one.operation.value == operation and one.profile_Bps]
-    begun = min((one.started_at for one in own), default=0.0)
-    return [Curve(one, one.started_at - begun, one.profile_Bps) for one in own]
+    own = [
+        record
+        for record in _parts(run)
+        if record.operation.value == operation and record.profile_Bps
+    ]
+    begun = min((record.started_at for record in own), default=0.0)
+    return [Curve(record, record.started_at - begun, record.profile_Bps) for record in own]
 
 
 def _parts(run: Run) -> list[Record]:
     """Return the records of components: in a parallel run these tell of their ranks."""
-    return [one for one in run.records if _tells_ranks(one)] or list(run.records)
+    return [record for record in run.records if _tells_ranks(record)] or list(run.records)
 
 
 def _tells_ranks(record: Record) -> bool:
@@ -338,8 +355,8 @@ def _net(run: Run, operation: str) -> Optional[float]:
     """Return the rate that the run reported for the whole, None where it reported none."""
     if not any(map(_tells_ranks, run.records)):
         return None
-    sums = [one for one in run.records if not _tells_ranks(one)]
-    whole = [one for one in sums if one.operation.value == operation]
+    sums = [record for record in run.records if not _tells_ranks(record)]
+    whole = [record for record in sums if record.operation.value == operation]
     return whole[0].rate_Bps if whole else None
 
 
@@ -347,18 +364,18 @@ def summed(found: Sequence[Curve]) -> list[float]:
     """Return the sum of all curves for each second, one that begins within a second by share."""
     length = max((ceil(one.begin_s) + len(one.rates_Bps) for one in found), default=0)
     total = [0.0] * (length + 1)
-    for one in found:
-        first = int(one.begin_s)
-        late = one.begin_s - first
-        for place, rate in enumerate(one.rates_Bps):
+    for curve in found:
+        first = int(curve.begin_s)
+        late = curve.begin_s - first
+        for place, rate in enumerate(curve.rates_Bps):
             total[first + place] += rate * (1 - late)
             total[first + place + 1] += rate * late
     return total[:length]
 
 
 def _finding(run: Run, found: Sequence[Curve]) -> str:
-    at = datetime.fromtimestamp(min(one.record.started_at for one in found), timezone.utc)
-    names = {one.record.component for one in found}
+    at = datetime.fromtimestamp(min(curve.record.started_at for curve in found), timezone.utc)
+    names = {curve.record.component for curve in found}
     return (
         f"Run {run.run_id} of layer {run.layer}, {at:%Y-%m-%d %H:%M} UTC: "
         f"{counted(len(names), 'component')}."
@@ -371,7 +388,7 @@ def _plot(operation: str, found: Sequence[Curve], run: Run, counts: Sequence[Ser
     # what is drawn later lies above: a sum of one is its part
     data = [_sum_trace(total)] if len(found) > 1 else []
     data += server_traces(counts)
-    data += [_trace(one, named) for one in found]
+    data += [_trace(curve, named) for curve in found]
     net = _net(run, operation)
     layout = {
         "xaxis": {"title": {"text": "seconds since the first began"}},
@@ -387,9 +404,9 @@ def _plot(operation: str, found: Sequence[Curve], run: Run, counts: Sequence[Ser
 def _named(found: Sequence[Curve]) -> list[str]:
     """Return the components with a colour of their own: of many, the slowest."""
     if len(found) <= _LABELLED:
-        return [one.record.component for one in found]
+        return [curve.record.component for curve in found]
     slowest = sorted(found, key=lambda curve: curve.record.rate_Bps or 0.0)[:_SLOWEST]
-    return [one.record.component for one in slowest]
+    return [curve.record.component for curve in slowest]
 
 
 def _sum_trace(total: Sequence[float]) -> dict[str, Any]:
@@ -423,10 +440,10 @@ def _nets(found: Sequence[Curve], net: Optional[float], length: int) -> Iterable
     if net:
         yield _level(0, length, net)
     elif len(found) <= _LABELLED:
-        for one in found:
-            if one.record.rate_Bps:
-                end = one.begin_s + one.record.finished_at - one.record.started_at
-                yield _level(one.begin_s, end, one.record.rate_Bps)
+        for curve in found:
+            if curve.record.rate_Bps:
+                end = curve.begin_s + curve.record.finished_at - curve.record.started_at
+                yield _level(curve.begin_s, end, curve.record.rate_Bps)
 
 
 def _level(start: float, end: float, rate_Bps: float) -> dict[str, Any]:

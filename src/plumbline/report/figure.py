@@ -236,9 +236,9 @@ class _Line:
 
 def numbers(figures: Sequence[Figure]) -> Iterator[tuple[str, Iterator[str]]]:
     """Yield the name of a file for each figure that has numbers, with its lines."""
-    for one in figures:
-        if one.numbers:
-            yield f"data/{one.id}.csv", _lines(one.numbers)
+    for figure in figures:
+        if figure.numbers:
+            yield f"data/{figure.id}.csv", _lines(figure.numbers)
 
 
 def _lines(rows: Iterable[Sequence[Cell]]) -> Iterator[str]:

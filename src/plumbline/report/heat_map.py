@@ -74,9 +74,9 @@ def heat_map_figure(metrics: Metrics) -> Figure:
     figure = Figure("heat-map", "Heat map", ABOUT)
     if not drawn:
         return figure._replace(absent="nothing was measured in this time")
-    lines = [one for found in drawn.values() for one in found]
+    lines = [line for found in drawn.values() for line in found]
     shown = {of: _most_telling(found) for of, found in drawn.items()}
-    rows = [Row(_cells(one)) for found in shown.values() for one in found]
+    rows = [Row(_cells(line)) for found in shown.values() for line in found]
     return figure._replace(
         finding=_finding(lines) + _left_out(len(lines) - len(rows)),
         plots=[_plot(of, found) for of, found in shown.items()],
@@ -94,15 +94,15 @@ class _Numbers:
     def __iter__(self) -> Iterator[Sequence[Cell]]:
         days = _days(self._lines)
         yield (*NUMBERS, *map(_iso, days))
-        for one in self._lines:
-            yield _numbers(one, days)
+        for line in self._lines:
+            yield _numbers(line, days)
 
 
 def _lines(metric: Metric, members: Iterable[Member]) -> Iterator[Line]:
-    for one in members:
-        rates = one.days.rates()
+    for member in members:
+        rates = member.days.rates()
         if rates:
-            yield Line(metric, one, median(rates), _variation(rates))
+            yield Line(metric, member, median(rates), _variation(rates))
 
 
 def _variation(rates: Sequence[float]) -> Optional[float]:
@@ -138,7 +138,7 @@ def _left_out(count: int) -> str:
 
 
 def _days(lines: Iterable[Line]) -> range:
-    return spanned(one.member.days for one in lines)
+    return spanned(line.member.days for line in lines)
 
 
 def _iso(day: int) -> str:
@@ -146,7 +146,7 @@ def _iso(day: int) -> str:
 
 
 def _finding(lines: Sequence[Line]) -> str:
-    known = [(one.variation, one) for one in lines if one.variation is not None]
+    known = [(line.variation, line) for line in lines if line.variation is not None]
     if not known:
         return "One day alone: nothing varies yet."
     worst = max(known, key=lambda day: day[0])
@@ -160,7 +160,7 @@ def _finding(lines: Sequence[Line]) -> str:
 
 def _plot(metric: Metric, lines: Sequence[Line]) -> Plot:
     days = _days(lines)
-    names = unique([one.member.name for one in lines])
+    names = unique([line.member.name for line in lines])
     axis = {
         "type": "category",
         "autorange": "reversed",
@@ -185,7 +185,7 @@ def _plot(metric: Metric, lines: Sequence[Line]) -> Plot:
 
 def _end_of_variation(lines: Sequence[Line]) -> float:
     """Return the end of the axis in percent, so far away that what is steady has short bars."""
-    most = max((one.variation for one in lines if one.variation is not None), default=0.0)
+    most = max((line.variation for line in lines if line.variation is not None), default=0.0)
     return max(_STEADY, 105 * most)
 
 
@@ -194,7 +194,7 @@ def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, 
         "type": "heatmap",
         "x": [_iso(day) for day in days],
         "y": list(names),
-        "z": [_percents(one, days) for one in lines],
+        "z": [_percents(line, days) for line in lines],
         "colorscale": SEQUENTIAL,
         "zmin": _LOW,
         "zmax": _HIGH,
@@ -215,7 +215,7 @@ def _bars(lines: Sequence[Line], names: Sequence[str]) -> dict[str, Any]:
         "type": "bar",
         "orientation": "h",
         "xaxis": "x2",
-        "x": [None if one.variation is None else round(100 * one.variation, 2) for one in lines],
+        "x": [None if line.variation is None else round(100 * line.variation, 2) for line in lines],
         "y": list(names),
         "marker": {"color": BLUE},
         "hovertemplate": "%{y}<br>varies by %{x} %<extra></extra>",

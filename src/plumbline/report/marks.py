@@ -43,12 +43,14 @@ class Mark(NamedTuple):
 
 def marks(site: Site) -> list[Mark]:
     """Return notes and changes of versions and other conditions by their dates."""
-    noted = [Mark(one.at, one.text, RED) for one in site.notes]
+    noted = [Mark(note.at, note.text, RED) for note in site.notes]
     changed = [
-        Mark(one.at, one.text, MAGENTA, one.components >= _SHARE * one.known)
-        for one in site.changes
+        Mark(change.at, change.text, MAGENTA, change.components >= _SHARE * change.known)
+        for change in site.changes
     ]
-    found = [Mark(one.at, one.text, TEAL, one.wide, one.nodes) for one in site.conditions]
+    found = [
+        Mark(change.at, change.text, TEAL, change.wide, change.nodes) for change in site.conditions
+    ]
     # what was found at once stays in its order, the most telling first
     return sorted([*noted, *changed, *found], key=lambda mark: mark.at)
 
@@ -59,7 +61,7 @@ def chosen_moment(site: Site, members: Iterable[Member]) -> float:
     It is that of the latest mark after which half of the members or more have been measured, else a
     month ago; in seconds since the epoch.
     """
-    measured = sorted(one.now_at for one in members if one.now_at is not None)
+    measured = sorted(member.now_at for member in members if member.now_at is not None)
     if measured:
         half = measured[(len(measured) - 1) // 2]
         for mark in reversed(marks(site)):
@@ -77,8 +79,8 @@ def drawn(found: Sequence[Mark], since: float) -> tuple[list[dict[str, Any]], li
     ]
     seen.sort(key=lambda mark: mark.at)
     return (
-        [line_at(moment(one.at), one.colour) for one in seen],
-        [_words(one, place) for place, one in enumerate(seen)],
+        [line_at(moment(mark.at), mark.colour) for mark in seen],
+        [_words(mark, place) for place, mark in enumerate(seen)],
     )
 
 

@@ -125,7 +125,7 @@ def past_runs_figure(past: Past, probed: Probed) -> Figure:
         return figure._replace(absent=why)
     runs = sorted(probed.runs, key=lambda run: (ORDER.index(run.state), run.started_at))
     states = [run.state for run in runs]
-    words = ", ".join(f"{states.count(one)} {one.name}" for one in ORDER if one in states)
+    words = ", ".join(f"{states.count(state)} {state.name}" for state in ORDER if state in states)
     drawn = any(run.rate_Bps is not None for run in runs)
     return figure._replace(
         finding=f"{counted(len(runs), 'measurement')}: {words}. {probed.remark}".strip(),

@@ -79,10 +79,12 @@ def network_figure(site: Site) -> Figure:
     if not site.pairs:
         return figure._replace(
             absent="no pair of hosts was tested in this time",
-            table=Table(HEADERS, [Row(_cells(one), anchor(NET.name, one.name)) for one in nodes]),
+            table=Table(
+                HEADERS, [Row(_cells(node), anchor(NET.name, node.name)) for node in nodes]
+            ),
         )
     ceilings = _ceilings(site)
-    operations = sorted({one.operation for one in site.pairs}, reverse=True)
+    operations = sorted({test.operation for test in site.pairs}, reverse=True)
     return figure._replace(
         finding=_finding(nodes, site.pairs),
         plots=[
@@ -90,34 +92,40 @@ def network_figure(site: Site) -> Figure:
             *_retransmits(nodes),
             *(_matrix(operation, site.pairs, ceilings) for operation in operations),
         ],
-        table=Table(HEADERS, [Row(_cells(one), anchor(NET.name, one.name)) for one in nodes]),
-        numbers=[NUMBERS, *(_numbers(one, ceilings) for one in site.pairs)],
+        table=Table(HEADERS, [Row(_cells(node), anchor(NET.name, node.name)) for node in nodes]),
+        numbers=[NUMBERS, *(_numbers(test, ceilings) for test in site.pairs)],
     )
 
 
 def find_nodes(site: Site) -> list[Node]:
     """Return every host that is expected to be measured, in the plan's order."""
     tests: dict[str, list[PairTest]] = {}
-    for one in site.pairs:
-        tests.setdefault(one.component, []).append(one)
-    found = []
+    for test in site.pairs:
+        tests.setdefault(test.component, []).append(test)
+    nodes = []
     for each in site.expectations:
         if LAYERS[each.layer].paired:
             own = tests.get(each.component, [])
-            again = [one.retransmits for one in own if one.retransmits is not None]
-            found.append(
+            again = [
+                pair_test.retransmits for pair_test in own if pair_test.retransmits is not None
+            ]
+            nodes.append(
                 Node(
                     each.component,
                     site.state(each.layer, each.component),
                     site.sentence(each.layer, each.component),
-                    middle(one.rate_Bps for one in own if one.operation == "send"),
-                    middle(one.rate_Bps for one in own if one.operation == "receive"),
+                    middle(
+                        pair_test.rate_Bps for pair_test in own if pair_test.operation == "send"
+                    ),
+                    middle(
+                        pair_test.rate_Bps for pair_test in own if pair_test.operation == "receive"
+                    ),
                     middle(partner.ceiling.rate_Bps for partner in each.partners),
                     sum(again) if again else None,
-                    len({one.partner for one in own}),
+                    len({pair_test.partner for pair_test in own}),
                 )
             )
-    return found
+    return nodes
 
 
 def _ceilings(site: Site) -> dict[str, dict[str, float]]:
@@ -129,8 +137,8 @@ def _ceilings(site: Site) -> dict[str, dict[str, float]]:
 
 
 def _finding(nodes: Sequence[Node], pairs: Sequence[PairTest]) -> str:
-    sick = [one.name for one in nodes if one.state is not State.OK]
-    tested = len({frozenset((one.component, one.partner)) for one in pairs})
+    sick = [node.name for node in nodes if node.state is not State.OK]
+    tested = len({frozenset((test.component, test.partner)) for test in pairs})
     text = f"{counted(len(nodes), 'host')}, {counted(tested, 'pair')} tested"
     if not sick:
         return f"{text}, all OK."
@@ -141,16 +149,16 @@ def _finding(nodes: Sequence[Node], pairs: Sequence[PairTest]) -> str:
 def _axis(nodes: Sequence[Node]) -> dict[str, Any]:
     axis: dict[str, Any] = {"range": [-0.7, len(nodes) - 0.3], "automargin": True}
     step = 1 + (len(nodes) - 1) // _NAMED
-    names = [shown(one.name) for one in nodes[::step]]
+    names = [shown(node.name) for node in nodes[::step]]
     return {**axis, "tickvals": list(range(0, len(nodes), step)), "ticktext": names}
 
 
 def _rates(nodes: Sequence[Node]) -> Plot:
     places = list(range(len(nodes)))
-    names = [shown(one.name) for one in nodes]
+    names = [shown(node.name) for node in nodes]
     ways = (
-        ("send", BLUE, "circle", [one.send_Bps for one in nodes]),
-        ("receive", ORANGE, "diamond-open", [one.receive_Bps for one in nodes]),
+        ("send", BLUE, "circle", [node.send_Bps for node in nodes]),
+        ("receive", ORANGE, "diamond-open", [node.receive_Bps for node in nodes]),
     )
     data: list[dict[str, Any]] = [
         {
@@ -171,7 +179,7 @@ def _rates(nodes: Sequence[Node]) -> Plot:
             "mode": "lines",
             "name": "ceiling",
             "x": places,
-            "y": [megabytes(one.ceiling_Bps) for one in nodes],
+            "y": [megabytes(node.ceiling_Bps) for node in nodes],
             "line": {"shape": "hvh", "width": 2, "color": CEILING, "dash": "dash"},
             "hoverinfo": "skip",
         }
@@ -187,9 +195,9 @@ def _rates(nodes: Sequence[Node]) -> Plot:
 
 def _labels(nodes: Sequence[Node]) -> Iterable[dict[str, Any]]:
     """Return the names of those that are not OK, the slowest first."""
-    sick = [(place, one) for place, one in enumerate(nodes) if one.state is not State.OK]
-    named = [Named(place, min(_both(one), default=0.0), one.name) for place, one in sick]
-    rates = [rate for one in nodes for rate in (*_both(one), megabytes(one.ceiling_Bps))]
+    sick = [(place, node) for place, node in enumerate(nodes) if node.state is not State.OK]
+    named = [Named(place, min(_both(node), default=0.0), node.name) for place, node in sick]
+    rates = [rate for node in nodes for rate in (*_both(node), megabytes(node.ceiling_Bps))]
     top = max((rate for rate in rates if rate is not None), default=0.0)
     return labels(sorted(named, key=lambda label: label.height), len(nodes), top)
 
@@ -201,14 +209,14 @@ def _both(node: Node) -> list[float]:
 
 
 def _retransmits(nodes: Sequence[Node]) -> Iterable[Plot]:
-    if all(one.retransmits is None for one in nodes):
+    if all(node.retransmits is None for node in nodes):
         return
     trace = {
         "type": "bar",
         "name": "segments retransmitted",
         "x": list(range(len(nodes))),
-        "y": [one.retransmits for one in nodes],
-        "text": [shown(one.name) for one in nodes],
+        "y": [node.retransmits for node in nodes],
+        "text": [shown(node.name) for node in nodes],
         "textposition": "none",
         "marker": {"color": RED},
         "hovertemplate": "%{text}<br>%{y} segments retransmitted<extra></extra>",
@@ -224,15 +232,15 @@ def _retransmits(nodes: Sequence[Node]) -> Iterable[Plot]:
 def _matrix(
     operation: str, pairs: Sequence[PairTest], ceilings: dict[str, dict[str, float]]
 ) -> Plot:
-    own = [one for one in pairs if one.operation == operation]
-    names = list(dict.fromkeys([*ceilings, *(one.component for one in own)]))
-    columns = list(dict.fromkeys([*names, *(one.partner for one in own)]))
+    own = [pair_test for pair_test in pairs if pair_test.operation == operation]
+    names = list(dict.fromkeys([*ceilings, *(pair_test.component for pair_test in own)]))
+    columns = list(dict.fromkeys([*names, *(pair_test.partner for pair_test in own)]))
     places = {name: place for place, name in enumerate(columns)}
     cells: dict[str, list[Optional[int]]] = {name: [None] * len(columns) for name in names}
-    for one in own:
-        ceiling = ceilings.get(one.component, _NOWHERE).get(one.partner)
-        if ceiling and one.rate_Bps is not None:
-            cells[one.component][places[one.partner]] = round(100 * one.rate_Bps / ceiling)
+    for test in own:
+        ceiling = ceilings.get(test.component, _NOWHERE).get(test.partner)
+        if ceiling and test.rate_Bps is not None:
+            cells[test.component][places[test.partner]] = round(100 * test.rate_Bps / ceiling)
     shown_columns = unique(columns)
     # names stand upright below the image, which else would have to make room for them
     size = min(_MOST_PX, max(_LEAST_PX, 160 + 14 * len(names)))

@@ -43,7 +43,7 @@ class Since(NamedTuple):
         if self.before is None:
             return f"{text} or earlier"
         begin, end = self.before * DAY_S, (self.day + 1) * DAY_S
-        happened = [one.text for one in marks if begin <= one.at < end]
+        happened = [mark.text for mark in marks if begin <= mark.at < end]
         more = len(happened) - _MOST_NAMED
         named = "; ".join(happened[:_MOST_NAMED]) + (f"; {more} more" if more > 0 else "")
         return f"{text} ({named})" if happened else text
@@ -57,16 +57,18 @@ class Beginnings:
         self._groups: dict[tuple[Metric, str], list[Member]] = {}
         self._peers: dict[tuple[Metric, str], Mapping[int, float]] = {}
         for of, members in metrics.items():
-            for one in members:
-                self._members.setdefault((of.layer, one.name), []).append((of, one))
-                self._groups.setdefault((of, one.of.group), []).append(one)
+            for member in members:
+                self._members.setdefault((of.layer, member.name), []).append((of, member))
+                self._groups.setdefault((of, member.of.group), []).append(member)
 
     def find(self, layer: str, component: str) -> Optional[Since]:
         """Return since when a component has been low, by the operation that has lost most.
 
         None where it is not low against its baseline or, without one, against its group.
         """
-        courses = [self._ratios(of, one) for of, one in self._members.get((layer, component), ())]
+        courses = [
+            self._ratios(of, member) for of, member in self._members.get((layer, component), ())
+        ]
         known = [ratios for ratios in courses if ratios]
         if not known:
             return None
@@ -83,8 +85,8 @@ class Beginnings:
         """Return the median of a group on each day on which two members were measured."""
         if (metric, group) not in self._peers:
             days: dict[int, list[float]] = {}
-            for one in self._groups[metric, group]:
-                for day, rate in one.days.items():
+            for member in self._groups[metric, group]:
+                for day, rate in member.days.items():
                     days.setdefault(day, []).append(rate)
             self._peers[metric, group] = {
                 day: value
@@ -169,8 +171,11 @@ def overview(site: Site, metrics: Metrics, found: Optional[Found]) -> list[Entry
     """Return all rows, the worst of each kind first; none where nothing is wrong."""
     behind = dict(_behind(found)) if found else {}
     hosts = {
-        (one.layer, one.component): (one.host, site.nodes.get((one.layer, one.component), ""))
-        for one in site.expectations
+        (expectation.layer, expectation.component): (
+            expectation.host,
+            site.nodes.get((expectation.layer, expectation.component), ""),
+        )
+        for expectation in site.expectations
     }
     known = _Known(site, found, behind, Beginnings(metrics), marks(site), hosts)
     rows = [*_suspects(known), *_groups(known), *_alarms(known), *_symptoms(known)]
@@ -182,10 +187,10 @@ def overview(site: Site, metrics: Metrics, found: Optional[Found]) -> list[Entry
 
 def _behind(found: Found) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield layer and component of what suspects explain, with their names."""
-    for one in found.located.sets:
-        for index in one.explains:
+    for ambiguity_set in found.located.sets:
+        for index in ambiguity_set.explains:
             of = found.located.observations[index].of
-            yield (of.layer, of.component), _names(one)
+            yield (of.layer, of.component), _names(ambiguity_set)
 
 
 def _names(ambiguity: AmbiguitySet) -> str:
@@ -197,15 +202,15 @@ def _suspects(known: _Known) -> Iterator[Entry]:
     if known.found is None:
         return
     located, parts = known.found.located, known.site.parts
-    for one, probe in zip(located.sets, known.found.probes):
-        slow = [located.observations[index].of for index in one.explains]
+    for ambiguity_set, probe in zip(located.sets, known.found.probes):
+        slow = [located.observations[index].of for index in ambiguity_set.explains]
         places = dict.fromkeys((of.layer, of.component) for of in slow)
-        said = sentence(located, one, parts, probe) + advice(one, parts)
+        said = sentence(located, ambiguity_set, parts, probe) + advice(ambiguity_set, parts)
         text, _, following = said.partition(_NEXT)
         yield Entry(
             Kind.SUSPECT,
-            _names(one),
-            located.state(one),
+            _names(ambiguity_set),
+            located.state(ambiguity_set),
             _earliest(known, places),
             text,
             following,
@@ -231,9 +236,9 @@ def _groups(known: _Known) -> Iterator[Entry]:
         # a file system whose targets are driven at once has a row as a component
         if verdict.state in (State.CRITICAL, State.WARNING) and not LAYERS[layer].whole:
             members = {
-                (one.layer, one.component): None
-                for one in known.site.expectations
-                if (one.layer, one.group) == (layer, name)
+                (expectation.layer, expectation.component): None
+                for expectation in known.site.expectations
+                if (expectation.layer, expectation.group) == (layer, name)
             }
             since = _mostly(known, members)
             following = "see in #change what happened on that day"
@@ -298,7 +303,7 @@ def _since(known: _Known, verdict: Verdict) -> str:
 def _text(known: _Known, since: Since, places: Iterable[tuple[str, str]]) -> str:
     """Return since when components have been low, with what happened there on that day."""
     hosts = {host for place in places for host in known.hosts.get(place, ())}
-    return since.text([one for one in known.marks if one.concerns(hosts)])
+    return since.text([mark for mark in known.marks if mark.concerns(hosts)])
 
 
 def _entry(kind: Kind, verdict: Verdict, since: str, following: str) -> Entry:

@@ -76,9 +76,9 @@ def _counts(site: Site) -> list[tuple[str, int, str]]:
         "component": [verdict.state for verdict in site.verdicts.values()],
         # a file system whose targets are driven at once is a component as well
         "group": [
-            one.state
-            for (layer, _), one in site.groups.items()
-            if not LAYERS[layer].whole and one.counts and one.state is not State.OK
+            verdict.state
+            for (layer, _), verdict in site.groups.items()
+            if not LAYERS[layer].whole and verdict.counts and verdict.state is not State.OK
         ],
         "symptom": [one.verdict.state for one in site.looks if one.verdict.state is not State.OK],
     }

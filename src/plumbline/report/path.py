@@ -66,7 +66,7 @@ class Path(NamedTuple):
 
     def shape(self) -> tuple[object, ...]:
         """Return what is the same for paths that are drawn as one."""
-        rates = [(one.name, _digits(one.ceiling_Bps), one.limits) for one in self.parts]
+        rates = [(stage.name, _digits(stage.ceiling_Bps), stage.limits) for stage in self.parts]
         return (self.of.layer, _digits(self.whole.ceiling_Bps), *rates)
 
 
@@ -78,13 +78,13 @@ def find_path(site: Site, metrics: Metrics, metric: Metric, members: Sequence[Me
 
 
 def _parts(site: Site, metric: Metric, members: Sequence[Member]) -> Iterator[Stage]:
-    longest = max((one.of.path for one in members), key=len, default=())
-    crossed = dict.fromkeys(name for one in members for name in one.of.path)
+    longest = max((member.of.path for member in members), key=len, default=())
+    crossed = dict.fromkeys(name for member in members for name in member.of.path)
     limiting = {
         name
-        for one in members
-        if one.reference.ceiling
-        for name in one.reference.ceiling.limited_by
+        for member in members
+        if member.reference.ceiling
+        for name in member.reference.ceiling.limited_by
     }
     for kind in dict.fromkeys(site.parts[name].kind for name in longest if name in site.parts):
         names = [name for name in crossed if name in site.parts and site.parts[name].kind == kind]
@@ -107,10 +107,10 @@ def _layers(metrics: Metrics, topmost: Metric) -> Iterator[Stage]:
     }
     for layer, operation in wanted.items():
         members = [
-            one
+            member
             for metric, found in metrics.items()
             if (metric.layer, metric.operation, metric.scenario) == (layer, operation, "single")
-            for one in found
+            for member in found
         ]
         if members:
             yield _measured(f"{layer} {operation}", members)
@@ -120,10 +120,10 @@ def _measured(name: str, members: Sequence[Member]) -> Stage:
     return Stage(
         name,
         len(members),
-        middle(one.ceiling_Bps for one in members),
+        middle(member.ceiling_Bps for member in members),
         None,
-        middle(one.baseline_Bps for one in members),
-        middle(one.now_Bps for one in members),
+        middle(member.baseline_Bps for member in members),
+        middle(member.now_Bps for member in members),
         False,
     )
 
@@ -171,8 +171,8 @@ def path_figure(site: Site, metrics: Metrics) -> Figure:
     if not paths:
         return figure._replace(absent="the plan names nothing that is measured across a path")
     alike: dict[tuple[object, ...], list[Path]] = {}
-    for one in paths:
-        alike.setdefault(one.shape(), []).append(one)
+    for path in paths:
+        alike.setdefault(path.shape(), []).append(path)
     rows = [(one.name, stage) for one in paths for stage in one.stages]
     return figure._replace(
         finding="\n".join([*map(_finding, paths), *_at_once(site)]),
@@ -184,10 +184,10 @@ def path_figure(site: Site, metrics: Metrics) -> Figure:
 
 def _title(alike: Sequence[Path]) -> str:
     """Return e.g. ``ost write and read of fs1, fs2``, every name where they do not combine."""
-    steps = list(dict.fromkeys(one.of.step for one in alike))
-    groups = list(dict.fromkeys(one.group for one in alike))
+    steps = list(dict.fromkeys(path.of.step for path in alike))
+    groups = list(dict.fromkeys(path.group for path in alike))
     if len(alike) == 1 or len(alike) < len(steps) * len(groups):
-        return ", ".join(one.name for one in alike)
+        return ", ".join(path.name for path in alike)
     what = f"{alike[0].of.layer} {' and '.join(steps)}"
     return f"{what} of {', '.join(groups)}" if any(groups) else what
 
@@ -196,12 +196,12 @@ def _together(alike: Sequence[Path]) -> list[Stage]:
     """Return the stages of one picture: the parts once, and the whole of each path."""
     if len(alike) == 1:
         return alike[0].stages
-    layers = {stage.name: stage for one in alike for stage in one.layers}
+    layers = {stage.name: stage for path in alike for stage in path.layers}
     slowest = sorted(alike, key=_share)[:_MOST_WHOLES]
     wholes = [
-        one.whole._replace(name=f"{one.whole.name} {one.group}".rstrip())
-        for one in alike
-        if one in slowest
+        path.whole._replace(name=f"{path.whole.name} {path.group}".rstrip())
+        for path in alike
+        if path in slowest
     ]
     return [*alike[0].parts, *layers.values(), *wholes]
 
@@ -214,7 +214,11 @@ def _share(path: Path) -> float:
 
 def _at_once(site: Site) -> Iterator[str]:
     """Yield what the targets of each file system gave together in its latest parallel run."""
-    groups = dict.fromkeys(one.group for one in site.expectations if LAYERS[one.layer].per_target)
+    groups = dict.fromkeys(
+        expectation.group
+        for expectation in site.expectations
+        if LAYERS[expectation.layer].per_target
+    )
     for course in site.courses:
         if LAYERS[course.layer].whole and course.component in groups:
             rates = [rate for rate in course.rates if isfinite(rate)]
@@ -238,7 +242,7 @@ def _paths(metric: Metric, members: Sequence[Member]) -> dict[str, list[Member]]
 
 def _finding(path: Path) -> str:
     whole = path.whole
-    limits = [one.name for one in path.parts if one.limits]
+    limits = [stage.name for stage in path.parts if stage.limits]
     text = f"{path.name}: "
     if whole.now_Bps is None:
         return text + "not measured."
@@ -248,35 +252,35 @@ def _finding(path: Path) -> str:
     return text + (f", limited by {' and '.join(limits)}." if limits else ".")
 
 
-def _plot(name: str, found: Sequence[Stage]) -> Plot:
-    ends = [rate for one in found for rate in (one.baseline_Bps, one.now_Bps) if rate]
-    ends += [one.ceiling_Bps for one in found if one.limits and one.ceiling_Bps]
-    ends += [found[-1].ceiling_Bps] if found[-1].ceiling_Bps else []
-    every = [rate for one in found for rate in one[2:6:3] if rate]
+def _plot(name: str, stages: Sequence[Stage]) -> Plot:
+    ends = [rate for stage in stages for rate in (stage.baseline_Bps, stage.now_Bps) if rate]
+    ends += [stage.ceiling_Bps for stage in stages if stage.limits and stage.ceiling_Bps]
+    ends += [stages[-1].ceiling_Bps] if stages[-1].ceiling_Bps else []
+    every = [rate for stage in stages for rate in stage[2:6:3] if rate]
     end = megabytes(min(_WIDEST * max(ends, default=1e6), max(every + ends, default=1e6))) or 1.0
-    labels = [shown(one.name) + (" (limits)" if one.limits else "") for one in found]
+    labels = [shown(stage.name) + (" (limits)" if stage.limits else "") for stage in stages]
     series = (
-        ("ceiling", CEILING, [one.ceiling_Bps for one in found]),
-        ("baseline", BASELINE, [one.baseline_Bps for one in found]),
-        ("now", NOW, [one.now_Bps for one in found]),
+        ("ceiling", CEILING, [stage.ceiling_Bps for stage in stages]),
+        ("baseline", BASELINE, [stage.baseline_Bps for stage in stages]),
+        ("now", NOW, [stage.now_Bps for stage in stages]),
     )
-    data = [_bars(title, colour, rates, found) for title, colour, rates in series]
+    data = [_bars(title, colour, rates, stages) for title, colour, rates in series]
     layout = {
         "barmode": "group",
         "xaxis": {"title": {"text": "MB/s"}, "range": [0, 1.15 * end]},
         "yaxis": {
-            "tickvals": list(range(len(found))),
+            "tickvals": list(range(len(stages))),
             "ticktext": labels,
             "autorange": "reversed",
             "automargin": True,
         },
-        "shapes": [_limit(number) for number, one in enumerate(found) if one.limits],
+        "shapes": [_limit(number) for number, stage in enumerate(stages) if stage.limits],
     }
-    return Plot(name, data, layout, 110 + _ROW_PX * len(found))
+    return Plot(name, data, layout, 110 + _ROW_PX * len(stages))
 
 
 def _bars(
-    title: str, colour: str, rates: Sequence[Optional[float]], found: Sequence[Stage]
+    title: str, colour: str, rates: Sequence[Optional[float]], stages: Sequence[Stage]
 ) -> dict[str, Any]:
     return {
         "type": "bar",
@@ -284,12 +288,12 @@ def _bars(
         "name": title,
         "marker": {"color": colour},
         "x": [megabytes(rate) for rate in rates],
-        "y": list(range(len(found))),
+        "y": list(range(len(stages))),
         "text": [format_rate(rate) if rate else "" for rate in rates],
         "textposition": "outside",
         "textfont": {"size": 11},
         "cliponaxis": False,
-        "customdata": [shown(one.name) for one in found],
+        "customdata": [shown(stage.name) for stage in stages],
         "hovertemplate": f"%{{customdata}}: {title} %{{text}}<extra></extra>",
     }
 

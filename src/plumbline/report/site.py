@@ -150,8 +150,12 @@ class Member(NamedTuple):
     @property
     def below_floor(self) -> str:
         """Return below which floor its baseline was accepted and why, empty where it was not."""
-        known = self.reference.baseline
-        return f"{known.below_floor}: {known.reason}" if known and known.below_floor else ""
+        baseline = self.reference.baseline
+        return (
+            f"{baseline.below_floor}: {baseline.reason}"
+            if baseline and baseline.below_floor
+            else ""
+        )
 
 
 class Looked(NamedTuple):
@@ -199,19 +203,24 @@ class Site(NamedTuple):
     def dated_later(self) -> int:
         """Return how many measurements are dated after that, which are not drawn."""
         until = self.until
-        return sum(at >= until for one in self.courses for at in one.times)
+        return sum(at >= until for course in self.courses for at in course.times)
 
     def without_runs(self) -> Site:
         """Return what is drawn when metrics are found: of most courses only the ends.
 
         The runs of a year of a large site are a third of all that is kept.
         """
-        kept = [one if LAYERS[one.layer].whole else _ends(one, self.until) for one in self.courses]
+        kept = [
+            course if LAYERS[course.layer].whole else _ends(course, self.until)
+            for course in self.courses
+        ]
         return self._replace(courses=kept)
 
     def thinned_until(self) -> str:
         """Return the last day of which a daily figure stands for its runs, empty without any."""
-        last = max((one.times[one.days - 1] for one in self.courses if one.days), default=None)
+        last = max(
+            (course.times[course.days - 1] for course in self.courses if course.days), default=None
+        )
         return "" if last is None else datetime.fromtimestamp(last, timezone.utc).date().isoformat()
 
     def state(self, layer: str, component: str) -> State:
@@ -236,15 +245,15 @@ def find_metrics(site: Site, against: Optional[float] = None) -> Metrics:
     """
     courses, parted = _courses(site.courses), _parted(site, against)
     found: dict[Metric, list[Member]] = {}
-    for one in site.expectations:
-        place = one.layer, one.component
+    for expectation in site.expectations:
+        place = expectation.layer, expectation.component
         measured = courses.get(place, {})
-        steps = dict.fromkeys(tuple(key.split("/", 1)) for key in one.references)
+        steps = dict.fromkeys(tuple(key.split("/", 1)) for key in expectation.references)
         for step in dict.fromkeys([*steps, *measured]):
             operation, scenario = step
-            metric = Metric(one.layer, operation, scenario)
+            metric = Metric(expectation.layer, operation, scenario)
             found.setdefault(metric, []).append(
-                _member(site, one, step, _Runs(measured.get(step, ()), parted))
+                _member(site, expectation, step, _Runs(measured.get(step, ()), parted))
             )
     return {of: _side_by_side(members) for of, members in found.items()}
 
@@ -258,8 +267,8 @@ class _Runs(NamedTuple):
 
 def _parted(site: Site, against: Optional[float]) -> Collection[int]:
     """Return the days that a moment may part of which something is held against what was before."""
-    moments = [one.at for one in site.notes] + [one.at for one in site.changes]
-    moments += [one.at for one in site.conditions]
+    moments = [note.at for note in site.notes] + [change.at for change in site.changes]
+    moments += [change.at for change in site.conditions]
     moments += [] if against is None else [against]
     return {int(at // DAY_S) for at in moments if at % DAY_S}
 
@@ -278,14 +287,14 @@ def _ends(course: Course, until: float) -> Course:
 
 def _side_by_side(members: Sequence[Member]) -> list[Member]:
     """Return members with peers together, else in their order."""
-    return [one for peers in by_group(members).values() for one in peers]
+    return [member for peers in by_group(members).values() for member in peers]
 
 
 def by_group(members: Iterable[Member]) -> dict[str, list[Member]]:
     """Return the peers of each group, in their order."""
     found: dict[str, list[Member]] = {}
-    for one in members:
-        found.setdefault(one.of.group, []).append(one)
+    for member in members:
+        found.setdefault(member.of.group, []).append(member)
     return found
 
 
@@ -293,9 +302,9 @@ def _courses(
     courses: Iterable[Course],
 ) -> dict[tuple[str, str], dict[tuple[str, ...], list[Course]]]:
     found: dict[tuple[str, str], dict[tuple[str, ...], list[Course]]] = {}
-    for one in courses:
-        steps = found.setdefault((one.layer, one.component), {})
-        steps.setdefault((one.operation, one.scenario), []).append(one)
+    for course in courses:
+        steps = found.setdefault((course.layer, course.component), {})
+        steps.setdefault((course.operation, course.scenario), []).append(course)
     return found
 
 
@@ -354,13 +363,13 @@ def _latest(
 
 def _reference(entry: Expectation, key: str) -> Reference:
     """Return the references of a step; a host's ceiling is that of its middle partner."""
-    found = entry.references.get(key, Reference(None, None))
-    if found.ceiling is None and entry.partners:
+    reference = entry.references.get(key, Reference(None, None))
+    if reference.ceiling is None and entry.partners:
         ceilings = sorted(
             (each.ceiling for each in entry.partners), key=lambda ceiling: ceiling.rate_Bps
         )
-        return found._replace(ceiling=ceilings[len(ceilings) // 2])
-    return found
+        return reference._replace(ceiling=ceilings[len(ceilings) // 2])
+    return reference
 
 
 def middle(rates: Iterable[Optional[float]]) -> Optional[float]:

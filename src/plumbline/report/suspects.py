@@ -42,12 +42,19 @@ def suspects_figure(found: Optional[Found], parts: Mapping[str, SitePart]) -> Fi
             "again with plumbline plan --json"
         )
     located = found.located
-    said = [sentence(located, one, parts, probe) for one, probe in zip(located.sets, found.probes)]
+    said = [
+        sentence(located, ambiguity_set, parts, probe)
+        for ambiguity_set, probe in zip(located.sets, found.probes)
+    ]
     said += [*found.shared, *remarks(located, parts), *found.jobs, summary(located)]
     finding = "\n".join(said)
     if not located.sets:
         return figure._replace(finding=finding, absent="no component is a suspect")
-    lines = [(_name(one), line) for one in located.sets for line in rows(located, one)]
+    lines = [
+        (_name(ambiguity_set), line)
+        for ambiguity_set in located.sets
+        for line in rows(located, ambiguity_set)
+    ]
     headers = ("suspects", *HEADERS)
     numbers: list[Sequence[Cell]] = [headers, *((name, *line) for name, line in lines)]
     return figure._replace(
@@ -65,9 +72,9 @@ def _name(ambiguity: AmbiguitySet) -> str:
 def _plot(located: Located) -> Plot:
     slow: list[tuple[float, Observation]] = []
     fast: list[tuple[float, Observation]] = []
-    for place, one in enumerate(located.sets):
-        slow += _beside(place, [located.observations[index] for index in one.explains])
-        passes = sorted({index for each in one.suspects for index in each.passes})
+    for place, ambiguity_set in enumerate(located.sets):
+        slow += _beside(place, [located.observations[index] for index in ambiguity_set.explains])
+        passes = sorted({index for each in ambiguity_set.suspects for index in each.passes})
         fast += _beside(place, [located.observations[index] for index in passes[:_FAST]])
     layout = {
         "xaxis": {
@@ -88,24 +95,29 @@ def _plot(located: Located) -> Plot:
     return Plot("what crosses the suspects", [one for one in data if one["x"]], layout, 420)
 
 
-def _beside(index: int, found: Sequence[Observation]) -> list[tuple[float, Observation]]:
+def _beside(index: int, observations: Sequence[Observation]) -> list[tuple[float, Observation]]:
     """Return what belongs to one column, side by side in it."""
-    step = _COLUMN / max(1, len(found) - 1)
-    start = index - _COLUMN / 2 if len(found) > 1 else float(index)
-    return [(round(start + step * number, 3), one) for number, one in enumerate(found)]
+    step = _COLUMN / max(1, len(observations) - 1)
+    start = index - _COLUMN / 2 if len(observations) > 1 else float(index)
+    return [
+        (round(start + step * number, 3), observation)
+        for number, observation in enumerate(observations)
+    ]
 
 
 def _trace(
     name: str, marker: dict[str, Any], found: Sequence[tuple[float, Observation]]
 ) -> dict[str, Any]:
-    known = [(place, one) for place, one in found if one.vote is not Vote.NONE]
+    known = [
+        (place, observation) for place, observation in found if observation.vote is not Vote.NONE
+    ]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": name,
         "x": [place for place, _ in known],
-        "y": [round(100 * one.ratio, 1) for _, one in known],
-        "text": [shown(one.of.name) for _, one in known],
+        "y": [round(100 * observation.ratio, 1) for _, observation in known],
+        "text": [shown(observation.of.name) for _, observation in known],
         "marker": marker,
         "hovertemplate": "%{text}<br>%{y} % of what is expected<extra></extra>",
     }

@@ -49,11 +49,17 @@ class Explaining:
     def __init__(self, site: Site, found: Optional[Found]) -> None:
         """Take what was judged and located."""
         sets = found.located.sets if found else ()
-        self._suspects = {suspect.name for one in sets for suspect in one.suspects}
+        self._suspects = {
+            suspect.name for ambiguity_set in sets for suspect in ambiguity_set.suspects
+        }
         self._crossing: dict[str, list[tuple[State, str, str]]] = {}
-        for one in site.expectations:
-            known = site.state(one.layer, one.component), one.layer, one.component
-            for name in {one.component, *one.path}:
+        for expectation in site.expectations:
+            known = (
+                site.state(expectation.layer, expectation.component),
+                expectation.layer,
+                expectation.component,
+            )
+            for name in {expectation.component, *expectation.path}:
                 self._crossing.setdefault(name, []).append(known)
 
     def find(self, component: str) -> Explained:
@@ -93,7 +99,11 @@ def symptoms_figure(site: Site, found: Optional[Found]) -> Figure:
 def begun(looked: Looked) -> Optional[float]:
     """Return since when the first of its alarms is known, in seconds since the epoch."""
     return min(
-        (one.since for one in looked.symptoms if state_of(one).alarm and one.since is not None),
+        (
+            symptom.since
+            for symptom in looked.symptoms
+            if state_of(symptom).alarm and symptom.since is not None
+        ),
         default=None,
     )
 
@@ -102,7 +112,9 @@ def _finding(site: Site) -> str:
     hosts = {one.host for one in site.looks}
     states = [one.verdict.state for one in site.looks]
     words = [f"{states.count(state)} {state.name}" for state in ORDER[:-1] if state in states]
-    passing = sum(not state_of(one).alarm for looked in site.looks for one in looked.symptoms)
+    passing = sum(
+        not state_of(symptom).alarm for looked in site.looks for symptom in looked.symptoms
+    )
     said = f"{counted(len(hosts), 'host')}: {', '.join(words) or 'no symptom is an alarm'}."
     if passing:
         said += f" {counted(passing, 'symptom')} beside that will pass, or raise no suspicion."
@@ -164,10 +176,17 @@ def _rows(looked: Looked, explaining: Explaining) -> Iterator[Row]:
     """Yield a row for each symptom, else one that says what was looked at."""
     verdict, kind = looked.verdict, looked.kind or "the look"
     place = anchor(verdict.layer, verdict.component)
-    for one in looked.symptoms:
-        explained = explaining.find(one.component)
-        state = state_of(one).name
-        cells = (looked.host, kind, state, _since(one, looked), one.component, _said(one))
+    for symptom in looked.symptoms:
+        explained = explaining.find(symptom.component)
+        state = state_of(symptom).name
+        cells = (
+            looked.host,
+            kind,
+            state,
+            _since(symptom, looked),
+            symptom.component,
+            _said(symptom),
+        )
         yield Row((*cells, explained.text), place, explained.anchor)
         place = ""
     if not looked.symptoms:
@@ -189,8 +208,14 @@ def _said(symptom: Symptom) -> str:
 
 def _numbers(looked: Looked) -> Iterator[Sequence[Cell]]:
     common = (looked.host, looked.kind, looked.verdict.state.name)
-    for one in looked.symptoms:
-        found = one.component, one.kind, one.severity.name, one.direction.value, one.collector
-        yield (*common, one.since, looked.at, *found, one.sentence)
+    for symptom in looked.symptoms:
+        found = (
+            symptom.component,
+            symptom.kind,
+            symptom.severity.name,
+            symptom.direction.value,
+            symptom.collector,
+        )
+        yield (*common, symptom.since, looked.at, *found, symptom.sentence)
     if not looked.symptoms:
         yield (*common, None, looked.at, "", "", "", "", "", looked.verdict.sentence)

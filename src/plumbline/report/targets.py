@@ -54,23 +54,30 @@ _RANK = (State.CRITICAL, State.WARNING, State.UNKNOWN)
 
 def targets_figure(site: Site, metrics: Metrics) -> Figure:
     """Return the figure: a picture for each metric, the hosts of the network apart from it."""
-    drawn = {of: found for of, found in metrics.items() if not LAYERS[of.layer].paired}
+    drawn = {of: members for of, members in metrics.items() if not LAYERS[of.layer].paired}
     figure = Figure("targets", "All targets", ABOUT)
     if not drawn:
         return figure._replace(absent="the plan has no target and no disk that is measured")
     return figure._replace(
         finding=_finding(site, drawn),
-        plots=[_plot(of, found) for of, found in drawn.items()],
+        plots=[_plot(of, members) for of, members in drawn.items()],
         table=_table(site, drawn),
         numbers=[NUMBERS, *_numbers(drawn)],
     )
 
 
 def _finding(site: Site, drawn: Metrics) -> str:
-    every = dict.fromkeys((of.layer, one.name) for of, found in drawn.items() for one in found)
+    every = dict.fromkeys(
+        (of.layer, member.name) for of, members in drawn.items() for member in members
+    )
     states = [site.state(*place) for place in every]
     words = [f"{states.count(state)} {state.name}" for state in _RANK if state in states]
-    low = {(of.layer, one.name) for of, found in drawn.items() for one in found if one.below_floor}
+    low = {
+        (of.layer, member.name)
+        for of, members in drawn.items()
+        for member in members
+        if member.below_floor
+    }
     accepted = f" Accepted below its floor: {counted(len(low), 'component')}." if low else ""
     drawn_here = f"Without the links of hosts: {counted(len(every), 'component')}"
     return f"{drawn_here}, {', '.join(words) or 'all OK'}.{accepted}"
@@ -78,7 +85,7 @@ def _finding(site: Site, drawn: Metrics) -> str:
 
 def _plot(metric: Metric, members: Sequence[Member]) -> Plot:
     places = list(range(len(members)))
-    names = [shown(one.name) for one in members]
+    names = [shown(member.name) for member in members]
     data = [*_band(members, places, names), *_dots(members, names)]
     layout = {
         "xaxis": _axis(members, names),
@@ -110,18 +117,18 @@ def _axis(members: Sequence[Member], names: list[str]) -> dict[str, Any]:
 
 def _fences(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
     """Yield a line between each two groups."""
-    for place, (one, other) in enumerate(zip(members, members[1:])):
-        if one.of.group != other.of.group:
+    for place, (member, other) in enumerate(zip(members, members[1:])):
+        if member.of.group != other.of.group:
             ends = {"x0": place + 0.5, "x1": place + 0.5, "y0": 0, "y1": 1}
             yield {"type": "line", "yref": "paper", **ends, "line": {"color": GREY, "width": 1}}
 
 
 def _band(members: Sequence[Member], places: list[int], names: list[str]) -> list[dict[str, Any]]:
     """Return the traces of the references; bands and steps, because peers may differ."""
-    lows = [_lowest(one) for one in members]
+    lows = [_lowest(member) for member in members]
     found = []
     if any(low is not None for low in lows):
-        middles = [one.baseline_Bps for one in members]
+        middles = [member.baseline_Bps for member in members]
         line = {"shape": "hvh", "width": 0}
         found = [
             _reference("warning", lows, places, line),
@@ -132,9 +139,9 @@ def _band(members: Sequence[Member], places: list[int], names: list[str]) -> lis
                 "showlegend": True,
             },
         ]
-    if any(one.ceiling_Bps for one in members):
+    if any(member.ceiling_Bps for member in members):
         line = {"shape": "hvh", "width": 2, "color": CEILING, "dash": "dash"}
-        ceilings = [one.ceiling_Bps for one in members]
+        ceilings = [member.ceiling_Bps for member in members]
         found.append({**_reference("ceiling", ceilings, places, line), "showlegend": True})
     for trace in found:
         trace["text"] = _widened(names)
@@ -170,7 +177,7 @@ def _widened(values: Sequence[_T]) -> list[_T]:
 
 def _dots(members: Sequence[Member], names: Sequence[str]) -> Iterable[dict[str, Any]]:
     for state in State:
-        places = [number for number, one in enumerate(members) if one.state is state]
+        places = [number for number, member in enumerate(members) if member.state is state]
         if places:
             yield {
                 "type": "scatter",
@@ -187,11 +194,15 @@ def _dots(members: Sequence[Member], names: Sequence[str]) -> Iterable[dict[str,
 
 def _labels(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
     """Return the names of those that are not OK, the most severe and slowest first."""
-    sick = [(number, one) for number, one in enumerate(members) if one.state is not State.OK]
+    sick = [
+        (number, member) for number, member in enumerate(members) if member.state is not State.OK
+    ]
     sick.sort(key=lambda member: (_RANK.index(member[1].state), member[1].now_Bps or 0.0))
-    rates = [rate for one in members for rate in (one.now_Bps, one.ceiling_Bps)]
+    rates = [rate for member in members for rate in (member.now_Bps, member.ceiling_Bps)]
     top = max((rate for rate in map(megabytes, rates) if rate is not None), default=0.0)
-    named = (Named(number, megabytes(one.now_Bps) or 0.0, one.name) for number, one in sick)
+    named = (
+        Named(number, megabytes(member.now_Bps) or 0.0, member.name) for number, member in sick
+    )
     return labels(named, len(members), top)
 
 
@@ -204,12 +215,12 @@ def _table(site: Site, drawn: Metrics) -> Table:
     steps = tuple(dict.fromkeys(of.step for of in drawn))
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
     low: dict[tuple[str, str], str] = {}
-    for of, found in drawn.items():
-        for one in found:
-            rows.setdefault((of.layer, one.of.group, one.name), {})[of.step] = _rate(one)
-            if one.below_floor:
-                text = f"; {of.step} accepted below its floor: {one.below_floor}"
-                low[of.layer, one.name] = low.get((of.layer, one.name), "") + text
+    for of, members in drawn.items():
+        for member in members:
+            rows.setdefault((of.layer, member.of.group, member.name), {})[of.step] = _rate(member)
+            if member.below_floor:
+                text = f"; {of.step} accepted below its floor: {member.below_floor}"
+                low[of.layer, member.name] = low.get((of.layer, member.name), "") + text
     components = [
         Row(
             (
@@ -232,7 +243,7 @@ def _table(site: Site, drawn: Metrics) -> Table:
 
 def _groups(site: Site, drawn: Metrics, width: int) -> Iterable[Row]:
     """Yield the groups that were judged as such."""
-    every = ((of.layer, one.of.group) for of, found in drawn.items() for one in found)
+    every = ((of.layer, member.of.group) for of, members in drawn.items() for member in members)
     for layer, group in dict.fromkeys(every):
         verdict = site.groups.get((layer, group))
         if verdict:
@@ -248,20 +259,20 @@ def _groups(site: Site, drawn: Metrics, width: int) -> Iterable[Row]:
 
 
 def _numbers(drawn: Metrics) -> Iterable[Sequence[Cell]]:
-    for of, found in drawn.items():
-        for one in found:
+    for of, members in drawn.items():
+        for member in members:
             yield (
                 of.layer,
-                one.of.group,
-                one.name,
+                member.of.group,
+                member.name,
                 of.operation,
                 of.scenario,
-                one.state.name,
-                one.now_Bps,
-                one.ceiling_Bps,
-                one.baseline_Bps,
-                one.below_floor or None,
-                None if one.now_at is None else _moment(one.now_at),
+                member.state.name,
+                member.now_Bps,
+                member.ceiling_Bps,
+                member.baseline_Bps,
+                member.below_floor or None,
+                None if member.now_at is None else _moment(member.now_at),
             )
 
 

@@ -165,10 +165,12 @@ def campaign(
         located = _located(site, nodes, measuring.memory, now)
         slow = {(flow.layer, flow.component) for flow in slower}
         alarming = frozenset(
-            (one.layer, one.component)
+            (verdict.layer, verdict.component)
             for node in nodes.values()
-            for one in judge(node, measuring.memory, now)
-            if one.state.alarm and not one.group and (one.layer, one.component) in slow
+            for verdict in judge(node, measuring.memory, now)
+            if verdict.state.alarm
+            and not verdict.group
+            and (verdict.layer, verdict.component) in slow
         )
         alike = tuple(twins(capacity, faults[0])) if len(faults) == 1 else ()
         yield _attempt((faults, hidden), located, alike, alarming)
@@ -178,8 +180,14 @@ def _located(
     site: Site, nodes: Mapping[str, Sequence[Expectation]], memory: Memory, now: float
 ) -> Located:
     """Return what explains the slow measurements of a site, as ``plumbline locate`` does."""
-    known = Weighing(nodes, dict.fromkeys(nodes, memory))
-    return locate([one for node in nodes for one in observe(site.of(node), memory, now, known)])
+    weighing = Weighing(nodes, dict.fromkeys(nodes, memory))
+    return locate(
+        [
+            observation
+            for node in nodes
+            for observation in observe(site.of(node), memory, now, weighing)
+        ]
+    )
 
 
 def _draw(capacity: Capacity, terms: Terms, chance: Random) -> tuple[tuple[Fault, ...], int]:
@@ -203,9 +211,11 @@ def _attempt(
 ) -> Attempt:
     return Attempt(
         *drawn,
-        frozenset(suspect.name for one in located.sets for suspect in one.suspects),
+        frozenset(
+            suspect.name for ambiguity_set in located.sets for suspect in ambiguity_set.suspects
+        ),
         alike,
-        tuple(one.alternatives for one in located.sets),
+        tuple(ambiguity_set.alternatives for ambiguity_set in located.sets),
         tuple(located.observations[index].of.name for index in located.unexplained),
         len(alarming),
         len(alarming - explanations(located).keys()),

@@ -60,13 +60,15 @@ class Confirming:
         self._measuring = measuring
         self._periods_s = periods_s
         self._nodes = [
-            _Node(chosen, every, [], Weighed(), [])
-            for every in nodes.values()
+            _Node(chosen, expectations, [], Weighed(), [])
+            for expectations in nodes.values()
             for layer in LAYERS.values()
             if layer.confirmable
             if (
                 chosen := tuple(
-                    one for one in every if one.layer == layer.name and one.confirm.runs
+                    expectation
+                    for expectation in expectations
+                    if expectation.layer == layer.name and expectation.confirm.runs
                 )
             )
         ]
@@ -95,7 +97,10 @@ class Confirming:
     ) -> None:
         """Confirm what was low in the planned run of ``begun``, from the first look to the end."""
         now, ends = looks
-        past = Past(node.measured, dict.fromkeys((one.component for one in node.chosen), begun))
+        past = Past(
+            node.measured,
+            dict.fromkeys((expectation.component for expectation in node.chosen), begun),
+        )
         queue: Sequence[Place] = ()
         known = _Known(node, self._measuring, now)
         while now < ends:
@@ -108,7 +113,9 @@ class Confirming:
                 found = moved(turn, f"{now} {number}", now, layer)
                 node.measured.extend(found)
                 self._measuring.again(steps_of(turn, layer), now, rates_Bps)
-            known.forget({one.component for turn in due for one in turn.chosen}, now)
+            known.forget(
+                {expectation.component for turn in due for expectation in turn.chosen}, now
+            )
             now += node.chosen[0].confirm.every_s
         node.open[:] = [begun] if any(not place.wanted.obstacle for place in queue) else []
 
@@ -233,7 +240,7 @@ def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -
         confirming.day(day, under)
         now = end_of(day)
         memory = measuring.memory
-        verdicts = tuple(one for each in nodes.values() for one in judge(each, memory, now))
+        verdicts = tuple(verdict for each in nodes.values() for verdict in judge(each, memory, now))
         moved = measuring.planned_bytes - before, measuring.confirmed_bytes
         yield Today(day, now, verdicts, faults, nodes, memory, *moved)
 
@@ -294,10 +301,10 @@ def _nodes(members: Sequence[Member], baselines: Baselines) -> dict[str, list[Ex
     return nodes
 
 
-def _with(one: Expectation, baselines: Baselines) -> Expectation:
+def _with(expectation: Expectation, baselines: Baselines) -> Expectation:
     references = {}
-    for step, reference in one.references.items():
+    for step, reference in expectation.references.items():
         operation, _, scenario = step.partition("/")
-        key = Key(one.layer, one.component, operation, scenario)
+        key = Key(expectation.layer, expectation.component, operation, scenario)
         references[step] = reference._replace(baseline=baselines.get(key))
-    return one._replace(references=references)
+    return expectation._replace(references=references)

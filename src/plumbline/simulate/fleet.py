@@ -189,18 +189,22 @@ class Fleet(NamedTuple):
     def systems(self) -> tuple[str, ...]:
         """Return the file systems whose targets are measured."""
         return tuple(
-            dict.fromkeys(one.system for one in self.members if LAYERS[one.key[0]].per_target)
+            dict.fromkeys(
+                member.system for member in self.members if LAYERS[member.key[0]].per_target
+            )
         )
 
     def longest(self) -> Iterator[Longest]:
         """Yield for each layer the node whose run takes longest, while everything is healthy."""
         for layer in (one.name for one in LAYERS.values() if one.grouped):
             nodes: dict[str, list[Expectation]] = {}
-            for one in self.members:
-                if one.key[0] == layer:
-                    nodes.setdefault(one.node, []).append(one.expectation)
+            for member in self.members:
+                if member.key[0] == layer:
+                    nodes.setdefault(member.node, []).append(member.expectation)
             if nodes:
-                seconds, node = max((seconds_of(found), node) for node, found in nodes.items())
+                seconds, node = max(
+                    (seconds_of(expectations), node) for node, expectations in nodes.items()
+                )
                 yield Longest(layer, node, seconds)
 
     def neighbour(self, component: str) -> str:
@@ -210,12 +214,12 @@ class Fleet(NamedTuple):
             UsageError: there is no such target or device, or no other one shares a part with it.
         """
         own = [one for one in self.members if one.key[1] == component]
-        for one in own:
-            parts = set(one.expectation.path) - {component}
+        for member in own:
+            parts = set(member.expectation.path) - {component}
             others = [
                 (len(parts.intersection(other.expectation.path)), other.key[1])
                 for other in self.members
-                if other.key[0] == one.key[0] and other.key[1] != component
+                if other.key[0] == member.key[0] and other.key[1] != component
             ]
             shared, name = max(others, key=lambda pair: pair[0], default=(0, ""))
             if shared:
@@ -232,7 +236,7 @@ def build(topology: Topology, policy: Policy) -> Fleet:
             a path where no part has a rate.
     """
     plan = compile_plan(topology, policy, {})
-    systems = {one.on: one.file_system for one in topology.targets.values()}
+    systems = {target.on: target.file_system for target in topology.targets.values()}
     periods = {
         name: policy.layer(name).schedule.period_s()
         for name, layer in LAYERS.items()
@@ -241,8 +245,8 @@ def build(topology: Topology, policy: Policy) -> Fleet:
     # what other layers measure has a noise of its own, which nobody has fitted
     members = tuple(
         Member(node, each, _system(each, systems), _covered(each, node))
-        for node, found in plan.expectations.items()
-        for each in found
+        for node, expectations in plan.expectations.items()
+        for each in expectations
         if each.layer in periods
     )
     if not members:
@@ -266,26 +270,31 @@ def build(topology: Topology, policy: Policy) -> Fleet:
     )
 
 
-def _system(one: Expectation, systems: Mapping[str, str]) -> str:
-    if LAYERS[one.layer].site_wide:
+def _system(expectation: Expectation, systems: Mapping[str, str]) -> str:
+    if LAYERS[expectation.layer].site_wide:
         return ""
-    return one.group if LAYERS[one.layer].per_target else systems.get(one.component, one.group)
+    return (
+        expectation.group
+        if LAYERS[expectation.layer].per_target
+        else systems.get(expectation.component, expectation.group)
+    )
 
 
-def _covered(one: Expectation, node: str) -> bool:
-    if LAYERS[one.layer].paired:
+def _covered(expectation: Expectation, node: str) -> bool:
+    if LAYERS[expectation.layer].paired:
         return False
     # the server of a Lustre target sees what it moves, a mere client does not
-    local = one.target["kind"] == "lustre" and one.host == node
-    return local or one.target["kind"] in _KNOWS_COVERAGE
+    local = expectation.target["kind"] == "lustre" and expectation.host == node
+    return local or expectation.target["kind"] in _KNOWS_COVERAGE
 
 
-def _refuse_unlimited(one: Expectation) -> None:
-    for key, reference in one.references.items():
-        if reference.ceiling is None and not one.partners:
+def _refuse_unlimited(expectation: Expectation) -> None:
+    for key, reference in expectation.references.items():
+        if reference.ceiling is None and not expectation.partners:
             raise DocumentError(
-                f"plumbline_topology: no part on the path of {one.component} has a rate for "
-                f"{key.partition('/')[0]}; give one of {', '.join(one.path)} a rate to simulate it"
+                f"plumbline_topology: no part on the path of {expectation.component} has a "
+                f"rate for {key.partition('/')[0]}; give one of "
+                f"{', '.join(expectation.path)} a rate to simulate it"
             )
 
 

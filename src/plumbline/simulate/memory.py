@@ -65,15 +65,18 @@ class Memory:
         """Return one that knows the same, for another future."""
         made = Memory(())
         made._blank = self._blank
-        for flow, one in self._series.items():
-            copied = made._add(flow, _Series(one.record, one.samples))
-            copied.versions, copied.changed_at = one.versions, one.changed_at
+        for flow, series in self._series.items():
+            copied = made._add(flow, _Series(series.record, series.samples))
+            copied.versions, copied.changed_at = series.versions, series.changed_at
         return made
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
         """Return every series of a component that has been measured."""
         return tuple(
-            [Series(one.record, one.samples) for one in self._places.get((layer, component), ())]
+            [
+                Series(series.record, series.samples)
+                for series in self._places.get((layer, component), ())
+            ]
         )
 
     def changed_at(self, latest: Record) -> Optional[float]:
@@ -102,8 +105,8 @@ class Memory:
         return self._series[flow].record
 
     def _known(self, flow: Flow) -> _Series:
-        found = self._series.get(flow)
-        return self._add(flow, _Series(self._blank[flow])) if found is None else found
+        series = self._series.get(flow)
+        return self._add(flow, _Series(self._blank[flow])) if series is None else series
 
     def _add(self, flow: Flow, series: _Series) -> _Series:
         self._series[flow] = series

@@ -221,17 +221,17 @@ def add(outcomes: Iterable[Outcome]) -> Outcome:
     """Return the sum of outcomes, at least one; all courses were of the same length."""
     found = list(outcomes)
     return Outcome(
-        sum(one.fleets for one in found),
+        sum(outcome.fleets for outcome in found),
         found[0].days,
-        sum(one.healthy_days for one in found),
-        _sum(one.raised for one in found),
-        _sum(one.standing for one in found),
-        _sum(one.unknown for one in found),
-        tuple(trial for one in found for trial in one.trials),
-        sum(one.false_days for one in found),
-        tuple(trial for one in found for trial in one.chance),
-        sum(one.planned_bytes for one in found),
-        sum(one.confirmed_bytes for one in found),
+        sum(outcome.healthy_days for outcome in found),
+        _sum(outcome.raised for outcome in found),
+        _sum(outcome.standing for outcome in found),
+        _sum(outcome.unknown for outcome in found),
+        tuple(trial for outcome in found for trial in outcome.trials),
+        sum(outcome.false_days for outcome in found),
+        tuple(trial for outcome in found for trial in outcome.chance),
+        sum(outcome.planned_bytes for outcome in found),
+        sum(outcome.confirmed_bytes for outcome in found),
     )
 
 
@@ -310,9 +310,12 @@ class Notifying:
     ) -> None:
         """Know what the plan has; without ``suspects`` the services of paths are not there."""
         self._services = services
-        self._paths = [one for one in paths if one.component] if suspects else []
+        self._paths = [service for service in paths if service.component] if suspects else []
         self._suspects = suspects
-        self._keys = [(one.layer, one.component or one.group, bool(one.group)) for one in services]
+        self._keys = [
+            (service.layer, service.component or service.group, bool(service.group))
+            for service in services
+        ]
         self._places = {key: place for place, key in enumerate(self._keys)}
         self._before: frozenset[int] = frozenset()
         self._told: frozenset[int] = frozenset()
@@ -326,7 +329,11 @@ class Notifying:
         now: float,
     ) -> Notified:
         """Return what is notified on a day with these verdicts."""
-        keys = ((one.layer, one.component, one.group) for one in verdicts if one.state.alarm)
+        keys = (
+            (verdict.layer, verdict.component, verdict.group)
+            for verdict in verdicts
+            if verdict.state.alarm
+        )
         alarms = frozenset(self._places[key] for key in keys if key in self._places)
         suspected: frozenset[str] = frozenset()
         if self._suspects:
@@ -414,7 +421,9 @@ def _scored(
     suspects = setting.suspects() if setting.suspects else None
     score = Score(setting.fleet, setting.capacity, faults, setting.days, suspects)
     for today in days:
-        score.take(today._replace(faults=tuple(one for one in faults if one.day <= today.day)))
+        score.take(
+            today._replace(faults=tuple(fault for fault in faults if fault.day <= today.day))
+        )
         if show:
             show(today.day)
     return score.outcome()

@@ -97,13 +97,17 @@ def alarms_a_fault(outcome: Outcome) -> Optional[float]:
 
     None where none did.
     """
-    found = [one.notifications for one in outcome.trials if one.identifiable and one.notifications]
+    found = [
+        trial.notifications
+        for trial in outcome.trials
+        if trial.identifiable and trial.notifications
+    ]
     return sum(found) / len(found) if found else None
 
 
 def silent_faults(outcome: Outcome) -> int:
     """Return how many faults were found and not notified: another one's alarm stood."""
-    return sum(bool(one.services and not one.notifications) for one in outcome.trials)
+    return sum(bool(trial.services and not trial.notifications) for trial in outcome.trials)
 
 
 def unknown_share(outcome: Outcome) -> float:
@@ -182,14 +186,14 @@ def to_json(outcome: Outcome, given: Mapping[str, Any]) -> dict[str, Any]:
         "healthy_component_days": outcome.healthy_days,
         "false_alarms": [_alarms(one) for one in false_alarms(outcome)],
         "unknown_share": unknown_share(outcome),
-        "detection": [_size_in_json(one) for one in sizes(outcome.trials)],
-        "chance": [_size_in_json(one) for one in sizes(outcome.chance)],
+        "detection": [_size_in_json(size) for size in sizes(outcome.trials)],
+        "chance": [_size_in_json(size) for size in sizes(outcome.chance)],
         "faults": [_fault(trial) for trial in outcome.trials],
     }
 
 
-def _size_in_json(one: Size) -> dict[str, Any]:
-    return {**one._asdict(), "within": dict(zip(map(str, WITHIN_DAYS), one.within))}
+def _size_in_json(size: Size) -> dict[str, Any]:
+    return {**size._asdict(), "within": dict(zip(map(str, WITHIN_DAYS), size.within))}
 
 
 def _alarms(one: Alarms) -> dict[str, Any]:

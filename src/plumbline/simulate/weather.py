@@ -195,7 +195,9 @@ class Capacity:
         self._given = {"away": writes, "back": reads, "pair": _both(reads, writes)}
         self._places = _places(fleet)
         self._systems = {
-            one.key[1]: one.system for one in fleet.members if LAYERS[one.key[0]].per_target
+            member.key[1]: member.system
+            for member in fleet.members
+            if LAYERS[member.key[0]].per_target
         }
         self._crossing: dict[str, dict[Flow, None]] = {}
         for flow, place in self._places.items():
@@ -367,16 +369,20 @@ class Measuring:
         self._weather = weather
         self._periods_s = fleet.periods_s
         self._groups = _groups(fleet.members)
-        self._flows = {one.key: tuple(one.flows()) for one in fleet.members}
-        self._hosts = {one.key[1]: one for one in fleet.members if LAYERS[one.key[0]].paired}
+        self._flows = {member.key: tuple(member.flows()) for member in fleet.members}
+        self._hosts = {
+            member.key[1]: member for member in fleet.members if LAYERS[member.key[0]].paired
+        }
         self._partners = tuple(sorted(self._hosts))
-        self._members = {one.key: one for one in fleet.members}
+        self._members = {member.key: member for member in fleet.members}
         self._expected: Mapping[tuple[str, str], Expectation] = {}
 
     def expect(self, nodes: Mapping[str, Sequence[Expectation]]) -> None:
         """Have runs end early from now on that are as these expectations say."""
-        found = (one for entries in nodes.values() for one in entries)
-        self._expected = {(one.layer, one.component): one for one in found}
+        expectations = (expectation for entries in nodes.values() for expectation in entries)
+        self._expected = {
+            (expectation.layer, expectation.component): expectation for expectation in expectations
+        }
 
     @property
     def days_before(self) -> int:
@@ -408,12 +414,16 @@ class Measuring:
         self, chosen: Sequence[Expectation], start: float, rates_Bps: Mapping[Flow, float]
     ) -> None:
         """Measure some peers of one node and layer once more, in what they are to give now."""
-        members = [self._members[one.layer, one.component] for one in chosen]
+        members = [
+            self._members[expectation.layer, expectation.component] for expectation in chosen
+        ]
         group = _Group(chosen[0].layer, members[0].node, chosen[0].group, tuple(members))
-        keys = {(one.component, key) for one in chosen for key in one.references}
+        keys = {
+            (expectation.component, key) for expectation in chosen for key in expectation.references
+        }
         with self._weather.further():
-            found = self._run(group, start, rates_Bps, lambda flow: _key(flow) in keys)
-            self.confirmed_bytes += sum(map(_moved, found))
+            records = self._run(group, start, rates_Bps, lambda flow: _key(flow) in keys)
+            self.confirmed_bytes += sum(map(_moved, records))
 
     def _run(
         self,
@@ -476,10 +486,10 @@ def _key(flow: Flow) -> tuple[str, str]:
 
 def _groups(members: Sequence[Member]) -> tuple[_Group, ...]:
     found: dict[tuple[str, str, str], list[Member]] = {}
-    for one in members:
-        if not LAYERS[one.expectation.layer].paired:
-            place = (one.expectation.layer, one.node, one.expectation.group)
-            found.setdefault(place, []).append(one)
+    for member in members:
+        if not LAYERS[member.expectation.layer].paired:
+            place = (member.expectation.layer, member.node, member.expectation.group)
+            found.setdefault(place, []).append(member)
     return tuple(_Group(*place, tuple(of)) for place, of in found.items())
 
 

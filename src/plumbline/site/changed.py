@@ -71,17 +71,17 @@ def shared_losses(
 ) -> Iterator[SharedLoss]:
     """Yield the groups that have an alarm, by what their runs say together."""
     for (layer, group), members in by_group(chain.from_iterable(nodes.values())).items():
-        found = known.evidence((layer, group, True))
-        if found and found.alarm:
-            names = frozenset(one.component for one in members)
+        evidence = known.evidence((layer, group, True))
+        if evidence and evidence.alarm:
+            names = frozenset(expectation.component for expectation in members)
             slow = (name for name in names if _in_alarm(known, (layer, name)))
-            text = _sentence(layer, group, found)
-            hosts = frozenset(one.host for one in members)
+            text = _sentence(layer, group, evidence)
+            hosts = frozenset(expectation.host for expectation in members)
             measuring = (
                 node for node, its in nodes.items() if not names.isdisjoint(_of(its, layer))
             )
             yield SharedLoss(
-                layer, group, text, names, frozenset(slow), found.since, hosts.union(measuring)
+                layer, group, text, names, frozenset(slow), evidence.since, hosts.union(measuring)
             )
 
 
@@ -89,38 +89,45 @@ def less_shared(
     located: Located, losses: Sequence[SharedLoss]
 ) -> tuple[Located, tuple[SharedLoss, ...]]:
     """Return what was located less the members of groups, and the losses that no part explains."""
-    explained = [(one, _explained(located, one)) for one in located.sets]
-    kept = [(one, places) for one, places in explained if not _as_its_group(places, losses)]
-    left = tuple(one for one in losses if not any(_of_most(one, places) for _, places in kept))
-    return located._replace(sets=tuple(one for one, _ in kept)), left
+    explained = [
+        (ambiguity_set, _explained(located, ambiguity_set)) for ambiguity_set in located.sets
+    ]
+    kept = [
+        (ambiguity_set, places)
+        for ambiguity_set, places in explained
+        if not _as_its_group(places, losses)
+    ]
+    left = tuple(loss for loss in losses if not any(_of_most(loss, places) for _, places in kept))
+    return located._replace(sets=tuple(ambiguity_set for ambiguity_set, _ in kept)), left
 
 
 def _of(measured: Sequence[Expectation], layer: str) -> Iterator[str]:
-    return (one.component for one in measured if one.layer == layer)
+    return (expectation.component for expectation in measured if expectation.layer == layer)
 
 
-def _in_alarm(known: Weighing, component: Component) -> bool:
-    found = known.evidence((*component, False))
-    return found is not None and found.alarm
+def _in_alarm(weighing: Weighing, component: Component) -> bool:
+    evidence = weighing.evidence((*component, False))
+    return evidence is not None and evidence.alarm
 
 
-def _sentence(layer: str, group: str, found: Evidence) -> str:
+def _sentence(layer: str, group: str, evidence: Evidence) -> str:
     return (
-        f"Shared loss: {layer} group {group} {found.what} {over_runs(found)}. No part explains it. "
+        f"Shared loss: {layer} group {group} {evidence.what} {over_runs(evidence)}. "
+        "No part explains it. "
         f"{_LOOK}"
     )
 
 
 def _explained(located: Located, ambiguity: AmbiguitySet) -> set[Component]:
-    found = (located.observations[index].of for index in ambiguity.explains)
-    return {(of.layer, of.component) for of in found}
+    measurables = (located.observations[index].of for index in ambiguity.explains)
+    return {(of.layer, of.component) for of in measurables}
 
 
 def _as_its_group(places: set[Component], losses: Sequence[SharedLoss]) -> bool:
     """Return whether what a set explains is as slow as its group, and not most of a group."""
-    if any(_of_most(one, places) for one in losses):
+    if any(_of_most(loss, places) for loss in losses):
         return False
-    return all(any(one.excuses(place) for one in losses) for place in places)
+    return all(any(loss.excuses(place) for loss in losses) for place in places)
 
 
 def _of_most(loss: SharedLoss, places: set[Component]) -> bool:
@@ -150,8 +157,8 @@ def with_changes(
         return ()
     ledgers, _ = collected_ledgers(history, plan.nodes)
     with opened(history) as kept:
-        last = [kept.last_before(one.layer, one.members, one.since) for one in losses]
-    kinds = plan.kinds(one.bill.node for one in ledgers)
+        last = [kept.last_before(loss.layer, loss.members, loss.since) for loss in losses]
+    kinds = plan.kinds(ledger.bill.node for ledger in ledgers)
     return tuple(
         loss.after(_said(list(_between(ledgers, loss, good)), kinds))
         for loss, good in zip(losses, last)
@@ -161,7 +168,7 @@ def with_changes(
 def condition_changes(plan: SitePlan, history: Path, since: float) -> list[ConditionChange]:
     """Return the changes on all nodes since a moment, in words, by their dates."""
     ledgers, _ = collected_ledgers(history, plan.nodes)
-    kinds = plan.kinds(one.bill.node for one in ledgers)
+    kinds = plan.kinds(ledger.bill.node for ledger in ledgers)
     return [
         ConditionChange(
             one.at,
@@ -178,7 +185,7 @@ def differing(plan: SitePlan, history: Path, located: Located) -> tuple[Symptom,
 
     What several nodes have alike is no sign of one; some peers tell as much as a thousand.
     """
-    names = {suspect.name for one in located.sets for suspect in one.suspects}
+    names = {suspect.name for ambiguity_set in located.sets for suspect in ambiguity_set.suspects}
     kinds = plan.kinds(plan.nodes)
     beside: dict[str, list[str]] = {}
     for host in (name for name in kinds if name in names):
@@ -186,17 +193,17 @@ def differing(plan: SitePlan, history: Path, located: Located) -> tuple[Symptom,
         beside[host] = [host, *peers[:_PEERS]]
     ledgers, _ = collected_ledgers(history, {name for some in beside.values() for name in some})
     return tuple(
-        Symptom("conditions", host, "differs", State.OK, Direction.RAISES, one.sentence)
+        Symptom("conditions", host, "differs", State.OK, Direction.RAISES, difference.sentence)
         for host, some in beside.items()
-        for one in differences([each for each in ledgers if each.bill.node in some], kinds)
-        if one.nodes == (host,)
+        for difference in differences([each for each in ledgers if each.bill.node in some], kinds)
+        if difference.nodes == (host,)
     )
 
 
 def _between(ledgers: Sequence[Ledger], loss: SharedLoss, good: float) -> Iterator[Grouped]:
     """Yield what may have changed after the last good run, at ``good``, and before the loss."""
     begin = max(good, loss.since - _LONGEST_S)
-    own = [one for one in ledgers if one.bill.node in loss.hosts]
+    own = [ledger for ledger in ledgers if ledger.bill.node in loss.hosts]
     yield from grouped(
         (node, change) for node, change in latest(own, begin) if change.before < loss.since
     )

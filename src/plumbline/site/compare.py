@@ -155,7 +155,7 @@ class Caches(NamedTuple):
 
         The slowest read so far counts: no cache makes a read slower.
         """
-        known = [(one.without, one.rate_Bps) for one in self.phases if one.rate_Bps]
+        known = [(phase.without, phase.rate_Bps) for phase in self.phases if phase.rate_Bps]
         slowest = accumulate((rate for _, rate in known), min)
         return tuple(Drop(name, before / rate) for before, (name, rate) in zip(slowest, known[1:]))
 
@@ -185,7 +185,7 @@ class Caches(NamedTuple):
 
     def _worth(self, size: str) -> str:
         """Return what ``plumbline probe ost`` measures, which passes its own client's caches."""
-        last = format_rate(min(one.rate_Bps for one in self.phases if one.rate_Bps))
+        last = format_rate(min(phase.rate_Bps for phase in self.phases if phase.rate_Bps))
         server = next((one for one in self.drops if one.cache == SERVER), None)
         if server and server.served:
             return (
@@ -205,7 +205,7 @@ class Caches(NamedTuple):
             "component": self.component,
             "bytes": self.write.bytes if self.write else None,
             "write_Bps": self.write.rate_Bps if self.write else None,
-            "reads": [one._asdict() for one in self.phases],
+            "reads": [phase._asdict() for phase in self.phases],
             "caches": [{**one._asdict(), "served": one.served} for one in self.drops],
             "sentences": list(self.sentences),
         }
@@ -213,11 +213,11 @@ class Caches(NamedTuple):
 
 def told_apart(component: str, records: Sequence[Record]) -> Caches:
     """Return what the records of one target say of its caches."""
-    own = [one for one in records if one.component == component]
-    writes = [one for one in own if one.operation is Operation.WRITE]
+    own = [record for record in records if record.component == component]
+    writes = [record for record in own if record.operation is Operation.WRITE]
     phases = (
-        Phase(str((one.details or {}).get(WITHOUT, "")), one.rate_Bps, one.reason)
-        for one in own
-        if one.operation is Operation.READ
+        Phase(str((record.details or {}).get(WITHOUT, "")), record.rate_Bps, record.reason)
+        for record in own
+        if record.operation is Operation.READ
     )
     return Caches(component, writes[0] if writes else None, tuple(phases))

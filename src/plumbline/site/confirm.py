@@ -57,14 +57,14 @@ def look(
     """Return what can be said at a moment in epoch seconds; raise as histories do."""
     history, confirmed = kept
     entries = expectations.find(layer)
-    _, _, memory, known = remembered(expectations, history)
+    _, _, memory, weighing = remembered(expectations, history)
 
     def verdict(entry: Expectation) -> Verdict:
         series = memory.of(entry.layer, entry.component)
-        return judge_service(entry, series, (), now, known.evidence(entry.subject))
+        return judge_service(entry, series, (), now, weighing.evidence(entry.subject))
 
     suspected, trouble = _suspected(history, layer, now)
-    of = Layer(entries, verdict, known, suspected)
+    of = Layer(entries, verdict, weighing, suspected)
     oldest_s = max(entry.limits.stale_after_s for entry in entries)
     past = Past(
         [one for one in confirmed.measured(layer) if one.at <= now],
@@ -106,14 +106,14 @@ def confirm(
 ) -> list[Result]:
     """Carry out one run after another until none is due; raise as ``measure`` does."""
     deadline = None if terms.limit_s is None else time.monotonic() + terms.limit_s
-    found: list[Result] = []
+    results: list[Result] = []
     while deadline is None or time.monotonic() < deadline:
         now = time.time()
         moment = look(expectations, layer, kept, now)
         if not moment.due:
             break
         turn = moment.due[0]
-        run_id = f"{run_id_at(now)}-{len(found)}"
+        run_id = f"{run_id_at(now)}-{len(results)}"
         kept[1].begin(moved(turn, run_id, now, moment.layer))
         options = RunOptions(
             locks=terms.locks,
@@ -124,7 +124,7 @@ def confirm(
             verdicts=terms.verdicts,
         )
         units = units_of(layer, steps_of(turn, moment.layer))
-        found.append(measure(expectations, units, kept[0], options))
-        if found[-1].interrupted:
+        results.append(measure(expectations, units, kept[0], options))
+        if results[-1].interrupted:
             break
-    return found
+    return results

@@ -95,10 +95,13 @@ def _measured(
     for node in nodes.values():
         for layer in LAYERS:
             if any(entry["layer"] == layer and _targets(entry) for entry in node.entries):
-                for one in node.find(layer):
-                    targets = _targets(one._asdict())
+                for expectation in node.find(layer):
+                    targets = _targets(expectation._asdict())
                     if targets:
-                        yield (layer, one.component), Measured(targets, one.limits.min_coverage)
+                        yield (
+                            (layer, expectation.component),
+                            Measured(targets, expectation.limits.min_coverage),
+                        )
 
 
 def _targets(entry: Mapping[str, Any]) -> tuple[str, ...]:
@@ -117,7 +120,7 @@ class _Work:
         self._measured = measured
         self._now = now
         self._clocks = uncovered.clocks()
-        ahead_s = max((abs(one.ahead_s) for one in self._clocks.values()), default=0.0)
+        ahead_s = max((abs(clock.ahead_s) for clock in self._clocks.values()), default=0.0)
         # clocks that are far apart are refused, but have to be seen for that
         self._reach_s = PART_S + 2 * (ahead_s + MOST_APART_S)
 

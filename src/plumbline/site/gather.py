@@ -169,8 +169,8 @@ class _Work:
             asked_at = time.time()
             # with the first request alone: the ledger may have some megabytes
             known_at, state.ledger_at = state.ledger_at, None
-            asked = Request(state.result.cursor, conditions_at=known_at, suspected=suspected)
-            answer, suspected = conversation.ask(asked), None
+            request = Request(state.result.cursor, conditions_at=known_at, suspected=suspected)
+            answer, suspected = conversation.ask(request), None
             state.compare(answer.head.now, asked_at, time.time())
             state.untaken(answer.head.untaken)
             with self._keeping:
@@ -241,9 +241,9 @@ class _Progress:
         oldest = now - KEEP_DAYS * DAY_S
         # what was dropped here for its age must not come back as the latest to arrive
         records = [
-            one
-            for one in answer.records
-            if not again or (one.started_at >= oldest and not collection.is_thinned(one))
+            record
+            for record in answer.records
+            if not again or (record.started_at >= oldest and not collection.is_thinned(record))
         ]
         self.result = before._replace(
             new=before.new + collection.keep(before.node, records, cursor, now),

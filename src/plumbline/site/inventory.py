@@ -103,8 +103,10 @@ def expectations_of(inventory: Inventory) -> dict[tuple[str, str], Expectation]:
     ceilings = find_ceilings(topology, measured)
     goals = find_goals(policy, measured, ceilings)
     return {
-        (one.layer, one.component): expectation(topology, one, ceilings, {}, goals)
-        for one in measured
+        (assignment.layer, assignment.component): expectation(
+            topology, assignment, ceilings, {}, goals
+        )
+        for assignment in measured
     }
 
 

@@ -72,8 +72,8 @@ class Earlier(NamedTuple):
 def read_earlier(files: Sequence[str]) -> Earlier:
     """Return the snapshots; without one a node is judged as if it had measured nothing before."""
     remarks: list[str] = []
-    memories = [found for name in files if (found := _snapshot(name, remarks))]
-    return Earlier({found.host: found for found in memories}, tuple(remarks))
+    memories = [snapshot for name in files if (snapshot := _snapshot(name, remarks))]
+    return Earlier({snapshot.host: snapshot for snapshot in memories}, tuple(remarks))
 
 
 def _snapshot(name: str, remarks: list[str]) -> Optional[Snapshot]:
@@ -92,12 +92,16 @@ def within(
     Raises:
         UsageError: a limit leaves nothing to measure, or nothing that crosses one of ``targets``.
     """
-    own = {name: () if name in outside else tuple(found) for name, found in nodes.items()}
+    own = {
+        name: () if name in outside else tuple(expectations) for name, expectations in nodes.items()
+    }
     if not any(own.values()):
         raise UsageError("the limit leaves out every node that measures; widen --limit")
     reached = set(_parts(own))
     for target in targets:
-        measuring = [name for name, found in nodes.items() if target in _parts({name: found})]
+        measuring = [
+            name for name, expectations in nodes.items() if target in _parts({name: expectations})
+        ]
         if measuring and target not in reached:
             raise UsageError(
                 f"{target} is measured by {listed(measuring, ', ')}, which --limit leaves out; "
@@ -108,10 +112,10 @@ def within(
 
 def _parts(nodes: Nodes) -> Iterator[str]:
     """Yield what is measured, and the parts on the way to it."""
-    for found in nodes.values():
-        for one in found:
-            yield one.component
-            yield from one.path
+    for expectations in nodes.values():
+        for expectation in expectations:
+            yield expectation.component
+            yield from expectation.path
 
 
 class Silence:
@@ -129,9 +133,14 @@ class Silence:
         self._nodes = nodes
         self._silent = [name for name in nodes if name in set(silent)]
         self._outside = [name for name in nodes if name in set(outside)]
-        self._observations = [one for located in found for one in located.observations]
+        self._observations = [
+            observation for located in found for observation in located.observations
+        ]
         crossed = {
-            name for one in self._observations if one.vote is Vote.GOOD for name in one.of.path
+            name
+            for observation in self._observations
+            if observation.vote is Vote.GOOD
+            for name in observation.of.path
         }
         self._dead = [name for name in self._silent if name not in crossed]
 
@@ -141,7 +150,11 @@ class Silence:
 
     def without(self, located: Located) -> Located:
         """Return what was found less the sets that a silent node explains: they accuse nothing."""
-        sets = tuple(one for one in located.sets if not self.explains(located, one))
+        sets = tuple(
+            ambiguity_set
+            for ambiguity_set in located.sets
+            if not self.explains(located, ambiguity_set)
+        )
         return located._replace(sets=sets)
 
     def loses(self, observation: Observation) -> bool:
@@ -154,10 +167,16 @@ class Silence:
         The nodes outside have one sentence together.
         """
         for name in self._silent:
-            own = [f"{one.layer} {one.component}" for one in self._nodes[name]]
+            own = [
+                f"{expectation.layer} {expectation.component}" for expectation in self._nodes[name]
+            ]
             text = f"Does not answer: {titled(name, parts)}; nothing is concluded about "
             text += f"{listed(own, ', ')}, which it measures."
-            lost = [one for one in self._observations if _without_rate(one) and name in one.of.path]
+            lost = [
+                observation
+                for observation in self._observations
+                if _without_rate(observation) and name in observation.of.path
+            ]
             if name in self._dead and lost:
                 many = "measurement that crosses" if len(lost) == 1 else "measurements that cross"
                 text += f" That explains {len(lost)} failed {many} it; nothing else is accused."
@@ -168,10 +187,10 @@ class Silence:
     def idle(self, step: Step) -> dict[str, list[str]]:
         """Return for each slot of a step the nodes that would wait for a partner in vain."""
         hosts = {
-            one.component: (name, one.target["hosts"])
-            for name, found in self._nodes.items()
-            for one in found
-            if LAYERS[one.layer].paired
+            expectation.component: (name, expectation.target["hosts"])
+            for name, expectations in self._nodes.items()
+            for expectation in expectations
+            if LAYERS[expectation.layer].paired
         }
         return {str(slot): list(self._waiting(hosts, slot)) for slot in step.slots}
 
@@ -345,7 +364,9 @@ def _investigations(
     """Yield what was asked; then, for a site that the budget does not allow, what is known."""
     who = request.unasked, request.forks
     yield Investigation(nodes, request.targets, *who, unreferenced=alone)
-    measured = {one.component for found in nodes.values() for one in found}
+    measured = {
+        expectation.component for expectations in nodes.values() for expectation in expectations
+    }
     known = [name for name in request.known if name in measured]
     if known and not request.targets:
         yield Investigation(nodes, known, *who, unreferenced=alone)
@@ -376,9 +397,11 @@ def _standing(
     with temporary_folder() as folder:
         path = folder / DATABASE
         with History(path) as history:
-            for one in records:
+            for record in records:
                 # peers are those of the whole investigation: its steps are minutes apart
-                history.save(one._replace(run_id=one.layer) if LAYERS[one.layer].grouped else one)
+                history.save(
+                    record._replace(run_id=record.layer) if LAYERS[record.layer].grouped else record
+                )
         slow, probes, *_ = locate_site(plan, path, time.time(), before.memories, last_run=True)
         jobs = used_meanwhile(plan, path, slow)
     nodes = plan.measured()
@@ -386,13 +409,13 @@ def _standing(
     reports = _said(plan, request)
     found = Found(ordered(slow, reports.symptoms), ordered(failed, reports.symptoms))
     silence = Silence(nodes, request.silent, found, request.outside)
-    asked = [
+    next_probes = [
         probe
-        for one, probe in zip(found.slow.sets, probes)
-        if not silence.explains(found.slow, one)
+        for ambiguity_set, probe in zip(found.slow.sets, probes)
+        if not silence.explains(found.slow, ambiguity_set)
     ]
     accused = Found(silence.without(found.slow), silence.without(found.failed))
-    return _Standing(plan, records, accused, asked, reports, silence, before.remarks, jobs)
+    return _Standing(plan, records, accused, next_probes, reports, silence, before.remarks, jobs)
 
 
 def _said(plan: SitePlan, request: Request) -> Said:
@@ -434,14 +457,14 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     parts = standing.plan.parts
     probes = dict(zip(map(id, slow.sets), standing.probes))
     yield from standing.silence.sentences(parts)
-    for located, one in standing.found.sets():
-        more = quoted(one, parts, standing.said.symptoms)
-        if decision.step is None and probes.get(id(one)) is None:
-            more += advice(one, parts, fails=located is failed)
+    for located, ambiguity_set in standing.found.sets():
+        more = quoted(ambiguity_set, parts, standing.said.symptoms)
+        if decision.step is None and probes.get(id(ambiguity_set)) is None:
+            more += advice(ambiguity_set, parts, fails=located is failed)
         if located is slow:
-            yield sentence(slow, one, parts, probes[id(one)]) + more
+            yield sentence(slow, ambiguity_set, parts, probes[id(ambiguity_set)]) + more
         else:
-            text = failure_sentence(failed, one, parts)
+            text = failure_sentence(failed, ambiguity_set, parts)
             yield f"{text}.{more}" if more else text
     yield from partial_sentences(failed, parts)
     yield from remarks(slow, parts)
@@ -463,9 +486,9 @@ def _reason(standing: _Standing, decision: Decision) -> str:
     What gave no rate because a node is silent says nothing.
     """
     voted = any(
-        one.vote is not Vote.NONE and not standing.silence.loses(one)
+        observation.vote is not Vote.NONE and not standing.silence.loses(observation)
         for located in standing.found
-        for one in located.observations
+        for observation in located.observations
     )
     if decision.step or voted or decision.reason != NOTHING:
         return decision.reason
@@ -474,9 +497,9 @@ def _reason(standing: _Standing, decision: Decision) -> str:
 
 def _unused(standing: _Standing) -> Iterator[str]:
     """Yield what was measured and cannot vote, with the reason."""
-    for one in standing.found.slow.observations:
-        if one.vote is Vote.NONE and one.at:
-            yield f"{one.of.name}: {one.reason}"
+    for observation in standing.found.slow.observations:
+        if observation.vote is Vote.NONE and observation.at:
+            yield f"{observation.of.name}: {observation.reason}"
 
 
 def _cost(step: Step) -> str:
@@ -485,12 +508,12 @@ def _cost(step: Step) -> str:
 
 def _evidence(standing: _Standing) -> Iterator[tuple[Row, ...]]:
     """Yield the rows of each ambiguity set, those of the slow ones first."""
-    for located, one in standing.found.sets():
+    for located, ambiguity_set in standing.found.sets():
         row_maker = rows if located is standing.found.slow else failure_rows
-        yield tuple(row_maker(located, one))
+        yield tuple(row_maker(located, ambiguity_set))
 
 
 def _commands(records: Iterable[Record]) -> list[str]:
     """Return the commands of the tools, each once, with the node that ran it."""
-    ran = (f"{one.host}: {shlex.join(one.tool.argv)}" for one in records if one.tool)
+    ran = (f"{record.host}: {shlex.join(record.tool.argv)}" for record in records if record.tool)
     return list(dict.fromkeys(ran))

@@ -49,8 +49,8 @@ def used_meanwhile(plan: SitePlan, history: Path, located: Located) -> list[str]
     """
     names = Names(plan)
     slow: dict[str, Observation] = {}
-    for one in sorted(filter(_slow, located.observations), key=lambda found: found.ratio):
-        slow.setdefault(one.of.component, one)
+    for observation in sorted(filter(_slow, located.observations), key=lambda found: found.ratio):
+        slow.setdefault(observation.of.component, observation)
     with JobTraffic(history) as traffic:
         found = [_sentence(one, traffic, names) for one in list(slow.values())[:_MOST_TARGETS]]
     return [text for text in found if text]
@@ -80,9 +80,9 @@ def _moved(
     """Return the jobs that moved most on a component, in both directions, less the probes' own."""
     moved: dict[str, float] = {}
     for ost in dict.fromkeys([*names.osts(component), component]):
-        for one in used(traffic.between(*window, ost), window):
-            if not _own(one.job):
-                moved[one.job] = moved.get(one.job, 0.0) + one.bytes
+        for usage in used(traffic.between(*window, ost), window):
+            if not _own(usage.job):
+                moved[usage.job] = moved.get(usage.job, 0.0) + usage.bytes
     top = sorted(moved.items(), key=lambda job: (-job[1], job[0]))[:_MOST_JOBS]
     return [(shown(job), size) for job, size in top]
 
@@ -158,8 +158,8 @@ class Used(NamedTuple):
         return {
             "begin": self.window.begin,
             "end": self.window.end,
-            "used": [one.to_json() for one in self.usages],
-            "requests": [one._asdict() for one in self.requests],
+            "used": [usage.to_json() for usage in self.usages],
+            "requests": [job_requests._asdict() for job_requests in self.requests],
             "jobs": {name: job._asdict() for name, job in self.jobs.items()},
             "without_traffic": [job.id for job in self.idle],
         }
@@ -174,7 +174,7 @@ def recorded(history: Path, window: Window, names: Names) -> list[JobIo]:
     """
     require(history)
     with JobTraffic(history) as traffic:
-        return [one._replace(target=names.of(one.target)) for one in traffic.between(*window)]
+        return [io._replace(target=names.of(io.target)) for io in traffic.between(*window)]
 
 
 def requested(history: Path, window: Window) -> list[JobRequests]:
@@ -207,12 +207,14 @@ def who_used(
         UsageError: nobody knows a target of this name.
     """
     target = names.of(target)
-    seen = {one.target for one in found.moved} | {one.target for one in found.requests}
+    seen = {io.target for io in found.moved} | {
+        job_requests.target for job_requests in found.requests
+    }
     if target:
         names.refuse_unknown(target, seen)
     usages, requests = used(found.moved, window, target), asked(found.requests, window, target)
     by_id = {job.id: job for job in jobs}
-    meant = {one.job for one in usages} | {one.job for one in requests}
+    meant = {usage.job for usage in usages} | {job_requests.job for job_requests in requests}
     idle = [] if target else without_traffic(by_id, meant, window)
     shown = {name: by_id[name] for name in by_id if name in meant} | {job.id: job for job in idle}
     return Used(window, usages, idle, shown, requests)

@@ -157,7 +157,7 @@ def digest(value: object) -> str:
 
 def written(verdicts: Iterable[Verdict]) -> str:
     """Return verdicts as they are kept: with open ages."""
-    return json.dumps([one.to_json() for one in verdicts], separators=(",", ":"))
+    return json.dumps([verdict.to_json() for verdict in verdicts], separators=(",", ":"))
 
 
 def read(kept: Kept) -> Optional[list[Verdict]]:
@@ -171,9 +171,11 @@ def read(kept: Kept) -> Optional[list[Verdict]]:
 def closed(verdict: Verdict, now: float) -> Verdict:
     """Return a verdict with its ages at a moment, in epoch seconds."""
     figures = tuple(
-        one._replace(value=value, unit=unit) if one.unit == OPEN and one.value is not None else one
-        for one in verdict.figures
-        for value, unit in (seconds_since(one.value or 0.0, now),)
+        figure._replace(value=value, unit=unit)
+        if figure.unit == OPEN and figure.value is not None
+        else figure
+        for figure in verdict.figures
+        for value, unit in (seconds_since(figure.value or 0.0, now),)
     )
     sentence, *evidence = (
         filled(parts(text), now) for text in (verdict.sentence, *verdict.evidence)
@@ -190,7 +192,7 @@ def _code() -> str:
     """Return what tells this code from any other, by the files that it was read from."""
     folder = Path(plumbline.__file__).parent
     found = [(str(path), path.stat()) for path in sorted(folder.rglob("*.py"))]
-    return digest([(name, one.st_size, one.st_mtime_ns) for name, one in found])
+    return digest([(name, result.st_size, result.st_mtime_ns) for name, result in found])
 
 
 def _time_zone() -> tuple[Any, ...]:
@@ -276,7 +278,7 @@ def _judged(
 ) -> list[Judged]:
     """Return all verdicts without their evidence, on nodes where the plan has services of them."""
     # one of an older version has none
-    nodes = any(one.layer == NODE for one in plan.services)
+    nodes = any(service.layer == NODE for service in plan.services)
     since = os.stat(plan.path).st_mtime if nodes else None
     task = Task((), history, now, evidence=False, members=True, since=since, read=read)
     return _judge_new(plan, task, keeping=keeping) if plan.digest else _judge_plan(plan, task)
@@ -297,18 +299,20 @@ def _judge_new(plan: SitePlan, task: Task, *, keeping: bool) -> list[Judged]:
     before = known(task.history, (plan.digest, task.since), nodes)
     with without_collector():
         found = dict(_kept(before, task.now))
-        left = tuple(node for node in nodes if node.node not in found)
-        task = task._replace(nodes=left, rests_on=before.rests_on)
+        expectations = tuple(node for node in nodes if node.node not in found)
+        task = task._replace(nodes=expectations, rests_on=before.rests_on)
         if task.read:
-            task.read.read(left)
+            task.read.read(expectations)
         # a process that judges what another has read copies every page of it: it counts references
-        tasks = [task] if task.read else _tasks(task, left)
-        new = _judge_all(tasks, _judge_to_keep) if left else []
+        tasks = [task] if task.read else _tasks(task, expectations)
+        new = _judge_all(tasks, _judge_to_keep) if expectations else []
         if keeping:
             keep(task.history, new, plan.nodes)
         found.update((node, read(one) or []) for node, one in _by_node(plan, new))
     return [
-        Judged(name, task.now, closed(one, task.now)) for name in plan.nodes for one in found[name]
+        Judged(name, task.now, closed(verdict, task.now))
+        for name in plan.nodes
+        for verdict in found[name]
     ]
 
 
@@ -406,9 +410,9 @@ def _answer(task: Task, work: Work[_Found], sender: Connection) -> None:
 def _judge(task: Task) -> list[Judged]:
     with History(task.history) as history:
         return [
-            Judged(node.node, task.now, one)
+            Judged(node.node, task.now, verdict)
             for node in task.nodes
-            for one in _judge_node(node, history, task)
+            for verdict in _judge_node(node, history, task)
         ]
 
 
@@ -424,8 +428,8 @@ def _judge_to_keep(task: Task) -> list[Kept]:
 
 
 def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Verdict]:
-    _, chosen, memory, known = remembered(node, history, task.read)
-    judging = Judging(memory, known, task.now, evidence=task.evidence)
+    _, chosen, memory, weighing = remembered(node, history, task.read)
+    judging = Judging(memory, weighing, task.now, evidence=task.evidence)
     alone = [each for each in chosen if task.members or not LAYERS[each.layer].whole]
     verdicts = [*judging.components(alone), *judging.groups(chosen)]
     if task.since is not None and node.entries:
@@ -456,18 +460,18 @@ class Choice(NamedTuple):
         """
         present = {entry.get("layer") for entry in node.entries}
         layers = (self.layer,) if self.layer else [name for name in LAYERS if name in present]
-        found = [
+        expectations = [
             each
             for layer in layers
             for each in node.find(layer)
             if self.takes(each.layer, each.component)
         ]
-        if not found:
+        if not expectations:
             raise DocumentError(
                 f"expectations of {node.node} have no {self}; add it to the topology and deploy "
                 "the role agent again"
             )
-        return found
+        return expectations
 
 
 class Place(NamedTuple):
@@ -530,11 +534,11 @@ def judge_there(
 def places_there(plan: SitePlan, history: Path, choice: Choice) -> Iterator[Place]:
     """Yield what is asked for of a site, node by node; raise as ``judge_there`` does."""
     asked = False
-    for _, expected, memory, known in memories(plan, history):
+    for _, expected, memory, weighing in memories(plan, history):
         chosen = [each for each in expected if choice.takes(each.layer, each.component)]
         if chosen:
             asked = True
-            yield Place(chosen, memory, known)
+            yield Place(chosen, memory, weighing)
     if not asked:
         raise _not_planned(plan, choice)
 

@@ -38,7 +38,9 @@ class _Counters(NamedTuple):
 
 def _of_osts(operation: Operation) -> _Counters:
     chosen = f'{{source="obdfilter",operation="{operation.value}"}}'
-    operations, moved, seconds = (f"{one.name}{chosen}" for one in (OPERATIONS, BYTES, SECONDS))
+    operations, moved, seconds = (
+        f"{metric.name}{chosen}" for metric in (OPERATIONS, BYTES, SECONDS)
+    )
     return _Counters(operations, moved, seconds, "target")
 
 
@@ -177,16 +179,16 @@ class SiteLatencies(NamedTuple):
     @property
     def slow(self) -> tuple[ComponentLatency, ...]:
         """Return the suspects."""
-        return tuple(one for one in self.known if one.latency.slow)
+        return tuple(latency for latency in self.known if latency.latency.slow)
 
     def suspected(self) -> dict[str, list[Suspected]]:
         """Return what the node of each suspect is to measure, the likeliest first."""
         found: dict[str, dict[tuple[str, str], Suspected]] = {}
-        for one in sorted(self.slow, key=lambda slow: -slow.latency.recurrence.odds):
-            entry = one.measured.entry
-            said = Suspected(entry.layer, entry.component, one.latency.recurrence.since)
+        for latency in sorted(self.slow, key=lambda slow: -slow.latency.recurrence.odds):
+            entry = latency.measured.entry
+            said = Suspected(entry.layer, entry.component, latency.latency.recurrence.since)
             # both operations may be slow, and one run measures both
-            found.setdefault(one.measured.node, {}).setdefault(said[:2], said)
+            found.setdefault(latency.measured.node, {}).setdefault(said[:2], said)
         return {node: list(suspects.values()) for node, suspects in found.items()}
 
 
@@ -200,21 +202,21 @@ def latencies(plan: SitePlan, loads: Loads, window_s: float) -> SiteLatencies:
         DocumentError: the plan is damaged.
     """
     watched = [
-        Watched(node, one)
-        for node, found in plan.measured().items()
-        for one in found
-        if LAYERS[one.layer].grouped
+        Watched(node, expectation)
+        for node, expectations in plan.measured().items()
+        for expectation in expectations
+        if LAYERS[expectation.layer].grouped
     ]
     operations = sum(len(loads[one.entry.layer]) for one in watched)
     odds = odds_within(_FALSE_SUSPICIONS, operations * MONTH_S / window_s)
-    known = tuple(
-        one
+    component_latencies = tuple(
+        latency
         for layer, found in loads.items()
-        for one in _compared([one for one in watched if one.entry.layer == layer], found, odds)
+        for latency in _compared([one for one in watched if one.entry.layer == layer], found, odds)
     )
-    spoken = {one.measured.entry.subject for one in known}
+    spoken = {latency.measured.entry.subject for latency in component_latencies}
     unknown = (one.entry for one in watched if one.entry.subject not in spoken)
-    return SiteLatencies(known, tuple(entry.component for entry in unknown))
+    return SiteLatencies(component_latencies, tuple(entry.component for entry in unknown))
 
 
 def _compared(
@@ -225,8 +227,8 @@ def _compared(
     dealt = {operation: _dealt(found, groups) for operation, found in loads.items()}
     for number, group in enumerate(groups):
         for operation in loads:
-            for one in compare(dealt[operation][number], _limit(group), odds):
-                yield ComponentLatency(group[one.device], operation, len(group) - 1, one)
+            for latency in compare(dealt[operation][number], _limit(group), odds):
+                yield ComponentLatency(group[latency.device], operation, len(group) - 1, latency)
 
 
 def _dealt(loads: Iterable[Load], groups: Sequence[Mapping[str, Watched]]) -> list[list[Load]]:

@@ -41,7 +41,7 @@ class SiteLocated(NamedTuple):
         """Return WARNING where something is slow, UNKNOWN where nothing could vote."""
         if self.located.sets or self.located.unexplained or self.shared:
             return State.WARNING
-        voted = any(one.vote is not Vote.NONE for one in self.located.observations)
+        voted = any(observation.vote is not Vote.NONE for observation in self.located.observations)
         return State.OK if voted else State.UNKNOWN
 
     def remarks(self) -> list[str]:
@@ -56,7 +56,7 @@ class SiteLocated(NamedTuple):
         """Return the document form, with what the parts of the plan are."""
         made = document(self.located, plan.parts, self.probes)
         made["remarks"] += self.remarks()
-        made["shared"] = [one.to_json() for one in self.shared]
+        made["shared"] = [loss.to_json() for loss in self.shared]
         return made
 
 
@@ -118,9 +118,9 @@ def left_out(said: Said) -> list[str]:
 def sentences(plan: SitePlan, found: SiteLocated) -> list[str]:
     """Return a sentence for each ambiguity set, with the symptoms of its suspects."""
     return [
-        sentence(found.located, one, plan.parts, probe)
-        + quoted(one, plan.parts, found.said.symptoms)
-        for one, probe in zip(found.located.sets, found.probes)
+        sentence(found.located, ambiguity_set, plan.parts, probe)
+        + quoted(ambiguity_set, plan.parts, found.said.symptoms)
+        for ambiguity_set, probe in zip(found.located.sets, found.probes)
     ]
 
 
@@ -145,31 +145,33 @@ def _observations(
     asked: _Site, nodes: Mapping[str, tuple[Expectation, ...]], now: float
 ) -> _Observed:
     site = Site(nodes)
-    found: list[Observation] = []
+    observations: list[Observation] = []
     with opened(asked.read.history) as history:
         memories = {
             name: asked.read.of(node, history)[1].settled()
             for name, node in asked.plan.nodes.items()
         }
-        known = None if asked.last_run else Weighing(nodes, memories)
+        weighing = None if asked.last_run else Weighing(nodes, memories)
         every = ((node, nodes[node], memory) for node, memory in memories.items())
         missed = {one.host: one for one in cut_off(every, now)}
         for node, entries in nodes.items():
             memory: Memory = memories.pop(node)
             if node in asked.earlier:
                 memory = WithEarlier(memory, asked.earlier[node])
-            found += observe(site.of(node), memory, now, known)
-            _release(node, entries, asked.read, known)
-        return _Observed(found, missed, tuple(shared_losses(nodes, known)) if known else ())
+            observations += observe(site.of(node), memory, now, weighing)
+            _release(node, entries, asked.read, weighing)
+        return _Observed(
+            observations, missed, tuple(shared_losses(nodes, weighing)) if weighing else ()
+        )
 
 
 def _release(
-    node: str, entries: Sequence[Expectation], read: Memories, known: Optional[Weighing]
+    node: str, entries: Sequence[Expectation], read: Memories, weighing: Optional[Weighing]
 ) -> None:
     """Hold no longer what is known of a node: of a large site it is more than all else."""
     read.release(node)
-    if known:
-        known.release((one.layer, one.component) for one in entries)
+    if weighing:
+        weighing.release((expectation.layer, expectation.component) for expectation in entries)
 
 
 def _probes(
@@ -180,9 +182,13 @@ def _probes(
         return [None for _ in located.sets]
     candidates = Candidates(nodes)
     probes: list[Optional[NextProbe]] = []
-    for one in located.sets:
-        slow = [located.observations[index].of.component for index in one.explains]
-        names = [suspect.name for suspect in one.suspects]
-        found = None if one.certain else next_probe(located, one, candidates.crossing(names, slow))
-        probes.append(found)
+    for ambiguity_set in located.sets:
+        slow = [located.observations[index].of.component for index in ambiguity_set.explains]
+        names = [suspect.name for suspect in ambiguity_set.suspects]
+        probe = (
+            None
+            if ambiguity_set.certain
+            else next_probe(located, ambiguity_set, candidates.crossing(names, slow))
+        )
+        probes.append(probe)
     return probes

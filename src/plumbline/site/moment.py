@@ -152,24 +152,28 @@ class _Asking:
         only, by = f",{kind.label}=~{matcher}", f" by ({kind.label}) "
         for column, expression in kind.columns:
             own = self._over(expression.format(by=by, only=only, range=_WINDOW))
-            lines = [Line(one.labels.get(kind.label, ""), one.points) for one in own if one.points]
+            lines = [
+                Line(curve.labels.get(kind.label, ""), curve.points)
+                for curve in own
+                if curve.points
+            ]
             if lines and column.adds:
-                every = self._over(expression.format(by="", only="", range=_WINDOW))
-                lines += _others(lines, every)
+                curves = self._over(expression.format(by="", only="", range=_WINDOW))
+                lines += _others(lines, curves)
             if lines:
                 yield Chart(kind.name, column, tuple(lines))
 
     def recovering(self) -> tuple[tuple[str, Line], ...]:
         """Return which targets were in recovery, each with a line for each status."""
         hour = f"sum by (target) (count_over_time({_UNSETTLED}{self._hour}))"
-        found = self._over(
+        curves = self._over(
             f"max by (target, status) ({_UNSETTLED}) "
             f"and on (target) topk({_MOST_RECOVERING}, {hour})"
         )
         return tuple(
-            (one.labels.get("target", ""), Line(one.labels.get("status", ""), one.points))
-            for one in found
-            if one.points
+            (curve.labels.get("target", ""), Line(curve.labels.get("status", ""), curve.points))
+            for curve in curves
+            if curve.points
         )
 
     def remarks(self, past: Past) -> Iterator[str]:
@@ -177,7 +181,7 @@ class _Asking:
         if not past.charts and (why := self._nothing()):
             yield why
             return
-        drawn = {(one.kind, one.column) for one in past.charts}
+        drawn = {(chart.kind, chart.column) for chart in past.charts}
         absent = [
             f"{kind.name} {column.name}"
             for kind in _KINDS
@@ -231,12 +235,12 @@ class _Asking:
     def _holds(self, metric: str) -> bool:
         """Return whether anything is held of a metric in this hour."""
         expression = f"count(count_over_time({metric}{self._hour}))"
-        return any(one.points for one in self._asked(expression, self._moment))
+        return any(curve.points for curve in self._asked(expression, self._moment))
 
     def _now(self, expression: str, label: str) -> list[str]:
         """Return the labels of what an expression gives at the moment."""
-        found = self._asked(expression, self._moment)
-        return [name for one in found if one.points and (name := one.labels.get(label, ""))]
+        curves = self._asked(expression, self._moment)
+        return [name for curve in curves if curve.points and (name := curve.labels.get(label, ""))]
 
     def _over(self, expression: str) -> Sequence[Curve]:
         return self._asked(expression, self._span)
@@ -247,13 +251,13 @@ class _Asking:
         return self._prometheus.over(expression, span)
 
 
-def _others(lines: Sequence[Line], every: Sequence[Curve]) -> Iterator[Line]:
+def _others(lines: Sequence[Line], curves: Sequence[Curve]) -> Iterator[Line]:
     """Yield the sum of what is not drawn itself, where there is any."""
     drawn: dict[float, float] = {}
     for line in lines:
         for at, value in line.points:
             drawn[at] = drawn.get(at, 0.0) + value
-    for whole in every:
+    for whole in curves:
         points = tuple((at, max(0.0, value - drawn.get(at, 0.0))) for at, value in whole.points)
         # what is left of a sum of the same numbers in another order is no traffic
         if any(left > 1e-6 * value for (_, left), (_, value) in zip(points, whole.points)):
@@ -299,9 +303,13 @@ def _verdicts(
     for node in plan.nodes.values():
         if not any((one["layer"], one["component"]) in places for one in node.entries):
             continue
-        _, chosen, memory, known = remembered(node, kept)
-        measured = [one for one in chosen if (one.layer, one.component) in places]
-        for verdict in Judging(memory, known, at, evidence=False).components(measured):
+        _, chosen, memory, weighing = remembered(node, kept)
+        measured = [
+            expectation
+            for expectation in chosen
+            if (expectation.layer, expectation.component) in places
+        ]
+        for verdict in Judging(memory, weighing, at, evidence=False).components(measured):
             yield (verdict.layer, verdict.component), verdict
 
 

@@ -160,11 +160,11 @@ class Judging:
 
     def groups(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
         """Yield the verdict on each group of peers; a node has one component of layer net."""
-        every = tuple(chosen)
-        for members in by_group(every).values():
+        expectations = tuple(chosen)
+        for members in by_group(expectations).values():
             if len(members) > 1:
                 yield self.group(members)
-        yield from (self.file_system(whole, members) for whole, members in wholes(every))
+        yield from (self.file_system(whole, members) for whole, members in wholes(expectations))
 
     def group(self, members: Sequence[Expectation]) -> Verdict:
         """Return the verdict on all members of a group, at least one."""
@@ -188,22 +188,22 @@ class Judging:
                 for each in (whole, *members)
             ]
             of = Ruled(ruled[0], tuple(ruled[1:]))
-            found = decide_whole(of, self._memory.running, self._now)
+            verdict = decide_whole(of, self._memory.running, self._now)
         except DocumentError as error:
             return _damaged(whole.layer, whole.component, error)._replace(group=True)
-        return found if self._evidence else found._replace(evidence=())
+        return verdict if self._evidence else verdict._replace(evidence=())
 
     def _component(self, entry: Expectation) -> Verdict:
         try:
             known = self._weighed.evidence(entry.subject)
-            found = (
+            verdict = (
                 self._host(entry, known)
                 if LAYERS[entry.layer].paired
                 else self._target(entry, known)
             )
         except DocumentError as error:
             return _damaged(entry.layer, entry.component, error)
-        return found if self._evidence else found._replace(evidence=())
+        return verdict if self._evidence else verdict._replace(evidence=())
 
     def _host(self, entry: Expectation, known: Optional[Evidence]) -> Verdict:
         of = entry, self._memory.of(entry.layer, entry.component), self._memory.running, self._now
@@ -213,11 +213,11 @@ class Judging:
 
     def _target(self, entry: Expectation, known: Optional[Evidence]) -> Verdict:
         rulings = self._by_evidence(entry, known)
-        found = decide(entry, rulings, self._memory.running, self._now)
+        verdict = decide(entry, rulings, self._memory.running, self._now)
         if self._evidence:
             lines = tuple(line for ruling in rulings for line in evidence(ruling, self._now))
-            found = found._replace(evidence=lines)
-        return _with_others(found, known) if self._last_run else with_runs(found, known)
+            verdict = verdict._replace(evidence=lines)
+        return _with_others(verdict, known) if self._last_run else with_runs(verdict, known)
 
     def _by_evidence(self, entry: Expectation, known: Optional[Evidence]) -> tuple[Ruling, ...]:
         rulings = self._rulings(entry)
@@ -230,17 +230,17 @@ class Judging:
         return self._known[place]
 
 
-def _with_others(found: Verdict, known: Optional[Evidence]) -> Verdict:
+def _with_others(verdict: Verdict, known: Optional[Evidence]) -> Verdict:
     """Return the verdict on the last run alone, with what the last ones say together behind it.
 
     The odds of a single run are shown to whoever looks, however low they are.
     """
     said = tuple(weighed(known))
-    low = found.state.alarm and found.reason.of_one_run
-    sentence = "; ".join((found.sentence, *(said or (odds_text(known),) * low)))
-    if low or found.reason.fine:
+    low = verdict.state.alarm and verdict.reason.of_one_run
+    sentence = "; ".join((verdict.sentence, *(said or (odds_text(known),) * low)))
+    if low or verdict.reason.fine:
         sentence += of_service(known, low=low)
-    return found._replace(sentence=sentence, evidence=(*said, *found.evidence))
+    return verdict._replace(sentence=sentence, evidence=(*said, *verdict.evidence))
 
 
 def _damaged(layer: str, name: str, error: DocumentError) -> Verdict:
@@ -251,9 +251,9 @@ def _damaged(layer: str, name: str, error: DocumentError) -> Verdict:
 
 def in_alarm(judged: Iterable[Judged], services: Iterable[Service]) -> set[int]:
     """Return the places of the services whose verdict is WARNING or CRITICAL."""
-    known = Directory(services)
-    places = {service: place for place, service in enumerate(known.every)}
-    found = (known.find(one) for one in judged if one.verdict.state.alarm)
+    directory = Directory(services)
+    places = {service: place for place, service in enumerate(directory.every)}
+    found = (directory.find(one) for one in judged if one.verdict.state.alarm)
     return {places[service] for service in found if service}
 
 
@@ -264,9 +264,15 @@ class Directory:
         """Take the services of a plan."""
         self.every = tuple(services)
         self._components = {
-            (one.node, one.layer, one.component): one for one in self.every if one.component
+            (service.node, service.layer, service.component): service
+            for service in self.every
+            if service.component
         }
-        self._groups = {(one.node, one.layer, one.group): one for one in self.every if one.group}
+        self._groups = {
+            (service.node, service.layer, service.group): service
+            for service in self.every
+            if service.group
+        }
 
     def find(self, judged: Judged) -> Optional[Service]:
         """Return the service of a verdict; None where the plan has none."""

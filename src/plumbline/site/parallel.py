@@ -114,20 +114,22 @@ def member(name: str, group: str, target: Mapping[str, Any], path: tuple[str, ..
 
 def entries_of(members: Members, terms: Terms) -> tuple[Expectation, ...]:
     """Return what is expected of each target and, last, of all together."""
-    references = {f"{one.value}/together": Reference(None, None) for one in terms.operations}
+    references = {
+        f"{operation.value}/together": Reference(None, None) for operation in terms.operations
+    }
     longest = limit_s(terms.seconds, len(terms.operations)) + SPARE_S
     # in a group of its own: the sum is nobody's peer
     whole = member(
         members.name, f"{members.name} as a whole", {"kind": "parallel"}, (members.node,)
     )
     return tuple(
-        one._replace(
+        expectation._replace(
             spec=terms.spec(len(members.entries)),
             references=references,
             limits=members.limits._replace(hung_after_s=longest),
             host=members.node,
         )
-        for one in (*members.entries, whole)
+        for expectation in (*members.entries, whole)
     )
 
 
@@ -223,7 +225,9 @@ class Plan(NamedTuple):
         terms = self.terms(point)
         chosen = self.members._replace(entries=self.members.entries[: self.layout(point).targets])
         chosen = in_stripes(chosen, terms)
-        *entries, whole = (one._replace(layer=LAYER) for one in entries_of(chosen, terms))
+        *entries, whole = (
+            expectation._replace(layer=LAYER) for expectation in entries_of(chosen, terms)
+        )
         course = Course(
             terms.test,
             terms.ranks_per_target,
@@ -240,7 +244,10 @@ class Plan(NamedTuple):
         common["test"] = self.common.test._asdict()
         return {
             "file_system": self.members.name,
-            "targets": [[one.component, dict(one.target)] for one in self.members.entries],
+            "targets": [
+                [expectation.component, dict(expectation.target)]
+                for expectation in self.members.entries
+            ],
             "grid": self.grid._asdict(),
             "bytes": self.bytes if self.given else 0,
             "alone": self.alone,

@@ -52,8 +52,12 @@ def path_verdicts(
     located, cut_off = found.located, found.cut_off
     shared = _shared(site)
     alarms = [
-        _Alarm(one, text + _since(located, one), _bearers(one, shared, site.parts, standing))
-        for one, text in zip(located.sets, said)
+        _Alarm(
+            ambiguity_set,
+            text + _since(located, ambiguity_set),
+            _bearers(ambiguity_set, shared, site.parts, standing),
+        )
+        for ambiguity_set, text in zip(located.sets, said)
     ]
     crossing = _crossing(located.observations)
     silenced = _silenced(site, located, alarms)
@@ -75,8 +79,8 @@ def causes(site: Site, located: Located) -> dict[tuple[str, str], str]:
     """
     shared = _shared(site)
     found = {
-        place: [shared[name] for name in _bearers(one, shared, site.parts, ())]
-        for place, one in explanations(located).items()
+        place: [shared[name] for name in _bearers(ambiguity_set, shared, site.parts, ())]
+        for place, ambiguity_set in explanations(located).items()
     }
     return {place: listed(names, " and ") for place, names in found.items() if names}
 
@@ -91,9 +95,9 @@ def explained(
     """
     shared = _shared(site)
     found: dict[tuple[str, str], list[str]] = {}
-    for one in located.sets:
-        names = [shared[name] for name in _bearers(one, shared, site.parts, standing)]
-        for place in explained_by(located, one) if names else ():
+    for ambiguity_set in located.sets:
+        names = [shared[name] for name in _bearers(ambiguity_set, shared, site.parts, standing)]
+        for place in explained_by(located, ambiguity_set) if names else ():
             found.setdefault(place, []).extend(names)
     return found
 
@@ -126,16 +130,19 @@ def _bearers(
 def _since(located: Located, ambiguity: AmbiguitySet) -> str:
     """Return since when the runs are that the rates of a sentence are the middle of."""
     slow = (located.observations[index] for index in ambiguity.explains)
-    since = min((one.since for one in slow if one.of.is_rate and one.since), default=None)
+    since = min(
+        (observation.since for observation in slow if observation.of.is_rate and observation.since),
+        default=None,
+    )
     return "" if since is None else f" Slow since {moment(since)}."
 
 
 def _crossing(observations: Sequence[Observation]) -> dict[str, list[Vote]]:
     """Return what the measurements that cross a component say, by its name."""
     found: dict[str, list[Vote]] = {}
-    for one in observations:
-        for name in one.of.path:
-            found.setdefault(name, []).append(one.vote)
+    for observation in observations:
+        for name in observation.of.path:
+            found.setdefault(name, []).append(observation.vote)
     return found
 
 
@@ -146,18 +153,20 @@ def _of_component(
     crossing: Mapping[str, Sequence[Vote]],
     shared: Mapping[str, str],
 ) -> Verdict:
-    mine = [one for one in alarms if any(path.component in names for names in one.of.alternatives)]
-    borne = [one for one in mine if path.component in one.bearers]
+    mine = [
+        alarm for alarm in alarms if any(path.component in names for names in alarm.of.alternatives)
+    ]
+    borne = [alarm for alarm in mine if path.component in alarm.bearers]
     votes = crossing.get(path.component, ())
     slow, good = votes.count(Vote.BAD), votes.count(Vote.GOOD)
     figures = _figures(slow=slow, good=good)
-    evidence = _evidence(located, (index for one in mine for index in one.of.explains))
+    evidence = _evidence(located, (index for alarm in mine for index in alarm.of.explains))
     if borne:
-        state, reason = worst(located.state(one.of) for one in borne), Reason.SUSPECT
-        text = " ".join(one.sentence for one in borne)
+        state, reason = worst(located.state(alarm.of) for alarm in borne), Reason.SUSPECT
+        text = " ".join(alarm.sentence for alarm in borne)
     elif mine:
         state, reason = State.OK, Reason.ALARM_ELSEWHERE
-        others = listed([shared[name] for one in mine for name in one.bearers], " and ")
+        others = listed([shared[name] for alarm in mine for name in alarm.bearers], " and ")
         text = f"{path.name} may be at fault too; the alarm is that of {others}"
     elif not slow + good:
         state, reason = State.UNKNOWN, Reason.NOT_JUDGED
@@ -185,18 +194,22 @@ def _of_file_system(
 ) -> Verdict:
     located = found.located
     targets = {site.services[place].component for place in path.members}
-    own = {index: None for index, one in enumerate(located.observations) if _is_of(one, targets)}
+    own = {
+        index: None
+        for index, observation in enumerate(located.observations)
+        if _is_of(observation, targets)
+    }
     votes = [located.observations[index].vote for index in own]
     slow, good = votes.count(Vote.BAD), votes.count(Vote.GOOD)
-    mine = [one for one in alarms if not own.keys().isdisjoint(one.of.explains)]
+    mine = [alarm for alarm in alarms if not own.keys().isdisjoint(alarm.of.explains)]
     lone = [located.observations[i].of.name for i in located.unexplained if i in own]
     hidden = [one.text for one in silenced if not one.targets or one.targets & targets]
-    texts = [one.sentence for one in mine]
+    texts = [alarm.sentence for alarm in mine]
     if lone:
         texts.append(f"Not explained by any component: {listed(lone, ', ')}.")
     # its group has the alarm, and no path
-    shared = (one for one in found.shared if LAYERS[one.layer].per_target)
-    texts += [one.sentence for one in shared if one.members & targets]
+    shared = (loss for loss in found.shared if LAYERS[loss.layer].per_target)
+    texts += [loss.sentence for loss in shared if loss.members & targets]
     if hidden:
         state, reason = State.CRITICAL, Reason.SILENCED
         text = f"silent behind another alarm: {' '.join(hidden)}"
@@ -224,10 +237,10 @@ class _Silenced(NamedTuple):
 def _silenced(site: Site, located: Located, alarms: Sequence[_Alarm]) -> list[_Silenced]:
     """Return what else is slow behind a component with an alarm, for another reason."""
     found, over = [], _over(site)
-    for one in alarms:
-        others = {name for other in alarms if other is not one for name in other.bearers}
-        if not one.bearers and _crosses(located, one.of.explains, others, over):
-            found.append(_Silenced(one.sentence, _targets(located, one.of.explains)))
+    for alarm in alarms:
+        others = {name for other in alarms if other is not alarm for name in other.bearers}
+        if not alarm.bearers and _crosses(located, alarm.of.explains, others, over):
+            found.append(_Silenced(alarm.sentence, _targets(located, alarm.of.explains)))
     bearers = {name for one in alarms for name in one.bearers}
     for index in located.unexplained:
         if _crosses(located, (index,), bearers, over):
@@ -247,26 +260,26 @@ def _over(site: Site) -> _Over:
         for place in path.members if path.component else ():
             crossing.setdefault(place, set()).add(path.component)
     return {
-        (one.layer, one.component): frozenset().union(
-            *(crossing.get(bearer, ()) for bearer in one.behind)
+        (service.layer, service.component): frozenset().union(
+            *(crossing.get(bearer, ()) for bearer in service.behind)
         )
-        for one in site.services
-        if one.behind
+        for service in site.services
+        if service.behind
     }
 
 
 def _crosses(located: Located, indices: Iterable[int], names: set[str], over: _Over) -> bool:
-    found = (located.observations[index].of for index in indices)
+    measurables = (located.observations[index].of for index in indices)
     return any(
         not names.isdisjoint(of.path)
         or not names.isdisjoint(over.get((of.layer, of.component), ()))
-        for of in found
+        for of in measurables
     )
 
 
 def _targets(located: Located, indices: Iterable[int]) -> frozenset[str]:
-    found = (located.observations[index].of for index in indices)
-    return frozenset(of.component for of in found if LAYERS[of.layer].per_target)
+    measurables = (located.observations[index].of for index in indices)
+    return frozenset(of.component for of in measurables if LAYERS[of.layer].per_target)
 
 
 def _is_of(observation: Observation, targets: set[str]) -> bool:
@@ -278,8 +291,8 @@ def _is_bad(located: Located, index: int) -> bool:
 
 
 def _evidence(located: Located, indices: Iterable[int]) -> tuple[str, ...]:
-    found = (located.observations[index] for index in dict.fromkeys(indices))
-    return tuple(f"{one.of.name}: {one.reason}" for one in found)
+    observations = (located.observations[index] for index in dict.fromkeys(indices))
+    return tuple(f"{observation.of.name}: {observation.reason}" for observation in observations)
 
 
 def _figures(**counts: int) -> tuple[Figure, ...]:

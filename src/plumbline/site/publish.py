@@ -234,14 +234,14 @@ def _located(
         said = path_verdicts(site, found, sentences(plan, found), standing)
         by = explained(site, found.located, standing)
         return {
-            "verdicts": [one.to_json() for one in said.values()],
+            "verdicts": [verdict.to_json() for verdict in said.values()],
             "explained": [[*place, names] for place, names in by.items()],
         }
 
     def read(found: Any) -> _Located:
         verdicts = [closed(Verdict.from_json(one), now) for one in found["verdicts"]]
         by = {(layer, name): names for layer, name, names in found["explained"]}
-        return {one.component: one for one in verdicts}, by
+        return {verdict.component: verdict for verdict in verdicts}, by
 
     if not plan.digest:
         return read(find(now))
@@ -289,13 +289,15 @@ class SuspectingDaily:
         paths, services = self._site.paths, self._site.services
         scene = Scene(paths, services, day.alarms, by, day.now, _NOTIFIED_AFTER_S)
         settled, self._standing = settle(scene, verdicts, self._standing)
-        return frozenset(name for name, one in settled.items() if one.state.alarm)
+        return frozenset(name for name, verdict in settled.items() if verdict.state.alarm)
 
     def _located(self, day: Alarming) -> SiteLocated:
-        known = Weighing(day.nodes, dict.fromkeys(day.nodes, day.memory), self._past)
+        weighing = Weighing(day.nodes, dict.fromkeys(day.nodes, day.memory), self._past)
         site = Measured(day.nodes)
         observed = [
-            one for node in day.nodes for one in observe(site.of(node), day.memory, day.now, known)
+            observation
+            for node in day.nodes
+            for observation in observe(site.of(node), day.memory, day.now, weighing)
         ]
-        located, shared = less_shared(locate(observed), tuple(shared_losses(day.nodes, known)))
+        located, shared = less_shared(locate(observed), tuple(shared_losses(day.nodes, weighing)))
         return SiteLocated(located, (), Said(), {}, shared)

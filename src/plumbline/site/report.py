@@ -42,9 +42,9 @@ def looks_of(plan: SitePlan, history: Path, now: float) -> SiteLooks:
     """
     require(history)
     asked: dict[str, dict[str, float]] = {}
-    for one in plan.services:
-        if one.layer == SYMPTOMS:
-            asked.setdefault(one.node, {})[one.component] = one.freshness_s
+    for service in plan.services:
+        if service.layer == SYMPTOMS:
+            asked.setdefault(service.node, {})[service.component] = service.freshness_s
     found: list[Looked] = []
     unseen: list[str] = []
     for host, known in collected_reports(history, plan.nodes, now).items():
@@ -67,7 +67,7 @@ def _looks(host: str, known: Collected, services: Mapping[str, float]) -> Iterat
         looks = [look for look in report.looks if look.kind == kind]
         if title(host, kind) in services or not all(look.unavailable for look in looks):
             verdict = judge_kind(asked, kind)
-            symptoms = by_state(one for look in looks for one in look.symptoms)
+            symptoms = by_state(symptom for look in looks for symptom in look.symptoms)
             held = verdict.reason in (Reason.SYMPTOM, Reason.FINE)
             yield Looked(host, kind, verdict, symptoms if held else (), report.looked_at)
 
@@ -87,22 +87,28 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
         return Site(
             name=plan.site,
             now=now,
-            expectations=[each for found in measured.values() for each in found],
+            expectations=[each for expectations in measured.values() for each in expectations],
             parts=plan.parts,
-            verdicts={(one.layer, one.component): one for one in judged if not one.group},
-            groups=_groups(one for one in judged if one.group),
+            verdicts={
+                (verdict.layer, verdict.component): verdict
+                for verdict in judged
+                if not verdict.group
+            },
+            groups=_groups(verdict for verdict in judged if verdict.group),
             courses=pictures.courses(),
             pairs=pictures.pairs(),
-            run=pictures.latest_run([one.name for one in reversed(BY_DEPTH) if not one.paired]),
-            notes=[one for one in read_notes(path) if one.at >= since],
+            run=pictures.latest_run(
+                [layer.name for layer in reversed(BY_DEPTH) if not layer.paired]
+            ),
+            notes=[note for note in read_notes(path) if note.at >= since],
             changes=pictures.version_changes(),
             conditions=condition_changes(plan, path, since),
             looks=looks.found,
             unseen=looks.unseen,
             nodes={
                 (each.layer, each.component): name
-                for name, found in measured.items()
-                for each in found
+                for name, expectations in measured.items()
+                for each in expectations
             },
         )
 
@@ -131,14 +137,14 @@ def _suspects(plan: SitePlan, history: Path, now: float) -> Optional[Found]:
         return None
     found = locate_site(plan, history, now)
     jobs = used_meanwhile(plan, history, found.located)
-    return Found(found.located, found.probes, [one.sentence for one in found.shared], jobs)
+    return Found(found.located, found.probes, [loss.sentence for loss in found.shared], jobs)
 
 
 def _groups(judged: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
     """Return the verdict on each group, the worst where several nodes measure it."""
     found: dict[tuple[str, str], Verdict] = {}
-    for one in judged:
-        other = found.setdefault((one.layer, one.component), one)
-        if worst((one.state, other.state)) is not other.state:
-            found[one.layer, one.component] = one
+    for verdict in judged:
+        other = found.setdefault((verdict.layer, verdict.component), verdict)
+        if worst((verdict.state, other.state)) is not other.state:
+            found[verdict.layer, verdict.component] = verdict
     return found

@@ -57,9 +57,9 @@ def status_of_node(expectations: Expectations, snapshot: Snapshot, now: float) -
     lines = []
     for each, verdict in zip(chosen, judging.components(chosen)):
         samples: dict[str, list[Sample]] = {}
-        for one in snapshot.of(each.layer, each.component):
-            step = _step(one.latest.operation.value, one.latest.scenario.value)
-            samples.setdefault(step, []).extend(one.samples)
+        for series in snapshot.of(each.layer, each.component):
+            step = _step(series.latest.operation.value, series.latest.scenario.value)
+            samples.setdefault(step, []).extend(series.samples)
         rates = {step: _in_time(found) for step, found in samples.items()}
         lines.append(Line(verdict, rates))
     return [*lines, *_groups(judging.groups(chosen))]
@@ -68,7 +68,7 @@ def status_of_node(expectations: Expectations, snapshot: Snapshot, now: float) -
 def _in_time(samples: Iterable[Sample]) -> list[float]:
     """Return the rates of a component with all its partners, oldest first."""
     ordered = sorted(samples, key=lambda sample: sample.started_at)
-    return [nan if one.rate_Bps is None else one.rate_Bps for one in ordered]
+    return [nan if sample.rate_Bps is None else sample.rate_Bps for sample in ordered]
 
 
 class Status(NamedTuple):
@@ -89,24 +89,31 @@ def status_of_site(plan: SitePlan, history: Path, now: float) -> Status:
     with Pictures(history, now - _BACK_DAYS * DAY_S) as pictures:
         rates = _by_component(pictures.courses())
         silent = [one for one in pictures.unanswered() if one.node in plan.nodes]
-    found: Sequence[Verdict] = [one for one in judged if not one.group]
-    lines = [Line(one, rates.get((one.layer, one.component), {})) for one in found]
+    verdicts: Sequence[Verdict] = [verdict for verdict in judged if not verdict.group]
+    lines = [
+        Line(verdict, rates.get((verdict.layer, verdict.component), {})) for verdict in verdicts
+    ]
     return Status([*lines, *_groups(judged)], silent)
 
 
 def _groups(judged: Iterable[Verdict]) -> Iterator[Line]:
     """Yield a line for each group that is not OK; that of the layer ``fs`` is a component too."""
-    for one in judged:
-        if one.group and not LAYERS[one.layer].whole and one.counts and one.state is not State.OK:
-            yield Line(one, {})
+    for verdict in judged:
+        if (
+            verdict.group
+            and not LAYERS[verdict.layer].whole
+            and verdict.counts
+            and verdict.state is not State.OK
+        ):
+            yield Line(verdict, {})
 
 
 def _by_component(courses: Iterable[Course]) -> dict[tuple[str, str], dict[str, list[float]]]:
     moments: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
-    for one in courses:
-        steps = moments.setdefault((one.layer, one.component), {})
-        points = steps.setdefault(_step(one.operation, one.scenario), [])
-        points.extend(zip(one.times, one.rates))
+    for course in courses:
+        steps = moments.setdefault((course.layer, course.component), {})
+        points = steps.setdefault(_step(course.operation, course.scenario), [])
+        points.extend(zip(course.times, course.rates))
     return {
         place: {step: [rate for _, rate in sorted(points)] for step, points in steps.items()}
         for place, steps in moments.items()

@@ -69,9 +69,9 @@ def _located(plan: SitePlan, read: Memories, now: float) -> _Notes:
     return {
         **{(*place, False): f"explained by {text}" for place, text in borne.items()},
         **{
-            (one.layer, one.group, True): f"since {one.changes}"
-            for one in found.shared
-            if one.changes
+            (loss.layer, loss.group, True): f"since {loss.changes}"
+            for loss in found.shared
+            if loss.changes
         },
     }
 

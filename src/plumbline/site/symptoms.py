@@ -20,20 +20,22 @@ def judge_symptoms(plan: SitePlan, history: Path, now: float) -> list[Judged]:
     Raises:
         StoreError: there is no such history, or it cannot be read.
     """
-    services = [one for one in plan.services if one.layer == SYMPTOMS]
+    services = [service for service in plan.services if service.layer == SYMPTOMS]
     if not services:
         return []
-    known = collected_reports(history, dict.fromkeys(one.node for one in services), now)
-    return [Judged(one.node, now, _judged(one, known[one.node])) for one in services]
+    known = collected_reports(history, dict.fromkeys(service.node for service in services), now)
+    return [
+        Judged(service.node, now, _judged(service, known[service.node])) for service in services
+    ]
 
 
 def verdicts_on(report: Report, now: float) -> Iterator[Verdict]:
     """Yield the verdicts on a report itself, and on each kind at which a collector could look."""
-    asked = JudgedLook(report, now, HOLDS_S)
-    yield judge_looks(asked)
+    look = JudgedLook(report, now, HOLDS_S)
+    yield judge_looks(look)
     for kind in KINDS:
         if any(one.kind == kind and not one.unavailable for one in report.looks):
-            yield judge_kind(asked, kind)
+            yield judge_kind(look, kind)
 
 
 def _judged(service: Service, known: Collected) -> Verdict:
@@ -41,5 +43,5 @@ def _judged(service: Service, known: Collected) -> Verdict:
     kind = kinds.get(service.component, "")
     if known.report is None:
         return judge_unread(service.node, kind, known.trouble)
-    asked = JudgedLook(known.report, known.now, service.freshness_s)
-    return judge_kind(asked, kind) if kind else judge_looks(asked)
+    look = JudgedLook(known.report, known.now, service.freshness_s)
+    return judge_kind(look, kind) if kind else judge_looks(look)

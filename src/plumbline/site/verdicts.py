@@ -63,10 +63,10 @@ class _Memory:
 
     running: tuple[Running, ...] = ()
 
-    def __init__(self, taken: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         """Parse nothing yet."""
-        self.taken = taken
-        self._of = lru_cache(maxsize=None)(taken.of)
+        self.taken = snapshot
+        self._of = lru_cache(maxsize=None)(snapshot.of)
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
         """Return every series of a component; raise DocumentError when one is damaged."""
@@ -96,7 +96,9 @@ class Verdicts:
             self._services = tuple(_services(load_expectations(self._path)))
             self._stamp, self._known = stamp, {}
         memory = _Memory(snapshot)
-        return self._files.write(self._published(one, memory, stamp) for one in self._services)
+        return self._files.write(
+            self._published(service, memory, stamp) for service in self._services
+        )
 
     def _published(self, service: _Service, memory: _Memory, stamp: str) -> Published:
         """Return the verdict of a service; what rests on the same is not judged again."""
@@ -147,12 +149,12 @@ def publish(expectations: str, state: Path) -> int:
 
 def _services(node: Expectations) -> Iterator[_Service]:
     """Yield each component that is expected, each group, and each file system as a whole."""
-    every = node.every()
-    for each in every:
+    expectations = node.every()
+    for each in expectations:
         yield _Service(each.subject, _component(each), (each,), alone=True)
-    for (layer, group), members in by_group(every).items():
+    for (layer, group), members in by_group(expectations).items():
         yield _Service((layer, group, True), _group(members), members, alone=False)
-    for whole, targets in wholes(every):
+    for whole, targets in wholes(expectations):
         subject = whole.layer, whole.component, True
         yield _Service(subject, _whole(whole, targets), (whole, *targets), alone=True)
 
@@ -173,7 +175,10 @@ def _rests_on(service: _Service, snapshot: Snapshot) -> Any:
     """Return all of a snapshot that the verdict of a service follows from."""
     layer, name, _ = service.subject
     return (
-        [snapshot.series.get(f"{one.layer}/{one.component}") for one in service.members],
+        [
+            snapshot.series.get(f"{expectation.layer}/{expectation.component}")
+            for expectation in service.members
+        ],
         snapshot.groups.get(f"{layer}/{name}"),
         list(_running(service, snapshot)),
     )
@@ -200,14 +205,14 @@ def _stages(service: _Service, memory: _Memory) -> Iterator[Stage]:
     if service.alone:
         moments.update(_few(sorted(set(_aging(service.members, memory, now)))))
     for moment in (now, *sorted(moments)):
-        found = service.judge(Judging(memory, memory.taken, OpenMoment(moment)))
+        verdict = service.judge(Judging(memory, memory.taken, OpenMoment(moment)))
         stage = Stage(
             moment if before else 0.0,
-            found.state,
-            found.reason,
-            parts(found.sentence),
-            tuple(map(parts, found.evidence)),
-            found.figures,
+            verdict.state,
+            verdict.reason,
+            parts(verdict.sentence),
+            tuple(map(parts, verdict.evidence)),
+            verdict.figures,
         )
         if before is None or stage._replace(since=before.since) != before:
             yield stage
@@ -234,7 +239,7 @@ def _aging(members: Iterable[Expectation], memory: _Memory, now: float) -> Itera
 def _ends(entry: Expectation, memory: _Memory) -> list[float]:
     """Return when the latest record of each series of a component ended."""
     try:
-        return [one.latest.finished_at for one in memory.of(entry.layer, entry.component)]
+        return [series.latest.finished_at for series in memory.of(entry.layer, entry.component)]
     except DocumentError:
         # which its verdict says
         return []
@@ -299,22 +304,22 @@ def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterat
     reports = collected_reports(history, plan.nodes, now)
     for one in memories(plan, history):
         judging = Judging(one.memory, one.known, now, evidence=False)
-        asked = JudgedNode(plan.nodes[one.node], since, now, one.chosen)
-        found = _judged_node(asked, one.chosen, one.memory, judging)
-        yield found._replace(symptoms=reports[one.node].report)
+        node = JudgedNode(plan.nodes[one.node], since, now, one.chosen)
+        verdicts = _judged_node(node, one.chosen, one.memory, judging)
+        yield verdicts._replace(symptoms=reports[one.node].report)
 
 
 def _judged_node(
-    asked: JudgedNode, chosen: Sequence[Expectation], memory: Memory, judging: Judging
+    node: JudgedNode, chosen: Sequence[Expectation], memory: Memory, judging: Judging
 ) -> NodeVerdicts:
     # of what is driven at once the whole has a verdict, among the groups
     alone = [each for each in chosen if not LAYERS[each.layer].whole]
     return NodeVerdicts(
-        asked.expectations.node,
+        node.expectations.node,
         tuple(zip(alone, judging.components(alone))),
         tuple(judging.groups(chosen)),
-        tuple(_steps_of(chosen, memory, asked.now)),
-        judge_node(asked, memory) if asked.expectations.entries else None,
+        tuple(_steps_of(chosen, memory, node.now)),
+        judge_node(node, memory) if node.expectations.entries else None,
     )
 
 

@@ -250,7 +250,7 @@ class Uncovered(Store):
 
     def clocks(self) -> dict[str, NodeClock]:
         """Return how the clock of each node stood when it was last asked."""
-        return {one.node: one for one in read_clocks(self._database)}
+        return {clock.node: clock for clock in read_clocks(self._database)}
 
     def cover(self, found: Sequence[Found]) -> None:
         """Keep for good what the counters say of records: all of it, or nothing."""

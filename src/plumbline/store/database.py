@@ -154,7 +154,7 @@ def month_of(at: float) -> int:
 
 def packed(days: Iterable[Day]) -> bytes:
     """Return figures as they stand in a row: numbers of eight bytes, the least byte first."""
-    values = array("d", (value for one in days for value in one))
+    values = array("d", (value for day in days for value in day))
     return _little(values).tobytes()
 
 
@@ -422,8 +422,8 @@ def keep_owner(path: Path, mode: Optional[int] = None) -> None:
         return
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        found = os.fstat(descriptor)
-        if not S_ISREG(found.st_mode) or found.st_nlink != 1:
+        result = os.fstat(descriptor)
+        if not S_ISREG(result.st_mode) or result.st_nlink != 1:
             raise OSError(errno.EPERM, "it is no plain file with one name", str(path))
         # fchmod and fchown take no such descriptor
         opened, directory = f"/proc/self/fd/{descriptor}", path.parent.stat()

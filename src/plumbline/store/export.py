@@ -108,12 +108,12 @@ class _State(NamedTuple):
 
 
 def _state(path: Path) -> _State:
-    said = path.stat()
+    result = path.stat()
     try:
         log: Optional[int] = path.with_name(f"{path.name}-wal").stat().st_ino
     except FileNotFoundError:
         log = None
-    return _State((said.st_ino, said.st_size, said.st_mtime_ns), log)
+    return _State((result.st_ino, result.st_size, result.st_mtime_ns), log)
 
 
 def _extract(connection: sqlite3.Connection, request: Request) -> Extract:

@@ -69,10 +69,10 @@ def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> Said:
     Raises:
         StoreError: the history, which says how their clocks stand, cannot be read.
     """
-    found = sorted((history.parent / COLLECTED_SYMPTOMS).glob("*.json"))
-    if not found:
+    paths = sorted((history.parent / COLLECTED_SYMPTOMS).glob("*.json"))
+    if not paths:
         return Said()
-    documents = {path.stem: _collected(str(path)) for path in found}
+    documents = {path.stem: _collected(str(path)) for path in paths}
     return said(documents, _by_their_clocks(history, nodes, now))
 
 
@@ -152,18 +152,18 @@ def load_site_commands(path: str) -> tuple[SiteCommand, ...]:
     raw = parse(read(path, "commands", _SITE_COMMANDS_REMEDY), path, _SITE_COMMANDS_REMEDY)
     try:
         same_schema(raw, SITE_COMMANDS_SCHEMA, f"commands {path}", _SITE_COMMANDS_REMEDY)
-        found = tuple(map(SiteCommand.from_json, raw["commands"]))
+        commands = tuple(map(SiteCommand.from_json, raw["commands"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DocumentError(
             f"commands {path} are damaged ({error!r}); {_SITE_COMMANDS_REMEDY}"
         ) from error
     except DocumentError as error:
         raise DocumentError(f"commands {path}: {error}; {_SITE_COMMANDS_REMEDY}") from error
-    taken = [one.name for one in found]
+    taken = [command.name for command in commands]
     twice = next((name for name in taken if taken.count(name) > 1), None)
     if twice:
         raise DocumentError(f"commands {path} name {twice} twice; {_SITE_COMMANDS_REMEDY}")
-    return found
+    return commands
 
 
 COLLECTED_CONDITIONS = "conditions"
@@ -270,7 +270,7 @@ def collected_stamp(history: Path) -> list[tuple[str, int, int]]:
     """Return what tells the copies beside a history from others: names, times and sizes."""
     copies = sorted((history.parent / COLLECTED_CONDITIONS).glob("*.json"))
     found = ((path.name, path.lstat()) for path in copies)
-    return [(name, said.st_mtime_ns, said.st_size) for name, said in found]
+    return [(name, result.st_mtime_ns, result.st_size) for name, result in found]
 
 
 def collected_ledgers(

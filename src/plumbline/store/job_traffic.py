@@ -57,9 +57,9 @@ class JobTraffic(Store):
         yield from self._by_servers(begin, end, target)
         there = self._database.has("job_traffic")
         for row in self._database.rows(_KEPT, (begin, end)) if there else ():
-            found = self._kept(row)
-            if target in ("", found.target):
-                yield found
+            io = self._kept(row)
+            if target in ("", io.target):
+                yield io
 
     def _by_servers(self, begin: float, end: float, target: str) -> Iterator[JobIo]:
         for record in self._records("jobs", begin, end, target):
@@ -85,16 +85,16 @@ class JobTraffic(Store):
         with self._database.together():
             self._database.change(_TABLE, ())
             self._database.change(_INDEX, ())
-            for one in found:
-                place = one.job, one.target, one.operation.value
-                self._database.change(_KEEP, (*place, *one[3:]))
+            for io in found:
+                place = io.job, io.target, io.operation.value
+                self._database.change(_KEEP, (*place, *io[3:]))
             self._database.change(_OLD, (now - KEEP_DAYS * DAY_S,))
             self._database.change(_TOO_MANY, (MOST_ROWS,))
 
     def _kept(self, row: tuple[object, ...]) -> JobIo:
         try:
-            found = JobIo._make(row)
-            return checked_io(found._replace(operation=Operation(found.operation)))
+            io = JobIo._make(row)
+            return checked_io(io._replace(operation=Operation(io.operation)))
         except (TypeError, ValueError) as error:
             raise DocumentError(
                 f"history {self.path} holds damaged traffic of a job ({error}); read the logs again"

@@ -102,10 +102,10 @@ class Publisher:
         series: dict[str, Mapping[str, Any]] = {}
         for layer, component in self._groups:
             operations = [operation_entry(one) for one in recent.of(layer, component)]
-            said = known.get((layer, component, False))
+            evidence = known.get((layer, component, False))
             if operations:
                 series[f"{layer}/{component}"] = {
-                    "evidence": said and said._asdict(),
+                    "evidence": evidence and evidence._asdict(),
                     "operations": operations,
                 }
         return Snapshot(self._host, now, recent.running, groups, series)
@@ -265,8 +265,8 @@ def _enter(above: int, folder: Path) -> int:
 
 def _check(descriptor: int, above: int, folder: Path) -> None:
     """Refuse a folder in which somebody else than its rightful writers may exchange files."""
-    found = os.fstat(descriptor)
-    if found.st_uid not in (0, os.geteuid(), os.fstat(above).st_uid):
-        raise UnsafeError(f"it belongs to user id {found.st_uid}: see who made it, and remove it")
-    if S_IMODE(found.st_mode) & _OTHERS_WRITE:
+    result = os.fstat(descriptor)
+    if result.st_uid not in (0, os.geteuid(), os.fstat(above).st_uid):
+        raise UnsafeError(f"it belongs to user id {result.st_uid}: see who made it, and remove it")
+    if S_IMODE(result.st_mode) & _OTHERS_WRITE:
         raise UnsafeError(f"others may write to it: run chmod go-w {folder}")

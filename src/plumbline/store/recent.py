@@ -91,8 +91,10 @@ Groups = Mapping[tuple[str, str], Member]
 def groups_of(expected: Iterable[Expectation]) -> Groups:
     """Return the group of each component that is expected."""
     return {
-        (one.layer, one.component): Member(one.group, one.limits.min_coverage, _profiles(one))
-        for one in expected
+        (expectation.layer, expectation.component): Member(
+            expectation.group, expectation.limits.min_coverage, _profiles(expectation)
+        )
+        for expectation in expected
     }
 
 
@@ -253,10 +255,10 @@ class Recent:
         profile = self._groups[key.layer, name].profiles.get(f"{key.operation}/{key.scenario}")
         if partner:
             shares = retransmitted(self._history, key)
-            samples = [one._replace(retransmitted=of) for one, of in zip(samples, shares)]
+            samples = [sample._replace(retransmitted=of) for sample, of in zip(samples, shares)]
         if profile:
             shares = apart(self._history, key, profile)
-            samples = [one._replace(apart=of) for one, of in zip(samples, shares)]
+            samples = [sample._replace(apart=of) for sample, of in zip(samples, shares)]
         return tuple(samples)
 
     def _place(self, key: SeriesKey) -> _Place:

@@ -98,7 +98,7 @@ class Thinning(History):
         return [
             _Gone(key, runs)
             for runs in found.values()
-            if judged.isdisjoint(one.run_id for one in runs)
+            if judged.isdisjoint(run.run_id for run in runs)
         ]
 
     def _replace(self, part: list[_Gone]) -> None:
@@ -115,14 +115,14 @@ class Thinning(History):
 
     def _add(self, gone: _Gone) -> None:
         last = max(gone.runs, key=lambda run: run.started_at)
-        rates = [one.rate_Bps for one in gone.runs if one.rate_Bps is not None]
+        rates = [run.rate_Bps for run in gone.runs if run.rate_Bps is not None]
         told = self._told(told_by(last.body))
         day = Day(last.started_at, len(gone.runs), median(rates) if rates else nan, told)
         place = (*gone.key, month_of(day.at))
-        known = [one for (blob,) in self._database.table(FIGURES, place) for one in unpacked(blob)]
+        days = [one for (blob,) in self._database.table(FIGURES, place) for one in unpacked(blob)]
         self._database.change(
             "INSERT OR REPLACE INTO days VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*place, packed([*known, day])),
+            (*place, packed([*days, day])),
         )
 
     def _told(self, text: str) -> int:

@@ -107,12 +107,12 @@ class Pictures(Store):
     def _watched(self, run: Run) -> Run:
         """Return a run with what servers have counted meanwhile, as far as clocks may differ."""
         clocks = read_clocks(self._database)
-        slack_s = _SLACK_S + 2 * max((abs(one.ahead_s) for one in clocks), default=0.0)
-        begun = min(one.started_at for one in run.records) - slack_s
-        ended = max(one.finished_at for one in run.records) + slack_s
+        slack_s = _SLACK_S + 2 * max((abs(clock.ahead_s) for clock in clocks), default=0.0)
+        begun = min(record.started_at for record in run.records) - slack_s
+        ended = max(record.finished_at for record in run.records) + slack_s
         rows = self._database.table(_SERVERS, (SERVER, begun - _LONGEST_SAMPLE_S, ended))
-        found = [read_record(body, self.path) for (body,) in rows]
-        servers = tuple(one for one in found if one.finished_at >= begun)
+        records = [read_record(body, self.path) for (body,) in rows]
+        servers = tuple(record for record in records if record.finished_at >= begun)
         return run._replace(servers=servers, clocks=clocks)
 
     def _pair(self, known: list[Any], body: object) -> PairTest:

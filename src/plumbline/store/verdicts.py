@@ -141,7 +141,7 @@ def document(
 def _lean(verdict: Verdict) -> dict[str, Any]:
     """Return the document form without what stands for nothing: a check parses them all."""
     raw = {name: value for name, value in verdict.to_json().items() if value not in (None, (), [])}
-    raw["figures"] = [{"label": one.label, "value": one.value} for one in verdict.figures]
+    raw["figures"] = [{"label": figure.label, "value": figure.value} for figure in verdict.figures]
     return raw
 
 

@@ -103,7 +103,7 @@ def _add(settled: Mapping[str, Ceiling], paths: Paths) -> Optional[Ceiling]:
     if not paths or len(settled) < len(paths):
         return None
     names = dict.fromkeys(name for flow in paths for name in settled[flow].limited_by)
-    return Ceiling(fsum(one.rate_Bps for one in settled.values()), tuple(names))
+    return Ceiling(fsum(ceiling.rate_Bps for ceiling in settled.values()), tuple(names))
 
 
 def _next(

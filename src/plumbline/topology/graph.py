@@ -209,13 +209,13 @@ def dealt(
     """
     found = dict(targets)
     systems = _by_file_system(targets.values())
-    if all(len({one.client for one in members}) == 1 for members in systems):
+    if all(len({target.client for target in members}) == 1 for members in systems):
         return found
     owner: dict[str, str] = {}
     for members in systems:
-        clients = tuple(dict.fromkeys(one.client for one in members))
+        clients = tuple(dict.fromkeys(target.client for target in members))
         network = _network(clients, components, routes)
-        parts = {one.name: _parts(one, routes) - network for one in members}
+        parts = {target.name: _parts(target, routes) - network for target in members}
         if len(clients) > 1:
             for name, client in _deal(members, parts, clients, owner):
                 found[name] = found[name]._replace(client=client)
@@ -226,8 +226,8 @@ def dealt(
 
 def _by_file_system(targets: Iterable[Target]) -> list[list[Target]]:
     found: dict[str, list[Target]] = {}
-    for one in targets:
-        found.setdefault(one.file_system, []).append(one)
+    for target in targets:
+        found.setdefault(target.file_system, []).append(target)
     return list(found.values())
 
 
@@ -254,7 +254,7 @@ def _deal(
     owner: Mapping[str, str],
 ) -> Iterator[tuple[str, str]]:
     """Yield the client of each target: of those that share a part, the same."""
-    measured = {one.name for one in members if not one.retired}
+    measured = {target.name for target in members if not target.retired}
     done = 0
     for one in _sets(members, parts):
         weight = len(measured.intersection(one.names))

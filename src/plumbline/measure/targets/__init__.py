@@ -13,7 +13,7 @@ from plumbline.model.errors import DocumentError
 
 __all__ = ["KINDS", "STRIPED", "Target", "TargetState", "osts_of", "target_for"]
 
-KINDS = {one.name: one for one in (LUSTRE, STRIPED, GLUSTERFS, DIRECTORY, DEVICE)}
+KINDS = {kind.name: kind for kind in (LUSTRE, STRIPED, GLUSTERFS, DIRECTORY, DEVICE)}
 """Each kind of target by the name that documents have for it."""
 
 

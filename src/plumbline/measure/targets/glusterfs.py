@@ -283,7 +283,9 @@ def _find(run: CommandRunner, path: str, mount: Mount, known: Descriptions) -> t
     return tuple(
         Holder(
             f"{host}:{brick}",
-            next((name for name, one in bricks.items() if one.is_brick(run, brick, host)), ""),
+            next(
+                (name for name, target in bricks.items() if target.is_brick(run, brick, host)), ""
+            ),
         )
         for brick, host in lies.bricks
     )

@@ -88,7 +88,7 @@ class Whereabouts(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
-        return {**self._asdict(), "holders": [one._asdict() for one in self.holders]}
+        return {**self._asdict(), "holders": [holder._asdict() for holder in self.holders]}
 
 
 def whereabouts(run: CommandRunner, path: str, known: Descriptions) -> Whereabouts:
@@ -103,7 +103,7 @@ def whereabouts(run: CommandRunner, path: str, known: Descriptions) -> Whereabou
         raise UsageError(f"{path!r} is no absolute path; write it from the root on")
     real = _real(run, path)
     mount = mount_holding(run, real)
-    finders = {one.mounted: one.find for one in KINDS.values() if one.find}
+    finders = {kind.mounted: kind.find for kind in KINDS.values() if kind.find}
     find = finders.get(mount.kind, finders[ANY_MOUNT])
     holders = find(run, real, mount, known)
     return Whereabouts(real, mount.point, mount.kind, holders)

@@ -38,7 +38,7 @@ class Layers(dict[str, Layer]):
         return _UNJUDGED
 
 
-LAYERS = Layers((one.name, one) for one in (OST, RAW, NET, FS))
+LAYERS = Layers((layer.name, layer) for layer in (OST, RAW, NET, FS))
 """In the order in which people ask for them, and in which they are planned."""
 
 BY_DEPTH = tuple(sorted(LAYERS.values(), key=lambda layer: layer.depth))
