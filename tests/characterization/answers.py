@@ -7,7 +7,7 @@ from typing import Any, Callable
 from tests.characterization.console import Consoles
 from tests.characterization.formats import icinga, nagios
 from tests.characterization.node_questions import of_nodes
-from tests.characterization.product import DATA, INVENTORIES, run
+from tests.characterization.product import DATA, inventories, run
 from tests.characterization.question import Question, ended
 from tests.characterization.scene_questions import of_scenes
 
@@ -21,7 +21,7 @@ def of_inventories() -> list[Question]:
     """Return what an inventory alone answers."""
     questions = []
     for site in SITES:
-        where, slow = ("-i", str(INVENTORIES / site)), site == "bgl"
+        where, slow = ("-i", str(inventories() / site)), site == "bgl"
         questions += [
             Question(f"{site}-plan", _document("plan", *where, "--json"), slow),
             Question(f"{site}-ceiling", _document("ceiling", *where, "--json"), slow),

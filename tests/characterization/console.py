@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tests.characterization.door import bring
 from tests.characterization.evidence import with_evidence
 from tests.characterization.histories import baselines, moment, nodes_of
-from tests.characterization.product import INVENTORIES, Answer, run
+from tests.characterization.product import Answer, inventories, run
 from tests.characterization.scenes import SCENES, Scene
 
 
@@ -38,7 +38,7 @@ class Console(NamedTuple):
 def console_of(scene: Scene, folder: Path) -> Console:
     """Return the console of a scene, made in an empty folder."""
     inventory, at = folder / "inventory", moment(scene)
-    shutil.copytree(INVENTORIES / scene.site, inventory)
+    shutil.copytree(inventories() / scene.site, inventory)
     if scene.baselines:
         path = inventory / "group_vars" / "all" / "baselines.yml"
         path.write_text(baselines(scene.site), encoding="utf-8")
@@ -69,4 +69,4 @@ class Consoles:
     @staticmethod
     def inventory(site: str) -> Path:
         """Return the inventory of a site, as it is in the checkout."""
-        return INVENTORIES / site
+        return inventories() / site

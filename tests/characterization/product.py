@@ -6,19 +6,36 @@ imported or replaced.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Mapping, NamedTuple, Sequence
 
+from tests.project.repository import tracked
+
 ROOT = Path(__file__).parents[2]
-INVENTORIES = ROOT / "inventories"
 CHECKS = ROOT / "checks"
 DATA = ROOT / "tests" / "data" / "characterization"
 COMMAND = str(Path(sys.executable).with_name("plumbline"))
+
+
+@cache
+def inventories() -> Path:
+    """Return a copy of the inventories as git has them; a running lab writes into its own."""
+    folder = Path(mkdtemp(prefix="plumbline-inventories-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for path in tracked("inventories"):
+        copy = folder / path.relative_to(ROOT / "inventories")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    return folder
 
 
 class Answer(NamedTuple):

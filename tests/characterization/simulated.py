@@ -26,7 +26,7 @@ from plumbline.simulate.fleet import NOISES, Fault, Fleet, Flow, build
 from plumbline.simulate.weather import Capacity, Weather
 from plumbline.site.inventory import plan_of, read_inventory, topology_of
 from tests.characterization.histories import FOLDER
-from tests.characterization.product import INVENTORIES
+from tests.characterization.product import inventories
 from tests.characterization.scenes import NIGHTS, SCENES
 
 SEEDS = {"edison": 60431, "redstorm": 60432, "bgl": 60433, "example": 60434, "lab": 60435}
@@ -42,7 +42,7 @@ def main() -> None:
     for path in FOLDER.iterdir():
         path.unlink()
     for name, seed in SEEDS.items():
-        inventory = read_inventory(str(INVENTORIES / name))
+        inventory = read_inventory(str(inventories() / name))
         fleet, plan = build(topology_of(inventory), load(inventory.policy)), plan_of(inventory)
         capacity = Capacity(fleet)
         begun = begin(fleet, capacity, Weather(NOISES["year"], Random(seed)))
