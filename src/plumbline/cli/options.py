@@ -1,7 +1,4 @@
-"""Options that several verbs share: dates, directories, sources, another client.
-
-The expectations say whose they are; a node knows its own name from the document deployed there.
-"""
+"""Options that several verbs share: dates, directories, sources, another client."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Suspects as a document for programs; docs/locating.md describes its shape.
 
-Such a measurement does not vote; an alarm about it is explained all the same.
+An uncertain measurement does not vote; an alarm about it is explained all the same.
 """
 
 from __future__ import annotations

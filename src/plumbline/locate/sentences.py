@@ -1,6 +1,6 @@
 """Suspects in sentences and tables, with advice and symptoms.
 
-They never make a suspect and never take one away: measurements do that.
+Symptoms never make a suspect and never take one away: measurements do that.
 """
 
 from __future__ import annotations

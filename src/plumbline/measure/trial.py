@@ -2,9 +2,9 @@
 
 A trial is asked for its repeats one by one, so that several trials can be kept in step.
 
-The first time the run goes on with other targets.  The last word is asked of the target's state and
-of what else this node knows of the server: an error in the midst of a write may be a server that
-has just gone down.
+After a first failure the run goes on with other targets and comes back. After the second, the
+state of the target and of its server decides whose fault it is: an error in the midst of a write
+may be a server that has just gone down.
 """
 
 from __future__ import annotations

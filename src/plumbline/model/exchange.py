@@ -1,6 +1,6 @@
 """Messages between a console and its nodes: JSON, one line each.
 
-A node takes it for a reason to measure and for nothing else (judge/wanted.py).
+A suspicion by latency is a reason for a node to measure, and nothing else.
 
 The console asks with a :class:`Request`; the node answers with a :class:`Head`, then a line
 ``[seq, record]`` for each record, then ``{"end": COUNT, "more": BOOL}``, so that an answer that was

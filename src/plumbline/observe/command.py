@@ -1,9 +1,10 @@
 """Run a command at low priority and return in any case, even from one stuck in the kernel.
 
-A wall clock that is stepped backwards in the middle of a run therefore changes a date at most.
+Dates come from the wall clock, durations from the monotonic one: a stepped clock changes a date at
+most.
 
-Pipes, because a command can fill no more than the pipe once nobody takes anything from it; memory
-or a file would grow by gigabytes a second.  They are never read when nothing is in them: a process
+Output comes through pipes: a command fills no more than the pipe once nobody reads it; memory or a
+file would grow by gigabytes a second.  An empty pipe is never read: a process
 that is stuck, or a child that outlives its command, may keep them open for good.
 
 A process in uninterruptible sleep survives SIGKILL, and :func:`subprocess.run` then waits forever.

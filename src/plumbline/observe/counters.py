@@ -1,13 +1,15 @@
 """Lustre's counters as metrics and rates: text of the statistics files to counts.
 
-https://prometheus.io/docs/practices/naming/
+Names of metrics follow https://prometheus.io/docs/practices/naming/.
 
-Lustre prints them so for storage targets (``stats``), metadata targets (``md_stats``) and clients.
+Tables of statistics have one form for storage targets (``stats``), metadata targets (``md_stats``)
+and clients.
 
-A bucket is named by its largest value, a power of two (``lprocfs_oh_tally_log2`` in Lustre's
-``lprocfs_status.c``), and Lustre leaves out those beyond the first and the last that are filled.
+A bucket of a histogram is named by its largest value, a power of two (``lprocfs_oh_tally_log2`` in
+Lustre's ``lprocfs_status.c``), and Lustre leaves out those beyond the first and the last that are
+filled.
 
-Interfaces and buffers have a row for each partition of processors; credits of all are added.
+LNet's interfaces and buffers have a row for each partition of processors; credits of all are added.
 """
 
 from __future__ import annotations

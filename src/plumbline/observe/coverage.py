@@ -1,6 +1,7 @@
 """Coverage: the probe's share of the traffic of a target while it was measured.
 
-A record keeps it among its details: the client that has measured cannot know it.
+The counters of the servers tell it; the client that measured cannot know it.  A record keeps it
+among its details.
 
 A counter is read once a second, so what went through at the edges of a time is known within bounds.
 

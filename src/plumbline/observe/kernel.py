@@ -1,10 +1,8 @@
 """Kernel messages about slow or failing I/O, less those that routine work explains.
 
-Symptoms read the log of a node with them, and the role events gives them to the Simple Event
-Correlator, so they are written in what Python and Perl have in common.  Each matches from the
+The patterns serve the symptoms and, through the role events, the Simple Event Correlator, so they
+are written in what Python and Perl have in common.  Each matches from the
 beginning of a message.  The texts are those of Linux 3.10 to 6.12 and Lustre 2.12 to 2.17.
-
-Which of them are no fault in their place is known to plumbline.observe.kernel.
 
 A disk that is probed, a link that comes up after a boot, a Lustre target that is unmounted, a
 connection that came back and one that was switched off print messages which alone look like

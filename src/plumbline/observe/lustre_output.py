@@ -1,7 +1,7 @@
 """Output of lfs and lctl, and the counters of Lustre's targets: text to values.
 
-For whoever asks how much was moved meanwhile: the server that samples itself, and a client that is
-its own server.  Tables of statistics are read by counters/stats.py.
+Counters of targets serve the server that samples itself, and a client that is its own server.
+Tables of statistics are read by ``observe.counters``.
 """
 
 from __future__ import annotations

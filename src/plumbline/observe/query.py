@@ -1,6 +1,6 @@
 """Short questions to the system; no answer, or a refusal, means: do not measure.
 
-What a tool prints in the locale C are the words of strerror(3).  Which of them a block device gives
+Tools in the locale C print the words of strerror(3).  Which of them a block device gives
 is in the kernel's block/blk-core.c (blk_errors): ENODATA is a medium error, EREMOTEIO an error of
 the target, ENOLINK one of the transport, ETIMEDOUT a time-out, EILSEQ a failed protection check.
 ESTALE, ENOTCONN, ESHUTDOWN and EHOSTDOWN are those of network file systems, EUCLEAN and EBADMSG say

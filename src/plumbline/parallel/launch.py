@@ -1,6 +1,6 @@
 """Launchers of ranks: mpirun of Open MPI or MPICH, or srun, and the Python beside it.
 
-What a launcher is, its own ``--version`` says.
+The kind of a launcher is read from its ``--version``.
 
 Each has to end all ranks when one dies, and none of them needs more of a node than ssh, or
 Slurm, gives the user of the probes.

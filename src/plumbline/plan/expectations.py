@@ -1,15 +1,13 @@
 """The plan of a site: all that the roles need to know, in one document.
 
-So a client can tell an OST that nobody has put into the topology from a retired one.
+Each node gets the names of targets that others measure, so a client can tell an OST that is in no
+topology from a retired one.
 
-Within a file system nobody has to look: its clients are dealt out by parts (topology.clients).
+The targets of a wave are measured at the same time.  They share nothing but the client's own link
+and the network, whose rates carry the sum of their ceilings.  A client whose link has no rate
+measures its targets one after the other.
 
-They share nothing but the client's own way and the network, whose rates carry the sum of their
-ceilings: another server, adapter, controller and disk each.  A client whose own link has no rate
-measures one after the other, for nobody knows how wide it is.  The waves follow from the documents
-alone, so that node and console agree.
-
-Its form is described in docs/architecture.md, "The plan".
+The form of the plan is described in docs/architecture.md, "The plan".
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 By default runs are planned at two or three in the night and confirmed from five on, on the days
 after as well until the next planned run.
 
-Who wants to know more of a day than what the verdicts are worth, for instance which parts explain
-them, has it all in ``Today``: what each node expects and all that was measured, of all layers.
+``Today`` holds what each node expects and all that was measured, of all layers, for instance to
+find the parts that explain the verdicts of a day.
 """
 
 from __future__ import annotations

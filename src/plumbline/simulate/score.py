@@ -1,6 +1,6 @@
 """Scores of a course: false alarms a month, notifications, days until faults show.
 
-It follows from the plan, as the dependencies that Nagios and Icinga get do: a service is silent
+Notifications follow from the plan, as dependencies of Nagios and Icinga do: a service is silent
 while one that it is ``behind`` is in alarm, or the suspect that it is a member of.
 """
 

@@ -1,6 +1,7 @@
 """The next step of an investigation at a site, for a playbook to carry out.
 
-They are not silent: nobody has asked them, so what fails beyond them is judged as anywhere.
+Nodes that a limit leaves out are not silent: they were not asked, and failures beyond them are
+judged as anywhere.
 
 All that is known comes with each call, so nothing is kept between two calls.
 """

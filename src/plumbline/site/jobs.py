@@ -1,6 +1,6 @@
 """Jobs that used the targets of a site, and those around a slow run.
 
-What was contended has no vote, and its verdict names the job; here are the jobs beside what votes.
+A contended run has no vote and its verdict names the job; these are the jobs of runs that vote.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Records and cursor of an answer are kept in one transaction, so a kill at any moment leaves both or
 neither.  A record that is there already, by its id, is not kept twice.
 
-Once the counters of the servers have said it, it is kept with the record, in all that a judge asks.
-A record that has a coverage of its own, or that counters were held against, is left as it is.
+Coverage is kept with a record as soon as the counters of the servers show it.  A record that has
+coverage already is left as it is.
 
 A note is one row of a table of its own, so it neither waits for a collection for long nor disturbs
 one.

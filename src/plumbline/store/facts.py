@@ -1,8 +1,7 @@
 """Facts of nodes on disk: symptoms, conditions, suspicions, the site's own commands.
 
-``plumbline latency`` writes a file for each node beside the history of the site; ``collect`` takes
-it along, and ``export`` keeps it in a folder of its own on the node.  All have one form.  A file
-holds for two hours: a console that is away, or looks no longer, suspects nothing.
+Suspicions: ``plumbline latency`` writes a file for each node beside the history of the site,
+``collect`` takes it along, and ``export`` keeps it on the node.  A file holds for two hours.
 """
 
 from __future__ import annotations

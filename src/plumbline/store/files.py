@@ -1,10 +1,10 @@
 """Documents on disk: where they lie, whom they may belong to, how damage shows.
 
-It stays plain JSON, and a document of an older version, which has none, is read as it is.  Ends of
-lines behind it are none of it: what brings a file as text adds one or takes one away.
+A checksum is the first member of a document that stays plain JSON; a document without one is read
+as it is. Line ends behind the document do not count.
 
-Nothing is believed blindly: a link, a file that anybody may write, one that belongs to a stranger,
-or one that was cut short is refused with the remedy.
+Documents of other users are not trusted blindly: a link, a file that anybody may write, one that
+belongs to a stranger, or one that was cut short is refused with the remedy.
 """
 
 from __future__ import annotations

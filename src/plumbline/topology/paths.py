@@ -1,6 +1,6 @@
 """Paths: the components that the bytes of a measurement cross, and which paths share them.
 
-Nobody writes them down: they follow from the paths.
+Which paths share a part follows from the paths; nobody types it.
 """
 
 from __future__ import annotations
