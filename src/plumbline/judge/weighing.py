@@ -103,10 +103,16 @@ def more_runs(held: Compared, question: Question, weight: Weight) -> Optional[in
     A low run ends none and a good one raises none.  The further runs follow one another as the last
     ones did.
     """
+    limit = -question.limit
+    if not weight.alarm and not any(
+        run.log_ratio < limit for _, source in held for run in source.source.runs
+    ):
+        # nearly all components: no run to put in order
+        return None
     held = numbered(held)
     runs = sorted(run for _, source in held for run in source.source.runs)
     moments = moments_of(runs)
-    low = any(run.log_ratio < -question.limit for run in runs if run.at >= moments[-1])
+    low = any(run.log_ratio < limit for run in runs if run.at >= moments[-1])
     if weight.alarm is low:
         return None
     apart_s = moments[-1] - moments[-2] if len(moments) > 1 else HOUR_S
