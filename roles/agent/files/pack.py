@@ -23,9 +23,6 @@ COMMAND = "plumbline.cli"
 STARTED = ("plumbline.cli.__main__", "plumbline.parallel.rank", "plumbline.measure.own_folders")
 """What units, launchers and roles start by its name."""
 
-OF_THE_CONSOLE = {"jinja2", "plotly", "pydantic", "rich", "yaml"}
-"""Packages that nodes do not have: modules that begin by importing one cannot be loaded there."""
-
 
 def everything(root: Path) -> dict[str, Path]:
     """Return the file of each name in the archive of the console."""
@@ -42,8 +39,10 @@ def everything(root: Path) -> dict[str, Path]:
 def of_a_node(files: Mapping[str, Path]) -> dict[str, Path]:
     """Return those files that a node runs."""
     checks = {name: path for name, path in files.items() if name.startswith("checks/")}
-    modules = _loadable({_module(name): name for name in files if name.endswith(".py")}, files)
-    verbs = _named(files[modules[COMMAND]], "NODE_VERBS")
+    every = {_module(name): name for name in files if name.endswith(".py")}
+    # modules that begin by importing one of these cannot be loaded there
+    modules = _loadable(every, files, _named(files[every[COMMAND]], "CONSOLE_LIBRARIES"))
+    verbs = _named(files[every[COMMAND]], "NODE_VERBS")
     wanted = [COMMAND, *STARTED, *(f"{COMMAND}.{verb}" for verb in verbs)]
     for path in checks.values():
         wanted += _imports(path)
@@ -57,10 +56,12 @@ def of_a_node(files: Mapping[str, Path]) -> dict[str, Path]:
     return {name: path for name, path in files.items() if name in names}
 
 
-def _loadable(modules: Mapping[str, str], files: Mapping[str, Path]) -> dict[str, str]:
+def _loadable(
+    modules: Mapping[str, str], files: Mapping[str, Path], libraries: Iterable[str]
+) -> dict[str, str]:
     """Return the modules that can be loaded without the packages of the console."""
     at_once = {module: set(_at_once(files[name])) for module, name in modules.items()}
-    refused = set(OF_THE_CONSOLE)
+    refused = set(libraries)
     while True:
         more = {module for module, found in at_once.items() if found & refused} - refused
         if not more:
