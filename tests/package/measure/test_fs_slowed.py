@@ -12,8 +12,8 @@ from plumbline.parallel.profile import distance
 from plumbline.parallel.terms import Method
 from tests.package.measure import slow_targets
 from tests.package.measure.slow_targets import CALLS, COURSES, LASTS_S, LATE_S
-from tests.package.measure.test_fs import Site, measured, missing, of
 from tests.package.measure.units import NONE
+from tests.package.parallel.test_fs import Site, measured, missing, of
 
 pytestmark = [
     pytest.mark.long,

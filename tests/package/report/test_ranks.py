@@ -12,7 +12,7 @@ from plumbline.model.trend import Run
 from plumbline.parallel.job import Result
 from plumbline.parallel.tally import details, details_of_all
 from plumbline.report.calls import calls_figure, of_run
-from tests.package.measure.test_tally import result, tally
+from tests.package.parallel.test_tally import result, tally
 from tests.package.records import record
 
 QUICK = result(0, "a", bytes=600, begin_s=0.5, end_s=6.0, curve=(100.0,) * 6)

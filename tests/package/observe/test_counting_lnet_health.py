@@ -12,8 +12,8 @@ from plumbline.observe.bounded_reads import BoundedReads
 from plumbline.observe.command import SystemClock, SystemRunner
 from plumbline.observe.counting import Counters, LnetHealth, Looked
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
-from tests.package.measure.test_count import values
 from tests.package.observe.lustre_server import put, text
+from tests.package.observe.test_count import values
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 
