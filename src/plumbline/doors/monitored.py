@@ -1,4 +1,4 @@
-"""What a monitoring system watches of a plan, and how it asks and notifies.
+"""Hosts, services and suspects of a plan for any monitoring system, and its options.
 
 The names are those of the options of the roles nagios, icinga and nrpe, without the role.
 

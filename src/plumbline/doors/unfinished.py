@@ -1,4 +1,4 @@
-"""What a check adds to a published verdict: an unfinished run, a clock that was set."""
+"""Additions of a check to a published verdict: an unfinished run, a clock that was set."""
 
 from __future__ import annotations
 
