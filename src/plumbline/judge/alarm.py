@@ -6,8 +6,9 @@ that can move the odds is known as well.
 
 The measurements of one component (write and read of a target) are weighed together: each alone and
 all as one, by the mean of these factors, which is a Bayes factor whatever they have in common.  An
-alarm is raised when the odds reach what the budget of false alarms asks, and rests on two moments
-at least; it stands until the odds that the component is healthy again are as high.
+alarm is raised when the odds reach what the budget of false alarms asks, and stands until the odds
+that the component is healthy again reach what the same budget asks of one component: only what has
+an alarm is asked.  Both take two moments at least.
 
 Nothing is remembered but the runs: the same runs give the same answer, whoever asks.
 
@@ -135,7 +136,7 @@ def _thinned(before: float, now: float, limit: float) -> float:
 
 
 FEWEST = 2
-"""Moments that an alarm rests on: a single low one is watched."""
+"""Moments that raise an alarm and that end it: a single low one is watched."""
 
 
 class Claim(Protocol):
@@ -224,13 +225,15 @@ class Change(NamedTuple):
 class Question(NamedTuple):
     """What is asked: the smallest loss that is looked for, and the odds that an answer takes.
 
-    ``limit`` is a positive logarithm, ``needed`` the natural logarithm of odds.  ``change`` is None
-    where none was seen that may have slowed what is asked about.  Odds that cannot reach
-    ``min_odds``, a logarithm as well, are not found where there is no alarm.
+    ``limit`` is a positive logarithm; ``needed`` and ``ends`` are the natural logarithms of the
+    odds that raise an alarm and that end it.  ``change`` is None where none was seen that may have
+    slowed what is asked about.  Odds that cannot reach ``min_odds``, a logarithm as well, are not
+    found where there is no alarm.
     """
 
     limit: float
     needed: float
+    ends: float
     change: Optional[Change] = None
     min_odds: float = WORTH_A_WORD
 
@@ -275,7 +278,7 @@ class _Weighing:
         question: Question,
         past: Optional[Moments],
     ) -> None:
-        self._limit, self._needed, self._change, self._min_odds = question
+        self._limit, self._needed, self._ends, self._change, self._min_odds = question
         self._past = past or Moments()
         self._alone = alone
         self._claims = [claim for claim in (*alone, *together) if claim.runs]
@@ -295,7 +298,7 @@ class _Weighing:
         bounds = self._bounds()
         for end, bound in enumerate(bounds):
             if alarm:
-                if begin <= end and self._healthy(begin, end):
+                if end - begin + 1 >= FEWEST and self._healthy(begin, end):
                     alarm, begin = False, end
             elif bound + log(end + 1 + more) >= self._needed and self._may_be_slow(begin, end):
                 odds, start = self._slow(begin, end)
@@ -347,16 +350,18 @@ class _Weighing:
         return odds, begin + best
 
     def _healthy(self, begin: int, end: int) -> bool:
-        """Return whether each claim was refuted since a moment."""
+        """Return whether each claim was refuted by two moments or more since a moment."""
         moment, terms = self._moments[end], self._terms(begin)
-        if healthy_at_most(self._past.healthy.get(moment), terms) < self._needed:
+        if healthy_at_most(self._past.healthy.get(moment), terms) < self._ends:
             return False
         starts = self._moments[begin : end + 1]
         for claim in self._alone:
-            factors = claim.factors(starts, self._end(end), self._limit)
-            odds = log_of_sum([-one for one in factors]) - log(len(factors))
-            if odds < self._needed:
+            healthy = [-factor for factor in claim.factors(starts, self._end(end), self._limit)]
+            odds = log_of_sum(healthy) - log(len(healthy))
+            if odds < self._ends:
                 self._past.healthy[moment] = Found(terms, odds)
+                return False
+            if len(healthy) - healthy.index(max(healthy)) < FEWEST:
                 return False
         return True
 

@@ -148,7 +148,11 @@ def default_limits(rows: Iterable[Sampled], budget: float = 1.0) -> Limits:
     ``budget`` is the number of false alarms that all of them may have in a month.
     """
     components = {(row.host, row.component) for row in rows}
-    return Limits(alarm_odds=odds_within(budget, len(components) * MONTH_S / DAY_S))
+    asked = MONTH_S / DAY_S
+    return Limits(
+        alarm_odds=odds_within(budget, len(components) * asked),
+        end_odds=odds_within(budget, asked),
+    )
 
 
 def replay(rows: Iterable[Sampled], limits: Limits) -> Iterator[Judged]:

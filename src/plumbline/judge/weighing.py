@@ -355,6 +355,7 @@ class Weighing:
         question = Question(
             max(_LEAST_LIMIT, -log(1 - terms.limits.peer_loss)),
             log(terms.limits.alarm_odds),
+            log(terms.limits.end_odds),
             terms.change,
             self._min_odds,
         )

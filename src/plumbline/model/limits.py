@@ -191,8 +191,9 @@ class Limits(NamedTuple):
     ``profile_distance`` is the fraction of its bytes that a run may have moved earlier or later
     than the baseline's profile has them. ``stale_after_s``: age at which the last record is too
     old. ``hung_after_s``: a run that lasts longer hangs. ``alarm_odds`` are the odds against
-    chance that an alarm takes, from the site's budget of false alarms; ``change_starts`` is for how
-    many nights a change of versions counts as the start of a loss that all share.
+    chance that an alarm takes, from the site's budget of false alarms, ``end_odds`` the odds for
+    health that end it; ``change_starts`` is for how many nights a change of versions counts as the
+    start of a loss that all share.
     """
 
     warning: Range = Range(80, float("inf"))
@@ -211,6 +212,7 @@ class Limits(NamedTuple):
     stale_after_s: float = 129600.0
     hung_after_s: float = 900.0
     alarm_odds: float = 10_000.0
+    end_odds: float = 100.0
     change_starts: float = 100.0
 
     def weakness(self, baseline: Baseline) -> str:
@@ -264,6 +266,7 @@ _LIMITS = {
     "stale_after_s": (0.0, LARGEST),
     "hung_after_s": (0.0, LARGEST),
     "alarm_odds": (1.0, LARGEST),
+    "end_odds": (1.0, LARGEST),
     "change_starts": (0.0, LARGEST),
 }
 """From where to where each number of Limits makes sense."""

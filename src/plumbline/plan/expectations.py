@@ -45,11 +45,14 @@ changes spend the budget once, and the change once more."""
 class Needed(NamedTuple):
     """What an alarm takes: the odds against chance that it is one.
 
-    ``change_starts`` says, by layer, for how many nights a change of versions counts as the start
-    of a loss, where it is asked what all share.
+    ``ends`` are, by layer, the odds for health that end it: only the few components with an alarm
+    are asked, so these odds follow from the questions of one component.  ``change_starts`` says, by
+    layer, for how many nights a change of versions counts as the start of a loss, where it is asked
+    what all share.
     """
 
     odds: float
+    ends: Mapping[str, float]
     change_starts: Mapping[str, float]
 
 
@@ -70,10 +73,12 @@ def needed(policy: Policy, measured: Sequence[Assignment]) -> Needed:
     questions += sum(asked[layer] * number for layer, number in wholes.items())
     share = _AT_A_CHANGE * questions / len(wholes) if wholes else 0.0
     starts = {layer: share / (asked[layer] * number) for layer, number in wholes.items()}
-    questions += sum(
-        asked[assignment.layer] * _confirmed(policy, assignment.layer) for assignment in measured
-    )
-    return Needed(odds_within(policy.alarm_budget, questions), starts)
+    confirmed = {layer: asked[layer] * _confirmed(policy, layer) for layer in LAYERS}
+    questions += sum(confirmed[assignment.layer] for assignment in measured)
+    ends = {
+        layer: odds_within(policy.alarm_budget, asked[layer] + confirmed[layer]) for layer in LAYERS
+    }
+    return Needed(odds_within(policy.alarm_budget, questions), ends, starts)
 
 
 def _confirmed(policy: Policy, layer: str) -> float:
@@ -488,11 +493,13 @@ def _drop_caches(policy: Policy, hosts: Collection[str]) -> frozenset[str]:
 
 
 def _with_odds(measured: Sequence[Assignment], policy: Policy) -> tuple[Assignment, ...]:
-    odds, starts = needed(policy, measured)
+    odds, ends, starts = needed(policy, measured)
     return tuple(
         assignment._replace(
             limits=assignment.limits._replace(
-                alarm_odds=odds, change_starts=starts[assignment.layer]
+                alarm_odds=odds,
+                end_odds=ends[assignment.layer],
+                change_starts=starts[assignment.layer],
             )
         )
         for assignment in measured

@@ -1,4 +1,4 @@
-"""An alarm rests on odds from two moments on, stands until health is as certain, and goes once."""
+"""Two moments at least raise an alarm, and two end it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from plumbline.judge.chance import ALONE, BESIDE_PEERS, Noise, Run, Source, fact
 
 DAY_S = 86400.0
 LIMIT = -log(0.9)
-ASKED = Question(LIMIT, log(10_000))
+ASKED = Question(LIMIT, log(10_000), log(10_000))
 
 
 def source(ratios: Sequence[Optional[float]], number: int = 0, spread: float = 0.05) -> Source:
@@ -48,7 +48,7 @@ def both(writes: Sequence[float], reads: Sequence[float]) -> Weight:
 def test_one_night_is_no_alarm_however_low(ratio: float) -> None:
     found = alone(1.0, 1.0, ratio)
     assert not found.alarm
-    assert weigh([Alone(source([ratio]))], [], Question(LIMIT, 0.0)).alarm is False
+    assert weigh([Alone(source([ratio]))], [], Question(LIMIT, 0.0, 0.0)).alarm is False
 
 
 @pytest.mark.parametrize(("ratio", "nights"), [(0.3, 3), (0.6, 4), (0.8, 6)])
@@ -74,7 +74,7 @@ def test_a_loss_of_reads_alone_is_found_beside_healthy_writes() -> None:
     assert list(found.middles) == pytest.approx([0.0, log(0.5)])
 
 
-def test_an_alarm_stands_on_the_first_good_night_and_goes_when_health_is_as_certain() -> None:
+def test_an_alarm_stands_on_the_first_good_night_and_ends_once() -> None:
     slow = [1.0] * 5 + [0.5] * 5
     assert alone(*slow, 1.0).alarm
     states = [alone(*slow, *[1.0] * count).alarm for count in range(1, 8)]
@@ -123,14 +123,14 @@ def test_what_is_measured_in_one_go_is_one_moment() -> None:
 
 def odds_of(ratios: Sequence[float], change: Optional[Change] = None) -> float:
     """Return the odds of some nights, whether anybody is to be told of them or not."""
-    asked = Question(LIMIT, inf, change, min_odds=-inf)
+    asked = Question(LIMIT, inf, inf, change, min_odds=-inf)
     return weigh([Alone(source(ratios))], [], asked).odds
 
 
 def states(ratios: Sequence[float], needed: float) -> list[bool]:
     """Return on which nights an alarm stood."""
     return [
-        weigh([Alone(source(ratios[:count]))], [], Question(LIMIT, needed)).alarm
+        weigh([Alone(source(ratios[:count]))], [], Question(LIMIT, needed, needed)).alarm
         for count in range(1, len(ratios) + 1)
     ]
 
@@ -143,27 +143,39 @@ def test_the_odds_that_are_asked_for_are_enough(more: float, alarm: bool) -> Non
 
 @pytest.mark.parametrize("nights", [[0.5, 0.5], [1.0, 0.5, 0.5], [1.0, 0.6, 0.6, 0.6]])
 def test_what_was_found_of_a_night_is_enough_as_it_was(nights: list[float]) -> None:
-    past, asked = Moments(), Question(LIMIT, odds_of(nights))
+    past, asked = Moments(), Question(LIMIT, odds_of(nights), odds_of(nights))
     found = [weigh([Alone(source(nights))], [], asked, past).alarm for _ in range(2)]
     assert found == [True, True]
 
 
+HEALTH = log(sum(exp(-factor) for factor in factors(source([1.0, 1.0]), LIMIT)) / 2)
+"""The odds for health of two good nights: the mean over those on which it may be well again."""
+
+
 @pytest.mark.parametrize(("more", "stands"), [(-1e-9, False), (0.0, False), (1e-9, True)])
-def test_the_first_good_night_ends_an_alarm_when_its_odds_are_as_high(
-    more: float, stands: bool
-) -> None:
+def test_the_odds_for_health_end_an_alarm_where_they_are_enough(more: float, stands: bool) -> None:
     # health is weighed from the night after the alarm on: what was slow before speaks no more
-    good = -factors(source([1.0]), LIMIT)[0]
-    needed = good + more
-    assert odds_of([0.5, 0.5]) > needed
-    assert states([0.5, 0.5, 1.0], needed) == [False, True, stands]
+    nights = [Alone(source([0.5, 0.5, 1.0, 1.0]))]
+    asked = Question(LIMIT, odds_of([0.5, 0.5]), HEALTH + more)
+    assert weigh(nights, [], asked).alarm is stands
+
+
+def test_a_single_good_night_ends_no_alarm() -> None:
+    asked = Question(LIMIT, odds_of([0.5, 0.5]), 0.0)
+    assert weigh([Alone(source([0.5, 0.5, 1.0]))], [], asked).alarm
+    assert not weigh([Alone(source([0.5, 0.5, 1.0, 1.0]))], [], asked).alarm
+
+
+def test_a_good_night_after_a_low_one_ends_no_alarm() -> None:
+    asked = Question(LIMIT, odds_of([0.5, 0.5]), 0.0)
+    assert weigh([Alone(source([0.5, 0.5, 0.5, 1.0]))], [], asked).alarm
 
 
 def test_odds_of_health_that_were_too_low_are_enough_when_less_is_asked_for() -> None:
-    past, good = Moments(), -factors(source([1.0]), LIMIT)[0]
-    nights = [Alone(source([0.5, 0.5, 1.0]))]
-    assert weigh(nights, [], Question(LIMIT, good + 1e-9), past).alarm
-    assert not weigh(nights, [], Question(LIMIT, good), past).alarm
+    past, needed = Moments(), odds_of([0.5, 0.5])
+    nights = [Alone(source([0.5, 0.5, 1.0, 1.0]))]
+    assert weigh(nights, [], Question(LIMIT, needed, HEALTH + 1e-9), past).alarm
+    assert not weigh(nights, [], Question(LIMIT, needed, HEALTH), past).alarm
 
 
 def test_the_odds_are_the_sum_over_all_nights_on_which_it_may_have_begun() -> None:
@@ -192,8 +204,8 @@ def test_a_change_brings_the_alarm_that_only_its_nights_allow() -> None:
     without, change = odds_of(nights), Change(DAY_S, 100.0)
     needed = odds_of(nights, change)
     assert needed > without + 1
-    assert weigh([Alone(source(nights))], [], Question(LIMIT, needed, change)).alarm
-    assert not weigh([Alone(source(nights))], [], Question(LIMIT, needed)).alarm
+    assert weigh([Alone(source(nights))], [], Question(LIMIT, needed, needed, change)).alarm
+    assert not weigh([Alone(source(nights))], [], Question(LIMIT, needed, needed)).alarm
 
 
 def test_what_speaks_for_health_is_no_odds_at_all() -> None:
@@ -234,7 +246,7 @@ def test_one_operation_that_was_not_measured_since_does_not_hide_the_other() -> 
     """The mean of both factors, of which the one without runs is 1."""
     reads = source([1.0, 1.0, 0.5, 0.5], 1)
     writes = source([1.0, 1.0])
-    asked = Question(LIMIT, inf, min_odds=-inf)
+    asked = Question(LIMIT, inf, inf, min_odds=-inf)
     found = weigh([Alone(writes), Alone(reads)], [], asked).odds
     one = Alone(writes).factors([night * DAY_S for night in range(4)], inf, LIMIT)
     other = Alone(reads).factors([night * DAY_S for night in range(4)], inf, LIMIT)
@@ -265,5 +277,6 @@ def test_nights_to_come_are_no_nights_on_which_it_may_have_begun(more: float, al
 
 @pytest.mark.parametrize(("more", "stands"), [(0.0, False), (1e-9, True)])
 def test_nights_to_come_do_not_speak_for_health(more: float, stands: bool) -> None:
-    good = -factors(source([1.0]), LIMIT)[0]
-    assert states([0.5, 0.5, 1.0, 0.85], good + more)[-1] is stands
+    nights = [Alone(source([0.5, 0.5, 1.0, 1.0, 0.85]))]
+    asked = Question(LIMIT, odds_of([0.5, 0.5]), HEALTH + more)
+    assert weigh(nights, [], asked).alarm is stands

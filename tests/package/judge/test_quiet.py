@@ -12,7 +12,7 @@ from plumbline.judge.alarm import Alone, Change, Claim, Question, Shared, quiet,
 from plumbline.judge.chance import IN_ONE_GO_S, Run, Source
 
 DAY_S = 86400.0
-ASKED = Question(-log(0.9), log(10_000))
+ASKED = Question(-log(0.9), log(10_000), log(10_000))
 
 
 def source(random: Random, number: int, last: int, spread: float = 0.03) -> Source:

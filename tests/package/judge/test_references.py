@@ -524,7 +524,7 @@ def test_a_busy_week_beside_a_single_peer_accuses_neither(turned: int) -> None:
         assert found is not None
         held.append((one, found))
     apart = numbered(held)
-    asked = Question(-log(0.9), log(100.0))
+    asked = Question(-log(0.9), log(100.0), log(100.0))
     weight = weigh(by_operation(apart), [together(apart)], asked)
     assert not weight.alarm
     assert weight.odds < log(20)

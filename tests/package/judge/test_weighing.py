@@ -485,7 +485,7 @@ def test_the_odds_of_one_operation_are_those_of_its_runs_alone() -> None:
     two = Weighing({"c": [both]}, {"c": Past(memory)}).evidence(("ost", NAMES[0], False))
     assert two
     assert two.odds > runs.odds
-    asked = Question(-log(0.9), 99.0, min_odds=0.0)
+    asked = Question(-log(0.9), 99.0, 99.0, min_odds=0.0)
     write = alone_source([200e6, 80e6, 80e6])
     assert runs.odds == pytest.approx(weigh([Alone(write)], [], asked).odds)
     read = write._replace(runs=tuple(run._replace(source=1) for run in write.runs))
@@ -531,7 +531,7 @@ def test_two_operations_of_a_host_are_weighed_with_all_its_partners_together() -
 
     claims = [Shared((source(number), source(number))) for number in (0, 1)]
     together = Shared((source(0, 1), source(0, 1)))
-    weight = weigh(claims, [together], Question(-log(0.9), 99.0, min_odds=0.0))
+    weight = weigh(claims, [together], Question(-log(0.9), 99.0, 99.0, min_odds=0.0))
     assert found.odds == pytest.approx(weight.odds)
 
 

@@ -126,7 +126,30 @@ def test_what_is_driven_at_once_is_asked_at_a_change() -> None:
 
 
 def test_where_nothing_is_measured_nothing_is_asked() -> None:
-    assert asked([]) == Needed(LEAST_ODDS, {})
+    assert (asked([]).odds, asked([]).change_starts) == (LEAST_ODDS, {})
+
+
+@pytest.mark.parametrize(
+    ("policy", "odds"),
+    [
+        pytest.param({}, 30.44, id="nightly"),
+        pytest.param({"alarm_budget": 0.5}, 2 * 30.44, id="half the budget"),
+        pytest.param({"alarm_budget": 24}, LEAST_ODDS, id="a large budget"),
+    ],
+)
+def test_an_alarm_ends_by_the_odds_that_one_component_takes(
+    policy: Mapping[str, Any], odds: float
+) -> None:
+    for count in (1, 40):
+        made = [one("ost", number) for number in range(count)]
+        found = asked(made, layers=UNCONFIRMED, **policy)
+        assert found.ends["ost"] == pytest.approx(odds)
+
+
+def test_confirmations_of_an_alarm_are_questions_of_its_end() -> None:
+    confirmed = {"ost": {"confirm": {"bytes": "35 %"}}}
+    ends = asked([one("ost", 1)], layers=confirmed).ends["ost"]
+    assert ends == pytest.approx(1.35 * 30.44)
 
 
 def test_twice_the_budget_takes_half_the_odds() -> None:
