@@ -17,7 +17,7 @@ import jinja2
 import pytest
 
 from plumbline.model.verdict import State
-from plumbline.observe.kernel import MESSAGES, PATTERNS, Message
+from plumbline.observe.kernel_messages import EVENTS, MESSAGES, Message
 from plumbline.observe.symptom import Direction
 from tests.package.cli import nagios
 from tests.package.waiting import eventually
@@ -49,8 +49,7 @@ def rendered(role: Path, template: str, **values: object) -> str:
 
 def rules() -> str:
     """Return the rules as the role makes them, with what the package knows of kernels."""
-    patterns = {kind: found.pattern for kind, found in PATTERNS.items()}
-    return rendered(ROLE, "storage.sec.j2", __events_kernel=patterns)
+    return rendered(ROLE, "storage.sec.j2", __events_kernel=EVENTS)
 
 
 class Correlator:
@@ -429,7 +428,7 @@ def test_what_kernels_say_is_known_to_the_package_alone() -> None:
     # syslog has the lines of systemd under its own name
     assert len(own) == 1
     assert "systemd-shutdown" in own[0]
-    assert {kind for one in patterns for kind in TAKEN.findall(one)} <= PATTERNS.keys()
+    assert {kind for one in patterns for kind in TAKEN.findall(one)} <= EVENTS.keys()
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.kind)
@@ -444,10 +443,7 @@ def test_events_and_symptoms_are_equally_grave(message: Message) -> None:
     assert actions == ([[message.severity.name]] if told else [[]] * len(actions))
 
 
-UNTOLD = {
-    *("command_reset", "ata_error", "command_timeout"),
-    *("slow_operation", "request_timeout", "transmit_timeout"),
-}
+UNTOLD = {message.kind for message in MESSAGES}.difference(TAKEN.findall(TEMPLATE))
 """Kinds of messages that are evidence beside a slow measurement, and no event by themselves."""
 
 

@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.errors import PlumblineError, ToolError
+from plumbline.observe.kernel_messages import NO_STORAGE
 from plumbline.observe.node import System, ask
 from plumbline.observe.query import complaint
 
@@ -179,7 +180,7 @@ def _open(options: str) -> Iterator[str]:
 
 _ROOT = "/sys/block"
 _MOST_DISKS = 4000
-_NOT_STORAGE = re.compile(r"(?:loop|ram|zram|sr|fd|nbd)[0-9]+")
+_NOT_STORAGE = re.compile(NO_STORAGE)
 _QUEUE = (
     *("scheduler", "nr_requests", "read_ahead_kb", "max_sectors_kb", "write_cache"),
     *("wbt_lat_usec", "rq_affinity", "nomerges"),

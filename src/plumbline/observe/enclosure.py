@@ -6,12 +6,12 @@ sg_ses opens the enclosure's generic device and so needs the group that owns it.
 from __future__ import annotations
 
 import re
-from typing import Iterator, NamedTuple, Optional
+from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import ToolError
 from plumbline.model.verdict import State
 from plumbline.observe.node import Node, ask
-from plumbline.observe.symptom import Direction, Look, Symptom
+from plumbline.observe.symptom import ORDER, Look, Rule, Symptom
 
 NAME = "enclosure"
 
@@ -19,7 +19,8 @@ _ROOT = "/sys/class/enclosure"
 _TIMEOUT_S = 30.0
 _LONGEST = 500
 """Characters of a line; those of sg_ses have a hundred."""
-_HEAD = re.compile(r" *(\S.*?|) \[\d+,(-?\d+)\] +Element type: ([^,\n]+)")
+_HEAD = re.compile(r" *(?:(\S.*?) +)?\[\d+,(-?\d+)\] +Element type: ([^,\n]+)")
+_FLAG = re.compile(r"(?:^ +|, +)([A-Za-z][A-Za-z ]*)=1(?=,|$)")
 _STATUS = re.compile(r" .*\bstatus: ([A-Za-z ]+)$")
 _SEVERITY = {
     "Critical": State.CRITICAL,
@@ -29,6 +30,33 @@ _SEVERITY = {
 }
 """Element status codes of SES-3, table 68; the others say nothing of a fault."""
 _SLOTS = ("array device slot", "device slot")
+_FLAGS = {
+    **dict.fromkeys(
+        ("fail", "failure indication", "dc fail", "overtemperature fail", "ot failure", "crit over")
+        + ("crit under", "ut failure", "ups fail"),
+        State.CRITICAL,
+    ),
+    **dict.fromkeys(
+        ("predicted failure", "ac fail", "temperature warn", "ot warning", "ut warning")
+        + ("warn over", "warn under", "dc overvoltage", "dc undervoltage", "dc overcurrent")
+        + ("warning indication", "batt fail", "intf fail"),
+        State.WARNING,
+    ),
+}
+"""Bits that tell of a fault, whatever the status (SES-3, section 7.3)."""
+_WITHOUT_FLAGS = ("Unsupported", "Not available")
+# a supply that is out takes the redundancy with it, and its missing power is no further fault
+_NOT_INSTALLED = "Not installed"
+
+_WORDS = "{kind} {name} of enclosure {enclosure} is {status}"
+_SLOT = "slot {slot}{disk} of enclosure {enclosure} shows {status}"
+_FLAGGED = "{kind} {name} of enclosure {enclosure} shows {status}"
+RULES = {
+    (words, severity): Rule(kind, severity, words)
+    for kind, words in (("slot", _SLOT), ("element", _WORDS), ("element", _FLAGGED))
+    for severity in (State.CRITICAL, State.WARNING)
+}
+"""An element's kind is its type: ``power_supply``, ``cooling``."""
 
 
 def look(node: Node) -> Look:
@@ -58,8 +86,9 @@ def _slots(node: Node, enclosure: str) -> Iterator[Symptom]:
         component = node.parts.of_block(blocks[0]) if blocks else _enclosure(node)
         disk = f" with {blocks[0]}" if blocks else ""
         words = "fault" if fault == "1" else status
-        sentence = f"slot {slot}{disk} of enclosure {enclosure} shows {words}"
-        yield Symptom(NAME, component, "slot", severity, Direction.RAISES, sentence)
+        yield RULES[_SLOT, severity].symptom(
+            NAME, component, slot=slot, disk=disk, enclosure=enclosure, status=words
+        )
 
 
 def _elements(node: Node, enclosure: str) -> Iterator[Symptom]:
@@ -73,37 +102,59 @@ def _elements(node: Node, enclosure: str) -> Iterator[Symptom]:
         raise ToolError(f"sg_ses printed what is not understood: {text[:60]!r}")
     for element in elements:
         kind = element.kind.lower()
-        severity = _SEVERITY.get(element.status)
+        words, severity, status = _fault(element)
         # element -1 sums up all others of its type
-        if severity is None or element.number == "-1" or kind in _SLOTS:
+        if severity is State.OK or element.number == "-1" or kind in _SLOTS:
             continue
         name = element.name or f"number {element.number}"
-        sentence = f"{kind} {name} of enclosure {enclosure} is {element.status.lower()}"
-        yield Symptom(
-            NAME, _enclosure(node), kind.replace(" ", "_"), severity, Direction.RAISES, sentence
+        rule = RULES[words, severity]._replace(kind=kind.replace(" ", "_"))
+        yield rule.symptom(
+            NAME, _enclosure(node), kind=kind, name=name, enclosure=enclosure, status=status
         )
 
 
+def _fault(element: _Element) -> tuple[str, State, str]:
+    """Return words, severity and status of what an element tells of itself, OK for no fault."""
+    severity = _SEVERITY.get(element.status)
+    if severity:
+        return _WORDS, severity, element.status.lower()
+    flags = [flag for flag in element.flags if flag.lower() in _FLAGS]
+    if not flags or element.status in _WITHOUT_FLAGS:
+        return _FLAGGED, State.OK, ""
+    gravest = min((_FLAGS[flag.lower()] for flag in flags), key=ORDER.index)
+    absent = element.status == _NOT_INSTALLED
+    shown = ", ".join([element.status.lower()] * absent + flags)
+    return _FLAGGED, State.WARNING if absent else gravest, shown
+
+
 class _Element(NamedTuple):
+    """An element; ``flags`` are the bits that are set."""
+
     name: str
     number: str
     kind: str
     status: str
+    flags: tuple[str, ...]
 
 
 def _parsed(text: str) -> Iterator[_Element]:
-    """Yield the elements that have a status: it stands in a line below the element's first."""
+    """Yield the elements that have a status: it and the flags stand in lines below the first."""
     head: Optional[re.Match[str]] = None
-    for line in text.splitlines():
-        status = _STATUS.match(line[:_LONGEST]) if head else None
-        if "Element type:" in line:
-            head = _HEAD.match(line[:_LONGEST])
-        elif head and status:
-            name, index, kind = (word.strip() for word in head.groups())
-            yield _Element(name, index, kind, status[1].strip())
-            head = None
-        elif not line.startswith(" "):
-            head = None
+    body: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        if "Element type:" in line or not line.startswith(" "):
+            yield from _element(head, body)
+            head, body = _HEAD.match(line[:_LONGEST]), []
+        else:
+            body.append(line[:_LONGEST])
+
+
+def _element(head: Optional[re.Match[str]], body: Sequence[str]) -> Iterator[_Element]:
+    status = next(filter(None, map(_STATUS.match, body)), None)
+    if head and status:
+        name, index, kind = ((word or "").strip() for word in head.groups())
+        flags = [flag for line in body for flag in _FLAG.findall(line)]
+        yield _Element(name, index, kind, status[1].strip(), tuple(flags))
 
 
 def _enclosure(node: Node) -> str:

@@ -11,7 +11,7 @@ from plumbline.model.errors import ToolError
 from plumbline.model.validation import real
 from plumbline.model.verdict import State
 from plumbline.observe.node import Growth, Node
-from plumbline.observe.symptom import Direction, Look, Symptom
+from plumbline.observe.symptom import Look, Rule, Symptom
 
 NAME = "ethernet"
 
@@ -23,6 +23,15 @@ _LEAST_SHARE = 1e-6
 """Errors per packet that count: IEEE 802.3 allows one bit in 1e12, which is one packet in 1e8."""
 _ERRORS = ("rx_errors", "tx_errors", "rx_missed_errors")
 _PACKETS = ("rx_packets", "tx_packets")
+
+RULES = {
+    "down": Rule("down", State.CRITICAL, "link {link} is down"),
+    "slow": Rule("slow_link", State.WARNING, "link {link} runs at {mbit:.0f} Mbit/s, {than}"),
+    "errors": Rule(
+        "errors", State.WARNING, "{errors:.0f} errors in {packets:.0f} packets of link {link}"
+    ),
+    "flapping": Rule("flapping", State.WARNING, "link {link} went down or up {times:.0f} times"),
+}
 
 
 def look(node: Node) -> Look:
@@ -53,7 +62,7 @@ def _physical(node: Node) -> Iterator[str]:
 
 def _speed(node: Node, component: str, name: str, rate_Bps: Optional[float]) -> Iterator[Symptom]:
     if node.system.read(f"{_ROOT}/{name}/operstate") in ("down", "lowerlayerdown"):
-        yield _bad(component, "down", State.CRITICAL, f"link {name} is down")
+        yield RULES["down"].symptom(NAME, component, link=name)
         return
     mbit = _number(node, f"{_ROOT}/{name}/speed")
     if mbit is None or mbit <= 0:
@@ -66,9 +75,7 @@ def _speed(node: Node, component: str, name: str, rate_Bps: Optional[float]) -> 
         words = f"after {best:.0f} Mbit/s before"
     else:
         return
-    yield _bad(
-        component, "slow_link", State.WARNING, f"link {name} runs at {mbit:.0f} Mbit/s, {words}"
-    )
+    yield RULES["slow"].symptom(NAME, component, link=name, mbit=mbit, than=words)
 
 
 def _counters(node: Node, component: str, name: str) -> Iterator[Symptom]:
@@ -76,13 +83,13 @@ def _counters(node: Node, component: str, name: str) -> Iterator[Symptom]:
     errors = _grown(node, name, _ERRORS)
     moved = packets.amount if packets else 0.0
     if errors and errors.amount >= _LEAST_SHARE * moved:
-        sentence = f"{errors.amount:.0f} errors in {moved:.0f} packets of link {name}"
-        yield _bad(component, "errors", State.WARNING, sentence)._replace(since=errors.since)
+        values = {"errors": errors.amount, "packets": moved, "link": name}
+        yield RULES["errors"].symptom(NAME, component, errors.since, **values)
     value = _number(node, f"{_ROOT}/{name}/carrier_changes")
     lost = value is not None and node.counters.growth(f"{NAME}/{name}/carrier_changes", value)
     if lost:
-        sentence = f"link {name} went down or up {lost.amount:.0f} times"
-        yield _bad(component, "flapping", State.WARNING, sentence)._replace(since=lost.since)
+        times = lost.amount
+        yield RULES["flapping"].symptom(NAME, component, lost.since, link=name, times=times)
 
 
 def _grown(node: Node, link: str, names: tuple[str, ...]) -> Optional[Growth]:
@@ -99,7 +106,3 @@ def _grown(node: Node, link: str, names: tuple[str, ...]) -> Optional[Growth]:
 def _number(node: Node, path: str) -> Optional[float]:
     text = node.system.read(path)
     return real(text, path) if text.lstrip("-").isdecimal() else None
-
-
-def _bad(component: str, kind: str, severity: State, sentence: str) -> Symptom:
-    return Symptom(NAME, component, kind, severity, Direction.RAISES, sentence)

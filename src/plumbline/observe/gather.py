@@ -8,8 +8,8 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.errors import PlumblineError
-from plumbline.observe import enclosure, ethernet, kernel, lnet, lustre, md, smart, zfs
-from plumbline.observe.kernel import UNMOUNTED
+from plumbline.observe import enclosure, ethernet, kernel, lnet, lustre, md, pcie, smart, zfs
+from plumbline.observe.kernel_messages import UNMOUNTED
 from plumbline.observe.node import Node
 from plumbline.observe.ports import FIBRE_CHANNEL, INFINIBAND, SAS
 from plumbline.observe.symptom import KIND_OF, Look, Report, Symptom
@@ -25,6 +25,7 @@ COLLECTORS: dict[str, Collector] = {
     FIBRE_CHANNEL.name: FIBRE_CHANNEL.look,
     INFINIBAND.name: INFINIBAND.look,
     SAS.name: SAS.look,
+    pcie.NAME: pcie.look,
     lnet.NAME: lnet.look,
     lustre.NAME: lustre.look,
     kernel.NAME: kernel.look,

@@ -214,6 +214,16 @@ _ASK = "sacct --allusers --json, or --parsable2 --format=JobIDRaw,JobName,User,S
 
 _ID = ("JobIDRaw", "JobID")
 _NEVER = ("", "Unknown", "None", "N/A")
+_NO_NODES = ("None assigned", "None", "(null)", "N/A")
+_WAITING = frozenset(
+    ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT")
+    + ("REVOKED",)
+)
+"""States of a job that waits, or waits again: its start is an estimate."""
+_RUNNING = frozenset(
+    ("RUNNING", "SUSPENDED", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED")
+)
+"""States of a job whose end is the limit of its time (squeue(1), job state codes)."""
 
 
 class ReadJobs(NamedTuple):
@@ -267,6 +277,9 @@ def _said(entry: Any) -> Any:
 
 
 def _job(entry: Mapping[str, Any]) -> Optional[Job]:
+    states, nodes = _states(entry), entry.get("nodes")
+    if _never_began(states, nodes):
+        return None
     times = entry.get("time")
     begin, end = (
         (times["start"], times["end"]) if times else (entry["start_time"], entry["end_time"])
@@ -274,18 +287,34 @@ def _job(entry: Mapping[str, Any]) -> Optional[Job]:
     begin_s, end_s = _number(begin), _number(end)
     if begin_s is None:
         return None
-    # squeue says when a running job will be ended at the latest
-    running = "RUNNING" in str(entry.get("job_state", ""))
     return checked_job(
         Job(
             str(entry["job_id"]),
             begin_s,
-            None if running else end_s,
+            # squeue says when a running job will be ended at the latest
+            None if states & _RUNNING else end_s,
             _text(entry.get("name")),
             _text(entry.get("user") or entry.get("user_name")),
-            _text(entry.get("nodes")),
+            _text(nodes),
         )
     )
+
+
+def _states(entry: Mapping[str, Any]) -> frozenset[str]:
+    """Return the states of a job: a word, a list of words, or an object with these."""
+    said = entry.get("job_state", entry.get("state"))
+    if isinstance(said, dict):
+        said = said.get("current")
+    words = said if isinstance(said, list) else [said]
+    # sacct names who has cancelled a job: CANCELLED by 1000
+    return frozenset(word.split()[0].upper() for word in words if isinstance(word, str) and word)
+
+
+def _never_began(states: frozenset[str], nodes: Any) -> bool:
+    """Return whether a job has had no node: it waits, or was cancelled before it began."""
+    if states & _WAITING or nodes in _NO_NODES:
+        return True
+    return bool(states) and nodes == "" and not states & _RUNNING
 
 
 def _number(value: Any) -> Optional[float]:
@@ -315,14 +344,21 @@ def _cells(text: str, name: str) -> Iterator[Any]:
         row = dict(zip(columns, cells))
         # steps of a job are part of it
         if "." not in row[known]:
-            yield _said_by_row(row, row[known])
+            yield _said_by_row(row, known)
 
 
-def _said_by_row(row: Mapping[str, str], job: str) -> Any:
+def _said_by_row(row: Mapping[str, str], known: str) -> Any:
+    job = row[known]
     try:
+        if _never_began(_states({"state": row.get("State", "")}), row.get("NodeList")):
+            return None
         begin = parse_moment(row["Start"])
         if begin is None:
             return None
+        if known != _ID[0] and not job.isdecimal():
+            raise ValueError(
+                f"servers count its traffic by another id than {job:.40}; ask for {_ID[0]}"
+            )
         said = (whole(row.get(column, "")) for column in ("JobName", "User", "NodeList"))
         return checked_job(Job(whole(job), begin, parse_moment(row["End"]), *said))
     except (TypeError, ValueError, DocumentError) as error:

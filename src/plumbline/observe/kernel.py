@@ -1,12 +1,9 @@
 """Kernel messages about slow or failing I/O, less those that routine work explains.
 
-The patterns serve the symptoms and, through the role events, the Simple Event Correlator, so they
-are written in what Python and Perl have in common.  Each matches from the
-beginning of a message.  The texts are those of Linux 3.10 to 6.12 and Lustre 2.12 to 2.17.
-
-A disk that is probed, a link that comes up after a boot, a Lustre target that is unmounted, a
-connection that came back and one that was switched off print messages which alone look like
-faults.  Their order tells.
+What single messages tell is in kernel_messages.  A disk that is probed, a path that is not the
+active one, a link that comes up after a boot, a Lustre target that is unmounted, a connection that
+came back and one that was switched off print messages which alone look like faults.  Their order
+tells.
 
 The journal is open to the groups systemd-journal and adm; the buffer may need CAP_SYSLOG.
 """
@@ -15,146 +12,21 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Callable, Collection, Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import Callable, Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import ToolError
 from plumbline.model.units import DAY_S
 from plumbline.model.validation import read_json, times, whole
-from plumbline.model.verdict import State
 from plumbline.observe import lustre
-from plumbline.observe.node import Node, ask
-from plumbline.observe.symptom import Direction, Look, Symptom
-
-_BLOCK = r"(?P<name>[a-z][a-z0-9]*(?:-[0-9]+)?)"
-_ARRAY = r"(?P<array>md[A-Za-z0-9_.-]*)"
-_TARGET = r"(?P<name>[A-Za-z0-9_.-]+-(?:OST|MDT)[0-9a-f]{4})"
-# the last word before the colon, or the one before that: "ens1f0 NIC:"
-_LINK = r"(?:.*? )??(?P<name>[A-Za-z][A-Za-z0-9_.-]*)(?: \w+)?: (?:NIC )?[Ll]ink (?:is )?"
-
-_TEXTS = {
-    # --- the host
-    "boot": r"Linux version \d",
-    # the journal keeps what systemd writes into the kernel's log without its name
-    "shutdown": r"(?:systemd-shutdown\[1\]: )?"
-    r"(?:Syncing filesystems and block devices|Sending SIGTERM to remaining processes)",
-    "hung_task": r"INFO: task (?P<name>\S+):\d+ blocked for more than \d+ seconds",
-    # --- disks, arrays and paths
-    "io_error": r".*?(?:I/O|critical (?:medium|target|nexus)|protection|timeout|transport) error, "
-    rf"dev {_BLOCK},",
-    "medium_error": rf"sd [\d:]+: \[{_BLOCK}\] .*Sense Key : (?:Medium|Hardware) Error",
-    "command_reset": r"sd (?P<name>\d+:\d+:\d+:\d+): (?:\[\w+\] )?(?:attempting "
-    r"(?:task abort|device reset)|(?:task abort|device reset): |Power-on or device reset occurred)",
-    "command_timeout": r"nvme (?P<name>nvme\d+): (?:I/O (?:tag )?\d+ .*timeout|controller is down)",
-    "ata_error": r"(?P<name>ata\d+)(?:\.\d+)?: (?:exception Emask|(?:hard|soft) resetting link)",
-    "disk_probed": r"scsi (?P<name>\d+:\d+:\d+:\d+): .*\bPQ: \d+ ANSI: \d",
-    "disk_attached": rf"sd (?P<address>\d+:\d+:\d+:\d+): \[{_BLOCK}\] Attached SCSI\b",
-    "disk_detached": rf"sd [\d:]+: \[{_BLOCK}\] Synchronizing SCSI cache",
-    "nvme_attached": r"nvme (?P<name>nvme\d+): \d+/\d+/\d+ default/read/poll queues",
-    "nvme_detached": r"nvme (?P<name>nvme\d+): (?:controller is down|Removing after probe failure|"
-    r"Disabling device after reset failure)",
-    "member_failed": rf"md/[^\s:]+:{_ARRAY}: Disk failure on {_BLOCK}, disabling device",
-    "array_recovered": rf"md: {_ARRAY}: (?:recovery|resync) done",
-    "path_failed": r"device-mapper: multipath: (?:\S+ )?Failing path (?P<name>\d+:\d+)",
-    "path_reinstated": r"device-mapper: multipath: (?:\S+ )?Reinstating path (?P<name>\d+:\d+)",
-    # --- targets of Lustre
-    # what any unmount says
-    "failover": rf"Lustre: Failing over {_TARGET}\b",
-    "unmounted": rf"Lustre: server umount {_TARGET} complete",
-    "in_recovery": rf"Lustre: {_TARGET}: (?:Will be in recovery|in recovery but waiting)",
-    "recovered": rf"Lustre: {_TARGET}: Recovery over after",
-    # while a target is being stopped it says to its clients that it is not available
-    "served": rf"Lustre: {_TARGET}: (?![Nn]ot available)",
-    "slow_operation": rf"Lustre: {_TARGET}: slow [a-z_ ]+ \d+s",
-    # --- connections to them
-    "request_timeout": r".*?Request sent has "
-    rf"(?:timed out for (?:slow reply|sent delay)|failed due to network error).*[ >]{_TARGET}-",
-    "connection_lost": rf".*?Connection to {_TARGET} \(at \S+\) was lost",
-    "connection_restored": rf"Lustre: (?P<device>{_TARGET}-\S+): Connection restored to\b",
-    "evicted": rf".*?This client was evicted by {_TARGET};",
-    "deactivated": rf"Lustre: setting import {_TARGET}_UUID INACTIVE by administrator req",
-    # --- threads and locks of servers
-    "slow_thread": r".*?[Ss]ervice thread pid (?P<pid>\d+) was inactive for [\d.]+ ?s",
-    "thread_completed": r".*?[Ss]ervice thread pid (?P<pid>\d+) completed after [\d.]+",
-    "lock_timeout": r"LustreError: .*?lock (?:callback timer expired|timed out)",
-    # --- links
-    "link_down": rf"{_LINK}[Dd]own",
-    "link_up": rf"{_LINK}[Uu]p",
-    "transmit_timeout": r"NETDEV WATCHDOG: (?P<name>[A-Za-z][A-Za-z0-9_.-]*) "
-    r".*transmit queue \d+ timed out",
-}
-
-PATTERNS = {kind: re.compile(text) for kind, text in _TEXTS.items()}
-
-_LONGEST = 1024
-"""Characters of a message, LOG_LINE_MAX of the kernel (kernel/printk/printk.c)."""
-
-
-def match(kind: str, text: str) -> Optional[re.Match[str]]:
-    """Return what a message of this kind says, None if it is of another; none is longer."""
-    return PATTERNS[kind].match(text, 0, _LONGEST)
-
-
-UNMOUNTED = "failover"
-"""The kind of message with which a server unmounts a target."""
-
-
-class Message(NamedTuple):
-    """One kind of message: ``about`` says what the group ``name`` of its pattern names.
-
-    ``words`` are for one or many: ``I/O errors of {name}``.
-    """
-
-    kind: str
-    severity: State
-    about: str
-    words: str
-    direction: Direction = Direction.RAISES
-
-
-class ParsedMessage(NamedTuple):
-    """A message that was understood; ``name`` is empty where it is about the node."""
-
-    message: Message
-    name: str
-
-
-MESSAGES = (
-    Message("io_error", State.CRITICAL, "block", "I/O errors of {name}"),
-    Message("medium_error", State.CRITICAL, "block", "medium or hardware errors of {name}"),
-    Message("command_reset", State.WARNING, "scsi", "aborted commands or resets of {name}"),
-    Message("command_timeout", State.WARNING, "nvme", "commands of {name} without an answer"),
-    Message("ata_error", State.WARNING, "node", "errors or resets of port {name}"),
-    Message("member_failed", State.CRITICAL, "block", "failures of {name} in its array"),
-    Message("path_failed", State.WARNING, "node", "failures of path {name}"),
-    Message("hung_task", State.WARNING, "node", "reports of a hung task {name}"),
-    Message("slow_thread", State.WARNING, "node", "slow or hung service threads"),
-    Message("slow_operation", State.WARNING, "target", "slow operations on {name}"),
-    Message(
-        "request_timeout", State.WARNING, "target", "requests to {name} without an answer in time"
-    ),
-    Message("connection_lost", State.WARNING, "target", "lost connections to {name}"),
-    Message("evicted", State.WARNING, "target", "evictions of this client by {name}"),
-    Message("lock_timeout", State.WARNING, "node", "expired locks"),
-    Message(
-        UNMOUNTED,
-        State.WARNING,
-        "target",
-        "unmounts of {name}, for a failover or by hand",
-        Direction.LOWERS,
-    ),
-    Message("link_down", State.WARNING, "interface", "losses of link {name}"),
-    Message("transmit_timeout", State.WARNING, "interface", "stuck transmit queues of {name}"),
+from plumbline.observe.kernel_messages import (
+    LOST_CONNECTIONS,
+    LOST_LINKS,
+    ParsedMessage,
+    match,
+    understand,
 )
-
-
-def understand(text: str) -> Optional[ParsedMessage]:
-    """Return what a message tells, None if it is none of these."""
-    for message in MESSAGES:
-        matched = match(message.kind, text)
-        if matched:
-            return ParsedMessage(message, matched.groupdict().get("name", ""))
-    return None
-
+from plumbline.observe.node import Node, Parts, ask
+from plumbline.observe.symptom import Look, Symptom
 
 _RECOVERY_S = 900.0
 """The longest recovery of a Lustre target: its clients are back by then, or evicted."""
@@ -162,8 +34,13 @@ _SHUTDOWN_S = 300.0
 """Services take no longer to stop: three times the limit that systemd has for each."""
 _PLANNED_LOSSES = 2
 """A failover and its failback take a connection once each."""
+_REFUSAL_S = 5.0
+"""An I/O error follows the sense data that explain it within this."""
+_NEXT_LINES = 2
+"""A driver that aborts a command names its disk within as many lines."""
 
 _DEVICE = re.compile(r"(?P<name>\S+): (?:Connection to|This client was evicted by) ")
+_ORIGIN = re.compile(r"(LNet|Lustre)(?:Error)?: (?:\d+:\d+:\(([^()]+\(\))\) )?")
 
 
 class Said(NamedTuple):
@@ -174,11 +51,15 @@ class Said(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """A message with what it tells, None where it is of no kind that is known."""
+    """A message with what it tells, None where it is of no kind that is known.
+
+    ``skipped`` is how many messages of its kind were left out of the log before it.
+    """
 
     at: float
     text: str
     told: Optional[ParsedMessage]
+    skipped: int = 0
 
     def tells(self, *kinds: str) -> str:
         """Return the name that a message of one of these kinds is about, else nothing."""
@@ -196,18 +77,44 @@ _Log = Sequence[Heard]
 
 def faults(
     messages: Iterable[Said], connected: Callable[[], Collection[str]]
-) -> Iterator[tuple[float, ParsedMessage]]:
-    """Yield when and what no routine work explains.
+) -> Iterator[tuple[Heard, ParsedMessage]]:
+    """Yield the messages that tell of a fault which no routine work explains, and what they tell.
 
     ``connected`` returns Lustre's devices that have their target now; it is asked only where the
-    log does not say that a lost connection came back.
+    log does not say that a lost connection came back, or leaves out losses.
     """
-    log = [Heard(one.at, one.text, understand(one.text)) for one in messages]
-    routine = {*_probing(log), *_links(log), *_targets(log), *_deactivated(log)}
+    log = _log(messages)
+    routine = {*_probing(log), *_refused(log), *_links(log), *_targets(log), *_deactivated(log)}
     routine |= set(_losses(log, routine, connected))
     for place, one in enumerate(log):
         if one.told and place not in routine:
-            yield one.at, one.told
+            yield one, _of_next_disk(log, place, one.told)
+
+
+def _log(messages: Iterable[Said]) -> _Log:
+    """Return messages with what they tell, and with those that Lustre left out before each."""
+    log: list[Heard] = []
+    # the last message of Lustre or LNet, and the last one of each place in their sources
+    latest: dict[str, int] = {}
+    for said in messages:
+        skipped = match("skipped", said.text)
+        before = latest.get(skipped["place"] or skipped["log"]) if skipped else None
+        if skipped and before is not None:
+            number = whole(skipped["number"], "messages that were left out")
+            log[before] = log[before]._replace(skipped=log[before].skipped + number)
+        elif origin := _ORIGIN.match(said.text):
+            latest.update(dict.fromkeys(filter(None, origin.groups()), len(log)))
+        log.append(Heard(said.at, said.text, understand(said.text)))
+    return log
+
+
+def _of_next_disk(log: _Log, place: int, told: ParsedMessage) -> ParsedMessage:
+    """Return what a message tells, about the disk that a following line names."""
+    if told.message.about != "next disk":
+        return told
+    following = log[place + 1 : place + 1 + _NEXT_LINES]
+    disks = (_named("disk", one.text) for one in following)
+    return told._replace(name=next(filter(None, disks), told.name))
 
 
 def _named(kind: str, text: str, group: str = "name") -> str:
@@ -228,13 +135,25 @@ def _probing(log: _Log) -> Iterator[int]:
             probed.discard(_named("disk_attached", one.text, "address"))
 
 
+def _refused(log: _Log) -> Iterator[int]:
+    """Yield the errors of commands that a path or disk does not take, as its sense data tell."""
+    refused: dict[str, float] = {}
+    for place, one in enumerate(log):
+        if name := one.tells("io_error", "buffer_error"):
+            if one.at <= refused.get(name, -_REFUSAL_S) + _REFUSAL_S:
+                yield place
+        elif name := _named("command_refused", one.text):
+            refused[name] = one.at
+        else:
+            refused.pop(_named("command_failed", one.text), None)
+
+
 def _links(log: _Log) -> Iterator[int]:
     """Yield the losses of links before a boot has brought them up, and while services stop."""
     down: dict[str, list[int]] = {}
     up: Optional[set[str]] = None
     for place, one in enumerate(log):
-        name = one.tells("link_down")
-        if name:
+        if name := one.tells(*LOST_LINKS):
             down.setdefault(name, []).append(place)
             continue
         if match("boot", one.text):
@@ -259,7 +178,7 @@ def _targets(log: _Log) -> Iterator[int]:
     gone: set[str] = set()
     served_at: dict[str, float] = {}
     for place, one in enumerate(log):
-        lost = one.tells("connection_lost", "evicted")
+        lost = one.tells(*LOST_CONNECTIONS)
         if lost in stops and one.at <= served_at.get(lost, one.at) + _RECOVERY_S:
             yield place
         elif name := one.tells("failover"):
@@ -285,7 +204,7 @@ def _deactivated(log: _Log) -> Iterator[int]:
         if name := _named("deactivated", one.text):
             off[name] = off.get(name, 0) + 1
             continue
-        name = one.tells("connection_lost", "evicted")
+        name = one.tells(*LOST_CONNECTIONS)
         if off.get(name):
             yield place
             off[name] -= bool(one.tells("evicted"))
@@ -294,12 +213,15 @@ def _deactivated(log: _Log) -> Iterator[int]:
 def _losses(
     log: _Log, routine: Collection[int], connected: Callable[[], Collection[str]]
 ) -> Iterator[int]:
-    """Yield the losses of connections that came back and are no more than planned work has."""
+    """Yield the losses of connections that came back and are no more than planned work has.
+
+    Lustre leaves out losses of whichever target, so those count against all connections together.
+    """
     lost: dict[str, list[int]] = {}
     restored: set[str] = set()
     for place, one in enumerate(log):
         restored.add(_named("connection_restored", one.text, "device"))
-        device = one.device if one.tells("connection_lost", "evicted") else ""
+        device = one.device if one.tells(*LOST_CONNECTIONS) else ""
         if one.tells("evicted"):
             # who is evicted has spoken with the target again
             restored.add(device)
@@ -307,8 +229,14 @@ def _losses(
             lost.setdefault(device, []).append(place)
             restored.discard(device)
     few = {name: places for name, places in lost.items() if len(places) <= _PLANNED_LOSSES}
-    if not restored.issuperset(few):
-        restored.update(connected())
+    skipped = {name: sum(log[place].skipped for place in lost[name]) for name in lost}
+    if any(skipped.values()) or not restored.issuperset(few):
+        now = connected()
+        restored.update(now)
+        known = len({*lost, *now})
+        number = sum(map(len, lost.values())) + sum(skipped.values())
+        if number > _PLANNED_LOSSES * known:
+            restored.difference_update(name for name in lost if skipped[name])
     for name in restored.intersection(few):
         yield from few[name]
 
@@ -322,11 +250,11 @@ _MOST = 20_000
 def look(node: Node) -> Look:
     """Read the messages of a day; raise ToolError where neither source may be read."""
     said = _messages(node)
-    grouped: dict[tuple[str, str], tuple[ParsedMessage, list[float]]] = {}
-    for at, message in faults(said, lambda: _connected(node)):
-        key = message.message.kind, message.name
-        grouped.setdefault(key, (message, []))[1].append(at)
-    symptoms = tuple(_symptom(node, told, times) for told, times in grouped.values())
+    grouped: dict[tuple[str, str], tuple[ParsedMessage, list[Heard]]] = {}
+    for heard, told in faults(said, lambda: _connected(node)):
+        key = told.message.kind, told.name
+        grouped.setdefault(key, (told, []))[1].append(heard)
+    symptoms = tuple(_symptom(node, told, heard) for told, heard in grouped.values())
     return Look(NAME, len(said), symptoms)
 
 
@@ -399,32 +327,37 @@ def _line(line: str) -> Said:
         raise ToolError(f"dmesg printed what is not understood: {line[:60]!r}") from error
 
 
-def _symptom(node: Node, told: ParsedMessage, times: Sequence[float]) -> Symptom:
-    message = told.message
-    often = f" ({len(times)} times)" if len(times) > 1 else ""
-    sentence = f"kernel: {message.words.format(name=told.name)}{often}"
+def _symptom(node: Node, told: ParsedMessage, messages: Sequence[Heard]) -> Symptom:
+    """Return the symptom of messages that tell the same."""
+    message, name = told
+    number = len(messages) + sum(one.skipped for one in messages)
+    often = f" ({number} times)" if number > 1 else ""
+    if message.about == "path":
+        name = node.parts.block_name(name)
+    sentence = f"kernel: {message.words.format(name=name)}{often}"
     return Symptom(
         NAME,
-        _component(node, message.about, told.name),
+        _COMPONENTS[message.about](node.parts, name),
         message.kind,
         message.severity,
         message.direction,
         sentence,
-        min(times),
+        min(one.at for one in messages),
     )
 
 
-def _component(node: Node, about: str, name: str) -> str:
-    if about == "target":
-        return name
-    if about == "scsi":
-        blocks = node.system.names(f"/sys/class/scsi_device/{name}/device/block")
-        return node.parts.of_blocks(blocks) if blocks else node.parts.node
-    if about == "nvme":
-        blocks = tuple(
-            one for one in node.system.names("/sys/class/block") if one.startswith(f"{name}n")
-        )
-        return node.parts.of_blocks(blocks) if blocks else node.parts.node
-    if about == "interface" and name in node.parts.storage_interfaces():
-        return node.parts.of_kind("nic", "link")[0]
-    return node.parts.of_block(name) if about == "block" else node.parts.node
+_COMPONENTS: Mapping[str, Callable[[Parts, str], str]] = {
+    "target": lambda _, name: name,
+    "node": lambda parts, _: parts.node,
+    "link": lambda parts, _: parts.of_kind("nic", "link")[0],
+    "hba": lambda parts, _: parts.of_kind("hba")[0],
+    "path": Parts.of_block,
+    "block": Parts.of_block,
+    "next disk": Parts.of_block,
+    "scsi": Parts.of_scsi,
+    "nvme": Parts.of_nvme,
+    "interface": Parts.of_interface,
+    "nic": Parts.of_nic,
+    "pci": Parts.of_pci,
+}
+"""How the component is found that a message is about."""

@@ -21,9 +21,16 @@ from plumbline.observe.lnet_health import (
 )
 from plumbline.observe.node import QUICK_S, Node
 from plumbline.observe.query import complaint
-from plumbline.observe.symptom import Direction, Look, Symptom
+from plumbline.observe.symptom import Look, Rule, Symptom
 
 NAME = "lnet"
+
+RULES = {
+    "down": Rule("down", State.WARNING, "the device of LNet interface {nid} has failed"),
+    "health": Rule(
+        "health", State.WARNING, "LNet interface {nid} has health {health} of {full}{lost}"
+    ),
+}
 
 
 def look(node: Node) -> Look:
@@ -59,12 +66,8 @@ def _of_interface(node: Node, seen: Interface) -> Iterator[Symptom]:
     grown = node.counters.growth(f"{NAME}/{seen.nid}/errors", seen.errors)
     component, _ = node.parts.of_kind("nic", "link")
     if seen.has_failed:
-        yield _bad(component, "down", f"the device of LNet interface {seen.nid} has failed")
+        yield RULES["down"].symptom(NAME, component, nid=seen.nid)
     if seen.health < FULL:
         lost = f", {grown.amount:.0f} messages lost" if grown else ""
-        sentence = f"LNet interface {seen.nid} has health {seen.health} of {FULL}{lost}"
-        yield _bad(component, "health", sentence)._replace(since=grown and grown.since)
-
-
-def _bad(component: str, kind: str, sentence: str) -> Symptom:
-    return Symptom(NAME, component, kind, State.WARNING, Direction.RAISES, sentence)
+        values = {"nid": seen.nid, "health": seen.health, "full": FULL, "lost": lost}
+        yield RULES["health"].symptom(NAME, component, grown and grown.since, **values)

@@ -15,7 +15,7 @@ from plumbline.model.verdict import State
 from plumbline.observe.lustre_output import Import, parse_import
 from plumbline.observe.node import QUICK_S, Counters, Growth, Node
 from plumbline.observe.query import NEEDS_DEBUGFS, complaint, debugfs_is_closed
-from plumbline.observe.symptom import Direction, Look, Symptom
+from plumbline.observe.symptom import Direction, Look, Rule, Symptom
 
 NAME = "lustre"
 
@@ -31,10 +31,31 @@ _TIMEOUTS = re.compile(r"^ *timeouts: (\d+)$", re.MULTILINE)
 DISCONNECTED = "disconnected"
 """The kind of symptom of a target without a connection."""
 
-_UNANSWERED = {"reconnects": "attempt{} to connect to", "timeouts": "request{} to"}
-"""Kinds of symptoms of what got no answer, with their words for one and many."""
+RULES = {
+    "away": Rule(DISCONNECTED, State.CRITICAL, "{target} is {state}"),
+    "inactive": Rule(
+        "inactive", State.WARNING, "{target} was set inactive on this node", Direction.LOWERS
+    ),
+    "recovery": Rule(
+        "recovery", State.WARNING, "{target} is in recovery ({state})", Direction.LOWERS
+    ),
+    "failed_over": Rule(
+        "failed_over",
+        State.WARNING,
+        "{target} is failed over to {server}, which serves two servers' targets",
+        Direction.LOWERS,
+    ),
+    "reconnects": Rule(
+        "reconnects",
+        State.WARNING,
+        "{number:.0f} attempt{s} to connect to {target} without an answer",
+    ),
+    "timeouts": Rule(
+        "timeouts", State.WARNING, "{number:.0f} request{s} to {target} without an answer"
+    ),
+}
 
-OF_AN_OUTAGE = frozenset((NAME, kind) for kind in (DISCONNECTED, *_UNANSWERED))
+OF_AN_OUTAGE = frozenset((NAME, kind) for kind in (DISCONNECTED, "reconnects", "timeouts"))
 """Collector and kinds of the symptoms that a target has because it is away."""
 
 _CONNECTED = ("FULL", "IDLE")
@@ -88,20 +109,16 @@ def _parsed(node: Node, device: str, text: str) -> tuple[str, Import]:
 
 def _of_import(target: str, seen: Import) -> Iterator[Symptom]:
     yield from _state(target, seen)
-    if seen.nids and seen.connection and seen.connection != seen.nids[0]:
-        sentence = (
-            f"{target} is failed over to {seen.connection}, which serves two servers' targets"
-        )
-        yield Symptom(NAME, target, "failed_over", State.WARNING, Direction.LOWERS, sentence)
+    if seen.is_failed_over:
+        yield RULES["failed_over"].symptom(NAME, target, target=target, server=seen.connection)
 
 
 def _unanswered(target: str, kind: str, growths: Sequence[Growth]) -> Symptom:
     """Return the symptom of what all imports of a target have sent without an answer."""
     amount = sum(growth.amount for growth in growths)
-    words = _UNANSWERED[kind].format("" if amount == 1 else "s")
-    sentence = f"{amount:.0f} {words} {target} without an answer"
     since = min(growth.since for growth in growths)
-    return _bad(target, kind, State.WARNING, sentence)._replace(since=since)
+    plural = "" if amount == 1 else "s"
+    return RULES[kind].symptom(NAME, target, since, number=amount, s=plural, target=target)
 
 
 def _growths(counters: Counters, seen: Import, text: str) -> Iterator[tuple[str, Growth]]:
@@ -140,23 +157,17 @@ def _attempts(counters: Counters, device: str, text: str) -> Optional[Growth]:
 
 def _state(target: str, seen: Import) -> Iterator[Symptom]:
     if "IMPF_DEACTIVE" in seen.flags:
-        sentence = f"{target} was set inactive on this node"
-        yield Symptom(NAME, target, "inactive", State.WARNING, Direction.LOWERS, sentence)
+        yield RULES["inactive"].symptom(NAME, target, target=target)
     elif seen.state in _RECOVERING:
-        sentence = f"{target} is in recovery ({seen.state})"
-        yield Symptom(NAME, target, "recovery", State.WARNING, Direction.LOWERS, sentence)
+        yield RULES["recovery"].symptom(NAME, target, target=target, state=seen.state)
     elif _is_away(seen):
-        yield _bad(target, DISCONNECTED, State.CRITICAL, f"{target} is {seen.state}")
+        yield RULES["away"].symptom(NAME, target, target=target, state=seen.state)
 
 
 def _is_away(seen: Import) -> bool:
     """Return whether a target has no connection, which nobody switched off on this node."""
     present = seen.state in (*_CONNECTED, *_RECOVERING)
     return not present and "IMPF_DEACTIVE" not in seen.flags
-
-
-def _bad(target: str, kind: str, severity: State, sentence: str) -> Symptom:
-    return Symptom(NAME, target, kind, severity, Direction.RAISES, sentence)
 
 
 def connected(node: Node) -> frozenset[str]:

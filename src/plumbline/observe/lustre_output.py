@@ -25,6 +25,7 @@ _IN_BYTES = re.compile(r"^UUID\s+bytes\s", re.MULTILINE)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
 _OBJECT = re.compile(r"^[ \t]+(\d+)[ \t]+\d+[ \t]+0x[0-9a-f]+[ \t]+\S+[ \t]*$", re.MULTILINE)
 
+_LOCAL = "lo"
 _CHOSEN = re.compile(r"\[(\S+)\]")
 
 TUNABLES = ("checksums", "checksum_type", "max_rpcs_in_flight", "max_pages_per_rpc")
@@ -41,6 +42,19 @@ class Import(NamedTuple):
     """The servers of the OST, its own first."""
     connection: str
     version: str
+
+    @property
+    def is_failed_over(self) -> bool:
+        """Return whether another server than the OST's own has it.
+
+        A server has one address on each of its networks, so the first one of the network in use
+        is that of the OST's own server; ``<none>`` is no server.
+        """
+        network = self.connection.rpartition("@")[2]
+        if network == _LOCAL and self.nids:
+            return self.connection != self.nids[0]
+        same = [nid for nid in self.nids if nid.rpartition("@")[2] == network]
+        return bool(same) and self.connection != same[0]
 
 
 class Layout(NamedTuple):
@@ -112,11 +126,16 @@ def parse_import(device: str, text: str) -> Import:
     return Import(
         device=device,
         state=state,
-        flags=frozenset(_list(_labelled(text, "import_flags"))),
+        flags=frozenset(map(_flag, _list(_labelled(text, "import_flags")))),
         nids=tuple(_list(_labelled(text, "failover_nids"))),
         connection=_labelled(text, "current_connection").strip('"'),
         version=_labelled(text, "target_version"),
     )
+
+
+def _flag(word: str) -> str:
+    """Return a flag as newer releases print it: 2.12 prints ``IMPF_INVALID`` as ``invalid``."""
+    return word if word.startswith("IMPF_") else f"IMPF_{word.upper()}"
 
 
 def parse_usage(text: str, ost: str) -> Optional[Usage]:

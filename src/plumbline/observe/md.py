@@ -9,7 +9,7 @@ from plumbline.model.errors import ToolError
 from plumbline.model.validation import real, whole
 from plumbline.model.verdict import State
 from plumbline.observe.node import Node
-from plumbline.observe.symptom import Direction, Look, Symptom
+from plumbline.observe.symptom import Direction, Look, Rule, Symptom
 
 NAME = "md"
 
@@ -17,10 +17,31 @@ _ARRAY = re.compile(r"^(md\S*) : (\S+)(?: \((?:auto-)?read-only\))*(?: (raid\d+|
 _MEMBER = re.compile(r"(?<!\S)([^\s\[]+)\[\d+\]((?:\([A-Z]\))*)")
 _COUNTS = re.compile(r"\[(\d+)/(\d+)\] \[[U_]+\]")
 _WORK = re.compile(
-    r"(resync|recovery|reshape|check|repair) *= *(PENDING|DELAYED|[\d.]+%)"
+    r"(resync|recovery|reshape|check|repair) *= *(PENDING|DELAYED|REMOTE|[\d.]+%)"
     r"(?:.*?finish=([\d.]+)min)?"
 )
 _HARMLESS = ("check", "repair")
+# IMSM and DDF keep their metadata in a container, which is inactive for ever
+_CONTAINER = re.compile(r"\bsuper external:(?:imsm|ddf)\b")
+_VOLUME = re.compile(r"^md\S* : active .*\n.*\bsuper external:[/-](md[^\s/]+)/", re.MULTILINE)
+
+_MISSING = "array {array} is degraded, {missing} of {members} members missing"
+RULES = {
+    "inactive": Rule("inactive", State.CRITICAL, "array {array} is {state}"),
+    "failed": Rule("member_failed", State.CRITICAL, "{block} has failed in array {array}"),
+    "degraded": Rule("degraded", State.WARNING, _MISSING),
+    "rebuilt": Rule("degraded", State.WARNING, _MISSING, Direction.LOWERS),
+    **{
+        kind: Rule(
+            kind,
+            State.OK if kind in _HARMLESS else State.WARNING,
+            f"{kind} of array {{array}} runs, {{progress}}; slower is expected",
+            Direction.LOWERS,
+        )
+        for kind in ("resync", "recovery", "reshape", *_HARMLESS)
+    },
+}
+"""What is known; an array is degraded until it is rebuilt."""
 
 
 def look(node: Node) -> Look:
@@ -29,11 +50,12 @@ def look(node: Node) -> Look:
     if not text.startswith("Personalities"):
         raise ToolError("/proc/mdstat is not there: the kernel has no md arrays")
     arrays = re.split(r"\n(?=md\S* : )", text)[1:]
-    symptoms = tuple(symptom for array in arrays for symptom in _of_array(node, array))
+    containers = frozenset(_VOLUME.findall(text))
+    symptoms = tuple(symptom for array in arrays for symptom in _of_array(node, array, containers))
     return Look(NAME, len(arrays), symptoms)
 
 
-def _of_array(node: Node, text: str) -> Iterator[Symptom]:
+def _of_array(node: Node, text: str, containers: frozenset[str]) -> Iterator[Symptom]:
     head, _, rest = text.partition("\n")
     match = _ARRAY.match(head)
     if not match:
@@ -43,24 +65,17 @@ def _of_array(node: Node, text: str) -> Iterator[Symptom]:
     component = node.parts.of_block(name)
     if component == node.parts.node:
         component = node.parts.of_blocks([block for block, _ in members])
-    if state != "active":
-        yield _bad(component, "inactive", f"array {name} is {state}")
+    if state != "active" and not (name in containers and _CONTAINER.search(rest)):
+        yield RULES["inactive"].symptom(NAME, component, array=name, state=state)
     for block, flags in members:
         if "(F)" in flags:
-            yield _bad(
-                node.parts.of_block(block), "member_failed", f"{block} has failed in array {name}"
-            )
+            disk = node.parts.of_block(block)
+            yield RULES["failed"].symptom(NAME, disk, block=block, array=name)
     counts, work = _COUNTS.search(rest), _WORK.search(rest)
     missing = _missing(name, counts) if counts else 0
     if counts and missing > 0:
-        yield Symptom(
-            NAME,
-            component,
-            "degraded",
-            State.WARNING,
-            Direction.LOWERS if work and _mends(work) else Direction.RAISES,
-            f"array {name} is degraded, {missing} of {counts[1]} members missing",
-        )
+        rule = RULES["rebuilt" if work and _mends(work) else "degraded"]
+        yield rule.symptom(NAME, component, array=name, missing=missing, members=counts[1])
     if work:
         yield _work(component, name, work)
 
@@ -80,10 +95,4 @@ def _work(component: str, name: str, work: re.Match[str]) -> Symptom:
     minutes = real(left_min, f"the minutes left of array {name}") if left_min else 0.0
     left = f", {minutes:.0f} min left" if left_min else ""
     progress = f"{done.replace('%', ' %')} done{left}" if "%" in done else done.lower()
-    severity = State.OK if kind in _HARMLESS else State.WARNING
-    sentence = f"{kind} of array {name} runs, {progress}; slower is expected"
-    return Symptom(NAME, component, kind, severity, Direction.LOWERS, sentence)
-
-
-def _bad(component: str, kind: str, sentence: str) -> Symptom:
-    return Symptom(NAME, component, kind, State.CRITICAL, Direction.RAISES, sentence)
+    return RULES[kind].symptom(NAME, component, array=name, progress=progress)

@@ -10,6 +10,7 @@ node's own.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence
 
 from plumbline.model.command import Completed
@@ -154,6 +155,10 @@ def _seen(raw: Optional[Mapping[str, Any]]) -> Optional[Seen]:
 
 
 _BLOCK = "/sys/class/block"
+PCI = "/sys/bus/pci/devices"
+_NETWORK, _NVME_CLASS = "0x02", "0x0108"
+"""Beginnings of PCI classes (pci.ids)."""
+_PARTITION = re.compile(r"((?:sd|vd|xvd)[a-z]+|nvme\d+n\d+)p?\d+|(.+)-part\d+")
 _DEPTH = 8
 """Stacked devices are rarely more than four deep: LUKS on LVM on md on multipath."""
 
@@ -225,7 +230,10 @@ class Parts:
         return self._found[name]
 
     def _owner(self, name: str) -> str:
-        for one in (name, *self._whole(name)):
+        # of a disk that is gone its partition's name alone is left
+        gone = _PARTITION.fullmatch(name)
+        guessed = [gone[1] or gone[2]] if gone else []
+        for one in (name, *(self._whole(name) or guessed)):
             owners = self._owners.get(one, set())
             if len(owners) == 1:
                 return next(iter(owners))
@@ -235,6 +243,38 @@ class Parts:
         """Return the only component that all of these lie under, else the node."""
         owners = {self.of_block(name) for name in names}
         return owners.pop() if len(owners) == 1 else self.node
+
+    def of_scsi(self, address: str) -> str:
+        """Return the component of a SCSI address such as ``0:0:1:0``, else the node."""
+        return self.of_blocks(self._system.names(f"/sys/class/scsi_device/{address}/device/block"))
+
+    def of_nvme(self, *controllers: str) -> str:
+        """Return the component of NVMe controllers such as ``nvme0``, else the node."""
+        blocks = self._system.names(_BLOCK)
+        heads = tuple(f"{controller}n" for controller in controllers)
+        return self.of_blocks([block for block in blocks if block.startswith(heads)])
+
+    def of_interface(self, name: str) -> str:
+        """Return the network part of the interface with the storage address, else the node."""
+        own = name in self.storage_interfaces()
+        return self.of_kind("nic", "link")[0] if own else self.node
+
+    def of_pci(self, address: str) -> str:
+        """Return the component that a PCI device is or carries, else the node."""
+        folder = f"{PCI}/{address}"
+        controllers = self._system.names(f"{folder}/nvme")
+        kind = self._system.read(f"{folder}/class")
+        if controllers or kind.startswith(_NVME_CLASS):
+            return self.of_nvme(*controllers)
+        return self.of_nic(address) if kind.startswith(_NETWORK) else self.of_kind("hba")[0]
+
+    def of_nic(self, address: str) -> str:
+        """Return the network part of a PCI device, the node where it is not that of the storage."""
+        interfaces = self._system.names(f"{PCI}/{address}/net")
+        storage = self.storage_interfaces() if interfaces else ()
+        if storage and not set(storage).intersection(interfaces):
+            return self.node
+        return self.of_kind("nic", "link")[0]
 
     def of_kind(self, *kinds: str) -> tuple[str, Optional[float]]:
         """Return the only part beside the node of some kinds, and its rated speed in B/s.

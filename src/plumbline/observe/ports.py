@@ -14,7 +14,10 @@ from plumbline.model.errors import ToolError
 from plumbline.model.validation import real, whole
 from plumbline.model.verdict import State
 from plumbline.observe.node import Node
-from plumbline.observe.symptom import Direction, Look, Symptom
+from plumbline.observe.symptom import Look, Rule, Symptom
+
+_LONGEST = 60
+"""Characters of a speed; those of the kernel have twenty."""
 
 
 class Kind(NamedTuple):
@@ -23,7 +26,8 @@ class Kind(NamedTuple):
     ``root`` is a folder with ``*`` for names; ``speed`` the file with the speed, a number before
     ``unit``; ``state`` the file and ``up`` what it says of a port that is up, empty where
     the speed says it; ``counters`` are file, words, and the growth from which it counts; ``parts``
-    are the kinds of the topology that such a port may belong to.
+    are the kinds of the topology that such a port may belong to; ``one_lane`` is in the speed of a
+    port of which one lane alone is in use.
     """
 
     name: str
@@ -34,6 +38,29 @@ class Kind(NamedTuple):
     up: str
     counters: tuple[tuple[str, str, int], ...]
     parts: tuple[str, ...]
+    one_lane: str = ""
+
+    @property
+    def rules(self) -> dict[str, Rule]:
+        """Return what is known of such a port."""
+        port = f"{self.name} {{port}}"
+        rules = [
+            Rule("down", State.WARNING, f"{port} is down"),
+            Rule(
+                "slow_link",
+                State.WARNING,
+                f"{port} runs at {{speed:g}} {self.unit}, after {{best:g}} {self.unit} before",
+            ),
+            *(
+                Rule(_kind(file), State.WARNING, f"{{number:.0f}} {words} of {port}")
+                for file, words, _ in self.counters
+            ),
+        ]
+        if self.one_lane:
+            rules.append(
+                Rule("one_lane", State.WARNING, f"{port} uses one of its lanes: {{speed}}")
+            )
+        return {rule.kind: rule for rule in rules}
 
     def look(self, node: Node) -> Look:
         """Look at all ports; raise ToolError where the kernel knows none."""
@@ -45,23 +72,27 @@ class Kind(NamedTuple):
         return Look(self.name, len(ports), symptoms)
 
     def _of_port(self, node: Node, folder: str) -> Iterator[Symptom]:
-        component, _ = node.parts.of_kind(*self.parts)
+        component, rules = node.parts.of_kind(*self.parts)[0], self.rules
         port = folder[len(self.root.partition("*")[0]) :].replace("/ports/", " port ")
         speed = self._speed(node, folder)
         best = node.counters.highest(f"{self.name}/{port}/speed", speed)
         if not speed and best:
-            yield self._symptom(component, "down", f"{self.name} {port} is down")
+            yield rules["down"].symptom(self.name, component, port=port)
         elif speed < best:
-            words = f"runs at {speed:g} {self.unit}, after {best:g} {self.unit} before"
-            yield self._symptom(component, "slow_link", f"{self.name} {port} {words}")
-        for file, words, least in self.counters:
+            yield rules["slow_link"].symptom(
+                self.name, component, port=port, speed=speed, best=best
+            )
+        elif speed and self._has_one_lane(node, folder):
+            shown = node.system.read(f"{folder}/{self.speed}")[:_LONGEST]
+            yield rules["one_lane"].symptom(self.name, component, port=port, speed=shown)
+        for file, _, least in self.counters:
             value = _count(node.system.read(f"{folder}/{file}"), f"{folder}/{file}")
             key = f"{self.name}/{port}/{file}"
             grown = None if value is None else node.counters.growth(key, value)
             if grown and grown.amount >= least:
-                sentence = f"{grown.amount:.0f} {words} of {self.name} {port}"
-                kind = file.rpartition("/")[2]
-                yield self._symptom(component, kind, sentence)._replace(since=grown.since)
+                yield rules[_kind(file)].symptom(
+                    self.name, component, grown.since, number=grown.amount, port=port
+                )
 
     def _speed(self, node: Node, folder: str) -> float:
         """Return the speed in the file's own unit, 0 for a port that is not up."""
@@ -72,8 +103,11 @@ class Kind(NamedTuple):
         )
         return real(match[1], f"{folder}/{self.speed}") if match else 0.0
 
-    def _symptom(self, component: str, kind: str, sentence: str) -> Symptom:
-        return Symptom(self.name, component, kind, State.WARNING, Direction.RAISES, sentence)
+    def _has_one_lane(self, node: Node, folder: str) -> bool:
+        """Return whether lanes are missing; Ethernet of one lane is as it was built."""
+        if not self.one_lane or node.system.read(f"{folder}/link_layer") == "Ethernet":
+            return False
+        return self.one_lane in node.system.read(f"{folder}/{self.speed}")
 
 
 FIBRE_CHANNEL = Kind(
@@ -107,6 +141,7 @@ INFINIBAND = Kind(
         ("counters/link_downed", "losses of the link", 1),
     ),
     parts=("nic", "link"),
+    one_lane="(1X ",
 )
 
 SAS = Kind(
@@ -125,6 +160,10 @@ SAS = Kind(
     ),
     parts=("hba",),
 )
+
+
+def _kind(file: str) -> str:
+    return file.rpartition("/")[2]
 
 
 def _folders(node: Node, pattern: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from plumbline.model.errors import ToolError
 from plumbline.model.validation import counts
 from plumbline.model.verdict import State
 from plumbline.observe.node import Node, parse_json
-from plumbline.observe.symptom import Direction, Look, Symptom
+from plumbline.observe.symptom import Look, Rule, Symptom
 
 NAME = "smart"
 
@@ -21,11 +21,71 @@ _NOT_ASKED = 0b11
 """Bits of the exit status: the command line was refused, or the device could not be opened."""
 
 _GROWING = {
-    5: "reallocated sectors",
-    187: "uncorrectable errors",
-    199: "checksum errors on the cable",
+    "ata_5": "reallocated sectors",
+    "ata_187": "uncorrectable errors",
+    "ata_199": "checksum errors on the cable",
+    "ata_errors": "errors in its log",
+    "grown_defects": "grown defects",
+    "uncorrected_read": "uncorrected read errors",
+    "uncorrected_write": "uncorrected write errors",
+    "uncorrected_verify": "uncorrected verify errors",
+    "media_errors": "media errors",
 }
-_PRESENT = {197: "sectors waiting to be reallocated", 198: "uncorrectable sectors"}
+"""Counters that tell of a fault by their growth."""
+
+_PRESENT = {"ata_197": "sectors waiting to be reallocated", "ata_198": "uncorrectable sectors"}
+"""Counters that tell of a fault when they are not 0."""
+
+_COUNTERS = {
+    "ata_errors": (
+        ("ata_smart_error_log", "extended", "count"),
+        ("ata_smart_error_log", "summary", "count"),
+    ),
+    "grown_defects": (("scsi_grown_defect_list",),),
+    **{
+        f"uncorrected_{operation}": (
+            ("scsi_error_counter_log", operation, "total_uncorrected_errors"),
+        )
+        for operation in ("read", "write", "verify")
+    },
+    "media_errors": (("nvme_smart_health_information_log", "media_errors"),),
+}
+"""Where a counter is that is no attribute: the first place that a disk knows counts."""
+
+_NVME = "nvme_smart_health_information_log"
+_WORN_PERCENT = 100
+_WEAR = (
+    (_NVME, "percentage_used"),
+    ("scsi_percentage_used_endurance_indicator",),
+    ("endurance_used", "current_percent"),
+)
+_SPARE = (
+    ((_NVME, "available_spare"), (_NVME, "available_spare_threshold")),
+    (("spare_available", "current_percent"), ("spare_available", "threshold_percent")),
+)
+
+RULES = {
+    "failing": Rule("failing", State.CRITICAL, "{disk} says that it is failing"),
+    "warns": Rule(
+        "failing", State.CRITICAL, "{disk} warns of itself (critical warning {warning:#04x})"
+    ),
+    "attribute": Rule(
+        "attribute",
+        State.WARNING,
+        "{disk} has attribute {id} ({name}) below its threshold, {value} of {least}",
+    ),
+    "spare": Rule("spare", State.WARNING, "{disk} has {left} % of its spare left, below {least} %"),
+    "worn": Rule("worn", State.WARNING, "{disk} is worn out, {used} % of its life used"),
+    "hot": Rule("hot", State.WARNING, "{disk} has {now} C, its limit is {most} C"),
+    **{
+        kind: Rule(kind, State.WARNING, f"{{disk}} has {{number}} {words}")
+        for kind, words in _PRESENT.items()
+    },
+    **{
+        kind: Rule(kind, State.WARNING, f"{{disk}} has {{number:.0f}} more {words}")
+        for kind, words in _GROWING.items()
+    },
+}
 
 
 def look(node: Node) -> Look:
@@ -80,42 +140,57 @@ def _ask(node: Node, disk: str) -> Mapping[str, Any]:
 
 def _of_disk(node: Node, disk: str, said: Mapping[str, Any]) -> Iterator[Symptom]:
     component = node.parts.of_block(disk)
-    if _at(said, "smart_status", "passed") is False:
-        yield _symptom(component, "failing", State.CRITICAL, f"{disk} says that it is failing")
-    warning = _at(said, "nvme_smart_health_information_log", "critical_warning")
-    if type(warning) is int and warning:
-        sentence = f"{disk} warns of itself (critical warning {warning:#04x})"
-        yield _symptom(component, "failing", State.CRITICAL, sentence)
-    for attribute in _at(said, "ata_smart_attributes", "table") or ():
-        words = _PRESENT.get(attribute["id"])
-        raw = attribute["raw"]["value"] if words else 0
-        counts(raw=raw)
-        if raw:
-            sentence = f"{disk} has {raw} {words}"
-            yield _symptom(component, f"ata_{attribute['id']}", State.WARNING, sentence)
-    for name, words, value in _counters(said):
-        counts(**{name: value})
-        grown = node.counters.growth(f"{NAME}/{disk}/{name}", value)
+    for kind, values in _states(said):
+        yield RULES[kind].symptom(NAME, component, disk=disk, **values)
+    counted = dict(_counters(said))
+    counts(**counted)
+    for kind in filter(counted.get, _PRESENT):
+        yield RULES[kind].symptom(NAME, component, disk=disk, number=counted[kind])
+    for kind in filter(counted.__contains__, _GROWING):
+        grown = node.counters.growth(f"{NAME}/{disk}/{kind}", counted[kind])
         if grown:
-            sentence = f"{disk} has {grown.amount:.0f} more {words}"
-            yield _symptom(component, name, State.WARNING, sentence)._replace(since=grown.since)
+            yield RULES[kind].symptom(NAME, component, grown.since, disk=disk, number=grown.amount)
 
 
-def _counters(said: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
-    """Yield name, words and value of what only counts by its growth, in all three protocols."""
+def _states(said: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the rule and the figures of what a disk tells at any look."""
+    if _at(said, "smart_status", "passed") is False:
+        yield "failing", {}
+    warning = _at(said, _NVME, "critical_warning")
+    if type(warning) is int and warning:
+        yield "warns", {"warning": warning}
     for attribute in _at(said, "ata_smart_attributes", "table") or ():
-        if attribute["id"] in _GROWING:
-            yield f"ata_{attribute['id']}", _GROWING[attribute["id"]], attribute["raw"]["value"]
-    defects = said.get("scsi_grown_defect_list")
-    if type(defects) is int:
-        yield "grown_defects", "grown defects", defects
-    for operation in ("read", "write", "verify"):
-        count = _at(said, "scsi_error_counter_log", operation, "total_uncorrected_errors")
-        if type(count) is int:
-            yield f"uncorrected_{operation}", f"uncorrected {operation} errors", count
-    media = _at(said, "nvme_smart_health_information_log", "media_errors")
-    if type(media) is int:
-        yield "media_errors", "media errors", media
+        # what failed in the past, such as a temperature, is over
+        if attribute.get("when_failed") == "now":
+            told = {"id": attribute["id"], "name": f"{attribute.get('name')!s:.40}"}
+            figures = {"value": attribute["value"], "least": attribute["thresh"]}
+            counts(**figures)
+            yield "attribute", {**told, **figures}
+    for place, limit in _SPARE:
+        left, least = _at(said, *place), _at(said, *limit)
+        if type(left) is int and type(least) is int and left < least:
+            yield "spare", {"left": left, "least": least}
+    used = max(
+        (one for one in (_at(said, *place) for place in _WEAR) if type(one) is int), default=0
+    )
+    if used >= _WORN_PERCENT:
+        yield "worn", {"used": used}
+    now, most = _at(said, "temperature", "current"), _at(said, "temperature", "drive_trip")
+    if type(now) is int and type(most) is int and now >= most > 0:
+        yield "hot", {"now": now, "most": most}
+
+
+def _counters(said: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield kind and value of what is counted, in all three protocols."""
+    for attribute in _at(said, "ata_smart_attributes", "table") or ():
+        kind = f"ata_{attribute['id']}"
+        if kind in _GROWING or kind in _PRESENT:
+            yield kind, attribute["raw"]["value"]
+    for kind, places in _COUNTERS.items():
+        values = (_at(said, *place) for place in places)
+        value = next((one for one in values if type(one) is int), None)
+        if value is not None:
+            yield kind, value
 
 
 def _at(said: Any, *keys: str) -> Any:
@@ -123,7 +198,3 @@ def _at(said: Any, *keys: str) -> Any:
     for key in keys:
         said = said.get(key) if isinstance(said, dict) else None
     return said
-
-
-def _symptom(component: str, kind: str, severity: State, sentence: str) -> Symptom:
-    return Symptom(NAME, component, kind, severity, Direction.RAISES, sentence)

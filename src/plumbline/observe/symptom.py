@@ -65,6 +65,24 @@ class Symptom(NamedTuple):
         return symptom
 
 
+class Rule(NamedTuple):
+    """One thing that a collector knows; ``words`` name in braces what differs from case to case."""
+
+    kind: str
+    severity: State
+    words: str
+    direction: Direction = Direction.RAISES
+
+    def symptom(
+        self, collector: str, component: str, since: Optional[float] = None, **values: object
+    ) -> Symptom:
+        """Return the symptom of a component, with the words filled in."""
+        sentence = self.words.format(**values)
+        return Symptom(
+            collector, component, self.kind, self.severity, self.direction, sentence, since
+        )
+
+
 class Look(NamedTuple):
     """What one collector saw.
 
@@ -152,6 +170,7 @@ KIND_OF = {
     "fibre_channel": LINKS,
     "infiniband": LINKS,
     "sas": LINKS,
+    "pcie": LINKS,
     "lnet": LINKS,
     "lustre": LUSTRE,
     "kernel": KERNEL,

@@ -3,35 +3,86 @@
 from __future__ import annotations
 
 import re
-from typing import Iterator, NamedTuple
+from typing import Iterator, NamedTuple, Optional
 
 from plumbline.model.errors import ToolError
 from plumbline.model.validation import whole
 from plumbline.model.verdict import State
 from plumbline.observe.node import Node, ask
-from plumbline.observe.symptom import Direction, Look, Symptom
+from plumbline.observe.symptom import Direction, Look, Rule, Symptom
 
 NAME = "zfs"
 
 _POOL = re.compile(r"^ *pool: (\S+)\n *state: (\S+)$", re.MULTILINE)
 _CONFIG = re.compile(r"^config:\n\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
-_DEVICE = re.compile(r"^\t( *)(\S+) +([A-Z]+) +(\d+) +(\d+) +(\d+)(?: +(.*))?$", re.MULTILINE)
-_SCAN = re.compile(r"^ *scan: (scrub|resilver) in progress", re.MULTILINE)
-_DONE = re.compile(r"(?<![\d.])([\d.]+)% done(?:, (?:(\d+ days )?([\d:]+)) to go)?")
+# spares have no counters, groups that were removed have none either
+_DEVICE = re.compile(
+    r"^\t( *)(\S+) +([A-Z]+)(?: +(\d+) +(\d+) +(\d+))?(?: +(\S.*?))? *$", re.MULTILINE
+)
+_WAS = re.compile(r"\bwas (/\S+?)(?:/old)?(?= |$)")
+_WORK = re.compile(
+    r"^ *(?:scan|expand|remove): (scrub|error ?scrub|resilver|expansion|Evacuation)\b[^\n]*"
+    r" in progress\b[^\n]*\n((?:\t[^\n]*\n)*)",
+    re.MULTILINE,
+)
+_DONE = re.compile(r"(?<![\d.])([\d.]+)% done(?:, (?:(\d+ days )?([\d:]+|\d+h\d+m)) to go)?")
+_DATA_ERRORS = re.compile(r"^errors: (\d+) data errors?\b", re.MULTILINE)
 _BAD = ("DEGRADED", "FAULTED", "UNAVAIL", "REMOVED", "SUSPENDED")
 _ERRORS = ("read", "write", "checksum")
 
+RULES = {
+    "degraded": Rule("pool", State.WARNING, "pool {pool} is {state}"),
+    # as long as it is made whole it is no worse than that
+    "rebuilt": Rule("pool", State.WARNING, "pool {pool} is {state}", Direction.LOWERS),
+    "failed": Rule("pool", State.CRITICAL, "pool {pool} is {state}"),
+    "data_errors": Rule("data_errors", State.WARNING, "pool {pool} has {number} data errors"),
+    "device": Rule("device", State.CRITICAL, "{block} is {state} in pool {pool}{said}"),
+    "spare": Rule("spare", State.WARNING, "spare {block} of pool {pool} is {state}{said}"),
+    **{
+        kind: Rule(
+            f"{kind}_errors",
+            State.WARNING,
+            f"{{number:.0f}} {kind} errors of {{block}} in pool {{pool}}",
+        )
+        for kind in _ERRORS
+    },
+    **{
+        work: Rule(
+            kind,
+            State.WARNING if kind == "resilver" else State.OK,
+            f"{kind} of pool {{pool}} runs{{progress}}; slower is expected",
+            Direction.LOWERS,
+        )
+        for work, kind in {
+            "scrub": "scrub",
+            "error scrub": "scrub",
+            "errorscrub": "scrub",
+            "resilver": "resilver",
+            "expansion": "expansion",
+            "Evacuation": "removal",
+        }.items()
+    },
+}
+
 
 class _Device(NamedTuple):
-    path: str
+    """A line of the configuration; ``errors`` is empty for a spare."""
+
+    name: str
     state: str
     errors: tuple[int, ...]
     said: str
 
     @property
-    def is_leaf(self) -> bool:
-        """Return whether it is a device and no group of them; ``-P`` gives devices whole paths."""
-        return self.path.startswith("/")
+    def path(self) -> Optional[str]:
+        """Return the path of a device, None for a group of them.
+
+        ``-P`` gives devices whole paths.  One that is gone has its GUID and the path that it had.
+        """
+        if self.name.startswith("/"):
+            return self.name
+        was = _WAS.search(self.said)
+        return (was[1] if was else self.name) if self.name.isdecimal() else None
 
 
 def look(node: Node) -> Look:
@@ -51,54 +102,41 @@ def _of_pool(node: Node, text: str) -> Iterator[Symptom]:
     if not match or not config:
         raise ToolError(f"zpool status printed what is not understood: {text[:60]!r}")
     pool, state = match.groups()
-    devices = [_device(found) for found in _DEVICE.finditer(config[1])]
-    leaves = [device for device in devices if device.is_leaf]
-    component = node.parts.of_blocks([node.parts.block_name(leaf.path) for leaf in leaves])
-    scan = _SCAN.search(text)
+    found = map(_device, _DEVICE.finditer(config[1]))
+    devices = [(node.parts.block_name(one.path), one) for one in found if one.path]
+    component = node.parts.of_blocks([block for block, one in devices if one.errors])
+    works = {work[1]: work[2] for work in _WORK.finditer(text)}
     if state in _BAD:
-        severity = State.WARNING if state == "DEGRADED" else State.CRITICAL
-        # as long as it is made whole it is no worse than that
-        mends = state == "DEGRADED" and scan and scan[1] == "resilver"
-        direction = Direction.LOWERS if mends else Direction.RAISES
-        yield Symptom(NAME, component, "pool", severity, direction, f"pool {pool} is {state}")
-    for leaf in leaves:
-        yield from _of_leaf(node, pool, leaf)
-    if scan:
-        yield _working(component, pool, scan[1], text[scan.end() :])
+        mends = "rebuilt" if "resilver" in works else "degraded"
+        rule = RULES[mends if state == "DEGRADED" else "failed"]
+        yield rule.symptom(NAME, component, pool=pool, state=state)
+    lost = _DATA_ERRORS.search(text)
+    if lost:
+        yield RULES["data_errors"].symptom(NAME, component, pool=pool, number=lost[1])
+    for block, device in devices:
+        yield from _of_device(node, pool, block, device)
+    for work, text_of_work in works.items():
+        done = _DONE.search(text_of_work)
+        left = f", {done[2] or ''}{done[3]} left" if done and done[3] else ""
+        progress = f", {done[1]} % done{left}" if done else ""
+        yield RULES[work].symptom(NAME, component, pool=pool, progress=progress)
 
 
-def _of_leaf(node: Node, pool: str, leaf: _Device) -> Iterator[Symptom]:
-    block = node.parts.block_name(leaf.path)
+def _of_device(node: Node, pool: str, block: str, device: _Device) -> Iterator[Symptom]:
     component = node.parts.of_block(block)
-    if leaf.state in _BAD:
-        said = f" ({leaf.said})" if leaf.said else ""
-        sentence = f"{block} is {leaf.state} in pool {pool}{said}"
-        yield Symptom(NAME, component, "device", State.CRITICAL, Direction.RAISES, sentence)
-    for kind, count in zip(_ERRORS, leaf.errors):
-        grown = node.counters.growth(f"{NAME}/{pool}/{leaf.path}/{kind}", count)
+    if device.state in _BAD:
+        said = f" ({device.said})" if device.said else ""
+        rule = RULES["device" if device.errors else "spare"]
+        yield rule.symptom(NAME, component, block=block, pool=pool, state=device.state, said=said)
+    for kind, count in zip(_ERRORS, device.errors):
+        grown = node.counters.growth(f"{NAME}/{pool}/{device.path}/{kind}", count)
         if grown:
-            sentence = f"{grown.amount:.0f} {kind} errors of {block} in pool {pool}"
-            yield Symptom(
-                NAME,
-                component,
-                f"{kind}_errors",
-                State.WARNING,
-                Direction.RAISES,
-                sentence,
-                grown.since,
+            yield RULES[kind].symptom(
+                NAME, component, grown.since, number=grown.amount, block=block, pool=pool
             )
 
 
-def _working(component: str, pool: str, kind: str, text: str) -> Symptom:
-    done = _DONE.search(text)
-    left = f", {done[2] or ''}{done[3]} left" if done and done[3] else ""
-    progress = f", {done[1]} % done{left}" if done else ""
-    severity = State.OK if kind == "scrub" else State.WARNING
-    sentence = f"{kind} of pool {pool} runs{progress}; slower is expected"
-    return Symptom(NAME, component, kind, severity, Direction.LOWERS, sentence)
-
-
 def _device(match: re.Match[str]) -> _Device:
-    _, path, state, *errors, said = match.groups()
-    counted = tuple(whole(each, f"an error count of {path}") for each in errors)
-    return _Device(path, state, counted, said or "")
+    _, name, state, *errors, said = match.groups()
+    counted = tuple(whole(each, f"an error count of {name}") for each in errors if each)
+    return _Device(name, state, counted, said or "")

@@ -24,7 +24,7 @@ from plumbline.model.record import Scenario
 from plumbline.model.rounds import cycle
 from plumbline.model.service import PathService, Service, SitePart
 from plumbline.model.units import DAY_S, LARGEST
-from plumbline.observe.kernel import PATTERNS
+from plumbline.observe.kernel_messages import EVENTS
 from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.baseline import Baselines
 from plumbline.plan.duration import seconds_of
@@ -434,7 +434,7 @@ class Plan(NamedTuple):
             "parts": {name: part._asdict() for name, part in self.parts.items()},
             "paths": [path.to_json() for path in self.paths],
             "parents": self.parents,
-            "kernel_messages": {kind: found.pattern for kind, found in PATTERNS.items()},
+            "kernel_messages": EVENTS,
             **({"fs": self.parallel} if self.parallel else {}),
             **({"job_users": True} if self.job_users else {}),
         }

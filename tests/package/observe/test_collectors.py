@@ -197,6 +197,7 @@ def test_smart_of_nvme_tells_its_own_warning(tmp_path: Path) -> None:
     assert said(smart.look(make_node(tmp_path, answers=answers))) == [
         ("oss1-disk2", "CRITICAL", "raises", "sdc says that it is failing"),
         ("oss1-disk2", "CRITICAL", "raises", "sdc warns of itself (critical warning 0x04)"),
+        ("oss1-disk2", "WARNING", "raises", "sdc has 9 % of its spare left, below 10 %"),
     ]
 
 
@@ -374,7 +375,7 @@ PORTS = [
         INFINIBAND,
         {
             "/sys/class/infiniband/mlx5_0/ports/1/state": "4: ACTIVE",
-            "/sys/class/infiniband/mlx5_0/ports/1/rate": "25 Gb/sec (1X EDR)",
+            "/sys/class/infiniband/mlx5_0/ports/1/rate": "50 Gb/sec (2X EDR)",
             "/sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error": "150",
             "/sys/class/infiniband/mlx5_0/ports/1/counters/link_downed": "3",
         },
@@ -388,7 +389,7 @@ PORTS = [
         (
             1,
             [
-                "infiniband mlx5_0 port 1 runs at 25 Gb/sec, after 100 Gb/sec before",
+                "infiniband mlx5_0 port 1 runs at 50 Gb/sec, after 100 Gb/sec before",
                 "2 losses of the link of infiniband mlx5_0 port 1",
             ],
         ),

@@ -335,11 +335,10 @@ class LustreTarget(FileTarget):
             if letter not in "DNaf":
                 raise SkipTarget(f"lfs df shows {self._ost} in an unknown state {usage.flags!r}")
         self._draining = "N" in usage.flags
-        moved = connection.nids and connection.connection != connection.nids[0]
         states = {
             Flag.DEGRADED: "D" in usage.flags,
             Flag.DRAINING: self._draining,
-            Flag.FAILED_OVER: moved,
+            Flag.FAILED_OVER: connection.is_failed_over,
         }
         return tuple(flag for flag, holds in states.items() if holds)
 
