@@ -8,8 +8,19 @@ The formats differ in their language alone.
 from __future__ import annotations
 
 from collections import ChainMap
-from typing import Annotated, Any, Iterable, Iterator, Literal, Mapping, NamedTuple, Protocol
+from typing import (
+    Annotated,
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    Literal,
+    Mapping,
+    NamedTuple,
+    Protocol,
+)
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 
 from plumbline.model.errors import DocumentError
@@ -84,33 +95,10 @@ def read_options(raw: object) -> ObjectOptions:
 
 
 AGENT_SERVICE = "plumbline agent"
-"""Description of the service that says whether a node answers."""
+"""Description of the service that shows whether a node answers."""
 
 COLLECTION_SERVICE = "PATH collection"
-"""Description of the service that says whether the console still looks for suspects."""
-
-ONE_LOST_PACKET = (
-    "One lost packet is no news here: unlike a verdict, an answer can be asked for again."
-)
-"""Why the service of the agent is asked more than once before it notifies."""
-
-ONE_COLLECTION_ALARM = (
-    "One alarm where nobody looks for suspects; the services below are UNKNOWN then and notify "
-    "nobody."
-)
-"""Why the collection has a service of its own."""
-
-SILENT_BEHIND_A_SUSPECT = (
-    "A loss behind a component with an alarm of its own is shown and notifies nobody. Only a "
-    "known fault silences:\nwhere suspects are UNKNOWN, every service notifies."
-)
-"""Why services depend on the suspect that they are behind."""
-
-SILENT_BEHIND_A_TARGET = (
-    "A slow device slows the target that lies on it: the alarm of the target is that of both. A "
-    "device whose target is\nhealthy, or was not measured, notifies by its own service."
-)
-"""Why the service of a device depends on those of its targets."""
+"""Description of the service that shows whether the console still looks for suspects."""
 
 PLAN_SCHEMA = 1
 _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
@@ -191,6 +179,10 @@ class Monitored(NamedTuple):
         """Return the services whose bytes cross the component of ``path``; none of a system."""
         return tuple(self.services[place] for place in path.members if path.component)
 
+    def crossings(self) -> Iterator[tuple[PathService, Service]]:
+        """Yield each suspect with each service whose bytes cross its component."""
+        return ((path, service) for path in self.paths for service in self.members(path))
+
     def bearers(self) -> Iterator[tuple[Service, Service]]:
         """Yield each service that bears the alarm of another one, and that one."""
         for service in self.services:
@@ -258,6 +250,20 @@ def _refuse_places(places: Iterable[int], services: int) -> None:
     for place in places:
         if type(place) is not int or not 0 <= place < services:
             raise TypeError(f"{place!r:.60} is no place of a service")
+
+
+def templates(write: Callable[[object], str]) -> Environment:
+    """Return the templates of objects, in which every value is written by ``write``."""
+    environment = Environment(  # noqa: S701 - the languages are not HTML
+        loader=PackageLoader("plumbline.doors"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=write,
+    )
+    environment.globals.update(AGENT_SERVICE=AGENT_SERVICE, COLLECTION_SERVICE=COLLECTION_SERVICE)
+    return environment
 
 
 def _whole(found: Monitored) -> Monitored:
