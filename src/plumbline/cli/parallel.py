@@ -17,7 +17,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.cli.options import named_directories, own_expectations
+from plumbline.cli.options import named_directories, option, own_expectations
 from plumbline.cli.progress import end, print_commands, print_json, progress
 from plumbline.doors.ranks import table
 from plumbline.judge.fs import judge_whole, wholes
@@ -73,52 +73,29 @@ def add_parallel(parser: argparse.ArgumentParser) -> None:
     """Declare them."""
     group = parser.add_argument_group("all targets at once (fs)")
     add_ranks(group)
-    group.add_argument(
-        "--ranks", type=int, metavar="N", help="processes on each target (default: 1)"
-    )
-    group.add_argument("--transfer", metavar="SIZE", help="size of one call (default: the test's)")
-    group.add_argument(
-        "--stripes", metavar="N", help="targets per file, or all (Lustre; default: 1)"
-    )
-    group.add_argument("--keep", metavar="SIZE", help="keep files up to SIZE (default: remove)")
-    group.add_argument(
-        "--reread-kept", action="store_true", help="read the files of an earlier --keep"
-    )
-    group.add_argument("--profile", metavar="FILE", help="record every call in FILE (default: off)")
+    option(group, "--ranks N", "processes on each target (default: 1)", type=int)
+    option(group, "--transfer SIZE", "size of one call (default: the test's)")
+    option(group, "--stripes N", "targets per file, or all (Lustre; default: 1)")
+    option(group, "--keep SIZE", "keep files up to SIZE (default: remove)")
+    option(group, "--reread-kept", "read the files of an earlier --keep")
+    option(group, "--profile FILE", "record every call in FILE (default: off)")
 
 
 def add_ranks(group: argparse._ActionsContainer) -> None:
     """Declare what every start of ranks takes."""
-    group.add_argument(
-        "--test", metavar="NAME", help="I/O pattern: posix-fpp-10k, ... (default: ost)"
-    )
-    group.add_argument(
-        "--clients", metavar="HOST,...", help="HOST or HOST:RANKS (default: this host)"
-    )
-    group.add_argument("--hostfile", metavar="FILE", help="clients, one host per line")
-    group.add_argument("--seconds", metavar="TIME", help="limit per operation (default: 60s)")
-    group.add_argument(
-        "--fixed-time", action="store_true", help="run for --seconds instead of --bytes"
-    )
-    group.add_argument("--budget", metavar="SIZE", help="most bytes to write (default: 64GiB)")
-    group.add_argument(
-        "--gather",
-        metavar="NxSIZE",
-        help="aggregate small I/O in N buffers of SIZE (default: off)",
-    )
-    group.add_argument("--direct", action="store_true", help="bypass the page cache (default: off)")
-    group.add_argument("--launcher", metavar="PROGRAM", help="mpirun or srun (default: mpirun)")
-    group.add_argument(
-        "--launcher-option",
-        action="append",
-        metavar="WORD",
-        help="option for the launcher, repeatable",
-    )
-    group.add_argument(
-        "--python", metavar="PATH", help="Python interpreter that has mpi4py (default: python3)"
-    )
-    group.add_argument("--work", metavar="DIR", help="folder shared by all clients")
-    group.add_argument("--file-system", metavar="NAME", help="file system to measure")
+    option(group, "--test NAME", "I/O pattern: posix-fpp-10k, ... (default: ost)")
+    option(group, "--clients HOST,...", "HOST or HOST:RANKS (default: this host)")
+    option(group, "--hostfile FILE", "clients, one host per line")
+    option(group, "--seconds TIME", "limit per operation (default: 60s)")
+    option(group, "--fixed-time", "run for --seconds instead of --bytes")
+    option(group, "--budget SIZE", "most bytes to write (default: 64GiB)")
+    option(group, "--gather NxSIZE", "aggregate small I/O in N buffers of SIZE (default: off)")
+    option(group, "--direct", "bypass the page cache (default: off)")
+    option(group, "--launcher PROGRAM", "mpirun or srun (default: mpirun)")
+    option(group, "--launcher-option WORD", "option for the launcher, repeatable", action="append")
+    option(group, "--python PATH", "Python interpreter that has mpi4py (default: python3)")
+    option(group, "--work DIR", "folder shared by all clients")
+    option(group, "--file-system NAME", "file system to measure")
 
 
 def refuse_parallel(arguments: argparse.Namespace) -> None:

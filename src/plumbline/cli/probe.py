@@ -10,11 +10,13 @@ import time
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.cli.options import (
     add_another_client,
+    common,
     named_directories,
+    option,
     own_expectations,
     refuse_elsewhere,
 )
@@ -45,7 +47,7 @@ from plumbline.site.compare import (
 )
 from plumbline.site.measure import Result
 from plumbline.site.verdicts import published_by
-from plumbline.store.files import DATABASE, EXPECTATIONS, LOCKS, SNAPSHOT_FILE, STATE
+from plumbline.store.files import DATABASE, EXPECTATIONS, SNAPSHOT_FILE
 from plumbline.store.history import History
 from plumbline.store.ledgers import Confirmed
 from plumbline.store.snapshot import load_expectations
@@ -203,9 +205,9 @@ def refuse_confirm(arguments: argparse.Namespace) -> None:
         "--another-client": arguments.another_client,
         "--json": arguments.json,
     }
-    for option, given in beside.items():
+    for name, given in beside.items():
         if given:
-            raise UsageError(f"--confirm chooses what it measures; leave out {option}")
+            raise UsageError(f"--confirm chooses what it measures; leave out {name}")
 
 
 def confirm(expectations: Expectations, arguments: argparse.Namespace) -> int:
@@ -277,7 +279,7 @@ def _print_confirmed(results: Sequence[Result]) -> int:
     return codes[0] if codes else int(worst(verdict.state for verdict in verdicts))
 
 
-_EPILOG = """\
+EPILOG = """\
 Exit codes: the worst verdict, 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; 75 when another run holds
 one of the targets, 77 when this user may not measure one; see plumbline --help for the others.
 
@@ -288,54 +290,32 @@ Without inventory and root: plumbline probe ost --directory a=/mnt/a --directory
 """
 
 
-def add(subparsers: Any) -> None:
+HELP = "measure now and judge"
+DESCRIPTION = """Measure what this node is to measure in a layer, keep the records, and judge them.
+With --directory: compare directories, and keep nothing."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "probe",
-        help="measure now and judge",
-        description="Measure what this node is to measure in a layer, keep the records, and judge "
-        "them.\nWith --directory: compare directories, and keep nothing.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
     parser.add_argument("layer", choices=LAYERS, help="what to measure")
-    parser.add_argument(
-        "--component", action="append", metavar="NAME", help="only this component; repeatable"
-    )
-    parser.add_argument("--slot", type=int, metavar="N", help="pair hosts as in slot N (net)")
-    parser.add_argument(
-        "--confirm",
-        action="store_true",
-        help="measure again what was low, beside healthy peers (ost, raw); with --dry-run: show "
-        "what is in question and why",
-    )
-    parser.add_argument("--limit", metavar="TIME", help="start nothing after this time, such as 1h")
-    parser.add_argument("--expectations", metavar="PATH", help="expectations of this node")
-    parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
-    parser.add_argument("--locks", metavar="DIR", default=LOCKS, help="default: %(default)s")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="print the commands, measure nothing"
-    )
-    parser.add_argument("--json", action="store_true", help="print records and verdicts")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
-    parser.add_argument(
-        "--directory",
+    option(parser, "--component NAME", "only this component; repeatable", action="append")
+    option(parser, "--slot N", "pair hosts as in slot N (net)", type=int)
+    option(parser, "--confirm", "measure again what was low, with healthy peers (ost, raw)")
+    option(parser, "--limit TIME", "start nothing after this time, such as 1h")
+    option(parser, "--expectations PATH", "expectations of this node")
+    option(parser, "--dry-run", "print the commands, measure nothing")
+    option(parser, "--json", "print records and verdicts")
+    common(parser, "--state", "--locks", "--quiet")
+    option(
+        parser,
+        "--directory NAME=PATH",
+        "compare directories, without an inventory (ost, fs)",
         action="append",
-        metavar="NAME=PATH",
-        help="compare directories, one per target, without an inventory (ost, fs)",
     )
-    parser.add_argument(
-        "--bytes", metavar="SIZE", help="of each file in a directory, 256MiB; of each rank (fs)"
-    )
-    parser.add_argument(
-        "--caches",
-        action="store_true",
-        help="read a file just written, then without page cache, Lustre's locks and the server's "
-        "cache in turn, and keep nothing (ost, one --component or --directory)",
-    )
+    option(parser, "--bytes SIZE", "of each file in a directory, 256MiB; of each rank (fs)")
+    option(parser, "--caches", "read a file with and without each cache (ost, one target)")
     add_another_client(parser)
     add_parallel(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
