@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 
 from plumbline.cli.options import common, option
 from plumbline.measure.unit_context import Step
-from plumbline.model.errors import ToolError, UsageError
+from plumbline.model.errors import UsageError
+from plumbline.site.forked import forked
 
 if TYPE_CHECKING:
     import argparse
@@ -25,50 +23,9 @@ if TYPE_CHECKING:
     from plumbline.simulate.weather import Capacity
 
 
-_T = TypeVar("_T")
-_R = TypeVar("_R")
-
-
 def processors(pieces: int) -> int:
     """Return on how many processors so many pieces of work can be done at once."""
     return min(pieces, len(os.sched_getaffinity(0)))
-
-
-def forked(work: Callable[[_T], _R], items: Sequence[_T], count: int) -> Iterator[_R]:
-    """Yield what ``work`` makes of each item in turn, in ``count`` processes, of one in this one.
-
-    What ``work`` holds may be large, and need not be fit to be sent: each process has it already.
-
-    Raises:
-        ToolError: one of the processes was ended from outside.
-    """
-    if count == 1:
-        yield from map(work, items)
-        return
-    context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(count, context, _Worker.begin, (work,)) as pool:
-        try:
-            yield from pool.map(_Worker.do, items)
-        except BrokenProcessPool as error:
-            raise ToolError(
-                "a process that simulated was ended from outside; see whether the machine has run "
-                "out of memory (journalctl -k), and run again"
-            ) from error
-
-
-class _Worker:
-    """A process that was forked with its work."""
-
-    work: tuple[Callable[[Any], Any], ...] = ()
-
-    @classmethod
-    def begin(cls, work: Callable[[Any], Any]) -> None:
-        cls.work = (work,)
-
-    @classmethod
-    def do(cls, item: Any) -> Any:
-        (work,) = cls.work
-        return work(item)
 
 
 _OF_A_FLEET = 10
@@ -105,8 +62,12 @@ def campaign_attempts(
         (f"{seed}/{first}", min(_OF_A_FLEET, number - first))
         for first in range(0, number, _OF_A_FLEET)
     ]
-    dealt = processors(len(counts))
-    for attempts in forked(lambda of_one: list(_tried(site, terms, of_one, judge)), counts, dealt):
+    count = processors(len(counts))
+    if count == 1:
+        for of_one in counts:
+            yield from _tried(site, terms, of_one, judge)
+        return
+    for attempts in forked(lambda of_one: list(_tried(site, terms, of_one, judge)), counts, count):
         yield from attempts
 
 
