@@ -110,7 +110,7 @@ def run_capture(arguments: argparse.Namespace) -> int:
     from plumbline.plan.baseline import read_baselines, write_candidates
     from plumbline.plan.capture import capture
     from plumbline.site.inventory import expectations_of, read_inventory
-    from plumbline.site.plain_yaml import write_document
+    from plumbline.site.yaml_values import write_document
 
     if arguments.last < 1:
         raise UsageError(f"--last {arguments.last} leaves no run; give 1 or more")
@@ -167,7 +167,7 @@ def run_accept(arguments: argparse.Namespace) -> int:
         write_baselines,
     )
     from plumbline.site.inventory import read_inventory
-    from plumbline.site.plain_yaml import revise
+    from plumbline.site.yaml_values import revise
 
     inventory = read_inventory(arguments.inventory)
     accepted = read_baselines(inventory.baselines)
