@@ -36,7 +36,7 @@ from plumbline.parallel.job import Fixed
 from plumbline.parallel.launch import Client, Launch, by_slurm, parse_clients
 from plumbline.parallel.run import Course, FsUnit
 from plumbline.parallel.terms import Aggregation, Method, named_test, share_of_memory, spread
-from plumbline.site.compare import measure_once, own_locks
+from plumbline.site.compare import measure_once, memory_bytes, own_locks
 from plumbline.site.measure import Result, RunOptions, measure
 from plumbline.site.parallel import (
     ALL,
@@ -96,6 +96,21 @@ def add_ranks(group: argparse._ActionsContainer) -> None:
     option(group, "--python PATH", "Python interpreter that has mpi4py (default: python3)")
     option(group, "--work DIR", "folder shared by all clients")
     option(group, "--file-system NAME", "file system to measure")
+
+
+def run_options(arguments: argparse.Namespace, *, keep_files: bool = False) -> RunOptions:
+    """Return how a run of this node is carried out."""
+    state = Path(arguments.state)
+    # nobody asks this node about the targets of another one
+    own = not arguments.another_client
+    return RunOptions(
+        Locks(Path(arguments.locks), SystemClock()),
+        state / SNAPSHOT_FILE,
+        partial(progress, arguments.quiet),
+        parse_duration(arguments.limit) if arguments.limit else None,
+        keep_files,
+        verdicts=published_by(arguments.expectations or EXPECTATIONS, state) if own else None,
+    )
 
 
 def refuse_parallel(arguments: argparse.Namespace) -> None:
@@ -284,11 +299,6 @@ def _rank_bytes(arguments: argparse.Namespace, clients: int, ranks: int) -> int:
     return min(share_of_memory(memory_bytes(), each), parse_bytes(arguments.budget) // ranks)
 
 
-def memory_bytes() -> int:
-    """Return the memory of this host, which stands for that of a client."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
 def work_of(arguments: argparse.Namespace, launch: Launch) -> str:
     """Return the folder of the results; several clients must be told one that all of them see."""
     others = {client.name for client in launch.clients} - {"localhost", gethostname()}
@@ -372,14 +382,7 @@ def probe_planned(plan: Planned, arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return print_commands(units)
     state = Path(arguments.state)
-    options = RunOptions(
-        Locks(Path(arguments.locks), SystemClock()),
-        state / SNAPSHOT_FILE,
-        partial(progress, arguments.quiet),
-        parse_duration(arguments.limit) if arguments.limit else None,
-        keep_files=False,
-        verdicts=published_by(arguments.expectations or EXPECTATIONS, state),
-    )
+    options = run_options(arguments)
     with History(state / DATABASE) as history:
         measured = measure(plan.document, units, history, options)
         judged = _judged(plan, measured, str(options.snapshot))
@@ -523,18 +526,10 @@ def _measured(
 ) -> Result:
     expectations = document_of(members, entries)
     locks = locks_of(arguments, members)
-    shown = partial(progress, arguments.quiet)
     if arguments.directory:
-        return measure_once(expectations, [unit], locks, shown)
-    state = Path(arguments.state)
-    with History(state / DATABASE) as history:
-        options = RunOptions(
-            locks,
-            state / SNAPSHOT_FILE,
-            shown,
-            keep_files=False,
-            verdicts=published_by(arguments.expectations or EXPECTATIONS, state),
-        )
+        return measure_once(expectations, [unit], locks, partial(progress, arguments.quiet))
+    with History(Path(arguments.state) / DATABASE) as history:
+        options = run_options(arguments)._replace(locks=locks)
         return measure(_beside_all(arguments, expectations), [unit], history, options)
 
 

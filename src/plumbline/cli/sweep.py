@@ -17,7 +17,6 @@ from plumbline.cli.parallel import (
     launch_of,
     locks_of,
     members_of,
-    memory_bytes,
     test_of,
     work_of,
 )
@@ -51,6 +50,7 @@ from plumbline.parallel.sweep import (
     spread,
 )
 from plumbline.parallel.terms import share_of_memory
+from plumbline.site.compare import memory_bytes
 from plumbline.site.measure import interruptible
 from plumbline.site.parallel import OPERATIONS, Members, Plan, Points, Terms
 from plumbline.store.files import DATABASE, STATE
