@@ -28,7 +28,7 @@ _EXAMPLES = {
     "accept": ' --reason "new disks in oss03"',
     "age": "",
 }
-"""What follows the inventory."""
+"""Words behind the inventory in the example of each action."""
 
 
 HELP = "capture, compare and accept baselines"

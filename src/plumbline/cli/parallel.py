@@ -335,11 +335,11 @@ _GOES_WITH = frozenset(
         *("limit", "file_system", "python", "launcher_option", "profile"),
     )
 )
-"""What a planned run may be told; with any other option it is another run."""
+"""Options of a planned run; with any other option it is another run."""
 
 
 class Planned(NamedTuple):
-    """What this node is to drive: its document, and a unit for each file system by its name."""
+    """Planned runs of this node: its document, and a unit for each file system by name."""
 
     document: Expectations
     units: Mapping[str, FsUnit]

@@ -188,7 +188,7 @@ def _planned(node: Expectations) -> list[tuple[str, str]]:
 
 
 class _Shown:
-    """What is printed: records as they come, or a table of all parts at the end."""
+    """Output of a sample: records as they come, or a table of all parts at the end."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json

@@ -39,14 +39,14 @@ class ObjectOptions(Strict):
     """The options with their defaults; intervals and delays are minutes, ``_s`` is seconds."""
 
     addresses: dict[str, str] = {}
-    """Where hosts are reached that the topology knows by another address."""
+    """Addresses of hosts that the topology knows by another address."""
     check_interval_min: Period = 5
     check_timeout_s: Annotated[int, Field(ge=1, le=3600)] = 25
     notification_options: list[State] = ["w", "c", "r"]
     node_notification_options: list[State] = ["w", "u", "c", "r"]
     notification_interval_min: Minutes = 1440
     paths: bool = False
-    """Whether there are services of check_path, which need what a console collects."""
+    """True adds services of check_path, which need what a console collects."""
     notification_delay_min: Minutes = 20
     notes_url: str = ""
     report_url: str = ""
@@ -56,7 +56,7 @@ class ObjectOptions(Strict):
     library: str = "/usr/lib/plumbline"
     contact_groups: list[str] = ["admins"]
     events: bool = False
-    """Whether each host has a passive service for its log; in Nagios alone."""
+    """True adds a passive service for the log of each host; Nagios only."""
     events_service: str = "Storage events"
     events_freshness_s: Annotated[int, Field(ge=1)] = 1800
     plugins: str = "/usr/lib/nagios/plugins"
@@ -76,7 +76,7 @@ class ObjectOptions(Strict):
 
     @property
     def delay_reason(self) -> str:
-        """What the delay waits for."""
+        """Reason for the delay."""
         suspect = "a suspect that this is behind would be known"
         return suspect if self.paths else "it would be known that the host is down"
 
@@ -105,7 +105,7 @@ _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 
 
 class Sited(Protocol):
-    """What is needed of a compiled plan."""
+    """Part of a compiled plan that objects are made from."""
 
     @property
     def site(self) -> str:
@@ -113,7 +113,7 @@ class Sited(Protocol):
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """What is judged."""
+        """Services that show verdicts."""
 
     @property
     def hosts(self) -> tuple[dict[str, str], ...]:
@@ -138,7 +138,7 @@ class Host(NamedTuple):
 
 
 class Monitored(NamedTuple):
-    """What is watched; ``paths`` are empty where nobody collects what the suspects follow from.
+    """Hosts and services that are watched; ``paths`` are empty if no console collects.
 
     ``members`` of a path and what a service is ``behind`` are places in ``services``.
     """
@@ -150,7 +150,7 @@ class Monitored(NamedTuple):
 
     @property
     def address(self) -> Mapping[str, str]:
-        """Where each host is reached."""
+        """Address of each host."""
         return {host.name: host.address for host in self.hosts}
 
     @property
@@ -165,7 +165,7 @@ class Monitored(NamedTuple):
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """What the services are grouped by."""
+        """Layers that group the services."""
         paths = ("path",) if self.paths else ()
         return (*dict.fromkeys(service.layer for service in self.services), *paths)
 

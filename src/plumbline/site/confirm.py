@@ -35,7 +35,7 @@ from plumbline.store.ledgers import Confirmed
 
 
 class Moment(NamedTuple):
-    """What can be said now: who is in question, which runs are due, and what is left to move.
+    """Confirmation at one time: components in question, runs that are due, bytes left to move.
 
     ``trouble`` says why nothing is known of the console's suspicions, empty where they are known.
     """

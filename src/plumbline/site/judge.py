@@ -60,7 +60,7 @@ verdicts have its own name."""
 
 
 class Known(NamedTuple):
-    """What was kept, by name, and what the verdicts on each node rest on now."""
+    """Kept answers by name, and the digest of what the verdicts on each node rest on now."""
 
     rests_on: Mapping[str, str]
     answers: Mapping[str, Kept]
@@ -110,7 +110,7 @@ def keep(history: Path, answers: Sequence[Kept], nodes: Iterable[str]) -> None:
 
 
 class Question(NamedTuple):
-    """What is asked about a whole site: the name of the answer, and how it is found.
+    """Question about a whole site: the name of the answer, and the way to find it.
 
     ``find`` makes it, of JSON's own types, at a moment that is watched; it rests on plan, history
     and conditions, and on what ``rests_on`` says besides, such as symptoms.  ``read`` makes of
@@ -210,7 +210,7 @@ _Found = TypeVar("_Found")
 
 
 class Task(NamedTuple):
-    """What one process is to judge.
+    """Share of one process in a judgement.
 
     ``evidence`` says whether the verdicts keep theirs, ``members`` whether targets that are driven
     at once have verdicts of their own beside that of the whole.  ``since`` is when the plan was
@@ -384,7 +384,7 @@ def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Ve
 
 
 class Choice(NamedTuple):
-    """What is asked for; None is every layer, or every component."""
+    """Choice of a layer and a component; None is every one."""
 
     layer: Optional[str] = None
     component: Optional[str] = None
@@ -420,7 +420,7 @@ class Choice(NamedTuple):
 
 
 class Place(NamedTuple):
-    """What is asked for of a node, what that remembers, and what is known of it."""
+    """Chosen expectations of a node, its records, and the evidence of them."""
 
     chosen: Sequence[Expectation]
     memory: Memory
