@@ -67,7 +67,6 @@ from plumbline.site.conversation import _place, _record, _unreadable
 from plumbline.site.documents import read_records, read_verdicts
 from plumbline.site.inventory import deployed_hosts, plan_of, read_document, read_inventory
 from plumbline.site.investigate import read_earlier, read_request, sent_symptoms
-from plumbline.site.plain_yaml import write_lines
 from plumbline.site.verdicts import Verdicts
 from plumbline.store.facts import (
     collected_report,
@@ -167,7 +166,7 @@ def _own(name: str) -> bytes:
 
 
 def _plain(document: dict[str, Any]) -> bytes:
-    return "\n".join(["---", *write_lines(document), ""]).encode()
+    return yaml.safe_dump(document, sort_keys=False).encode()
 
 
 TOPOLOGY_OF_LUSTRE = _dumped(

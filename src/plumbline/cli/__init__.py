@@ -1,6 +1,7 @@
 """The command ``plumbline``: one verb per stage, one module per verb.
 
-A verb module has ``add(subparsers)``, which declares its arguments, and ``run(arguments) -> int``.
+A verb module has its line in the list of verbs (``HELP``), perhaps ``DESCRIPTION`` and ``EPILOG``,
+``add(parser)``, which declares its arguments, and ``run(arguments) -> int``.
 What a verb needs beyond the standard library it imports inside ``run``: nodes have nothing else.
 """
 
@@ -133,9 +134,18 @@ def build_parser(asked: Optional[str] = None) -> argparse.ArgumentParser:
 
 def _add(verb: str, subparsers: Any) -> None:
     """Declare a verb; one that this host was not given says where it is."""
-    module = f"plumbline.cli.{verb}"
-    if find_spec(module):
-        import_module(module).add(subparsers)
+    name = f"plumbline.cli.{verb}"
+    if find_spec(name):
+        module = import_module(name)
+        parser = subparsers.add_parser(
+            verb,
+            help=module.HELP,
+            description=getattr(module, "DESCRIPTION", None),
+            epilog=getattr(module, "EPILOG", None),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add(parser)
+        parser.set_defaults(run=getattr(module, "run", None))
         return
     # no character begins an option: all that follows is taken as it is
     where = {"help": "on the console and the control host", "prefix_chars": "\0"}

@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
+from plumbline.cli.options import common, option
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.verdict import State
 from plumbline.site.documents import read_records
@@ -27,12 +28,14 @@ _EXAMPLES = {
     "accept": ' --reason "new disks in oss03"',
     "age": "",
 }
-"""What follows the inventory."""
+"""Words behind the inventory in the example of each action."""
 
 
-def add(subparsers: Any) -> None:
+HELP = "capture, compare and accept baselines"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser("baseline", help="capture, compare and accept baselines")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     _add_capture(actions)
     _add_diff(actions)
@@ -43,43 +46,30 @@ def add(subparsers: Any) -> None:
 def _add_capture(actions: Any) -> None:
     parser = _action(actions, "capture", "make candidates of records", run_capture)
     _take_records(parser, required=True)
-    parser.add_argument("--last", type=int, default=12, help="number of newest runs (default: 12)")
-    parser.add_argument("--output", type=Path, help="candidates file (default: in the inventory)")
+    option(parser, "--last N", "number of newest runs", type=int, default=12)
+    option(parser, "--output FILE", "candidates file (default: in the inventory)", type=Path)
 
 
 def _add_diff(actions: Any) -> None:
     parser = _action(actions, "diff", "set candidates beside accepted baselines", run_diff)
-    parser.add_argument(
-        "--candidates", type=Path, help="file of capture --output (default: its default)"
-    )
-    parser.add_argument(
+    option(parser, "--candidates FILE", "output of capture (default: in the inventory)", type=Path)
+    option(
+        parser,
         "--sort",
+        "outliers and biggest changes first, or by name",
         choices=("change", "component"),
         default="change",
-        help="outliers and the biggest change first, or by name (%(default)s)",
     )
 
 
 def _add_accept(actions: Any) -> None:
     parser = _action(actions, "accept", "make candidates the reference", run_accept)
-    parser.add_argument(
-        "--candidates", type=Path, help="file of capture --output (default: its default)"
-    )
-    parser.add_argument("--reason", required=True, help="reason for the new baselines")
-    parser.add_argument("--by", default="", help="person who accepts (default: login name)")
-    parser.add_argument(
-        "--component",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="only these components, also outliers",
-    )
-    parser.add_argument(
-        "--below-floor",
-        action="store_true",
-        help="accept rates below min_efficiency or goal of the policy too (default: refuse them)",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="show what would be accepted")
+    option(parser, "--candidates FILE", "output of capture (default: in the inventory)", type=Path)
+    option(parser, "--reason TEXT", "reason for the new baselines", required=True)
+    option(parser, "--by NAME", "person who accepts (default: login name)", default="")
+    option(parser, "--component NAME", "only these, also outliers", nargs="+", default=[])
+    option(parser, "--below-floor", "accept rates below min_efficiency or goal of the policy too")
+    option(parser, "--dry-run", "show what would be accepted")
 
 
 def _add_age(actions: Any) -> None:
@@ -93,13 +83,13 @@ def _add_age(actions: Any) -> None:
 
 
 def _take_records(parser: argparse.ArgumentParser, required: bool) -> None:
-    parser.add_argument(
-        "--records",
+    option(
+        parser,
+        "--records FILE",
+        "output of plumbline history --json; - is stdin",
         nargs="+",
         required=required,
         default=[],
-        metavar="FILE",
-        help="JSON lines as `plumbline history --json` prints them; - is standard input",
     )
 
 
@@ -110,8 +100,7 @@ def _action(actions: Any, name: str, summary: str, run: Any) -> argparse.Argumen
         description=f"{summary[0].upper()}{summary[1:]}.",
         epilog=f"For example: plumbline baseline {name} -i inventories/mysite{_EXAMPLES[name]}",
     )
-    parser.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    common(parser, "--inventory", "--json")
     parser.set_defaults(run=run)
     return parser
 
@@ -121,7 +110,7 @@ def run_capture(arguments: argparse.Namespace) -> int:
     from plumbline.plan.baseline import read_baselines, write_candidates
     from plumbline.plan.capture import capture
     from plumbline.site.inventory import expectations_of, read_inventory
-    from plumbline.site.plain_yaml import write_document
+    from plumbline.site.yaml_values import write_document
 
     if arguments.last < 1:
         raise UsageError(f"--last {arguments.last} leaves no run; give 1 or more")
@@ -178,7 +167,7 @@ def run_accept(arguments: argparse.Namespace) -> int:
         write_baselines,
     )
     from plumbline.site.inventory import read_inventory
-    from plumbline.site.plain_yaml import revise
+    from plumbline.site.yaml_values import revise
 
     inventory = read_inventory(arguments.inventory)
     accepted = read_baselines(inventory.baselines)

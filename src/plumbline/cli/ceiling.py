@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Optional
 
+from plumbline.cli.options import common, option
 from plumbline.model.layers import LAYERS
 
 if TYPE_CHECKING:
@@ -17,25 +18,23 @@ if TYPE_CHECKING:
 _ZONES = ("fastest", "average", "slowest")
 
 
-def add(subparsers: Any) -> None:
+HELP = "show the ceilings of the hardware"
+DESCRIPTION = """Print the highest rate that each measurement can have by the topology, the parts
+that set it, and what comes next when these are made faster."""
+EPILOG = "For example: plumbline ceiling -i inventories/mysite --layer ost"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "ceiling",
-        help="show the ceilings of the hardware",
-        description="Print the highest rate that each measurement can have by the topology, the "
-        "parts that set it, and what comes next when these are made faster.",
-        epilog="For example: plumbline ceiling -i inventories/mysite --layer ost",
-    )
-    parser.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
-    parser.add_argument("--layer", choices=LAYERS, help="only this layer; net with its pairs")
-    parser.add_argument(
+    option(parser, "--layer", "only this layer; net with its pairs", choices=LAYERS)
+    option(
+        parser,
         "--zone",
+        "place on the disks, where the topology gives rates of several",
         choices=_ZONES,
         default=_ZONES[0],
-        help="place on the disks; counts where the topology gives their average and slowest",
     )
-    parser.add_argument("--json", action="store_true", help="print the numbers for programs")
-    parser.set_defaults(run=run)
+    common(parser, "--inventory", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

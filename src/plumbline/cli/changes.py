@@ -8,12 +8,11 @@ import sys
 import time
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
-from plumbline.cli.options import add_site, asks_for_site
+from plumbline.cli.options import add_site, asks_for_site, common, option
 from plumbline.model.errors import StoreError, UsageError
 from plumbline.model.units import DAY_S, parse_duration
-from plumbline.store.files import STATE
 
 if TYPE_CHECKING:
     from plumbline.observe.changes import Grouped, Ledger
@@ -25,31 +24,19 @@ _CURRENT_S = 3 * DAY_S
 """A bill that is older says nothing of today; collect brings one a day."""
 
 
-def add(subparsers: Any) -> None:
+HELP = "show changes of software, firmware and settings, and nodes that differ from peers"
+DESCRIPTION = """Show what has changed on this node, or with --plan and --history on all nodes of
+a site: software, firmware, parameters of Lustre and of modules, mounts, kernel settings, disks
+and links. The timer of plumbline symptoms looks for it."""
+EPILOG = "For example: plumbline changes --since 2w"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "changes",
-        help="show changes of software, firmware and settings, and nodes that differ from peers",
-        description="Show what has changed on this node, or with --plan and --history on all nodes "
-        "of a site: software, firmware, parameters of Lustre and of modules, mounts, kernel "
-        "settings, disks and links.  The timer of plumbline symptoms looks for it.",
-        epilog="For example: plumbline changes --since 2w",
-    )
-    parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
     add_site(parser)
-    parser.add_argument(
-        "--since",
-        metavar="TIME",
-        default="2w",
-        help="only changes since then (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--differences",
-        action="store_true",
-        help="with --plan: show which nodes differ from most of their kind instead",
-    )
-    parser.add_argument("--json", action="store_true", help="print the document for programs")
-    parser.set_defaults(run=run)
+    option(parser, "--since TIME", "only changes since then", default="2w")
+    option(parser, "--differences", "with --plan: show nodes that differ from their peers instead")
+    common(parser, "--state", "--json")
 
 
 class _Known(NamedTuple):

@@ -8,11 +8,11 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import TYPE_CHECKING, Optional, Sequence
 
+from plumbline.cli.options import common, option
 from plumbline.model.errors import DocumentError, ToolError, UsageError
 from plumbline.model.units import format_duration, parse_duration
-from plumbline.store.files import HISTORY, PLAN
 
 if TYPE_CHECKING:
     from plumbline.site.cover import Coverage
@@ -25,49 +25,18 @@ REMOTE = f"ssh -F {SSH_CONFIG} -T {{node}} plumbline export"
 _CLOCK_OFF_S = 60.0
 
 
-def add(subparsers: Any) -> None:
+HELP = "collect the records of all nodes in one history"
+DESCRIPTION = """Ask every node of a plan for what it has measured since it was last asked, and
+add it to the history of this host. It can be ended at any moment and run again."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "collect",
-        help="collect the records of all nodes in one history",
-        description="Ask every node of a plan for what it has measured since it was last asked, "
-        "and add it to the history of this host.  It can be ended at any moment and run again.",
-    )
-    parser.add_argument(
-        "--plan", metavar="FILE", default=PLAN, help="plan with the nodes (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--history", metavar="FILE", default=HISTORY, help="history to fill (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--node",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="only this node; repeatable",
-    )
-    parser.add_argument(
-        "--remote",
-        metavar="WORDS",
-        default=REMOTE,
-        help="command that runs plumbline export on {node} (default: '%(default)s')",
-    )
-    parser.add_argument(
-        "--limit",
-        metavar="TIME",
-        default="2 min",
-        help="time limit per node, such as 90s (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--at-once",
-        metavar="N",
-        type=int,
-        default=16,
-        help="nodes at a time (default: %(default)s)",
-    )
-    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
-    parser.add_argument("--json", action="store_true", help="print the result for programs")
-    parser.set_defaults(run=run)
+    option(parser, "--node NAME", "only this node; repeatable", action="append", default=[])
+    option(parser, "--remote WORDS", "command that runs plumbline export on {node}", default=REMOTE)
+    option(parser, "--limit TIME", "time limit per node, such as 90s", default="2 min")
+    option(parser, "--at-once N", "nodes at a time", type=int, default=16)
+    common(parser, "--site-plan", "--site-history", "--quiet", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

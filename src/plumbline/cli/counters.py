@@ -7,9 +7,9 @@ import shutil
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Optional, Sequence
 
-from plumbline.cli.options import until_signalled
+from plumbline.cli.options import common, option, until_signalled
 from plumbline.model.errors import StoreError, UsageError
 from plumbline.model.units import format_rate, parse_duration
 
@@ -19,36 +19,20 @@ if TYPE_CHECKING:
     from plumbline.observe.counters import Count, Labels, Metric, Rates
     from plumbline.observe.counting import Counters, LnetHealth
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Read what Lustre counts on this server, client or router, and write it as metrics for the textfile
 collector of Prometheus's node exporter, or show rates as they are now with --every alone.  A file
 that gives no answer is left out until it does."""
 
 
-def add(subparsers: Any) -> None:
+HELP = "export Lustre's counters of this host to Prometheus"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "counters",
-        help="export Lustre's counters of this host to Prometheus",
-        description=_DESCRIPTION,
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="file to replace, readable by everybody (default: standard output)",
-    )
-    parser.add_argument(
-        "--every",
-        metavar="TIME",
-        help="period of --output, or of the table without it (default: once)",
-    )
-    parser.add_argument(
-        "--lnet-health",
-        action="store_true",
-        help="also read LNet's health by lnetctl, once a minute; needs CAP_NET_ADMIN",
-    )
-    parser.set_defaults(run=run)
+    common(parser, "--output")
+    option(parser, "--every TIME", "period of --output, or of the table without it (default: once)")
+    option(parser, "--lnet-health", "read LNet's health by lnetctl too; needs CAP_NET_ADMIN")
 
 
 def run(arguments: argparse.Namespace) -> int:

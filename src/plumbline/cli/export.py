@@ -10,29 +10,20 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
+from plumbline.cli.options import common, option
 from plumbline.model.errors import PlumblineError
 from plumbline.model.units import parse_duration
-from plumbline.store.files import STATE
+
+HELP = "send the records of this node to a console"
+DESCRIPTION = """Answer the requests of plumbline collect, one line of JSON each on standard
+input, with what this node has measured since."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "export",
-        help="send the records of this node to a console",
-        description="Answer the requests of plumbline collect, one line of JSON each on standard "
-        "input, with what this node has measured since.",
-    )
-    parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
-    parser.add_argument(
-        "--wait",
-        metavar="TIME",
-        default="1min",
-        help="how long to wait for a request (default: %(default)s)",
-    )
-    parser.set_defaults(run=run)
+    common(parser, "--state")
+    option(parser, "--wait TIME", "how long to wait for a request", default="1min")
 
 
 def run(arguments: argparse.Namespace) -> int:

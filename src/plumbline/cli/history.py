@@ -10,12 +10,13 @@ from datetime import datetime, timezone
 from itertools import starmap
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Optional
 
+from plumbline.cli.options import common, option
 from plumbline.model.errors import StoreError
 from plumbline.model.layers import LAYERS
 from plumbline.model.units import format_rate, parse_duration
-from plumbline.store.files import DATABASE, STATE
+from plumbline.store.files import DATABASE
 
 if TYPE_CHECKING:
     from plumbline.model.record import Record
@@ -23,22 +24,18 @@ if TYPE_CHECKING:
     from plumbline.store.history import SeriesKey
 
 
-def add(subparsers: Any) -> None:
+HELP = "show the records of this node"
+DESCRIPTION = "Print what this node has measured, the oldest first."
+EPILOG = "For example: plumbline history scratch-OST0003 --since 30d"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "history",
-        help="show the records of this node",
-        description="Print what this node has measured, the oldest first.",
-        epilog="For example: plumbline history scratch-OST0003 --since 30d",
-    )
     parser.add_argument("component", nargs="?", help="only this component")
-    parser.add_argument("--layer", choices=(*LAYERS, "sweep", "server"), help="only this layer")
-    parser.add_argument(
-        "--since", metavar="TIME", help="only records since then, such as 30d (default: all)"
-    )
-    parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
-    parser.add_argument("--json", action="store_true", help="print whole records, one per line")
-    parser.set_defaults(run=run)
+    option(parser, "--layer", "only this layer", choices=(*LAYERS, "sweep", "server"))
+    option(parser, "--since TIME", "only records since then, such as 30d (default: all)")
+    common(parser, "--state")
+    option(parser, "--json", "print whole records, one per line")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,36 +8,32 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+
+from plumbline.cli.options import common, option
+
+HELP = "choose the next measurement; for debug_slow_storage.yml"
+DESCRIPTION = """Read a question and what was measured since it was asked; print the next step,
+or what was found, as JSON."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "investigate",
-        help="choose the next measurement; for debug_slow_storage.yml",
-        description="Read a question and what was measured since it was asked; print the next "
-        "step, or what was found, as JSON.",
-    )
-    parser.add_argument(
-        "--plan", metavar="FILE", required=True, help="output of plumbline plan --json"
-    )
-    parser.add_argument("--request", metavar="FILE", required=True, help="question and progress")
-    parser.add_argument(
-        "--records",
-        metavar="FILE",
+    common(parser, "--plan")
+    option(parser, "--request FILE", "question and progress", required=True)
+    option(
+        parser,
+        "--records FILE",
+        "output of plumbline history --json on the nodes",
         nargs="*",
         default=[],
-        help="output of plumbline history --json on the nodes",
     )
-    parser.add_argument(
-        "--snapshots",
-        metavar="FILE",
+    option(
+        parser,
+        "--snapshots FILE",
+        "earlier snapshots of the nodes, as references",
         nargs="*",
         default=[],
-        help="snapshots of the nodes from before the beginning: references that do not vote",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,9 +8,9 @@ import sys
 import time
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import TYPE_CHECKING, Optional, Sequence
 
-from plumbline.cli.options import parse_span
+from plumbline.cli.options import common, option, parse_span
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.store.files import HISTORY, PLAN
 
@@ -27,51 +27,32 @@ _MOST_NAMED = 3
 _MOST_BYTES = 1 << 30
 
 
-def add(subparsers: Any) -> None:
+HELP = "show the bytes that jobs moved on targets"
+DESCRIPTION = """Print which jobs used which targets, by the job_stats of the servers in the
+history of the console and by Darshan logs; Slurm, or a file of job times, says what they are
+called. Ends with 65 where something was left out."""
+EPILOG = 'For example: plumbline jobs --during "02:00 to 03:00" --target scratch-OST0003'
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "jobs",
-        help="show the bytes that jobs moved on targets",
-        description="Print which jobs used which targets, by the job_stats of the servers in the "
-        "history of the console and by Darshan logs; Slurm, or a file of job times, says what they "
-        "are called.  Ends with 65 where something was left out.",
-        epilog='For example: plumbline jobs --during "02:00 to 03:00" --target scratch-OST0003',
+    option(
+        parser,
+        "--during TIMES",
+        'such as "02:00 to 03:00" or "2026-11-20T02:00 to 2026-11-21" (default: all)',
     )
-    parser.add_argument(
-        "--during",
-        metavar="TIMES",
-        help='such as "02:00 to 03:00", the last such hour, or "2026-11-20T02:00 to 2026-11-21" '
-        "(default: all times)",
+    option(parser, "--target NAME", "only this target", default="")
+    option(parser, "--darshan PLACE", "Darshan logs, or folders of them", nargs="+", default=[])
+    option(parser, "--python PATH", "Python that has PyDarshan", default=sys.executable)
+    option(
+        parser, "--slurm FILE", "output of sacct or squeue --json, or sacct --parsable2; - is stdin"
     )
-    parser.add_argument(
-        "--target", metavar="NAME", default="", help="only this target (default: all)"
-    )
-    parser.add_argument(
-        "--darshan", metavar="PLACE", nargs="+", default=[], help="Darshan logs, or folders of them"
-    )
-    parser.add_argument(
-        "--python", default=sys.executable, help="Python that has PyDarshan (default: this one)"
-    )
-    parser.add_argument(
-        "--slurm",
-        metavar="FILE",
-        help="output of sacct or squeue --json, or of sacct --parsable2; - is stdin",
-    )
-    parser.add_argument(
-        "--times", metavar="FILE", help="CSV of job times: job, start, end, name, user, nodes"
-    )
-    parser.add_argument(
-        "--slow-targets",
-        action="store_true",
-        help="with --darshan: show targets that slow their jobs",
-    )
-    parser.add_argument(
-        "--keep", action="store_true", help="keep the logs' figures in the history for 60 days"
-    )
-    parser.add_argument("--plan", metavar="FILE", help=f"default {PLAN}, if it is there")
-    parser.add_argument("--history", metavar="FILE", help=f"default {HISTORY}, if it is there")
-    parser.add_argument("--json", action="store_true", help="print the document for programs")
-    parser.set_defaults(run=run)
+    option(parser, "--times FILE", "CSV of job times: job, start, end, name, user, nodes")
+    option(parser, "--slow-targets", "with --darshan: show targets that slow their jobs")
+    option(parser, "--keep", "keep the logs' figures in the history for 60 days")
+    option(parser, "--plan FILE", f"default {PLAN}, if it is there")
+    option(parser, "--history FILE", f"default {HISTORY}, if it is there")
+    common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

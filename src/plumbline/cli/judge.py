@@ -11,9 +11,9 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import TYPE_CHECKING, Optional, Sequence
 
-from plumbline.cli.options import add_source, asks_for_site
+from plumbline.cli.options import add_source, asks_for_site, common, option
 from plumbline.doors.table import render
 from plumbline.judge.replay import Judged
 from plumbline.model.errors import UsageError
@@ -60,52 +60,34 @@ def _print_replayed(judged: Sequence[Judged], unit: str) -> None:
     print(f"{components} components, {len(judged)} days of components: {summary}")
 
 
-def add(subparsers: Any) -> None:
+HELP = "judge the records of this node; exit code is the worst state"
+DESCRIPTION = """Hold what was measured last against ceiling, baseline and peers, and print a
+verdict with its reason for each component. Nothing is measured."""
+EPILOG = "For example: plumbline judge --layer ost -v"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "judge",
-        help="judge the records of this node; exit code is the worst state",
-        description="Hold what was measured last against ceiling, baseline and peers, and print "
-        "a verdict with its reason for each component.  Nothing is measured.",
-        epilog="For example: plumbline judge --layer ost -v",
-    )
-    parser.add_argument("--layer", choices=LAYERS, help="only this layer")
-    parser.add_argument("--component", metavar="NAME", help="only this component, without groups")
+    option(parser, "--layer", "only this layer", choices=LAYERS)
+    option(parser, "--component NAME", "only this component, without groups")
     add_source(parser)
-    parser.add_argument(
-        "--last-run",
-        action="store_true",
-        help="judge what the last run of each component of this node says alone, as while "
-        "somebody looks for a fault, and not by the evidence of several as services do",
+    option(
+        parser,
+        "--replay FILE.csv",
+        "judge samples recorded elsewhere instead, each component and day; columns: host, day, ts, "
+        "component, latency (microseconds) or rate, perhaps coverage and baseline",
     )
-    parser.add_argument(
-        "--replay",
-        metavar="FILE.csv",
-        help="judge samples recorded elsewhere instead, a verdict for each component and day; "
-        "columns host, day, ts, component, and latency (microseconds) or rate, if known coverage "
-        "and baseline; components of one host with the same ts are peers",
+    option(
+        parser,
+        "--together TIME",
+        "with --replay: length of a run, such as 10min (default: the same ts)",
     )
-    parser.add_argument(
-        "--together",
-        metavar="TIME",
-        help="with --replay: samples of one host within this time are one run, and so peers, e.g. "
-        "10min (default: only those with the same ts)",
+    option(parser, "--explain NAME", "show how each rule judged this component, with its numbers")
+    option(
+        parser, "--publish", "write the verdicts for the checks, and print how many have changed"
     )
-    parser.add_argument(
-        "--explain",
-        metavar="NAME",
-        help="of this component alone, show each rule with its numbers and what would have "
-        "changed the outcome",
-    )
-    parser.add_argument(
-        "--publish",
-        action="store_true",
-        help="write snapshot and verdicts for the checks, from the history beside the snapshot and "
-        "the expectations as they are now, and print how many verdicts have changed",
-    )
-    parser.add_argument("--json", action="store_true", help="print one document per node")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show the evidence")
-    parser.set_defaults(run=run)
+    option(parser, "--json", "print one document per node")
+    common(parser, "--last-run", "--verbose")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
-from plumbline.cli.options import add_prometheus, prometheus_of
+from plumbline.cli.options import add_prometheus, common, option, prometheus_of
 from plumbline.model.errors import UsageError
 from plumbline.model.units import parse_duration
 
@@ -19,48 +19,29 @@ if TYPE_CHECKING:
 _MOST_WINDOWS = 10_000
 """Prometheus gives 11,000 moments of a series at most (web/api/v1/api.go)."""
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Compare the latency of each device and each OST with that of its peers at equal throughput, under
 the load that they have anyway, from what Prometheus keeps of node exporter, of plumbline metrics
 and of plumbline counters.  Nothing is measured.  A suspicion notifies nobody: it names the probe
 that confirms it."""
 
 
-def add(subparsers: Any) -> None:
+HELP = "find devices and OSTs that are slow under user load; exit code 1 if any"
+EPILOG = "For example: plumbline latency --plan plan.json --prometheus http://console:9090"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "latency",
-        help="find devices and OSTs that are slow under user load; exit code 1 if any",
-        description=_DESCRIPTION,
-        epilog="For example: plumbline latency --plan plan.json --prometheus http://console:9090",
-    )
-    parser.add_argument(
-        "--plan", metavar="FILE", required=True, help="output of plumbline plan --json"
-    )
     add_prometheus(parser, required=True)
-    parser.add_argument(
-        "--since",
-        metavar="TIME",
-        default="1d",
-        help="start of the comparison (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--window",
-        metavar="TIME",
-        default="15min",
-        help="length of a window, at least two scrapes (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--save",
-        metavar="HISTORY",
+    option(parser, "--since TIME", "start of the comparison", default="1d")
+    option(parser, "--window TIME", "length of a window, at least two scrapes", default="15min")
+    option(
+        parser,
+        "--save HISTORY",
+        "keep suspicions beside this history, for nodes to confirm; exit code 0",
         type=Path,
-        help="keep the suspicions beside this history of the site, from where plumbline collect "
-        "takes them to the nodes, which confirm them; then it ends with 0",
     )
-    parser.add_argument(
-        "--json", action="store_true", help="print all that was compared, for programs"
-    )
-    parser.set_defaults(run=run)
+    common(parser, "--plan", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

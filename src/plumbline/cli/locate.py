@@ -6,32 +6,22 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
+
+from plumbline.cli.options import common, option
 
 if TYPE_CHECKING:
     from plumbline.site.locate import SiteLocated
     from plumbline.store.plan import SitePlan
 
 
-def add(subparsers: Any) -> None:
+HELP = "find the components that explain slow measurements; exit code 1 if any"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "locate",
-        help="find the components that explain slow measurements; exit code 1 if any",
-    )
-    parser.add_argument(
-        "--plan", metavar="FILE", required=True, help="output of plumbline plan --json"
-    )
-    parser.add_argument("--history", metavar="FILE", required=True, help="history of all its nodes")
-    parser.add_argument(
-        "--last-run",
-        action="store_true",
-        help="judge what the last run of each measurement says alone, as while somebody looks "
-        "for a fault, and not by the evidence of several as services do",
-    )
-    parser.add_argument("--json", action="store_true", help="print the document for programs")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show the evidence")
-    parser.set_defaults(run=run)
+    option(parser, "--history FILE", "history of all its nodes", required=True)
+    common(parser, "--last-run", "--plan", "--json", "--verbose")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -10,9 +10,9 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional
+from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Optional
 
-from plumbline.cli.options import add_source, asks_for_site
+from plumbline.cli.options import add_source, asks_for_site, common, option
 from plumbline.model.errors import DocumentError
 
 if TYPE_CHECKING:
@@ -23,24 +23,17 @@ if TYPE_CHECKING:
 FORMATS = ("prometheus", "checkmk")
 
 
-def add(subparsers: Any) -> None:
+HELP = "export verdicts and rates to Prometheus or Checkmk"
+DESCRIPTION = """Judge what this node, or with --plan and --history a whole site, has measured,
+and write it as metrics for the textfile collector of Prometheus's node exporter, or as lines of
+a Checkmk local check."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "metrics",
-        help="export verdicts and rates to Prometheus or Checkmk",
-        description="Judge what this node, or with --plan and --history a whole site, has "
-        "measured, and write it as metrics for the textfile collector of Prometheus's node "
-        "exporter, or as lines of a Checkmk local check.",
-    )
-    parser.add_argument("--format", choices=FORMATS, default=FORMATS[0], help="default %(default)s")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="file to replace, readable by everybody (default: standard output)",
-    )
+    common(parser, "--output")
+    option(parser, "--format", "form of the output", choices=FORMATS, default=FORMATS[0])
     add_source(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,30 +6,24 @@ import argparse
 import time
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
-from plumbline.cli.options import parse_date
+from plumbline.cli.options import common, option, parse_date
 from plumbline.model.errors import UsageError
-from plumbline.store.files import HISTORY
 
 _LONGEST = 500
 
 
-def add(subparsers: Any) -> None:
+HELP = "record an event of the site, such as an upgrade"
+DESCRIPTION = """Keep a note with its date in the history of the console; plumbline report marks
+it. Without a text, show all notes."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "note",
-        help="record an event of the site, such as an upgrade",
-        description="Keep a note with its date in the history of the console; plumbline report "
-        "marks it.  Without a text, show all notes.",
-    )
     parser.add_argument("text", nargs="?", help='for example "Lustre 2.15.8"')
-    parser.add_argument(
-        "--at", metavar="DATE", help="date, such as 2026-11-20 or 2026-11-20T14:00 (default: now)"
-    )
-    parser.add_argument("--history", metavar="FILE", default=HISTORY, help="default %(default)s")
-    parser.add_argument("--json", action="store_true", help="print all notes for programs")
-    parser.set_defaults(run=run)
+    option(parser, "--at DATE", "date, such as 2026-11-20 or 2026-11-20T14:00 (default: now)")
+    common(parser, "--site-history", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

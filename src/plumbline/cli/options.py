@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from plumbline.measure.targets import KINDS
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.observe.command import SystemRunner
-from plumbline.store.files import EXPECTATIONS, SNAPSHOT, STATE
+from plumbline.store.files import EXPECTATIONS, HISTORY, LOCKS, PLAN, SNAPSHOT, STATE
 from plumbline.store.snapshot import load_expectations
 
 if TYPE_CHECKING:
@@ -28,6 +28,52 @@ _HOUR = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])|24:00")
 _MOMENTS = (
     'write for example "2026-11-20 03:12", 2026-11-20T03:12+01:00, or 03:12 for the last such'
 )
+
+
+_COMMON: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "--inventory": ("-i, --inventory DIR", "folder of the inventory", {"required": True}),
+    "--plan": ("--plan FILE", "output of plumbline plan --json", {"required": True}),
+    "--expectations": ("--expectations FILE", "deployed plan", {"default": EXPECTATIONS}),
+    "--snapshot": ("--snapshot FILE", "newest records", {"default": SNAPSHOT}),
+    "--state": ("--state DIR", "folder of records", {"default": STATE}),
+    "--locks": ("--locks DIR", "folder of locks", {"default": LOCKS}),
+    "--quiet": ("--quiet", "show no progress", {}),
+    "--site-plan": ("--plan FILE", "plan of the site", {"default": PLAN}),
+    "--site-history": ("--history FILE", "history of the site", {"default": HISTORY}),
+    "--last-run": ("--last-run", "judge the last run alone, without earlier ones", {}),
+    "--output": ("-o, --output FILE", "file to replace (default: standard output)", {}),
+    "--json": ("--json", "print the result as JSON", {}),
+    "--verbose": ("-v, --verbose", "show the evidence", {}),
+}
+"""Spelling and help of options that mean the same for several verbs."""
+
+
+def common(parser: argparse._ActionsContainer, *names: str) -> None:
+    """Declare some of the options that several verbs have."""
+    for name in names:
+        spelling, text, more = _COMMON[name]
+        option(parser, spelling, text, **more)
+
+
+def option(
+    parser: argparse._ActionsContainer,
+    spelling: str,
+    text: str,
+    default: Any = None,
+    **more: Any,
+) -> None:
+    """Declare an option as a person writes it: ``-o, --output FILE``, or ``--json`` for a switch.
+
+    ``text`` is its help, which the default is added to; ``more`` is for argparse.
+    """
+    *short, long = spelling.split(", ")
+    name, _, metavar = long.partition(" ")
+    if not metavar and "choices" not in more:
+        parser.add_argument(*short, name, action="store_true", help=text)
+        return
+    if default or default == 0:
+        text += " (default: %(default)s)"
+    parser.add_argument(*short, name, metavar=metavar or None, default=default, help=text, **more)
 
 
 def parse_date(text: str, option: str) -> datetime:
@@ -126,13 +172,9 @@ def _real(path: str) -> str:
 
 def add_prometheus(parser: argparse.ArgumentParser, *, required: bool) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "--prometheus", metavar="URL", required=required, help="address of the site's Prometheus"
-    )
-    parser.add_argument("--token-file", metavar="FILE", type=Path, help="bearer token, one line")
-    parser.add_argument(
-        "--ca", metavar="FILE", type=Path, help="certificate of its authority (default: system's)"
-    )
+    option(parser, "--prometheus URL", "address of the site's Prometheus", required=required)
+    option(parser, "--token-file FILE", "bearer token, one line", type=Path)
+    option(parser, "--ca FILE", "certificate of its authority (default: system's)", type=Path)
 
 
 def prometheus_of(arguments: argparse.Namespace) -> Prometheus:
@@ -149,17 +191,14 @@ def prometheus_of(arguments: argparse.Namespace) -> Prometheus:
 
 def add_source(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments, the same for all verbs that judge a node or a site."""
-    for name, path in (("--expectations", EXPECTATIONS), ("--snapshot", SNAPSHOT)):
-        parser.add_argument(name, metavar="FILE", default=path, help="default: %(default)s")
+    common(parser, "--expectations", "--snapshot")
     add_site(parser)
 
 
 def add_site(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments that mean a whole site in the place of a node."""
-    parser.add_argument(
-        "--plan", metavar="FILE", help="whole site: output of plumbline plan --json"
-    )
-    parser.add_argument("--history", metavar="FILE", help="with --plan: history of all its nodes")
+    option(parser, "--plan FILE", "whole site: output of plumbline plan --json")
+    option(parser, "--history FILE", "with --plan: history of all its nodes")
 
 
 def asks_for_site(arguments: argparse.Namespace) -> bool:
@@ -184,11 +223,10 @@ def until_signalled() -> Iterator[threading.Event]:
 
 def add_another_client(parser: argparse.ArgumentParser) -> None:
     """Declare the option."""
-    parser.add_argument(
+    option(
+        parser,
         "--another-client",
-        action="store_true",
-        help="measure with the --expectations of another client, into a --state of its own, while "
-        "that client measures nothing",
+        "measure in place of the client of --expectations, into another --state",
     )
 
 

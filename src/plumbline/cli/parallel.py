@@ -17,7 +17,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.cli.options import named_directories, own_expectations
+from plumbline.cli.options import named_directories, option, own_expectations
 from plumbline.cli.progress import end, print_commands, print_json, progress
 from plumbline.doors.ranks import table
 from plumbline.judge.fs import judge_whole, wholes
@@ -36,7 +36,7 @@ from plumbline.parallel.job import Fixed
 from plumbline.parallel.launch import Client, Launch, by_slurm, parse_clients
 from plumbline.parallel.run import Course, FsUnit
 from plumbline.parallel.terms import Aggregation, Method, named_test, share_of_memory, spread
-from plumbline.site.compare import measure_once, own_locks
+from plumbline.site.compare import measure_once, memory_bytes, own_locks
 from plumbline.site.measure import Result, RunOptions, measure
 from plumbline.site.parallel import (
     ALL,
@@ -73,52 +73,44 @@ def add_parallel(parser: argparse.ArgumentParser) -> None:
     """Declare them."""
     group = parser.add_argument_group("all targets at once (fs)")
     add_ranks(group)
-    group.add_argument(
-        "--ranks", type=int, metavar="N", help="processes on each target (default: 1)"
-    )
-    group.add_argument("--transfer", metavar="SIZE", help="size of one call (default: the test's)")
-    group.add_argument(
-        "--stripes", metavar="N", help="targets per file, or all (Lustre; default: 1)"
-    )
-    group.add_argument("--keep", metavar="SIZE", help="keep files up to SIZE (default: remove)")
-    group.add_argument(
-        "--reread-kept", action="store_true", help="read the files of an earlier --keep"
-    )
-    group.add_argument("--profile", metavar="FILE", help="record every call in FILE (default: off)")
+    option(group, "--ranks N", "processes on each target (default: 1)", type=int)
+    option(group, "--transfer SIZE", "size of one call (default: the test's)")
+    option(group, "--stripes N", "targets per file, or all (Lustre; default: 1)")
+    option(group, "--keep SIZE", "keep files up to SIZE (default: remove)")
+    option(group, "--reread-kept", "read the files of an earlier --keep")
+    option(group, "--profile FILE", "record every call in FILE (default: off)")
 
 
 def add_ranks(group: argparse._ActionsContainer) -> None:
     """Declare what every start of ranks takes."""
-    group.add_argument(
-        "--test", metavar="NAME", help="I/O pattern: posix-fpp-10k, ... (default: ost)"
+    option(group, "--test NAME", "I/O pattern: posix-fpp-10k, ... (default: ost)")
+    option(group, "--clients HOST,...", "HOST or HOST:RANKS (default: this host)")
+    option(group, "--hostfile FILE", "clients, one host per line")
+    option(group, "--seconds TIME", "limit per operation (default: 60s)")
+    option(group, "--fixed-time", "run for --seconds instead of --bytes")
+    option(group, "--budget SIZE", "most bytes to write (default: 64GiB)")
+    option(group, "--gather NxSIZE", "aggregate small I/O in N buffers of SIZE (default: off)")
+    option(group, "--direct", "bypass the page cache (default: off)")
+    option(group, "--launcher PROGRAM", "mpirun or srun (default: mpirun)")
+    option(group, "--launcher-option WORD", "option for the launcher, repeatable", action="append")
+    option(group, "--python PATH", "Python interpreter that has mpi4py (default: python3)")
+    option(group, "--work DIR", "folder shared by all clients")
+    option(group, "--file-system NAME", "file system to measure")
+
+
+def run_options(arguments: argparse.Namespace, *, keep_files: bool = False) -> RunOptions:
+    """Return how a run of this node is carried out."""
+    state = Path(arguments.state)
+    # nobody asks this node about the targets of another one
+    own = not arguments.another_client
+    return RunOptions(
+        Locks(Path(arguments.locks), SystemClock()),
+        state / SNAPSHOT_FILE,
+        partial(progress, arguments.quiet),
+        parse_duration(arguments.limit) if arguments.limit else None,
+        keep_files,
+        verdicts=published_by(arguments.expectations or EXPECTATIONS, state) if own else None,
     )
-    group.add_argument(
-        "--clients", metavar="HOST,...", help="HOST or HOST:RANKS (default: this host)"
-    )
-    group.add_argument("--hostfile", metavar="FILE", help="clients, one host per line")
-    group.add_argument("--seconds", metavar="TIME", help="limit per operation (default: 60s)")
-    group.add_argument(
-        "--fixed-time", action="store_true", help="run for --seconds instead of --bytes"
-    )
-    group.add_argument("--budget", metavar="SIZE", help="most bytes to write (default: 64GiB)")
-    group.add_argument(
-        "--gather",
-        metavar="NxSIZE",
-        help="aggregate small I/O in N buffers of SIZE (default: off)",
-    )
-    group.add_argument("--direct", action="store_true", help="bypass the page cache (default: off)")
-    group.add_argument("--launcher", metavar="PROGRAM", help="mpirun or srun (default: mpirun)")
-    group.add_argument(
-        "--launcher-option",
-        action="append",
-        metavar="WORD",
-        help="option for the launcher, repeatable",
-    )
-    group.add_argument(
-        "--python", metavar="PATH", help="Python interpreter that has mpi4py (default: python3)"
-    )
-    group.add_argument("--work", metavar="DIR", help="folder shared by all clients")
-    group.add_argument("--file-system", metavar="NAME", help="file system to measure")
 
 
 def refuse_parallel(arguments: argparse.Namespace) -> None:
@@ -307,11 +299,6 @@ def _rank_bytes(arguments: argparse.Namespace, clients: int, ranks: int) -> int:
     return min(share_of_memory(memory_bytes(), each), parse_bytes(arguments.budget) // ranks)
 
 
-def memory_bytes() -> int:
-    """Return the memory of this host, which stands for that of a client."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
 def work_of(arguments: argparse.Namespace, launch: Launch) -> str:
     """Return the folder of the results; several clients must be told one that all of them see."""
     others = {client.name for client in launch.clients} - {"localhost", gethostname()}
@@ -348,11 +335,11 @@ _GOES_WITH = frozenset(
         *("limit", "file_system", "python", "launcher_option", "profile"),
     )
 )
-"""What a planned run may be told; with any other option it is another run."""
+"""Options of a planned run; with any other option it is another run."""
 
 
 class Planned(NamedTuple):
-    """What this node is to drive: its document, and a unit for each file system by its name."""
+    """Planned runs of this node: its document, and a unit for each file system by name."""
 
     document: Expectations
     units: Mapping[str, FsUnit]
@@ -395,14 +382,7 @@ def probe_planned(plan: Planned, arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return print_commands(units)
     state = Path(arguments.state)
-    options = RunOptions(
-        Locks(Path(arguments.locks), SystemClock()),
-        state / SNAPSHOT_FILE,
-        partial(progress, arguments.quiet),
-        parse_duration(arguments.limit) if arguments.limit else None,
-        keep_files=False,
-        verdicts=published_by(arguments.expectations or EXPECTATIONS, state),
-    )
+    options = run_options(arguments)
     with History(state / DATABASE) as history:
         measured = measure(plan.document, units, history, options)
         judged = _judged(plan, measured, str(options.snapshot))
@@ -546,18 +526,10 @@ def _measured(
 ) -> Result:
     expectations = document_of(members, entries)
     locks = locks_of(arguments, members)
-    shown = partial(progress, arguments.quiet)
     if arguments.directory:
-        return measure_once(expectations, [unit], locks, shown)
-    state = Path(arguments.state)
-    with History(state / DATABASE) as history:
-        options = RunOptions(
-            locks,
-            state / SNAPSHOT_FILE,
-            shown,
-            keep_files=False,
-            verdicts=published_by(arguments.expectations or EXPECTATIONS, state),
-        )
+        return measure_once(expectations, [unit], locks, partial(progress, arguments.quiet))
+    with History(Path(arguments.state) / DATABASE) as history:
+        options = run_options(arguments)._replace(locks=locks)
         return measure(_beside_all(arguments, expectations), [unit], history, options)
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional, Sequence
 
+from plumbline.cli.options import common, option
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import in_waves
 from plumbline.model.units import format_duration, format_rate
@@ -74,36 +75,26 @@ def parse_json(text: str, what: str, remedy: str) -> Any:
         raise DocumentError(f"{what} is no JSON ({error}); {remedy}") from error
 
 
-def add(subparsers: Any) -> None:
+HELP = "show what each node measures, when and how"
+DESCRIPTION = """Work out from topology, policy and baselines of an inventory which node measures
+what, and what is expected of it. Nothing is measured."""
+EPILOG = "For example: plumbline plan -i inventories/mysite --node client1"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "plan",
-        help="show what each node measures, when and how",
-        description="Work out from topology, policy and baselines of an inventory which node "
-        "measures what, and what is expected of it.  Nothing is measured.",
-        epilog="For example: plumbline plan -i inventories/mysite --node client1",
-    )
     made_from = parser.add_mutually_exclusive_group(required=True)
-    made_from.add_argument("-i", "--inventory", help="folder of the inventory")
-    made_from.add_argument(
-        "--plan",
-        metavar="FILE",
-        help="with --format: output of plumbline plan --json; - is stdin",
+    option(made_from, "-i, --inventory DIR", "folder of the inventory")
+    option(made_from, "--plan FILE", "with --format: output of plumbline plan --json; - is stdin")
+    option(parser, "--node NAME", "only this node; with --json its expectations")
+    option(parser, "--format", "print the objects of a monitoring system instead", choices=FORMATS)
+    option(
+        parser,
+        "--options JSON",
+        "with --format: options of the roles nagios, icinga and nrpe, such as "
+        '{"contact_groups": ["storage"]}',
     )
-    parser.add_argument("--node", help="only this node; with --json its expectations")
-    parser.add_argument(
-        "--format",
-        choices=FORMATS,
-        help="print the objects of a monitoring system instead; with --json, by the names of files",
-    )
-    parser.add_argument(
-        "--options",
-        metavar="JSON",
-        help="with --format: options of the roles nagios, icinga and nrpe, without the role's name "
-        '(default: those of the roles), for example \'{"contact_groups": ["storage"]}\'',
-    )
-    parser.add_argument("--json", action="store_true", help="print the document for programs")
-    parser.set_defaults(run=run)
+    common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

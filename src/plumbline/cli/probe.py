@@ -9,17 +9,27 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.cli.options import (
     add_another_client,
+    common,
     named_directories,
+    option,
     own_expectations,
     refuse_elsewhere,
 )
-from plumbline.cli.parallel import add_parallel, refuse_parallel
-from plumbline.cli.progress import end, print_commands, print_json, progress
+from plumbline.cli.parallel import (
+    add_parallel,
+    planned,
+    probe_fs,
+    probe_planned,
+    refuse_parallel,
+    run_options,
+)
+from plumbline.cli.progress import end, print_commands, print_json, print_verdicts, progress
+from plumbline.doors.ranks import comparison
+from plumbline.doors.table import render
 from plumbline.judge.confirm import Place
 from plumbline.judge.phrases import odds, several
 from plumbline.measure.caches import CachesUnit
@@ -29,8 +39,7 @@ from plumbline.model.errors import INTERRUPTED, PrivilegeError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST
-from plumbline.model.record import Operation
-from plumbline.model.units import format_bytes, format_rate, parse_bytes, parse_duration
+from plumbline.model.units import format_bytes, format_rate, parse_bytes
 from plumbline.model.verdict import worst
 from plumbline.observe.command import SystemClock
 from plumbline.site import confirm as use_case
@@ -43,9 +52,8 @@ from plumbline.site.compare import (
     own_locks,
     told_apart,
 )
-from plumbline.site.measure import Result
-from plumbline.site.verdicts import published_by
-from plumbline.store.files import DATABASE, EXPECTATIONS, LOCKS, SNAPSHOT_FILE, STATE
+from plumbline.site.measure import Result, measure
+from plumbline.store.files import DATABASE, EXPECTATIONS
 from plumbline.store.history import History
 from plumbline.store.ledgers import Confirmed
 from plumbline.store.snapshot import load_expectations
@@ -118,8 +126,6 @@ def _component(arguments: argparse.Namespace) -> _Asked:
 
 
 def _print_caches(found: Caches) -> None:
-    from plumbline.doors.table import render
-
     rows = [
         (
             phase.name,
@@ -150,40 +156,8 @@ def compare(given: Sequence[str], size_bytes: int, arguments: argparse.Namespace
     if arguments.json:
         print_json(result)
     else:
-        print_comparison(result)
+        print(comparison(result))
     return end(result)
-
-
-def print_comparison(result: Result) -> None:
-    """Print each directory's rates, their ratios to the others, and below them the verdicts."""
-    from plumbline.doors.table import render
-
-    headers = ("directory", "write", "of peers", "read", "of peers", "state")
-    rows = [
-        (
-            verdict.component,
-            *_rates(result, verdict.component, Operation.WRITE),
-            *_rates(result, verdict.component, Operation.READ),
-            verdict.state.name,
-        )
-        for verdict in result.verdicts
-    ]
-    print(render(headers, rows))
-    # below the table, because a terminal has no room for sentences beside it
-    for verdict in result.verdicts:
-        print(f"{verdict.state.name} {verdict.sentence}")
-
-
-def _rates(result: Result, component: str, operation: Operation) -> Iterator[str]:
-    """Yield the rate and its ratio to the median of the others."""
-    rates = {
-        record.component: record.rate_Bps
-        for record in result.records
-        if record.operation is operation and record.rate_Bps is not None
-    }
-    own = rates.pop(component, None)
-    yield "none" if own is None else format_rate(own)
-    yield "" if own is None or not rates else f"{own / median(rates.values()):.0%}"
 
 
 _NOTHING = "nothing to confirm"
@@ -203,9 +177,9 @@ def refuse_confirm(arguments: argparse.Namespace) -> None:
         "--another-client": arguments.another_client,
         "--json": arguments.json,
     }
-    for option, given in beside.items():
+    for name, given in beside.items():
         if given:
-            raise UsageError(f"--confirm chooses what it measures; leave out {option}")
+            raise UsageError(f"--confirm chooses what it measures; leave out {name}")
 
 
 def confirm(expectations: Expectations, arguments: argparse.Namespace) -> int:
@@ -222,14 +196,8 @@ def confirm(expectations: Expectations, arguments: argparse.Namespace) -> int:
         if busy := use_case.busy(history):
             print(f"another run measures {several(busy)}; the next moment of the timer confirms")
             return 0
-        terms = use_case.Terms(
-            Path(arguments.state),
-            Locks(Path(arguments.locks), SystemClock()),
-            partial(progress, arguments.quiet),
-            parse_duration(arguments.limit) if arguments.limit else None,
-            published_by(arguments.expectations or EXPECTATIONS, Path(arguments.state)),
-        )
-        return _print_confirmed(use_case.confirm(expectations, arguments.layer, kept, terms))
+        options = run_options(arguments, keep_files=True)
+        return _print_confirmed(use_case.confirm(expectations, arguments.layer, kept, options))
 
 
 def show(moment: use_case.Moment) -> str:
@@ -262,22 +230,16 @@ def _line(queued: Place, beside: Mapping[str, str]) -> str:
 
 
 def _print_confirmed(results: Sequence[Result]) -> int:
-    from plumbline.doors.table import render
-
     verdicts = [verdict for result in results for verdict in result.verdicts]
     if not results:
         print(_NOTHING)
         return 0
-    print(
-        render(
-            ("state", "verdict"), [(verdict.state.name, verdict.sentence) for verdict in verdicts]
-        )
-    )
+    print_verdicts(verdicts)
     codes = [end(result) for result in results if result.busy or result.interrupted]
     return codes[0] if codes else int(worst(verdict.state for verdict in verdicts))
 
 
-_EPILOG = """\
+EPILOG = """\
 Exit codes: the worst verdict, 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; 75 when another run holds
 one of the targets, 77 when this user may not measure one; see plumbline --help for the others.
 
@@ -288,61 +250,38 @@ Without inventory and root: plumbline probe ost --directory a=/mnt/a --directory
 """
 
 
-def add(subparsers: Any) -> None:
+HELP = "measure now and judge"
+DESCRIPTION = """Measure what this node is to measure in a layer, keep the records, and judge them.
+With --directory: compare directories, and keep nothing."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "probe",
-        help="measure now and judge",
-        description="Measure what this node is to measure in a layer, keep the records, and judge "
-        "them.\nWith --directory: compare directories, and keep nothing.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
     parser.add_argument("layer", choices=LAYERS, help="what to measure")
-    parser.add_argument(
-        "--component", action="append", metavar="NAME", help="only this component; repeatable"
-    )
-    parser.add_argument("--slot", type=int, metavar="N", help="pair hosts as in slot N (net)")
-    parser.add_argument(
-        "--confirm",
-        action="store_true",
-        help="measure again what was low, beside healthy peers (ost, raw); with --dry-run: show "
-        "what is in question and why",
-    )
-    parser.add_argument("--limit", metavar="TIME", help="start nothing after this time, such as 1h")
-    parser.add_argument("--expectations", metavar="PATH", help="expectations of this node")
-    parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
-    parser.add_argument("--locks", metavar="DIR", default=LOCKS, help="default: %(default)s")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="print the commands, measure nothing"
-    )
-    parser.add_argument("--json", action="store_true", help="print records and verdicts")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
-    parser.add_argument(
-        "--directory",
+    option(parser, "--component NAME", "only this component; repeatable", action="append")
+    option(parser, "--slot N", "pair hosts as in slot N (net)", type=int)
+    option(parser, "--confirm", "measure again what was low, with healthy peers (ost, raw)")
+    option(parser, "--limit TIME", "start nothing after this time, such as 1h")
+    option(parser, "--expectations PATH", "expectations of this node")
+    option(parser, "--dry-run", "print the commands, measure nothing")
+    option(parser, "--json", "print records and verdicts")
+    common(parser, "--state", "--locks", "--quiet")
+    option(
+        parser,
+        "--directory NAME=PATH",
+        "compare directories, without an inventory (ost, fs)",
         action="append",
-        metavar="NAME=PATH",
-        help="compare directories, one per target, without an inventory (ost, fs)",
     )
-    parser.add_argument(
-        "--bytes", metavar="SIZE", help="of each file in a directory, 256MiB; of each rank (fs)"
-    )
-    parser.add_argument(
-        "--caches",
-        action="store_true",
-        help="read a file just written, then without page cache, Lustre's locks and the server's "
-        "cache in turn, and keep nothing (ost, one --component or --directory)",
-    )
+    option(parser, "--bytes SIZE", "of each file in a directory, 256MiB; of each rank (fs)")
+    option(parser, "--caches", "read a file with and without each cache (ost, one target)")
     add_another_client(parser)
     add_parallel(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print, and return the exit code."""
     if arguments.caches:
         _refuse_contradictions(arguments)
-
         return tell_apart(arguments)
     if LAYERS[arguments.layer].by_ranks and not arguments.confirm:
         return _parallel(arguments)
@@ -354,11 +293,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _parallel(arguments: argparse.Namespace) -> int:
-    from plumbline.cli.parallel import planned, probe_fs, probe_planned
-
-    found = planned(arguments)
+    plan = planned(arguments)
     _refuse_contradictions(arguments)
-    return probe_fs(arguments) if found is None else probe_planned(found, arguments)
+    return probe_fs(arguments) if plan is None else probe_planned(plan, arguments)
 
 
 def _refuse_contradictions(arguments: argparse.Namespace) -> None:
@@ -383,8 +320,6 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
 
 
 def _probe(arguments: argparse.Namespace) -> int:
-    from plumbline.store.snapshot import load_expectations
-
     expectations = load_expectations(arguments.expectations or EXPECTATIONS)
     if arguments.confirm:
         return confirm(expectations, arguments)
@@ -392,12 +327,16 @@ def _probe(arguments: argparse.Namespace) -> int:
     expectations = own_expectations(arguments, expectations, chosen)
     units = _units(arguments, chosen)
     if arguments.dry_run:
-        from plumbline.cli.progress import print_commands
-
         return print_commands(units)
     if not units:
         return 0
-    return _print(_measure(arguments, expectations, units), arguments.json)
+    with History(Path(arguments.state) / DATABASE) as history:
+        result = measure(expectations, units, history, run_options(arguments, keep_files=True))
+    if arguments.json:
+        print_json(result)
+    else:
+        print_verdicts(result.verdicts)
+    return end(result)
 
 
 def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[Expectation]:
@@ -422,8 +361,6 @@ def _units(arguments: argparse.Namespace, entries: Sequence[Expectation]) -> lis
 
 def _pairs(entries: Sequence[Expectation], number: Optional[int]) -> list[Unit]:
     """Return the pairs of this slot; say why when there are none."""
-    import time
-
     from plumbline.measure.net import PairUnit, slot_of
 
     units: list[Unit] = []
@@ -434,43 +371,3 @@ def _pairs(entries: Sequence[Expectation], number: Optional[int]) -> list[Unit]:
         else:
             units.append(PairUnit(entry, slot.turn.partner))
     return units
-
-
-def _measure(
-    arguments: argparse.Namespace, expectations: Expectations, units: Sequence[Unit]
-) -> Result:
-    from functools import partial
-
-    from plumbline.cli.progress import progress
-    from plumbline.measure.lock import Locks
-    from plumbline.observe.command import SystemClock
-    from plumbline.site.measure import RunOptions, measure
-    from plumbline.site.verdicts import published_by
-    from plumbline.store.history import History
-
-    state = Path(arguments.state)
-    options = RunOptions(
-        locks=Locks(Path(arguments.locks), SystemClock()),
-        snapshot=state / SNAPSHOT_FILE,
-        progress=partial(progress, arguments.quiet),
-        limit_s=parse_duration(arguments.limit) if arguments.limit else None,
-        # nobody asks this node about the targets of another one
-        verdicts=None
-        if arguments.another_client
-        else published_by(arguments.expectations or EXPECTATIONS, state),
-    )
-    with History(state / DATABASE) as history:
-        return measure(expectations, units, history, options)
-
-
-def _print(result: Result, as_json: bool) -> int:
-    from plumbline.cli.progress import end, print_json
-
-    if as_json:
-        print_json(result)
-    else:
-        from plumbline.doors.table import render
-
-        rows = [(verdict.state.name, verdict.sentence) for verdict in result.verdicts]
-        print(render(("state", "verdict"), rows))
-    return end(result)

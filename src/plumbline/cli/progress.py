@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Sequence
 
 from plumbline.measure.unit_context import Step
 from plumbline.model.errors import INTERRUPTED
@@ -16,6 +16,7 @@ from plumbline.model.verdict import worst
 
 if TYPE_CHECKING:
     from plumbline.measure.unit_context import Unit
+    from plumbline.model.verdict import Verdict
     from plumbline.site.measure import Result
 
 
@@ -103,6 +104,13 @@ def print_commands(units: Sequence[Unit]) -> int:
         for argv in unit.commands():
             print(" ".join(word if word == "<>" else shlex.quote(word) for word in argv))
     return 0
+
+
+def print_verdicts(verdicts: Iterable[Verdict]) -> None:
+    """Print a table of verdicts."""
+    from plumbline.doors.table import render
+
+    print(render(("state", "verdict"), [(each.state.name, each.sentence) for each in verdicts]))
 
 
 def print_json(result: Result) -> None:

@@ -7,11 +7,11 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Mapping
 
+from plumbline.cli.options import common, option
 from plumbline.model.errors import UsageError
 from plumbline.model.units import parse_duration
-from plumbline.store.files import HISTORY, PLAN
 from plumbline.store.verdicts import PATHS
 
 if TYPE_CHECKING:
@@ -21,32 +21,20 @@ STALE = "1 h"
 NOTIFIED_AFTER = "30 min"
 
 
-def add(subparsers: Any) -> None:
+HELP = "find suspects and write the verdicts of check_path"
+DESCRIPTION = """Name the components that explain slow measurements, as plumbline locate does,
+and write for each file system and each shared component what check_path is to say."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "publish",
-        help="find suspects and write the verdicts of check_path",
-        description="Name the components that explain slow measurements, as plumbline locate does, "
-        "and write for each file system and each shared component what check_path is to say.",
+    common(parser, "--site-plan", "--site-history")
+    option(parser, "--to FILE", "file for check_path", default=PATHS)
+    option(parser, "--stale TIME", "how long the document is valid, such as 90m", default=STALE)
+    option(
+        parser, "--notified-after TIME", "delay of an alarm's notification", default=NOTIFIED_AFTER
     )
-    parser.add_argument("--plan", metavar="FILE", default=PLAN, help="default %(default)s")
-    parser.add_argument("--history", metavar="FILE", default=HISTORY, help="default %(default)s")
-    parser.add_argument("--to", metavar="FILE", default=PATHS, help="default %(default)s")
-    parser.add_argument(
-        "--stale",
-        metavar="TIME",
-        default=STALE,
-        help="how long the document is valid, such as 90m (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--notified-after",
-        metavar="TIME",
-        default=NOTIFIED_AFTER,
-        help="how long a component has been in alarm when its notification is out; a suspect that "
-        "comes later is none of its own; default %(default)s",
-    )
-    parser.add_argument("--json", action="store_true", help="print the document as well")
-    parser.set_defaults(run=run)
+    option(parser, "--json", "print the document as well")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -10,11 +10,10 @@ from datetime import timezone
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterable, Optional
+from typing import TYPE_CHECKING, Iterable, Optional
 
-from plumbline.cli.options import add_prometheus, prometheus_of
+from plumbline.cli.options import add_prometheus, common, option, prometheus_of
 from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageError
-from plumbline.store.files import HISTORY, PLAN
 
 if TYPE_CHECKING:
     from plumbline.parallel.profile import Profile
@@ -30,45 +29,29 @@ _MOST_LIBRARY = 32 << 20
 """Six times what version 6 has."""
 
 
-def add(subparsers: Any) -> None:
+HELP = "draw a whole site as pages that open from disk"
+DESCRIPTION = """Draw what a site should give, gives and gave, from its plan and the history of
+all its nodes. The page needs no network and no server."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "report",
-        help="draw a whole site as pages that open from disk",
-        description="Draw what a site should give, gives and gave, from its plan and the history "
-        "of all its nodes.  The page needs no network and no server.",
+    option(parser, "-o, --output DIR", "folder to write", default=DIRECTORY)
+    option(parser, "--days N", "period", type=int, default=DAYS)
+    option(
+        parser,
+        "--against DATE",
+        "compare with the two weeks before this day (default: the last change or note)",
     )
-    parser.add_argument("--plan", metavar="FILE", default=PLAN, help="default %(default)s")
-    parser.add_argument("--history", metavar="FILE", default=HISTORY, help="default %(default)s")
-    parser.add_argument(
-        "-o", "--output", metavar="DIR", default=DIRECTORY, help="default %(default)s"
-    )
-    parser.add_argument(
-        "--days", metavar="N", type=int, default=DAYS, help="how far back, default %(default)s"
-    )
-    parser.add_argument(
-        "--against",
-        metavar="DATE",
-        help="compare with the two weeks before this day, e.g. 2026-11-20; default: the latest "
-        "note or change of version that was measured since, or a month ago",
-    )
-    parser.add_argument(
-        "--at",
-        metavar="TIME",
-        help="go back to a moment, such as '2026-11-20 03:12': what servers, routers and clients "
-        "did in the hour around it, by --prometheus, beside the probes",
+    option(
+        parser,
+        "--at TIME",
+        "add the hour around this moment, such as '2026-11-20 03:12', from --prometheus",
     )
     add_prometheus(parser, required=False)
-    parser.add_argument(
-        "--profile", metavar="FILE", help="draw the calls that plumbline probe fs --profile kept"
-    )
-    parser.add_argument(
-        "--library",
-        metavar="FILE",
-        help="Plotly's plotly.min.js; default: that of the Python package",
-    )
-    parser.add_argument("--json", action="store_true", help="print what was drawn for programs")
-    parser.set_defaults(run=run)
+    option(parser, "--profile FILE", "draw the calls that plumbline probe fs --profile kept")
+    option(parser, "--library FILE", "Plotly's plotly.min.js; default: that of the Python package")
+    common(parser, "--site-plan", "--site-history", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

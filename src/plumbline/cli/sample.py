@@ -8,13 +8,13 @@ import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence
+from typing import TYPE_CHECKING, Iterator, Optional, Sequence
 
-from plumbline.cli.options import until_signalled
+from plumbline.cli.options import common, option, until_signalled
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.layers.raw import RAW
 from plumbline.model.units import format_rate, parse_duration
-from plumbline.store.files import DATABASE, EXPECTATIONS, STATE
+from plumbline.store.files import DATABASE
 
 if TYPE_CHECKING:
     from plumbline.measure.sample import Devices, Number, Sampled, Targets
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from plumbline.observe.command import Clock
     from plumbline.observe.job_stats import Jobs
 
-_EPILOG = """\
+EPILOG = """\
 It reads counters and nothing else, stops at its limit, and keeps what it has when it is
 ended earlier (SIGTERM or Ctrl-C).  The report draws it beside what the clients of a run saw.
 
@@ -31,35 +31,23 @@ For example: plumbline sample --limit 15m
 """
 
 
-def add(subparsers: Any) -> None:
+HELP = "sample the counters of this server, for the report's composite"
+DESCRIPTION = """Read the counters of this server's block devices and Lustre targets once a second
+while a probe runs elsewhere, and keep the rates in the history of this node."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "sample",
-        help="sample the counters of this server, for the report's composite",
-        description="Read the counters of this server's block devices and Lustre targets once a "
-        "second\nwhile a probe runs elsewhere, and keep the rates in the history of this node.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "--limit",
-        metavar="TIME",
-        default="10 min",
-        help="duration, at most 60 min (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--device",
+    option(parser, "--limit TIME", "duration, at most 60 min", default="10 min")
+    option(
+        parser,
+        "--device NAME=PATH",
+        "watch this device instead of the planned ones",
         action="append",
         default=[],
-        metavar="NAME=PATH",
-        help="watch this device instead of those that this node is to measure",
     )
-    parser.add_argument(
-        "--expectations", metavar="FILE", default=EXPECTATIONS, help="default: %(default)s"
-    )
-    parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
-    parser.add_argument("--json", action="store_true", help="print the records, one a line")
-    parser.set_defaults(run=run)
+    common(parser, "--expectations", "--state")
+    option(parser, "--json", "print the records, one a line")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -200,7 +188,7 @@ def _planned(node: Expectations) -> list[tuple[str, str]]:
 
 
 class _Shown:
-    """What is printed: records as they come, or a table of all parts at the end."""
+    """Output of a sample: records as they come, or a table of all parts at the end."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 
+from plumbline.cli.options import common, option
 from plumbline.measure.unit_context import Step
-from plumbline.model.errors import ToolError, UsageError
+from plumbline.model.errors import UsageError
+from plumbline.site.forked import forked
 
 if TYPE_CHECKING:
     import argparse
@@ -24,50 +23,9 @@ if TYPE_CHECKING:
     from plumbline.simulate.weather import Capacity
 
 
-_T = TypeVar("_T")
-_R = TypeVar("_R")
-
-
 def processors(pieces: int) -> int:
     """Return on how many processors so many pieces of work can be done at once."""
     return min(pieces, len(os.sched_getaffinity(0)))
-
-
-def forked(work: Callable[[_T], _R], items: Sequence[_T], count: int) -> Iterator[_R]:
-    """Yield what ``work`` makes of each item in turn, in ``count`` processes, of one in this one.
-
-    What ``work`` holds may be large, and need not be fit to be sent: each process has it already.
-
-    Raises:
-        ToolError: one of the processes was ended from outside.
-    """
-    if count == 1:
-        yield from map(work, items)
-        return
-    context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(count, context, _Worker.begin, (work,)) as pool:
-        try:
-            yield from pool.map(_Worker.do, items)
-        except BrokenProcessPool as error:
-            raise ToolError(
-                "a process that simulated was ended from outside; see whether the machine has run "
-                "out of memory (journalctl -k), and run again"
-            ) from error
-
-
-class _Worker:
-    """A process that was forked with its work."""
-
-    work: tuple[Callable[[Any], Any], ...] = ()
-
-    @classmethod
-    def begin(cls, work: Callable[[Any], Any]) -> None:
-        cls.work = (work,)
-
-    @classmethod
-    def do(cls, item: Any) -> Any:
-        (work,) = cls.work
-        return work(item)
 
 
 _OF_A_FLEET = 10
@@ -76,18 +34,19 @@ _OF_A_FLEET = 10
 
 def add_campaign(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "--campaign",
+    option(
+        parser,
+        "--campaign N",
+        "instead: N times random faults, and which parts are then suspected",
         type=int,
-        metavar="N",
-        help="instead: N times random faults, and which parts are then suspected",
     )
-    parser.add_argument(
+    option(
+        parser,
         "--at-once",
+        "faults of one time of a campaign; 0 counts false suspects",
         type=int,
         choices=(0, 1, 2, 3),
         default=1,
-        help="faults of one time of a campaign, default 1; 0 counts false suspects",
     )
 
 
@@ -103,8 +62,12 @@ def campaign_attempts(
         (f"{seed}/{first}", min(_OF_A_FLEET, number - first))
         for first in range(0, number, _OF_A_FLEET)
     ]
-    dealt = processors(len(counts))
-    for attempts in forked(lambda of_one: list(_tried(site, terms, of_one, judge)), counts, dealt):
+    count = processors(len(counts))
+    if count == 1:
+        for of_one in counts:
+            yield from _tried(site, terms, of_one, judge)
+        return
+    for attempts in forked(lambda of_one: list(_tried(site, terms, of_one, judge)), counts, count):
         yield from attempts
 
 
@@ -160,12 +123,12 @@ def _day(day: int, setting: Setting) -> Step:
 
 NOISES = ("year", "quiet", "none")
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Let the days pass on the site of an inventory: its plan measures, noise and busy spells disturb,
 parts lose speed, the judge judges under the inventory's policy.  Prints how often healthy
 components alarm in a month, and after how many days faults do.  Nothing is measured."""
 
-_EPILOG = """\
+EPILOG = """\
 noise:  year   a production file system, fitted to a year of benchmarks on five file systems
         quiet  a file system that few use
         none   every run gives the same
@@ -181,53 +144,43 @@ A loss is of the part's own speed.  A part that is faster than its paths need ha
 slows nothing, and the answer says so.  docs/simulate.md explains the model and its limits."""
 
 
-def add(subparsers: Any) -> None:
+HELP = "false alarms a month and days to detection, before the pager is switched on"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "simulate",
-        help="false alarms a month and days to detection, before the pager is switched on",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
-    parser.add_argument(
-        "--days", type=_count, default=60, metavar="N", help="simulated days (default: 60)"
-    )
-    parser.add_argument(
-        "--fleets", type=_count, default=1, metavar="N", help="number of equal sites (default: 1)"
-    )
-    parser.add_argument(
-        "--fault",
+    option(parser, "--days N", "simulated days", type=_count, default=60)
+    option(parser, "--fleets N", "number of equal sites", type=_count, default=1)
+    option(
+        parser,
+        "--fault WHAT=LOSS[:OPERATION][@DAY]",
+        "a part or target that is slower, from day 1 on or a later one: oss03-hba=40%%@12; "
+        "more below",
         action="append",
         default=[],
-        metavar="WHAT=LOSS[:OPERATION][@DAY]",
-        help="a part or target that is slower, from day 1 on or a later one: oss03-hba=40%%@12; "
-        "more below",
     )
-    parser.add_argument(
-        "--random-faults",
+    option(
+        parser,
+        "--random-faults N",
+        "number of random faults per fleet, in the first half of the days",
         type=_count,
         default=0,
-        metavar="N",
-        help="number of random faults per fleet, in the first half of the days",
     )
-    parser.add_argument(
-        "--loss",
+    option(
+        parser,
+        "--loss LOSSES",
+        "losses of random faults, such as 40%% or 15,20,30%%",
         default="20-90%",
-        metavar="LOSSES",
-        help="losses of random faults, such as 40%% or 15,20,30%% (default: 20-90%%)",
     )
-    parser.add_argument("--noise", choices=NOISES, default=NOISES[0], help="(default: year)")
-    parser.add_argument(
+    option(parser, "--noise", "kind of noise", choices=NOISES, default=NOISES[0])
+    option(
+        parser,
         "--without-suspects",
-        action="store_true",
-        help="count notifications as where the console does not collect: no services PATH",
+        "count notifications as where the console does not collect: no services PATH",
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="random seed (default: 1)")
-    parser.add_argument("--json", action="store_true", help="print the figures for programs")
+    option(parser, "--seed N", "random seed", type=int, default=1)
+    common(parser, "--inventory", "--json")
     add_campaign(parser)
-    parser.set_defaults(run=run)
 
 
 def _count(text: str) -> int:

@@ -9,9 +9,9 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Optional
 
-from plumbline.cli.options import add_source, asks_for_site
+from plumbline.cli.options import add_source, asks_for_site, common, option
 from plumbline.model.verdict import worst
 
 if TYPE_CHECKING:
@@ -25,19 +25,17 @@ _NO_TERMINAL = (200, 40)
 """Columns and lines where nobody says how large the screen is."""
 
 
-def add(subparsers: Any) -> None:
+HELP = "show on one screen what is not OK; exit code is the worst state"
+DESCRIPTION = """Judge what was measured last, as plumbline judge does, and show the states of
+all layers and what is not OK with its course."""
+EPILOG = "For example: plumbline status --all"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "status",
-        help="show on one screen what is not OK; exit code is the worst state",
-        description="Judge what was measured last, as plumbline judge does, and show the states of "
-        "all layers and what is not OK with its course.",
-        epilog="For example: plumbline status --all",
-    )
     add_source(parser)
-    parser.add_argument("--all", action="store_true", help="show all components, not one screen")
-    parser.add_argument("--json", action="store_true", help="print states and rates for programs")
-    parser.set_defaults(run=run)
+    option(parser, "--all", "show all components, not one screen")
+    common(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,8 +7,9 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from plumbline.cli.options import common, option
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.site.command_pipe import PIPE, hand_over
 from plumbline.store.replacing import replace_own
@@ -21,42 +22,31 @@ if TYPE_CHECKING:
 _WAIT_S = 10.0
 
 
-def add(subparsers: Any) -> None:
+HELP = "hand verdicts to Nagios through its command pipe"
+DESCRIPTION = """Judge a site by its plan and the history of its nodes, or take documents of
+plumbline judge --json, and hand all verdicts to Nagios as passive results in one file."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "submit",
-        help="hand verdicts to Nagios through its command pipe",
-        description="Judge a site by its plan and the history of its nodes, or take documents of "
-        "plumbline judge --json, and hand all verdicts to Nagios as passive results in one file.",
-    )
     parser.add_argument(
         "documents", nargs="*", metavar="FILE", help="printed by plumbline judge --json; - is stdin"
     )
-    parser.add_argument(
-        "--plan", metavar="FILE", required=True, help="output of plumbline plan --json"
-    )
-    parser.add_argument("--history", metavar="FILE", help="the history of all nodes of the plan")
+    option(parser, "--history FILE", "the history of all nodes of the plan")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--pipe", metavar="PIPE", default=PIPE, help="command_file of Nagios, default %(default)s"
+    option(where, "--pipe PIPE", "command_file of Nagios", default=PIPE)
+    option(where, "--batch FILE", "write the batch there, - is stdout, and hand over nothing")
+    option(
+        parser, "--spool DIR", "folder of the batch until Nagios has read it (default: the pipe's)"
     )
-    where.add_argument(
-        "--batch", metavar="FILE", help="write the batch there, - is stdout, and hand over nothing"
-    )
-    parser.add_argument(
-        "--spool",
-        metavar="DIR",
-        help="folder of the batch until Nagios has read it (default: the pipe's)",
-    )
-    parser.add_argument(
-        "--wait",
-        metavar="SECONDS",
+    option(
+        parser,
+        "--wait SECONDS",
+        "time limit for Nagios to read its pipe",
         type=float,
         default=_WAIT_S,
-        help="time limit for Nagios to read its pipe (default: %(default)g)",
     )
-    parser.add_argument("--json", action="store_true", help="print the counts for programs")
-    parser.set_defaults(run=run)
+    common(parser, "--plan", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

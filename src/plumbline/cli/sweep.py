@@ -10,13 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Iterator, NamedTuple
 
+from plumbline.cli.options import common, option
 from plumbline.cli.parallel import (
     add_ranks,
     fill_in,
     launch_of,
     locks_of,
     members_of,
-    memory_bytes,
     test_of,
     work_of,
 )
@@ -50,9 +50,10 @@ from plumbline.parallel.sweep import (
     spread,
 )
 from plumbline.parallel.terms import share_of_memory
+from plumbline.site.compare import memory_bytes
 from plumbline.site.measure import interruptible
 from plumbline.site.parallel import OPERATIONS, Members, Plan, Points, Terms
-from plumbline.store.files import DATABASE, LOCKS, STATE
+from plumbline.store.files import DATABASE, STATE
 from plumbline.store.history import History
 from plumbline.store.ledgers import SweepFile
 
@@ -345,7 +346,7 @@ class _Teller:
         self._show(Step(title, self._begun - 1, self._total, record))
 
 
-_EPILOG = """\
+EPILOG = """\
 Lists are numbers or sizes with commas: --writers 1,2,4,8 --transfer 10000B,1MiB.  Every combination
 is one point, the ends of all lists first.  The same call again goes on where the last one ended.
 
@@ -358,48 +359,31 @@ Without inventory and root: plumbline sweep --directory a=/mnt/a --directory b=/
 """
 
 
-def add(subparsers: Any) -> None:
+HELP = "measure all targets at once, with other writers, transfers, stripes each time"
+DESCRIPTION = """Drive all targets of a file system at once, again and again with other numbers of
+writers, sizes of calls and stripes, and say where more brings nothing."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "sweep",
-        help="measure all targets at once, with other writers, transfers, stripes each time",
-        description="Drive all targets of a file system at once, again and again with "
-        "other numbers of\nwriters, sizes of calls and stripes, and say where more brings nothing.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
     axes = parser.add_argument_group("what changes from point to point")
-    axes.add_argument(
-        "--writers", metavar="LIST", default="1,2,4,8", help="per target (default: %(default)s)"
-    )
-    axes.add_argument("--transfer", metavar="LIST", help="sizes of a call (default: the test's)")
-    axes.add_argument(
-        "--stripes", metavar="LIST", default="1", help="targets of one file, or all (Lustre)"
-    )
-    axes.add_argument(
-        "--oversubscribe", metavar="LIST", default="1", help="the same ranks on 1/N of the targets"
-    )
-    axes.add_argument("--alone", action="store_true", help="one target or stripe set, others idle")
+    option(axes, "--writers LIST", "per target", default="1,2,4,8")
+    option(axes, "--transfer LIST", "sizes of a call (default: the test's)")
+    option(axes, "--stripes LIST", "targets of one file, or all (Lustre)", default="1")
+    option(axes, "--oversubscribe LIST", "the same ranks on 1/N of the targets", default="1")
+    option(axes, "--alone", "one target or stripe set, others idle")
     ranks = parser.add_argument_group("what all points have in common")
     add_ranks(ranks)
-    ranks.add_argument("--bytes", metavar="SIZE", help="bytes of a point, for all its writers")
-    ranks.add_argument(
-        "--limit", metavar="TIME", default="30min", help="limit of the sweep (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--component", action="append", metavar="NAME", help="only this target; repeatable"
-    )
-    parser.add_argument(
-        "--directory", action="append", metavar="NAME=PATH", help="a target, without an inventory"
-    )
-    parser.add_argument("--expectations", metavar="PATH", help="expectations of this node")
-    parser.add_argument("--state", metavar="DIR", help="folder of records and progress")
-    parser.add_argument("--locks", metavar="DIR", default=LOCKS, help="default: %(default)s")
-    parser.add_argument("--again", action="store_true", help="forget what is done, measure again")
-    parser.add_argument("--dry-run", action="store_true", help="print points, bytes and seconds")
-    parser.add_argument("--json", action="store_true", help="print points and knees")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
-    parser.set_defaults(run=run)
+    option(ranks, "--bytes SIZE", "bytes of a point, for all its writers")
+    option(ranks, "--limit TIME", "limit of the sweep", default="30min")
+    option(parser, "--component NAME", "only this target; repeatable", action="append")
+    option(parser, "--directory NAME=PATH", "a target, without an inventory", action="append")
+    option(parser, "--expectations PATH", "expectations of this node")
+    option(parser, "--state DIR", "folder of records and progress")
+    option(parser, "--again", "forget what is done, measure again")
+    option(parser, "--dry-run", "print points, bytes and seconds")
+    option(parser, "--json", "print points and knees")
+    common(parser, "--locks", "--quiet")
 
 
 def run(arguments: argparse.Namespace) -> int:

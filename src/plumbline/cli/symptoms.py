@@ -9,11 +9,11 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from plumbline.cli.options import common, option
 from plumbline.model.errors import DocumentError, PrivilegeError
 from plumbline.observe.command import by_hand
-from plumbline.store.files import EXPECTATIONS, STATE
 from plumbline.store.verdicts import COMMANDS
 
 if TYPE_CHECKING:
@@ -27,34 +27,28 @@ _KERNEL_LOG_BYTES = 64 << 20
 """The kernel's log of a bad day is longer than what any other tool prints."""
 
 
-def add(subparsers: Any) -> None:
+HELP = "find signs of faults in hardware and kernel"
+DESCRIPTION = """Look at arrays, disks, enclosures, links, Lustre connections and the kernel's
+messages of this node. Counters are compared with those of earlier looks. Exit code 1 when
+something raises the suspicion against a component."""
+EPILOG = "For example: plumbline symptoms --save"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "symptoms",
-        help="find signs of faults in hardware and kernel",
-        description="Look at arrays, disks, enclosures, links, Lustre connections and the kernel's "
-        "messages of this node.  Counters are compared with those of earlier looks.  Exit code "
-        "1 when something raises the suspicion against a component.",
-        epilog="For example: plumbline symptoms --save",
-    )
-    parser.add_argument(
-        "--expectations", metavar="FILE", default=EXPECTATIONS, help="default: %(default)s"
-    )
-    parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
-    parser.add_argument(
+    option(
+        parser,
         "--save",
-        action="store_true",
-        help="keep this look in DIR, for the next one and for checks, and the conditions of the "
+        "keep this look in DIR, for the next one and for checks, and the conditions of the "
         "node, for plumbline changes",
     )
-    parser.add_argument(
-        "--commands",
-        metavar="FILE",
+    option(
+        parser,
+        "--commands FILE",
+        "commands of the site's own that print symptoms",
         default=COMMANDS,
-        help="commands of the site's own that print symptoms; default: %(default)s",
     )
-    parser.add_argument("--json", action="store_true", help="print the report for programs")
-    parser.set_defaults(run=run)
+    common(parser, "--expectations", "--state", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

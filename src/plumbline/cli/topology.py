@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Collection, Sequence
 
+from plumbline.cli.options import common, option
 from plumbline.measure.targets.whereabouts import compare
 from plumbline.model.errors import UsageError
 from plumbline.model.layers import LAYERS
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
     from plumbline.topology.graph import Component, Topology
 
 
-def add(subparsers: Any) -> None:
+HELP = "check the description of a site"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser("topology", help="check the description of a site")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     check = actions.add_parser("check", help="read all documents, follow every path, count")
     check.description = (
@@ -31,15 +34,14 @@ def add(subparsers: Any) -> None:
         "is measured, and count.  Nothing is measured."
     )
     check.epilog = "For example: plumbline topology check -i inventories/mysite"
-    check.add_argument("-i", "--inventory", help="folder of the inventory")
-    check.add_argument(
+    option(check, "-i, --inventory DIR", "folder of the inventory")
+    option(
+        check,
         "--live",
-        action="store_true",
-        help="on a client: compare the OSTs of its Lustre mounts with the inventory, or without "
-        "one with what is deployed on this node; ends with 1 where they differ",
+        "on a client: compare the OSTs of its mounts with the inventory, or without one with what "
+        "is deployed here; ends with 1 where they differ",
     )
-    check.add_argument("--json", action="store_true", help="print the components for programs")
-    check.set_defaults(run=run)
+    common(check, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from plumbline.cli.options import common
 from plumbline.model.errors import SkipTarget, ToolError
 from plumbline.model.layers.ost import OST
-from plumbline.store.files import EXPECTATIONS
 
 if TYPE_CHECKING:
     from plumbline.measure.targets.whereabouts import Whereabouts
 
 
-def add(subparsers: Any) -> None:
+HELP = "show the targets that hold a file"
+DESCRIPTION = """Print the targets that hold a file, from its layout; its data is not read. To be
+asked on a host that measures targets of its file system."""
+EPILOG = "For example: plumbline where /scratch/u/results.h5"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser(
-        "where",
-        help="show the targets that hold a file",
-        description="Print the targets that hold a file, from its layout; its data is not read.  "
-        "To be asked on a host that measures targets of its file system.",
-        epilog="For example: plumbline where /scratch/u/results.h5",
-    )
     parser.add_argument("path", metavar="PATH", help="absolute path of a file")
-    parser.add_argument(
-        "--expectations", metavar="FILE", default=EXPECTATIONS, help="default: %(default)s"
-    )
-    parser.add_argument("--json", action="store_true", help="print the document for programs")
-    parser.set_defaults(run=run)
+    common(parser, "--expectations", "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from plumbline.site.nodes import Directory
 
 
 class Batch(NamedTuple):
-    """What is to be handed over, and what cannot be.
+    """Results to hand over, and those that cannot be.
 
     ``lines`` are whole commands; ``states`` counts their verdicts; ``homeless`` have no service;
     ``silent`` are the services for which there is no verdict.

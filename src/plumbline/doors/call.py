@@ -26,7 +26,7 @@ _ALONE = {
 
 
 class Call(NamedTuple):
-    """What a check was asked: the values of options by their long names, and how often -v."""
+    """Arguments of a check: the values of options by their long names, and the number of -v."""
 
     program: str
     given: Mapping[str, str]

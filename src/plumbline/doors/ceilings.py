@@ -21,7 +21,7 @@ _BESIDE = ("one", "together")
 
 
 class Table(NamedTuple):
-    """What ``output.table.render`` takes."""
+    """Headers and rows of one table."""
 
     headers: tuple[str, ...]
     rows: list[tuple[str, ...]]
@@ -32,7 +32,7 @@ _Entry = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class _Said(NamedTuple):
-    """What a line says besides names."""
+    """Content of a line besides names."""
 
     layer: str
     partner: Optional[str]
@@ -54,7 +54,7 @@ class _Fold(NamedTuple):
 
 
 class _Names:
-    """How the topology writes the names of its parts and targets."""
+    """Names of parts and targets as ranges of the topology."""
 
     def __init__(self, topology: Topology) -> None:
         parts = {part.name: part.among for part in topology.components.values()}

@@ -8,8 +8,19 @@ The formats differ in their language alone.
 from __future__ import annotations
 
 from collections import ChainMap
-from typing import Annotated, Any, Iterable, Iterator, Literal, Mapping, NamedTuple, Protocol
+from typing import (
+    Annotated,
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    Literal,
+    Mapping,
+    NamedTuple,
+    Protocol,
+)
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 
 from plumbline.model.errors import DocumentError
@@ -28,14 +39,14 @@ class ObjectOptions(Strict):
     """The options with their defaults; intervals and delays are minutes, ``_s`` is seconds."""
 
     addresses: dict[str, str] = {}
-    """Where hosts are reached that the topology knows by another address."""
+    """Addresses of hosts that the topology knows by another address."""
     check_interval_min: Period = 5
     check_timeout_s: Annotated[int, Field(ge=1, le=3600)] = 25
     notification_options: list[State] = ["w", "c", "r"]
     node_notification_options: list[State] = ["w", "u", "c", "r"]
     notification_interval_min: Minutes = 1440
     paths: bool = False
-    """Whether there are services of check_path, which need what a console collects."""
+    """True adds services of check_path, which need what a console collects."""
     notification_delay_min: Minutes = 20
     notes_url: str = ""
     report_url: str = ""
@@ -45,7 +56,7 @@ class ObjectOptions(Strict):
     library: str = "/usr/lib/plumbline"
     contact_groups: list[str] = ["admins"]
     events: bool = False
-    """Whether each host has a passive service for its log; in Nagios alone."""
+    """True adds a passive service for the log of each host; Nagios only."""
     events_service: str = "Storage events"
     events_freshness_s: Annotated[int, Field(ge=1)] = 1800
     plugins: str = "/usr/lib/nagios/plugins"
@@ -65,7 +76,7 @@ class ObjectOptions(Strict):
 
     @property
     def delay_reason(self) -> str:
-        """What the delay waits for."""
+        """Reason for the delay."""
         suspect = "a suspect that this is behind would be known"
         return suspect if self.paths else "it would be known that the host is down"
 
@@ -84,40 +95,17 @@ def read_options(raw: object) -> ObjectOptions:
 
 
 AGENT_SERVICE = "plumbline agent"
-"""Description of the service that says whether a node answers."""
+"""Description of the service that shows whether a node answers."""
 
 COLLECTION_SERVICE = "PATH collection"
-"""Description of the service that says whether the console still looks for suspects."""
-
-ONE_LOST_PACKET = (
-    "One lost packet is no news here: unlike a verdict, an answer can be asked for again."
-)
-"""Why the service of the agent is asked more than once before it notifies."""
-
-ONE_COLLECTION_ALARM = (
-    "One alarm where nobody looks for suspects; the services below are UNKNOWN then and notify "
-    "nobody."
-)
-"""Why the collection has a service of its own."""
-
-SILENT_BEHIND_A_SUSPECT = (
-    "A loss behind a component with an alarm of its own is shown and notifies nobody. Only a "
-    "known fault silences:\nwhere suspects are UNKNOWN, every service notifies."
-)
-"""Why services depend on the suspect that they are behind."""
-
-SILENT_BEHIND_A_TARGET = (
-    "A slow device slows the target that lies on it: the alarm of the target is that of both. A "
-    "device whose target is\nhealthy, or was not measured, notifies by its own service."
-)
-"""Why the service of a device depends on those of its targets."""
+"""Description of the service that shows whether the console still looks for suspects."""
 
 PLAN_SCHEMA = 1
 _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 
 
 class Sited(Protocol):
-    """What is needed of a compiled plan."""
+    """Part of a compiled plan that objects are made from."""
 
     @property
     def site(self) -> str:
@@ -125,7 +113,7 @@ class Sited(Protocol):
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """What is judged."""
+        """Services that show verdicts."""
 
     @property
     def hosts(self) -> tuple[dict[str, str], ...]:
@@ -150,7 +138,7 @@ class Host(NamedTuple):
 
 
 class Monitored(NamedTuple):
-    """What is watched; ``paths`` are empty where nobody collects what the suspects follow from.
+    """Hosts and services that are watched; ``paths`` are empty if no console collects.
 
     ``members`` of a path and what a service is ``behind`` are places in ``services``.
     """
@@ -162,7 +150,7 @@ class Monitored(NamedTuple):
 
     @property
     def address(self) -> Mapping[str, str]:
-        """Where each host is reached."""
+        """Address of each host."""
         return {host.name: host.address for host in self.hosts}
 
     @property
@@ -177,7 +165,7 @@ class Monitored(NamedTuple):
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """What the services are grouped by."""
+        """Layers that group the services."""
         paths = ("path",) if self.paths else ()
         return (*dict.fromkeys(service.layer for service in self.services), *paths)
 
@@ -190,6 +178,10 @@ class Monitored(NamedTuple):
     def members(self, path: PathService) -> tuple[Service, ...]:
         """Return the services whose bytes cross the component of ``path``; none of a system."""
         return tuple(self.services[place] for place in path.members if path.component)
+
+    def crossings(self) -> Iterator[tuple[PathService, Service]]:
+        """Yield each suspect with each service whose bytes cross its component."""
+        return ((path, service) for path in self.paths for service in self.members(path))
 
     def bearers(self) -> Iterator[tuple[Service, Service]]:
         """Yield each service that bears the alarm of another one, and that one."""
@@ -258,6 +250,20 @@ def _refuse_places(places: Iterable[int], services: int) -> None:
     for place in places:
         if type(place) is not int or not 0 <= place < services:
             raise TypeError(f"{place!r:.60} is no place of a service")
+
+
+def templates(write: Callable[[object], str]) -> Environment:
+    """Return the templates of objects, in which every value is written by ``write``."""
+    environment = Environment(  # noqa: S701 - the languages are not HTML
+        loader=PackageLoader("plumbline.doors"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=write,
+    )
+    environment.globals.update(AGENT_SERVICE=AGENT_SERVICE, COLLECTION_SERVICE=COLLECTION_SERVICE)
+    return environment
 
 
 def _whole(found: Monitored) -> Monitored:

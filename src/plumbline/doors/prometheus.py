@@ -12,8 +12,10 @@ from math import isfinite
 from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional
 
 from plumbline import __version__
+from plumbline.judge.measured import Measured
 from plumbline.model.expectation import PARALLEL, Expectation
 from plumbline.model.layers import LAYERS
+from plumbline.model.record import Record
 from plumbline.model.service import DEVICE_INFO
 from plumbline.model.verdict import State, Verdict
 from plumbline.observe.symptom import KINDS, Report
@@ -93,72 +95,14 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n")
 
 
-class _OfStep(NamedTuple):
-    name: str
-    help: str
-    value: Callable[[Step], Optional[float]]
-
-
-def _rate(step: Step) -> Optional[float]:
-    of = step.ruling.measured
-    return of and of.rate_Bps
-
-
-def _ceiling(step: Step) -> Optional[float]:
-    of = step.ruling.measured
-    return of.ceiling.rate_Bps if of and of.ceiling else None
-
-
-def _baseline(step: Step) -> Optional[float]:
-    of = step.ruling.measured
-    return of.baseline.median_Bps if of and of.baseline else None
-
-
-def _peers(step: Step) -> Optional[float]:
-    of = step.ruling.measured
-    return of and of.peers_Bps
-
-
-def _ratio(step: Step) -> Optional[float]:
-    of = step.ruling.measured
-    return of and of.ratio_baseline
-
-
-def _coverage(step: Step) -> Optional[float]:
-    record = step.ruling.record
-    return record and record.coverage
-
-
-def _retransmitted(step: Step) -> Optional[float]:
-    return step.retransmitted
-
-
-def _end(step: Step) -> Optional[float]:
-    record = step.ruling.record
-    return record and record.finished_at
-
-
-def _duration(step: Step) -> Optional[float]:
-    record = step.ruling.record
-    return record and max(0.0, record.finished_at - record.started_at)
-
-
-STATE = (
-    "plumbline_verdict_state",
-    "Verdict on the component: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
-)
-GROUP_STATE = (
-    "plumbline_group_state",
-    "Verdict on the group of peers: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
-)
+_STATES = "0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN."
+STATE = ("plumbline_verdict_state", f"Verdict on the component: {_STATES}")
+GROUP_STATE = ("plumbline_group_state", f"Verdict on the group of peers: {_STATES}")
 GROUP_RATIO = (
     "plumbline_group_baseline_ratio",
     "Upper median of rate / baseline over the members of the group.",
 )
-NODE_STATE = (
-    "plumbline_node_state",
-    "Verdict on the probes of the node: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
-)
+NODE_STATE = ("plumbline_node_state", f"Verdict on the probes of the node: {_STATES}")
 SYMPTOMS = (
     "plumbline_symptoms",
     "Symptoms found by the last look, for each kind at which a collector could look.",
@@ -167,95 +111,104 @@ LOOKED = ("plumbline_symptoms_timestamp_seconds", "When the node was last looked
 JUDGED = ("plumbline_judged_timestamp_seconds", "When all this was judged.")
 DEVICES = (DEVICE_INFO, "Always 1; the component that a device of this host is.")
 BUILD = ("plumbline_build_info", "Always 1; the version of plumbline is a label.")
+
+
+class _StepMetric(NamedTuple):
+    """A metric of each operation of a component."""
+
+    name: str
+    help: str
+    value: Callable[[Step], Optional[float]]
+
+
+def _measured(name: str, text: str, value: Callable[[Measured], Optional[float]]) -> _StepMetric:
+    """Return a metric of a measurement that can be judged."""
+    return _StepMetric(
+        name, text, lambda step: value(step.ruling.measured) if step.ruling.measured else None
+    )
+
+
+def _recorded(name: str, text: str, value: Callable[[Record], Optional[float]]) -> _StepMetric:
+    """Return a metric of the latest measurement, with or without a rate."""
+    return _StepMetric(
+        name, text, lambda step: value(step.ruling.record) if step.ruling.record else None
+    )
+
+
 STEPS = (
-    _OfStep(
+    _measured(
         "plumbline_rate_bytes_per_second",
         "Rate of the latest measurement; absent where there is none to judge.",
-        _rate,
+        lambda measured: measured.rate_Bps,
     ),
-    _OfStep(
+    _measured(
         "plumbline_ceiling_bytes_per_second",
         "What the hardware on the path can give.",
-        _ceiling,
+        lambda measured: measured.ceiling.rate_Bps if measured.ceiling else None,
     ),
-    _OfStep(
+    _measured(
         "plumbline_baseline_bytes_per_second",
         "Accepted baseline; absent where it does not hold for the latest measurement.",
-        _baseline,
+        lambda measured: measured.baseline.median_Bps if measured.baseline else None,
     ),
-    _OfStep(
+    _measured(
         "plumbline_peers_bytes_per_second",
         "Median rate of the peers in the same run.",
-        _peers,
+        lambda measured: measured.peers_Bps,
     ),
-    _OfStep("plumbline_baseline_ratio", "Rate / baseline.", _ratio),
-    _OfStep(
+    _measured(
+        "plumbline_baseline_ratio", "Rate / baseline.", lambda measured: measured.ratio_baseline
+    ),
+    _recorded(
         "plumbline_coverage_ratio",
         "Bytes of the measurement / all bytes that the target moved meanwhile.",
-        _coverage,
+        lambda record: record.coverage,
     ),
-    _OfStep(
+    _StepMetric(
         "plumbline_retransmitted_ratio",
         "TCP segments retransmitted / all segments, lower median over the partners.",
-        _retransmitted,
+        lambda step: step.retransmitted,
     ),
-    _OfStep(
+    _recorded(
         "plumbline_run_timestamp_seconds",
         "When the latest measurement ended, whether or not it gave a rate.",
-        _end,
+        lambda record: record.finished_at,
     ),
-    _OfStep("plumbline_run_duration_seconds", "How long the latest measurement took.", _duration),
+    _recorded(
+        "plumbline_run_duration_seconds",
+        "How long the latest measurement took.",
+        lambda record: max(0.0, record.finished_at - record.started_at),
+    ),
 )
 
 
 def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]:
     """Yield all metrics of some nodes, judged at a moment in seconds since the epoch."""
     verdicts = tuple(nodes)
-    yield Family(*BUILD, {(("version", __version__),): 1})
-    yield Family(*JUDGED, {(): judged_at})
-    yield Family(
-        *STATE,
-        {
-            _of_component(each): int(verdict.state)
-            for node in verdicts
-            for each, verdict in node.components
-        },
-    )
-    groups = [
-        (_of_group(node.node, verdict), verdict) for node in verdicts for verdict in node.groups
-    ]
-    yield Family(*GROUP_STATE, {labels: int(verdict.state) for labels, verdict in groups})
-    yield Family(
-        *GROUP_RATIO,
-        {
-            labels: verdict.ratio_baseline
-            for labels, verdict in groups
-            if verdict.ratio_baseline is not None
-        },
-    )
-    probes = ((node_verdicts.node, node_verdicts.probes) for node_verdicts in verdicts)
-    yield Family(
-        *NODE_STATE, {(("node", node),): int(verdict.state) for node, verdict in probes if verdict}
-    )
-    reports = [
-        (node_verdicts.node, node_verdicts.symptoms)
-        for node_verdicts in verdicts
-        if node_verdicts.symptoms
-    ]
-    yield Family(*SYMPTOMS, {labels: n for one in reports for labels, n in _counted(*one)})
-    yield Family(*LOOKED, {(("node", node),): report.looked_at for node, report in reports})
-    devices = (pair for node_verdicts in verdicts for pair in node_verdicts.devices.items())
-    yield Family(
-        *DEVICES, {(("device", device), ("component", name)): 1 for name, device in devices}
-    )
+    components = [pair for node in verdicts for pair in node.components]
+    groups = [(_of_group(node.node, group), group) for node in verdicts for group in node.groups]
+    probes = [(node.node, node.probes) for node in verdicts if node.probes]
+    reports = [(node.node, node.symptoms) for node in verdicts if node.symptoms]
+    devices = [pair for node in verdicts for pair in node.devices.items()]
     steps = [(_of_step(step), step) for node in verdicts for step in node.steps]
+    yield _family(BUILD, [((("version", __version__),), 1)])
+    yield _family(JUDGED, [((), judged_at)])
+    yield _family(STATE, ((_of_component(entry), int(one.state)) for entry, one in components))
+    yield _family(GROUP_STATE, ((labels, int(verdict.state)) for labels, verdict in groups))
+    yield _family(GROUP_RATIO, ((labels, verdict.ratio_baseline) for labels, verdict in groups))
+    yield _family(NODE_STATE, (((("node", node),), int(one.state)) for node, one in probes))
+    yield _family(SYMPTOMS, (pair for report in reports for pair in _counted(*report)))
+    yield _family(LOOKED, (((("node", node),), report.looked_at) for node, report in reports))
+    yield _family(
+        DEVICES, (((("device", device), ("component", name)), 1) for name, device in devices)
+    )
     for metric in STEPS:
-        found = ((labels, metric.value(step)) for labels, step in steps)
-        yield Family(
-            metric.name,
-            metric.help,
-            {labels: value for labels, value in found if value is not None},
-        )
+        values = ((labels, metric.value(step)) for labels, step in steps)
+        yield _family((metric.name, metric.help), values)
+
+
+def _family(metric: tuple[str, str], pairs: Iterable[tuple[Labels, Optional[float]]]) -> Family:
+    return Family(*metric, {labels: value for labels, value in pairs if value is not None})
 
 
 def _counted(node: str, report: Report) -> Iterator[tuple[Labels, int]]:

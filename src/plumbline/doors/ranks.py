@@ -1,14 +1,15 @@
-"""A parallel run as a table, with stragglers in sentences."""
+"""Rates of targets compared with their peers, and stragglers of a parallel run."""
 
 from __future__ import annotations
 
 from math import sqrt
 from statistics import median
-from typing import Any, Iterable, Iterator, Mapping
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from plumbline.doors.table import render
 from plumbline.model.record import Operation, Record
 from plumbline.model.units import format_duration, format_rate
+from plumbline.model.verdict import Verdict
 from plumbline.site.measure import Result
 
 _SHOWN = 5
@@ -31,8 +32,8 @@ def course_lines(records: Iterable[Record]) -> Iterator[str]:
         if "stragglers" not in details:
             continue
         what, late = record.operation.value, details["stragglers"]
-        for one in late[:_SHOWN]:
-            yield f"{what}: {one['sentence']}"
+        for straggler in late[:_SHOWN]:
+            yield f"{what}: {straggler['sentence']}"
         if len(late) > _SHOWN:
             yield f"{what}: {len(late) - _SHOWN} more were late; --json has all of them"
         shape = details.get("shape")
@@ -67,25 +68,40 @@ def table(result: Result, whole: str) -> str:
     """
     states = {verdict.component: verdict.state.name for verdict in result.verdicts}
     names = dict.fromkeys(record.component for record in result.records)
-    rates = render(_HEADERS, [_row(result, name, whole, states.get(name, "")) for name in names])
+    rows = [
+        (name, *_rates(result, name, _OPERATIONS, whole), states.get(name, "")) for name in names
+    ]
     judged = [verdict for verdict in result.verdicts if verdict.group] or result.verdicts
-    sentences = [f"{verdict.state.name} {verdict.sentence}" for verdict in judged]
-    return "\n".join([rates, *sentences, *course_lines(result.records)])
+    return "\n".join([render(_HEADERS, rows), *_sentences(judged), *course_lines(result.records)])
 
 
-def _row(result: Result, name: str, whole: str, state: str) -> tuple[str, ...]:
-    rates = [_rates(result, name, operation, whole) for operation in _OPERATIONS]
-    return (name, *(word for pair in rates for word in pair), state)
+_DIRECTORY_HEADERS = ("directory", "write", "of peers", "read", "of peers", "state")
 
 
-def _rates(result: Result, component: str, operation: Operation, whole: str) -> Iterator[str]:
-    """Yield the rate and its ratio to the median of the other targets."""
-    rates = {
-        record.component: record.rate_Bps
-        for record in result.records
-        if record.operation is operation and record.rate_Bps is not None
-    }
-    own = rates.pop(component, None)
-    others = [] if component == whole else [r for name, r in rates.items() if name != whole]
-    yield "none" if own is None else format_rate(own)
-    yield "" if own is None or not others else f"{own / median(others):.0%}"
+def comparison(result: Result) -> str:
+    """Return the rates of directories, how they compare with each other, and verdicts below."""
+    rows = [
+        (verdict.component, *_rates(result, verdict.component, _OPERATIONS[:2]), verdict.state.name)
+        for verdict in result.verdicts
+    ]
+    return "\n".join([render(_DIRECTORY_HEADERS, rows), *_sentences(result.verdicts)])
+
+
+def _sentences(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    return (f"{verdict.state.name} {verdict.sentence}" for verdict in verdicts)
+
+
+def _rates(
+    result: Result, component: str, operations: Sequence[Operation], whole: str = ""
+) -> Iterator[str]:
+    """Yield the rate of each operation and its ratio to the median of the other targets."""
+    for operation in operations:
+        rates = {
+            record.component: record.rate_Bps
+            for record in result.records
+            if record.operation is operation and record.rate_Bps is not None
+        }
+        own = rates.pop(component, None)
+        peers = [] if component == whole else [r for name, r in rates.items() if name != whole]
+        yield "none" if own is None else format_rate(own)
+        yield "" if own is None or not peers else f"{own / median(peers):.0%}"

@@ -30,7 +30,7 @@ class _OutOfTime(PlumblineError):
 
 
 class Check(NamedTuple):
-    """What one check takes, and who judges.
+    """One check: its help, its options, and its judge.
 
     ``text`` is its help, ``shown`` what is filled in there; ``options`` has its own options that
     take a value, by all spellings.  ``judge`` takes what was asked and a moment in epoch seconds.

@@ -1,4 +1,4 @@
-"""What a simulation came to, as tables for people."""
+"""Result of a simulation, as tables for people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_FAULTS = 20
 
 
 class Simulated(NamedTuple):
-    """What was simulated, and the false alarms that the site may have in a month.
+    """Subject of a simulation, and the false alarms that the site may have in a month.
 
     ``longest`` is the node of each layer whose run takes longest.
     """

@@ -21,7 +21,7 @@ DIGITS = str.maketrans(_BARS + _GAP, "12345678.")
 _RANK = (State.CRITICAL, State.UNKNOWN, State.WARNING, State.OK)
 _COLOURS = {State.CRITICAL: "1;31", State.UNKNOWN: "35", State.WARNING: "33", State.OK: "32"}
 _GROUPS = ("group ", "file system ")
-"""What a sentence calls a group."""
+"""Words for a group at the start of a sentence."""
 
 _HEADERS = ("state", "layer", "component", "lately", "verdict")
 _BARS_WIDE, _BARS_NARROW = 20, 10
@@ -50,7 +50,7 @@ def sparkline(rates: Sequence[float], width: int = 20) -> str:
 
 
 class Screen(NamedTuple):
-    """How many components have place, how many columns a line may have, and whether in colour."""
+    """Room of a terminal: components, columns of a line, and colour or none."""
 
     rows: int
     columns: int

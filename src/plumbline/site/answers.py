@@ -1,4 +1,4 @@
-"""What a node answers to a console that collects, on standard input and output."""
+"""Answers of a node to a console that collects, on standard input and output."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ class Phase(NamedTuple):
 
 
 class Drop(NamedTuple):
-    """How many times as fast as without a cache a read was with it."""
+    """Gain of a cache: how many times as fast a read was with it."""
 
     cache: str
     times: float
@@ -143,7 +143,7 @@ class Drop(NamedTuple):
 
 
 class Caches(NamedTuple):
-    """What came of one target; ``write`` is None where it was not even begun."""
+    """Reads of one target; ``write`` is None if it was not begun."""
 
     component: str
     write: Optional[Record]

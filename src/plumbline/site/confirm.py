@@ -7,8 +7,7 @@ from the history: whatever was killed before, it goes on from there.
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import NamedTuple, Optional, Sequence
+from typing import NamedTuple, Sequence
 
 from plumbline.judge.component import judge_service
 from plumbline.judge.confirm import (
@@ -23,23 +22,20 @@ from plumbline.judge.confirm import (
     turns,
     wanted,
 )
-from plumbline.measure.lock import Locks
 from plumbline.measure.process import goes_on
 from plumbline.measure.units import units_of
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.verdict import Verdict
-from plumbline.site.measure import Progress, Result, RunOptions, measure, run_id_at
+from plumbline.site.measure import Result, RunOptions, measure, run_id_at
 from plumbline.site.nodes import remembered
-from plumbline.site.verdicts import Verdicts
 from plumbline.store.facts import suspected_here
-from plumbline.store.files import SNAPSHOT_FILE
 from plumbline.store.history import History
 from plumbline.store.ledgers import Confirmed
 
 
 class Moment(NamedTuple):
-    """What can be said now: who is in question, which runs are due, and what is left to move.
+    """Confirmation at one time: components in question, runs that are due, bytes left to move.
 
     ``trouble`` says why nothing is known of the console's suspicions, empty where they are known.
     """
@@ -83,29 +79,19 @@ def _suspected(history: History, layer: str, now: float) -> tuple[dict[str, floa
         return {}, str(error)
 
 
-class Terms(NamedTuple):
-    """How to confirm: the folder of history and snapshot, and what every run has in common.
-
-    After ``limit_s`` no run begins; None is no limit.  ``verdicts`` writes what checks read.
-    """
-
-    state: Path
-    locks: Locks
-    progress: Progress
-    limit_s: Optional[float] = None
-    verdicts: Optional[Verdicts] = None
-
-
 def busy(history: History) -> list[str]:
     """Return what another run measures at this moment."""
     return [one.component for one in history.running() if one.process and goes_on(one.process)]
 
 
 def confirm(
-    expectations: Expectations, layer: str, kept: tuple[History, Confirmed], terms: Terms
+    expectations: Expectations, layer: str, kept: tuple[History, Confirmed], options: RunOptions
 ) -> list[Result]:
-    """Carry out one run after another until none is due; raise as ``measure`` does."""
-    deadline = None if terms.limit_s is None else time.monotonic() + terms.limit_s
+    """Carry out one run after another until none is due or the limit is reached.
+
+    ``options`` are those of every run; raises as ``measure`` does.
+    """
+    deadline = None if options.limit_s is None else time.monotonic() + options.limit_s
     results: list[Result] = []
     while deadline is None or time.monotonic() < deadline:
         now = time.time()
@@ -115,16 +101,10 @@ def confirm(
         turn = moment.due[0]
         run_id = f"{run_id_at(now)}-{len(results)}"
         kept[1].begin(moved(turn, run_id, now, moment.layer))
-        options = RunOptions(
-            locks=terms.locks,
-            snapshot=terms.state / SNAPSHOT_FILE,
-            progress=terms.progress,
-            limit_s=None if deadline is None else max(0.0, deadline - time.monotonic()),
-            run_id=run_id,
-            verdicts=terms.verdicts,
-        )
+        limit_s = None if deadline is None else max(0.0, deadline - time.monotonic())
         units = units_of(layer, steps_of(turn, moment.layer))
-        results.append(measure(expectations, units, kept[0], options))
+        run = options._replace(limit_s=limit_s, run_id=run_id)
+        results.append(measure(expectations, units, kept[0], run))
         if results[-1].interrupted:
             break
     return results

@@ -32,7 +32,7 @@ class Unreachable(ToolError):
 
 
 class Answer(NamedTuple):
-    """What a node has said at once.
+    """One answer of a node.
 
     ``cursor`` is the place of the last record, None where there was none; ``damaged`` says of each
     record that cannot be kept which it is and why.

@@ -29,18 +29,18 @@ _LOOKED_BACK_S = 3 * DAY_S
 """A node that was away over a weekend still gets its coverage."""
 
 _SETTLED_S = 3600.0
-"""What is in doubt stays open for so long: more of its run may come, and then tell."""
+"""Seconds for which a doubtful record stays open: more of its run may come."""
 
 
 class Measured(NamedTuple):
-    """What the plan says of a component: its Lustre targets, and when a run of it is contended."""
+    """Planned component: its Lustre targets, and the coverage below which a run is contended."""
 
     targets: tuple[str, ...]
     min_coverage: float
 
 
 class Coverage(NamedTuple):
-    """What came of it, in records; ``waiting`` are those for which no counters are there yet.
+    """Result, in records; ``waiting`` are those for which no counters are there yet.
 
     ``doubts`` says of each record that stays in doubt why.
     """
@@ -111,7 +111,7 @@ def _targets(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 class _Work:
-    """What is covered, and what the plan says of it."""
+    """Uncovered records of a history, and the components of the plan."""
 
     def __init__(
         self, uncovered: Uncovered, measured: Mapping[tuple[str, str], Measured], now: float

@@ -34,7 +34,7 @@ _CLOCK_WITHIN_S = 0.02
 
 
 class GatherOptions(NamedTuple):
-    """How to collect: words that connect to a ``{node}``, seconds for each, nodes at once."""
+    """Options of collecting: words that connect to ``{node}``, seconds for each, nodes at once."""
 
     history: Path
     remote: Sequence[str]
@@ -43,7 +43,7 @@ class GatherOptions(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """What came of one node; ``trouble`` is empty when it answered to the end.
+    """Result of one node; ``trouble`` is empty when it answered to the end.
 
     ``clock_s`` is how many seconds its clock is ahead; ``damaged`` says what was left out and why,
     ``unsaid`` why its symptoms did not come, ``conditions`` why its ledger of conditions was not
@@ -190,7 +190,7 @@ class _Work:
 
 
 class _Progress:
-    """How far a node was read."""
+    """Progress of reading a node."""
 
     def __init__(self, node: str, cursor: Cursor, ledger_at: float) -> None:
         self.result = Gathered(node, cursor=cursor)

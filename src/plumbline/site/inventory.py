@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional
 
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.units import format_size
-from plumbline.site.plain_yaml import read_plain
 
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectation
@@ -169,9 +168,7 @@ def _parse(path: Path) -> Any:
     from plumbline.site.yaml_values import read_yaml
 
     try:
-        text = _text(path)
-        plain = read_plain(text)
-        return read_yaml(text) if plain is None else plain
+        return read_yaml(_text(path))
     except OSError as error:
         raise DocumentError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

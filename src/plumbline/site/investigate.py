@@ -322,7 +322,7 @@ class Answer(NamedTuple):
 
 
 class _Standing(NamedTuple):
-    """What the records say so far."""
+    """Evidence of the records so far."""
 
     plan: SitePlan
     records: Collection[Record]
@@ -332,7 +332,7 @@ class _Standing(NamedTuple):
     silence: Silence
     remarks: Sequence[str]
     jobs: Sequence[str]
-    """Who used slow targets meanwhile, as far as their servers have said it by now."""
+    """Jobs on slow targets meanwhile, as far as their servers have reported them."""
 
 
 def investigate(

@@ -93,7 +93,7 @@ def _own(job: str) -> bool:
 
 
 class Names:
-    """How the targets of a site are called, by their OST, and by mount and index."""
+    """Names of the targets of a site, by their OST, and by mount and index."""
 
     def __init__(self, plan: Optional[SitePlan]) -> None:
         """Take the targets of a plan; without one a target has the name of its OST."""
@@ -145,7 +145,7 @@ class Names:
 
 
 class Used(NamedTuple):
-    """Who used targets in a time, and who else ran then; ``jobs`` by their ids."""
+    """Jobs that used targets in a time, and others that ran then; ``jobs`` by their ids."""
 
     window: Window
     usages: Sequence[Usage]
@@ -192,7 +192,7 @@ def keep_traffic(history: Path, found: Iterable[JobIo], now: float) -> None:
 
 
 class Traffic(NamedTuple):
-    """What is known of jobs: bytes on storage targets, requests to metadata targets."""
+    """Traffic of jobs: bytes on storage targets, requests to metadata targets."""
 
     moved: Sequence[JobIo]
     requests: Sequence[JobRequests] = ()

@@ -12,19 +12,15 @@ once, by whoever judges the node.  What is read for others as well is judged whe
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import signal
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
-from multiprocessing.connection import Connection
 from pathlib import Path
 from types import MappingProxyType
 from typing import (
     Any,
     Callable,
-    Generic,
     Iterable,
     Iterator,
     Mapping,
@@ -32,7 +28,6 @@ from typing import (
     Optional,
     Sequence,
     TypeVar,
-    Union,
 )
 
 import plumbline
@@ -41,12 +36,13 @@ from plumbline.judge.memory import Knowing, Memory
 from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.judge.phrases import weighed
 from plumbline.model.ages import OPEN, WatchedMoment, filled, parts, seconds_since
-from plumbline.model.errors import DocumentError, PlumblineError, StoreError
+from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.service import NODE
 from plumbline.model.validation import read_json
 from plumbline.model.verdict import Judged, Verdict
+from plumbline.site.forked import forked
 from plumbline.site.nodes import Judging, Memories, memories, remembered, require, without_collector
 from plumbline.store.collection import Kept, KeptAnswers
 from plumbline.store.database import Component
@@ -64,7 +60,7 @@ verdicts have its own name."""
 
 
 class Known(NamedTuple):
-    """What was kept, by name, and what the verdicts on each node rest on now."""
+    """Kept answers by name, and the digest of what the verdicts on each node rest on now."""
 
     rests_on: Mapping[str, str]
     answers: Mapping[str, Kept]
@@ -114,7 +110,7 @@ def keep(history: Path, answers: Sequence[Kept], nodes: Iterable[str]) -> None:
 
 
 class Question(NamedTuple):
-    """What is asked about a whole site: the name of the answer, and how it is found.
+    """Question about a whole site: the name of the answer, and the way to find it.
 
     ``find`` makes it, of JSON's own types, at a moment that is watched; it rests on plan, history
     and conditions, and on what ``rests_on`` says besides, such as symptoms.  ``read`` makes of
@@ -214,7 +210,7 @@ _Found = TypeVar("_Found")
 
 
 class Task(NamedTuple):
-    """What one process is to judge.
+    """Share of one process in a judgement.
 
     ``evidence`` says whether the verdicts keep theirs, ``members`` whether targets that are driven
     at once have verdicts of their own beside that of the whole.  ``since`` is when the plan was
@@ -349,62 +345,11 @@ def shares(nodes: Sequence[Expectations]) -> list[tuple[Expectations, ...]]:
 
 
 def _judge_all(tasks: Sequence[Task], work: Work[_Found]) -> list[_Found]:
-    """Carry out the first task here, each other one in a process that begins as a copy of this."""
-    others = [Other(task, work) for task in tasks[1:]]
-    try:
-        found = work(tasks[0])
-        for other in others:
-            found += other.result()
-    finally:
-        for other in others:
-            other.end()
-    return found
-
-
-class Other(Generic[_Found]):
-    """A process that judges; it needs no message to begin, for it has all that its parent has."""
-
-    def __init__(self, task: Task, work: Work[_Found]) -> None:
-        context = multiprocessing.get_context("fork")
-        self._receiver, sender = context.Pipe(duplex=False)
-        self._process = context.Process(target=_answer, args=(task, work, sender), daemon=True)
-        self._process.start()
-        # so that the end of the process is the end of what can be received
-        sender.close()
-
-    @property
-    def pid(self) -> int:
-        """Return its process id."""
-        assert self._process.pid is not None
-        return self._process.pid
-
-    def result(self) -> list[_Found]:
-        """Wait for its verdicts; raise what it has raised, StoreError when it was killed."""
-        try:
-            answer: Union[list[_Found], PlumblineError] = self._receiver.recv()
-        except (EOFError, OSError) as error:
-            raise StoreError(
-                "a process that judged was ended from outside; see whether the machine has run "
-                "out of memory (journalctl -k), and run again"
-            ) from error
-        if isinstance(answer, PlumblineError):
-            raise answer
-        return answer
-
-    def end(self) -> None:
-        """End it, in whatever state it is."""
-        self._process.terminate()
-        self._process.join()
-        self._receiver.close()
-
-
-def _answer(task: Task, work: Work[_Found], sender: Connection) -> None:
-    # Ctrl-C reaches parent and child alike, and the parent ends the child
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        sender.send(work(task))
-    except PlumblineError as error:
-        sender.send(error)
+    """Carry out the tasks, each in a process of its own where there are several."""
+    if len(tasks) == 1:
+        return work(tasks[0])
+    results = forked(lambda number: work(tasks[number]), range(len(tasks)), len(tasks))
+    return [found for result in results for found in result]
 
 
 def _judge(task: Task) -> list[Judged]:
@@ -439,7 +384,7 @@ def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Ve
 
 
 class Choice(NamedTuple):
-    """What is asked for; None is every layer, or every component."""
+    """Choice of a layer and a component; None is every one."""
 
     layer: Optional[str] = None
     component: Optional[str] = None
@@ -475,7 +420,7 @@ class Choice(NamedTuple):
 
 
 class Place(NamedTuple):
-    """What is asked for of a node, what that remembers, and what is known of it."""
+    """Chosen expectations of a node, its records, and the evidence of them."""
 
     chosen: Sequence[Expectation]
     memory: Memory

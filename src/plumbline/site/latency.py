@@ -136,7 +136,7 @@ class Watched(NamedTuple):
 
 
 class ComponentLatency(NamedTuple):
-    """What the load says of a component in one operation; ``peers`` were compared."""
+    """Latency of a component under load in one operation; ``peers`` were compared."""
 
     measured: Watched
     operation: Operation
@@ -171,7 +171,7 @@ class ComponentLatency(NamedTuple):
 
 
 class SiteLatencies(NamedTuple):
-    """What is known of each component and operation, and the components of which nothing is."""
+    """Latencies of each component and operation, and the components without any."""
 
     known: tuple[ComponentLatency, ...]
     unknown: tuple[str, ...]

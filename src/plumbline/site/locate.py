@@ -1,4 +1,4 @@
-"""Which components explain the slow measurements of a site, and what to measure next."""
+"""Suspects of a site, which explain its slow measurements, and the next measurement."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SiteLocated(NamedTuple):
     cut_off: Mapping[str, CutOff]
     """The servers and nodes that keep targets from being measured, by their names."""
     shared: Sequence[SharedLoss] = ()
-    """What whole groups have lost and no part explains."""
+    """Losses of whole groups that no part explains."""
 
     @property
     def state(self) -> State:
@@ -134,7 +134,7 @@ class _Site(NamedTuple):
 
 
 class _Observed(NamedTuple):
-    """What the nodes observe, which hosts keep targets from being measured, and shared losses."""
+    """Observations of nodes, hosts that keep targets from being measured, and shared losses."""
 
     found: Sequence[Observation]
     cut_off: Mapping[str, CutOff]

@@ -35,7 +35,7 @@ Progress = Callable[[], ContextManager[Callable[[Step], None]]]
 
 
 class RunOptions(NamedTuple):
-    """How a run is carried out; ``limit_s`` None is no limit but each measurement's own.
+    """Options of a run; ``limit_s`` None is no limit but each measurement's own.
 
     ``run_id`` is the run's name where it was noted before, None for a new one.  ``verdicts`` writes
     what checks read, None where no check asks about what is measured.
@@ -58,7 +58,7 @@ class RunOptions(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What came of a run."""
+    """Result of a run."""
 
     run_id: str
     records: tuple[Record, ...]

@@ -57,7 +57,7 @@ _PATIENCE_S = 120.0
 
 
 class _Kind(NamedTuple):
-    """What is drawn together: the label that names a series, and an expression for each column.
+    """One drawing: the label that names a series, and an expression for each column.
 
     In an expression ``{by}`` stands for the grouping, ``{only}`` for more matchers of labels,
     ``{range}`` for the time.

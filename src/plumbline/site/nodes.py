@@ -57,7 +57,7 @@ class Remembered(NamedTuple):
 
 
 class Memories:
-    """What nodes measure and remember, read once for all who ask about a site at a moment."""
+    """Expectations and records of nodes, read once for one judgement of a site."""
 
     def __init__(self, history: Path) -> None:
         """Read nothing yet."""
@@ -258,7 +258,7 @@ def in_alarm(judged: Iterable[Judged], services: Iterable[Service]) -> set[int]:
 
 
 class Directory:
-    """Which service shows which verdict."""
+    """Services of a plan by the verdict that they show."""
 
     def __init__(self, services: Iterable[Service]) -> None:
         """Take the services of a plan."""

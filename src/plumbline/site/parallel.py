@@ -43,13 +43,13 @@ REREAD = (Operation.REREAD,)
 """All that is done to files which an earlier run has kept."""
 
 ALL = "all"
-"""What directories that are given together are called as a whole."""
+"""Name of all given directories as a whole."""
 
 _NAMES = Names("--bytes", "--transfer", "--direct")
 
 
 class Terms(NamedTuple):
-    """What makes up a run on any number of targets; ``seconds`` ends each operation.
+    """Terms of a run on any number of targets; ``seconds`` ends each operation.
 
     With ``stripes`` above 1 so many targets count as one, and each file lies on all of them.
     """

@@ -27,7 +27,7 @@ _HOSTS = ("server", "client")
 
 
 class Site(NamedTuple):
-    """What the plan says: path services, all other services, what the parts are."""
+    """Part of a plan: path services, all other services, the parts."""
 
     paths: Sequence[PathService]
     services: Sequence[Service]

@@ -44,7 +44,7 @@ class Span(NamedTuple):
 
 
 class Prometheus:
-    """Where one answers; a redirection is not followed, for it would be given the token."""
+    """Address of a Prometheus; no redirection is followed, for it would be given the token."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Prometheus:
 
     @property
     def warnings(self) -> list[str]:
-        """What it has warned of so far, each once: a part of what it asks itself was away."""
+        """Warnings so far, each once: a source that Prometheus itself asks was away."""
         return [f"{self.url} warns: {words}" for words in self._warnings]
 
     def over(self, expression: str, span: Span) -> list[Curve]:

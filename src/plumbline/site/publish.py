@@ -34,11 +34,11 @@ from plumbline.store.replacing import replace_own
 from plumbline.store.verdicts import document, load_standing
 
 FADES_S = 36 * 3600.0
-"""How long a suspect that is none any more may keep its alarm: one more night."""
+"""Seconds for which a former suspect may keep its alarm: one more night."""
 
 
 class Scene(NamedTuple):
-    """What is known when suspects are published.
+    """State of a site when suspects are published.
 
     ``alarms`` are the places of services in alarm in the plan; ``explained`` names the path
     services that explain a component, by its layer and name.  An alarm that has stood for
@@ -177,7 +177,7 @@ def _key(service: Service) -> str:
 
 
 class Terms(NamedTuple):
-    """How suspects are found and shown.
+    """Terms for finding and showing suspects.
 
     What is written holds for ``stale_after_s``; an alarm that has stood for ``notified_after_s``
     has been notified.
@@ -220,7 +220,7 @@ def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -
 
 
 _Located = tuple[dict[str, Verdict], dict[tuple[str, str], list[str]]]
-"""What path services say, by name, and which of them explain a component, by layer and name."""
+"""Verdicts of path services by name, and those that explain a component, by layer and name."""
 
 
 def _located(

@@ -24,9 +24,9 @@ _SLACK = 1.25
 
 
 class Replayed(NamedTuple):
-    """What came of a file: its verdicts in the ``unit`` of its figures, and what is odd about it.
+    """Verdicts on a file in the ``unit`` of its figures, and what is odd about it.
 
-    ``without`` is the number of rows that say nothing; ``hint`` says what to do where no component
+    ``without`` is the number of rows without a figure; ``hint`` says what to do where no component
     has peers, and is empty where some have.
     """
 

@@ -15,8 +15,9 @@ from plumbline.observe.symptom import KINDS, title
 from plumbline.report.site import Looked, Site
 from plumbline.report.suspects import Found
 from plumbline.site.changed import condition_changes
+from plumbline.site.forked import forked
 from plumbline.site.jobs import used_meanwhile
-from plumbline.site.judge import Other, Task, judge_site
+from plumbline.site.judge import judge_site
 from plumbline.site.locate import locate_site
 from plumbline.site.nodes import require
 from plumbline.store.collection import read_notes
@@ -123,12 +124,7 @@ def find_suspects(plan: str, history: Path, now: float) -> Optional[Found]:
         DocumentError: the plan or a record is damaged.
         StoreError: there is no such history, or it cannot be read.
     """
-    task = Task((), history, now, evidence=False)
-    other = Other(task, lambda asked: [_suspects(load_plan(plan), asked.history, asked.now)])
-    try:
-        (found,) = other.result()
-    finally:
-        other.end()
+    (found,) = forked(lambda path: _suspects(load_plan(path), history, now), [plan], 1)
     return found
 
 

@@ -1,4 +1,4 @@
-"""How each component is and how it went lately, on a node or at a whole site.
+"""State and recent rates of each component, on a node or at a whole site.
 
 What a group has lost as one none of its members shows, so groups that are not OK are lines as well.
 """
@@ -72,7 +72,7 @@ def _in_time(samples: Iterable[Sample]) -> list[float]:
 
 
 class Status(NamedTuple):
-    """How the components of a site are, and which of its nodes did not answer lately."""
+    """States of the components of a site, and its nodes that did not answer lately."""
 
     lines: Sequence[Line]
     unanswered: Sequence[Unanswered]

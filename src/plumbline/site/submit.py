@@ -42,7 +42,7 @@ def _may_have_a_note(verdict: Verdict) -> bool:
 
 
 _Notes = dict[Subject, str]
-"""What is said behind the sentence of a component or group."""
+"""Note behind the sentence on a component or group."""
 
 
 def _notes(plan: SitePlan, read: Memories, now: float) -> _Notes:

@@ -42,7 +42,7 @@ _MOST_MOMENTS = 8
 anything is measured the whole group is judged."""
 
 _AFTER_S = 0.001
-"""What is stale after a moment is not yet at it."""
+"""A verdict that is stale after a moment is not yet stale at it."""
 
 
 class _Service(NamedTuple):
@@ -52,11 +52,11 @@ class _Service(NamedTuple):
     judge: Callable[[Judging], Verdict]
     members: Sequence[Expectation]
     alone: bool
-    """Whether it is one that is measured, and may hang, and no group."""
+    """True for a component, which is measured and may hang; False for a group."""
 
 
 class _Memory:
-    """What a snapshot holds, the series of each component parsed once.
+    """Content of a snapshot, the series of each component parsed once.
 
     What runs is for the check to see.
     """
@@ -264,7 +264,7 @@ class Step(NamedTuple):
 
 
 class NodeVerdicts(NamedTuple):
-    """What was judged of one node: its components, its groups, each operation, and its probes.
+    """Verdicts of one node: on components, groups, each operation, and its probes.
 
     ``probes`` is None where nothing is expected to be measured, ``symptoms`` where no report of
     them could be read.  ``devices`` are the components that are devices of the node, each with the

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Optional
 
 import yaml
 
+from plumbline.cli import build_parser
 from tests.package.sites import site
 
 
 def call(verb: str, *argv: str) -> int:
     """Run ``plumbline VERB ARGV`` and return its exit code; trouble is raised."""
-    parser = argparse.ArgumentParser()
-    import_module(f"plumbline.cli.{verb}").add(parser.add_subparsers())
-    arguments = parser.parse_args([verb, *argv])
+    arguments = build_parser(verb).parse_args([verb, *argv])
     code: int = arguments.run(arguments)
     return code
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from plumbline.cli.probe import print_comparison
+from plumbline.doors.ranks import comparison
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation
@@ -159,15 +159,12 @@ def test_directories_are_compared_without_an_inventory_and_nothing_stays(node: N
         assert list((node.home / folder).iterdir()) == []
 
 
-def test_the_verdict_of_a_comparison_stands_below_its_table(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_verdict_of_a_comparison_stands_below_its_table() -> None:
     text = "a read 80.0 MB/s, 40 % of its peers"
     verdict = Verdict("ost", "a", State.CRITICAL, Reason.BELOW_LEVEL, text)
     rates = {"a": 80e6, "b": 200e6, "c": 210e6}
     records = tuple(record(component=name, rate_Bps=rate) for name, rate in rates.items())
-    print_comparison(Result("run-1", records, (verdict,), ()))
-    _, row, sentence = capsys.readouterr().out.splitlines()
+    _, row, sentence = comparison(Result("run-1", records, (verdict,), ())).splitlines()
     assert row.split() == ["a", "none", "80.0", "MB/s", "39%", "CRITICAL"]
     assert sentence == "CRITICAL a read 80.0 MB/s, 40 % of its peers"
 

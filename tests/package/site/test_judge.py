@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sqlite3
 import time
 from contextlib import closing
@@ -17,7 +16,7 @@ from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.expectation import Expectations
 from plumbline.model.series import Running
 from plumbline.model.verdict import Reason, State
-from plumbline.site.judge import Other, Task, _judge, judge_site, shares
+from plumbline.site.judge import judge_site, shares
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from tests.package.cli.driver import call
@@ -195,17 +194,6 @@ def test_what_another_process_finds_wrong_is_said_here(tmp_path: Path) -> None:
         pass
     with pytest.raises(DocumentError, match="expectations of client2: an entry of layer ost is"):
         judge_site(SitePlan("plan.json", nodes, ()), tmp_path / "all.sqlite", 0.0)
-
-
-def test_a_process_that_is_killed_is_a_sentence(tmp_path: Path) -> None:
-    with History(tmp_path / "all.sqlite"):
-        pass
-    nodes = tuple(site(20, 100).nodes.values())
-    other = Other(Task(nodes, tmp_path / "all.sqlite", 0.0, evidence=True), _judge)
-    os.kill(other.pid, signal.SIGKILL)
-    with pytest.raises(StoreError, match="was ended from outside; see whether the machine has run"):
-        other.result()
-    other.end()
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor alone")

@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from plumbline.cli.simulate import forked
 from plumbline.model.errors import ToolError
+from plumbline.site.forked import forked
 
 ITEMS = range(7)
 
