@@ -40,7 +40,7 @@ _NEXT_LINES = 2
 """A driver that aborts a command names its disk within as many lines."""
 
 _DEVICE = re.compile(r"(?P<name>\S+): (?:Connection to|This client was evicted by) ")
-_ORIGIN = re.compile(r"(LNet|Lustre)(?:Error)?: (?:\d+:\d+:\(([^()]+\(\))\) )?")
+_ORIGIN = re.compile(r"(?P<log>(?:LNet|Lustre)(?:Error)?): (?:\d+:\d+:\((?P<place>[^()]+\(\))\) )?")
 
 
 class Said(NamedTuple):
@@ -94,7 +94,7 @@ def faults(
 def _log(messages: Iterable[Said]) -> _Log:
     """Return messages with what they tell, and with those that Lustre left out before each."""
     log: list[Heard] = []
-    # the last message of Lustre or LNet, and the last one of each place in their sources
+    # the last message of each line of the sources, or of those that do not tell theirs
     latest: dict[str, int] = {}
     for said in messages:
         skipped = match("skipped", said.text)
@@ -103,7 +103,7 @@ def _log(messages: Iterable[Said]) -> _Log:
             number = whole(skipped["number"], "messages that were left out")
             log[before] = log[before]._replace(skipped=log[before].skipped + number)
         elif origin := _ORIGIN.match(said.text):
-            latest.update(dict.fromkeys(filter(None, origin.groups()), len(log)))
+            latest[origin["place"] or origin["log"]] = len(log)
         log.append(Heard(said.at, said.text, understand(said.text)))
     return log
 

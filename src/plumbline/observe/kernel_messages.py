@@ -114,7 +114,7 @@ _ROWS: Mapping[tuple[str, State, str, str], tuple[str, ...]] = {
         r"(?:hpsa|smartpqi) \S+: resetting scsi (?P<name>\d+:\d+:\d+:\d+)\b",
     ),
     ("command_reset", _WARNING, "next disk", "aborted commands or resets of {name}"): (
-        rf"{_IOC}attempting (?:task abort|(?:device|target|bus|host) reset)",
+        rf"{_IOC}(?:>> )?[Aa]ttempting (?:task abort|(?:device|target|bus|host) reset)",
         (
             r"qla2xxx \[(?P<name>[0-9a-f:.]+)\]-[0-9a-f]+:\d+: "
             r"(?:Abort command issued|(?:DEVICE|TARGET|BUS|LOOP) RESET ISSUED)"
@@ -335,7 +335,7 @@ _ROWS: Mapping[tuple[str, State, str, str], tuple[str, ...]] = {
         rf"{_LNET}Tx -> \S+ cookie \S+ sending \d+ waiting \d+: failed 1[23]\b",
         rf"{_LNET}Closing conn to \S+: error -110\b",
         (
-            rf"{_LNET}(?:timed out; the network or node may be down|"
+            rf"{_LNET}(?:timed out; the network or (?:that )?node may be down|"
             r"Timeout (?:receiving from|sending data to) |"
             r"unexpected network error (?:while (?:writing|reading)|-?\d+ occurred))"
         ),
@@ -374,7 +374,7 @@ _ROWS: Mapping[tuple[str, State, str, str], tuple[str, ...]] = {
         rf"{_INTERFACE}: transmit timeout: latency \d+",
     ),
     ("module_fault", _WARNING, "nic", "faults of cable or module of {name}"): (
-        rf"{_PCI}(?: \S+)?: Port module event\[error\]",
+        rf"{_PCI}(?: \S+)?: (?:.*: )?Port module event\[error\]",
         rf"{_PCI}(?: \S+)?: .*(?:Bus stuck \(I2C|unsupported SFP|[Uu]nqualified (?:SFP|module))",
     ),
     ("adapter_heat", _WARNING, "nic", "too much heat in {name}"): (
@@ -387,7 +387,7 @@ _ROWS: Mapping[tuple[str, State, str, str], tuple[str, ...]] = {
         (
             rf"{_PCI}(?: \S+)?: .*(?:device's health compromised|firmware internal error|"
             r"Internal error detected|[Ff]irmware fatal (?:condition|error)|"
-            r"insufficient power on the PCIe slot)"
+            r"timeout\. Will cause a leak of a command resource)"
         ),
     ),
 }
@@ -417,6 +417,10 @@ HARMLESS = (
     (
         "a checksum that a program made wrong, as by writing to mapped memory",
         r"LustreError: .*BAD (?:READ|WRITE) CHECKSUM.*false positive",
+    ),
+    (
+        "a slot of PCIe that tells no or little power, as many do at each boot",
+        r"mlx5_core \S+: .*Detected insufficient power on the PCIe slot",
     ),
     (
         "corrected errors of PCIe",
@@ -473,7 +477,7 @@ TURNS: Mapping[str, tuple[str, ...]] = {
     # libcfs leaves out repeats of one line of its source, and counts them with the next one
     "skipped": (
         (
-            r"(?P<log>LNet|Lustre)(?:Error)?: (?:\d+:\d+:\((?P<place>[^()]+\(\))\) )?"
+            r"(?P<log>(?:LNet|Lustre)(?:Error)?): (?:\d+:\d+:\((?P<place>[^()]+\(\))\) )?"
             r"Skipped (?P<number>\d+) previous similar message"
         ),
     ),

@@ -62,8 +62,11 @@ def _of_array(node: Node, text: str, containers: frozenset[str]) -> Iterator[Sym
         raise ToolError(f"/proc/mdstat has a line that is not understood: {head!r}")
     name, state, _, listed = match.groups()
     members = _MEMBER.findall(listed)
+    counts, work = _COUNTS.search(rest), _WORK.search(rest)
+    missing = _missing(name, counts) if counts else 0
     component = node.parts.of_block(name)
-    if component == node.parts.node:
+    # the members that are left are not at fault
+    if component == node.parts.node and state == "active" and missing <= 0:
         component = node.parts.of_blocks([block for block, _ in members])
     if state != "active" and not (name in containers and _CONTAINER.search(rest)):
         yield RULES["inactive"].symptom(NAME, component, array=name, state=state)
@@ -71,8 +74,6 @@ def _of_array(node: Node, text: str, containers: frozenset[str]) -> Iterator[Sym
         if "(F)" in flags:
             disk = node.parts.of_block(block)
             yield RULES["failed"].symptom(NAME, disk, block=block, array=name)
-    counts, work = _COUNTS.search(rest), _WORK.search(rest)
-    missing = _missing(name, counts) if counts else 0
     if counts and missing > 0:
         rule = RULES["rebuilt" if work and _mends(work) else "degraded"]
         yield rule.symptom(NAME, component, array=name, missing=missing, members=counts[1])

@@ -72,7 +72,7 @@ RULES = {
     "attribute": Rule(
         "attribute",
         State.WARNING,
-        "{disk} has attribute {id} ({name}) below its threshold, {value} of {least}",
+        "{disk} has attribute {id} ({name}) below its threshold, {value} of {threshold}",
     ),
     "spare": Rule("spare", State.WARNING, "{disk} has {left} % of its spare left, below {least} %"),
     "worn": Rule("worn", State.WARNING, "{disk} is worn out, {used} % of its life used"),
@@ -163,7 +163,7 @@ def _states(said: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         # what failed in the past, such as a temperature, is over
         if attribute.get("when_failed") == "now":
             told = {"id": attribute["id"], "name": f"{attribute.get('name')!s:.40}"}
-            figures = {"value": attribute["value"], "least": attribute["thresh"]}
+            figures = {"value": attribute["value"], "threshold": attribute["thresh"]}
             counts(**figures)
             yield "attribute", {**told, **figures}
     for place, limit in _SPARE:

@@ -1,0 +1,71 @@
+"""``python -m tests.package.observe.symptoms_page`` writes the rules into docs/symptoms.md."""
+
+from __future__ import annotations
+
+import re
+from typing import Iterable, Iterator, Protocol
+
+from plumbline.model.verdict import State
+from plumbline.observe import enclosure, ethernet, lnet, lustre, md, pcie, smart, zfs
+from plumbline.observe.kernel_messages import HARMLESS, MESSAGES
+from plumbline.observe.ports import FIBRE_CHANNEL, INFINIBAND, SAS
+from plumbline.observe.symptom import KERNEL, Direction
+from tests.project.repository import ROOT
+
+PAGE = ROOT / "docs" / "symptoms.md"
+_HEAD = "| collector | kind | severity | suspicion | finds |\n|---|---|---|---|---|\n"
+_TABLE = re.compile(re.escape(_HEAD) + r"(?:\|.*\n)*")
+_OPTIONAL = re.compile(r"(?<=[\w}])\{\w+[^}]*\}")
+_VALUE = re.compile(r"\{(\w+)[^}]*\}")
+
+
+class Known(Protocol):
+    """What a rule of any collector has."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def severity(self) -> State: ...
+    @property
+    def words(self) -> str: ...
+    @property
+    def direction(self) -> Direction: ...
+
+
+RULES: dict[str, Iterable[Known]] = {
+    md.NAME: md.RULES.values(),
+    zfs.NAME: zfs.RULES.values(),
+    smart.NAME: smart.RULES.values(),
+    enclosure.NAME: enclosure.RULES.values(),
+    ethernet.NAME: ethernet.RULES.values(),
+    **{port.name: port.rules.values() for port in (FIBRE_CHANNEL, INFINIBAND, SAS)},
+    pcie.NAME: pcie.RULES.values(),
+    lnet.NAME: lnet.RULES.values(),
+    lustre.NAME: lustre.RULES.values(),
+    KERNEL: MESSAGES,
+}
+
+
+def _rows() -> Iterator[str]:
+    for collector, rules in RULES.items():
+        for rule in rules:
+            words = _VALUE.sub(lambda value: value[1].upper(), _OPTIONAL.sub("", rule.words))
+            cells = (f"`{collector}`", f"`{rule.kind}`", rule.severity.name, rule.direction.value)
+            yield f"| {' | '.join(cells)} | {words} |\n"
+    for words, _ in HARMLESS:
+        yield f"| `{KERNEL}` | | | nothing | {words} |\n"
+
+
+def table() -> str:
+    """Return the table of all that the collectors know."""
+    return _HEAD + "".join(dict.fromkeys(_rows()))
+
+
+def main() -> None:
+    """Write the table into the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(_TABLE.sub(lambda _: table(), text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Each file of tests/data/field is what a tool prints, below the symptoms that it is to give.
+
+A file begins with its reader and one line ``expect: SEVERITY DIRECTION COMPONENT WORDS`` for each
+symptom, of which the words are a part; without any it is to give none.  Jobs are expected as
+``expect: job ID runs`` or ``ended``, and ``expect: left out WORDS``.  After ``---`` follows the
+text: kernel messages one a line, files of /sys as ``PATH: CONTENT``.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+from plumbline.observe.gather import COLLECTORS
+from plumbline.observe.jobs import parse_slurm
+from plumbline.observe.node import Node
+from tests.package.fakes import answer
+from tests.package.observe.symptoms_nodes import DATA, NOW, make_node
+
+FILES = sorted((DATA / "field").glob("*.txt"))
+COMMANDS = {
+    "lustre": ("lctl get_param", 0),
+    "smart": ("smartctl", 16),
+    "zfs": ("zpool status", 0),
+}
+ENCLOSURE = "/sys/class/enclosure/0:0:9:0/device/scsi_generic/sg9/dev"
+
+
+def _journal(folder: Path, text: str) -> Node:
+    lines = [
+        {"__REALTIME_TIMESTAMP": f"{(NOW - 9000 + second) * 1e6:.0f}", "MESSAGE": message}
+        for second, message in enumerate(text.splitlines())
+    ]
+    return make_node(folder, answers={"journalctl": "\n".join(map(json.dumps, lines))})
+
+
+def _tree(folder: Path, text: str) -> Node:
+    return make_node(folder, dict(line.split(": ", 1) for line in text.splitlines()))
+
+
+NODES: dict[str, Callable[[Path, str], Node]] = {
+    "enclosure": lambda folder, text: make_node(folder, {ENCLOSURE: "21:9"}, {"sg_ses": text}),
+    "kernel": _journal,
+    "md": lambda folder, text: make_node(folder, {"/proc/mdstat": text}),
+}
+
+
+def node(folder: Path, reader: str, text: str) -> Node:
+    """Return a node on which a tool prints a text."""
+    if reader in COMMANDS:
+        command, exit_code = COMMANDS[reader]
+        return make_node(folder, answers={command: answer(text, "", exit_code)})
+    return NODES.get(reader, _tree)(folder, text)
+
+
+def found(folder: Path, reader: str, text: str) -> list[str]:
+    """Return what a reader finds, a line each."""
+    if reader == "slurm":
+        jobs = parse_slurm(text, "list")
+        ends = [f"job {job.id} {'runs' if job.end is None else 'ended'}" for job in jobs.jobs]
+        return ends + [f"left out {sentence}" for sentence in jobs.left_out]
+    look = COLLECTORS[reader](node(folder, reader, text))
+    assert look.examined
+    return [
+        f"{one.severity.name} {one.direction.value} {one.component} {one.sentence}"
+        for one in look.symptoms
+    ]
+
+
+def is_expected(line: str, expected: str) -> bool:
+    """Return whether a line has the first words of what is expected, and then its last ones."""
+    head, words = expected.split(" ", 3)[:3], expected.split(" ", 3)[3:]
+    return line.split(" ", 3)[:3] == head and all(part in line for part in words)
+
+
+def test_there_are_files() -> None:
+    assert len(FILES) > 40
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_reader_understands_what_a_tool_prints(tmp_path: Path, file: Path) -> None:
+    head, _, text = file.read_text(encoding="utf-8").partition("---\n")
+    first, *rest = head.splitlines()
+    lines = found(tmp_path, first.removeprefix("reader: "), text)
+    expected = [line.removeprefix("expect: ") for line in rest]
+    assert len(lines) == len(expected), lines
+    assert all(map(is_expected, sorted(lines), sorted(expected))), lines
