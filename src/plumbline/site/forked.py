@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any, Callable, Iterator, Sequence, TypeVar
 
 from plumbline.model.errors import ToolError
@@ -24,6 +25,7 @@ def forked(work: Callable[[_T], _R], items: Sequence[_T], count: int) -> Iterato
     from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("fork")
+    before = {child.pid for child in multiprocessing.active_children()}
     with ProcessPoolExecutor(count, context, _Worker.begin, (work,)) as pool:
         try:
             yield from pool.map(_Worker.run, items)
@@ -32,6 +34,12 @@ def forked(work: Callable[[_T], _R], items: Sequence[_T], count: int) -> Iterato
                 "a process of plumbline was ended from outside; see whether the machine has run "
                 "out of memory (journalctl -k), and run again"
             ) from error
+        except BaseException:
+            # an interrupted user does not wait for work that nobody needs any more
+            for child in multiprocessing.active_children():
+                if child.pid not in before:
+                    child.terminate()
+            raise
 
 
 class _Worker:
@@ -41,6 +49,8 @@ class _Worker:
 
     @classmethod
     def begin(cls, work: Callable[[Any], Any]) -> None:
+        # Ctrl-C reaches parent and child alike, and the parent ends the child
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         cls.work = (work,)
 
     @classmethod

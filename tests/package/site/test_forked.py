@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -36,3 +39,29 @@ def test_trouble_of_one_is_that_of_all() -> None:
 def test_a_process_that_is_killed_is_a_sentence() -> None:
     with pytest.raises(ToolError, match="ended from outside"):
         list(forked(lambda _: os.kill(os.getpid(), signal.SIGKILL), ITEMS, 2))
+
+
+def test_an_interrupt_ends_the_processes_at_once_and_quietly(tmp_path: Path) -> None:
+    script = tmp_path / "work.py"
+    script.write_text(
+        "import time\n"
+        "from plumbline.site.forked import forked\n"
+        "def work(item):\n"
+        "    print(item, flush=True)\n"
+        "    time.sleep(600)\n"
+        "try:\n"
+        "    list(forked(work, range(2), 2))\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')\n"
+    )
+    command = [sys.executable, str(script)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout
+        begun = {process.stdout.readline(), process.stdout.readline()}
+        # as a terminal does, to the parent and its children
+        os.killpg(process.pid, signal.SIGINT)
+        output, trouble = process.communicate(timeout=60)
+    assert begun == {"0\n", "1\n"}
+    assert (output, trouble) == ("interrupted\n", "")
