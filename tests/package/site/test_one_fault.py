@@ -99,7 +99,7 @@ def test_a_suspect_has_the_figure_and_the_state_of_the_services_it_explains(
     assert {(one.state, percent(one)) for one in behind} == {(state, 40)}
     suspect = console.paths()["nic oss3-nic"]
     assert suspect.sentence.startswith("Suspect: nic oss3-nic (2 of 2 slow targets cross it")
-    assert "targets 40 % of what is expected" in suspect.sentence
+    assert "targets 40 % of what is expected" in suspect.sentence.lower()
     assert "Reads get 48.0 MB/s of 119.6 MB/s" in suspect.sentence
     assert suspect.sentence.endswith(f" Slow since {moment(console.now - 60 - 10 - 180)}.")
     _, rows = console.report()
