@@ -396,6 +396,11 @@ def _collectors() -> Iterator[Reader]:
     yield from _of_collector("ethernet", link(), {"ip -json": nodes.ADDRESSES})
     for kind, files, _, _ in PORTS:
         yield from _of_collector(kind.name, files, {})
+    device = "/sys/bus/pci/devices/0000:3b:00.0"
+    speeds = {"current_link_speed": "8.0 GT/s PCIe", "max_link_speed": "16.0 GT/s PCIe"}
+    widths = {"class": "0x010802", "current_link_width": "1", "max_link_width": "4"}
+    link_files = {f"{device}/{name}": value for name, value in {**speeds, **widths}.items()}
+    yield from _of_collector("pcie", link_files, {})
     lnetctl: dict[str, Answer] = {"lnetctl net": data("lustre/lnetctl_net_show.txt")}
     yield from list(_of_collector("lnet", {LNET_LOADED: ""}, lnetctl))[1:]
     yield from _of_collector("lustre", {}, {GET: imports("st3_mds_inactive")})
@@ -407,6 +412,7 @@ def _collectors() -> Iterator[Reader]:
             "Lustre: 1:0:(client.c:1:f()) @@@ Request sent has timed out for slow reply: [sent 1] "
             "req@0 x1/t0(0) o8->lustre-OST0003-osc-ffff@10.0.0.1@tcp:28/4 lens 520/544",
             "INFO: task fio:77 blocked for more than 120 seconds.",
+            "Lustre: Skipped 24 previous similar messages",
         )
     )
     yield from _of_collector("kernel", {}, {JOURNAL: messages})

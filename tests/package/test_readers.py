@@ -186,6 +186,7 @@ SYMPTOMS = (
     "lustre",
     "md",
     "node",
+    "pcie",
     "ports",
     "smart",
     "zfs",

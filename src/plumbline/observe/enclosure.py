@@ -82,8 +82,7 @@ def _slots(node: Node, enclosure: str) -> Iterator[Symptom]:
         severity = _SEVERITY.get(status.capitalize(), State.WARNING if fault == "1" else State.OK)
         if severity is State.OK:
             continue
-        blocks = node.system.names(f"{folder}/device/block")
-        component = node.parts.of_block(blocks[0]) if blocks else _enclosure(node)
+        blocks, component = _slot(node, enclosure, slot)
         disk = f" with {blocks[0]}" if blocks else ""
         words = "fault" if fault == "1" else status
         yield RULES[_SLOT, severity].symptom(
@@ -92,7 +91,7 @@ def _slots(node: Node, enclosure: str) -> Iterator[Symptom]:
 
 
 def _elements(node: Node, enclosure: str) -> Iterator[Symptom]:
-    """Yield fans, supplies and sensors at fault; slots come from /sys."""
+    """Yield fans, supplies and sensors at fault; the status of slots comes from /sys."""
     devices = node.system.names(f"{_ROOT}/{enclosure}/device/scsi_generic")
     if not devices:
         raise ToolError("it has no generic SCSI device; load the module sg")
@@ -104,12 +103,16 @@ def _elements(node: Node, enclosure: str) -> Iterator[Symptom]:
         kind = element.kind.lower()
         words, severity, status = _fault(element)
         # element -1 sums up all others of its type
-        if severity is State.OK or element.number == "-1" or kind in _SLOTS:
+        if severity is State.OK or element.number == "-1":
             continue
+        is_slot = kind in _SLOTS
+        if is_slot and words == _WORDS:
+            continue
+        component = _slot(node, enclosure, element.name)[1] if is_slot else _enclosure(node)
         name = element.name or f"number {element.number}"
         rule = RULES[words, severity]._replace(kind=kind.replace(" ", "_"))
         yield rule.symptom(
-            NAME, _enclosure(node), kind=kind, name=name, enclosure=enclosure, status=status
+            NAME, component, kind=kind, name=name, enclosure=enclosure, status=status
         )
 
 
@@ -155,6 +158,12 @@ def _element(head: Optional[re.Match[str]], body: Sequence[str]) -> Iterator[_El
         name, index, kind = ((word or "").strip() for word in head.groups())
         flags = [flag for line in body for flag in _FLAG.findall(line)]
         yield _Element(name, index, kind, status[1].strip(), tuple(flags))
+
+
+def _slot(node: Node, enclosure: str, slot: str) -> tuple[Sequence[str], str]:
+    """Return the disk in a slot, none where it is empty, and the component."""
+    blocks = node.system.names(f"{_ROOT}/{enclosure}/{slot}/device/block")
+    return blocks, node.parts.of_block(blocks[0]) if blocks else _enclosure(node)
 
 
 def _enclosure(node: Node) -> str:

@@ -155,7 +155,10 @@ _ROWS: Mapping[tuple[str, State, str, str], tuple[str, ...]] = {
     ),
     # --- adapters of disks
     ("adapter_failed", _CRITICAL, "hba", "faults of adapter {name}"): (
-        rf"{_FUSION}(?:fault_(?:state|code) ?\(0x|SAS host is non-operational|.*unrecoverable)",
+        (
+            rf"{_FUSION}(?:(?:fault|coredump)_(?:state|code)\(0x|SAS host is non-operational|"
+            r".*unrecoverable)"
+        ),
         rf"{_IOC}.*IOC is in FAULT state",
         (
             r"megaraid_sas (?P<name>[0-9a-f:.]+): (?:megasas: )?"
@@ -231,7 +234,7 @@ _ROWS: Mapping[tuple[str, State, str, str], tuple[str, ...]] = {
         ),
         rf"(?:JBD2: )?Aborting journal on device {_JOURNAL}",
         (
-            rf"JBD2: (?:Error -\d+ detected when updating journal superblock for|"
+            rf"JBD2: (?:(?:Error -\d+|I/O error) detected when updating journal superblock for|"
             rf"Detected IO errors while flushing file data on) {_JOURNAL}"
         ),
         (
@@ -478,7 +481,7 @@ TURNS: Mapping[str, tuple[str, ...]] = {
     "skipped": (
         (
             r"(?P<log>(?:LNet|Lustre)(?:Error)?): (?:\d+:\d+:\((?P<place>[^()]+\(\))\) )?"
-            r"Skipped (?P<number>\d+) previous similar message"
+            r"Skipped (?P<number>\d{1,9}) previous similar message"
         ),
     ),
     # --- links
