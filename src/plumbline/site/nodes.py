@@ -253,7 +253,7 @@ def in_alarm(judged: Iterable[Judged], services: Iterable[Service]) -> set[int]:
     """Return the places of the services whose verdict is WARNING or CRITICAL."""
     directory = Directory(services)
     places = {service: place for place, service in enumerate(directory.every)}
-    found = (directory.find(one) for one in judged if one.verdict.state.alarm)
+    found = (directory.find(verdict) for verdict in judged if verdict.verdict.state.alarm)
     return {places[service] for service in found if service}
 
 
