@@ -277,10 +277,7 @@ class Directory:
     def find(self, judged: Judged) -> Optional[Service]:
         """Return the service of a verdict; None where the plan has none."""
         key = judged.node, judged.verdict.layer, judged.verdict.component
-        if judged.verdict.group:
-            return self._groups.get(key)
-        # a document of an older plumbline does not say what is a group
-        return self._components.get(key) or self._groups.get(key)
+        return (self._groups if judged.verdict.group else self._components).get(key)
 
 
 class JudgingDaily:
