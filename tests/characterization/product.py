@@ -77,8 +77,6 @@ def answer_of(command: Sequence[str], at: float, environment: Mapping[str, str] 
             "TZ": "UTC",
             # times of files are those of the system
             "NO_FAKE_STAT": "1",
-            # a frozen monotonic clock keeps the pools of processes waiting
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
             **environment,
         },
         stdin=subprocess.DEVNULL,

@@ -133,8 +133,8 @@ def run_capture(arguments: argparse.Namespace) -> int:
     for key, candidate in captured.candidates.items():
         if candidate.outlier:
             print(f"{key}: {candidate.outlier}; it must be accepted by name")
-    _print_low(captured.candidates)
-    _print_weak(captured.candidates)
+    for line in _doubts(captured.candidates):
+        print(line)
     print(f"{len(captured.candidates)} candidates in {path}; look at `plumbline baseline diff`")
     return 0
 
@@ -204,10 +204,7 @@ def run_accept(arguments: argparse.Namespace) -> int:
 
 def _accepted(taken: Mapping[Key, Candidate], file: str, dry: bool) -> Iterator[str]:
     """Yield what a person should know of baselines that are, or would be, accepted."""
-    from plumbline.doors.baselines import floor_lines, weak_lines
-
-    yield from floor_lines({key: candidate.baseline for key, candidate in taken.items()})
-    yield from weak_lines(candidate.weak for candidate in taken.values())
+    yield from _doubts(taken)
     if dry:
         yield f"{len(taken)} baselines would be accepted in {file}"
         return
@@ -267,18 +264,12 @@ def _because(left_out: Mapping[str, int]) -> str:
     return f" ({said})" if said else ""
 
 
-def _print_weak(candidates: Mapping[Key, Candidate]) -> None:
-    from plumbline.doors.baselines import weak_lines
+def _doubts(candidates: Mapping[Key, Candidate]) -> Iterator[str]:
+    """Yield the candidates below their floor, and those too weak to alarm."""
+    from plumbline.doors.baselines import floor_lines, weak_lines
 
-    for line in weak_lines(candidate.weak for candidate in candidates.values()):
-        print(line)
-
-
-def _print_low(candidates: Mapping[Key, Candidate]) -> None:
-    from plumbline.doors.baselines import floor_lines
-
-    for line in floor_lines({key: candidate.baseline for key, candidate in candidates.items()}):
-        print(line)
+    yield from floor_lines({key: candidate.baseline for key, candidate in candidates.items()})
+    yield from weak_lines(candidate.weak for candidate in candidates.values())
 
 
 def _print_json(document: object) -> None:

@@ -102,10 +102,13 @@ def _changes(known: _Known, since: float, arguments: argparse.Namespace) -> int:
 
     found = grouped(latest(known.ledgers, since))
     if arguments.json:
-        changes = [one.to_json() for one in found]
+        changes = [change.to_json() for change in found]
         print(json.dumps({"schema": _SCHEMA, "since": since, "changes": changes}, allow_nan=False))
     elif found:
-        rows = [(_date(one), one.area, _text(one), where(one.nodes, known.kinds)) for one in found]
+        rows = [
+            (_date(change), change.area, _text(change), where(change.nodes, known.kinds))
+            for change in found
+        ]
         print(render(("found", "area", "change", "on"), rows))
     else:
         print(f"no change since {_moment(since)}{_followed(known, since)}")
@@ -128,7 +131,10 @@ def _differences(known: _Known, arguments: argparse.Namespace) -> int:
     old = [ledger.bill.node for ledger in known.ledgers if ledger not in current]
     found = differences(current, known.kinds)
     if arguments.json:
-        document = {"schema": _SCHEMA, "differences": [one.to_json() for one in found]}
+        document = {
+            "schema": _SCHEMA,
+            "differences": [difference.to_json() for difference in found],
+        }
         print(json.dumps(document, allow_nan=False))
     else:
         for difference in found:

@@ -62,9 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
     coverage = cover(options.history, plan.nodes, time.time())
     thinned = tidy(options.history, time.time(), time.monotonic)
     _report(found, coverage, thinned, arguments)
-    if any(one.trouble for one in found):
+    if any(gathered.trouble for gathered in found):
         return ToolError.exit_code
-    return DocumentError.exit_code if any(one.damaged for one in found) else 0
+    return DocumentError.exit_code if any(gathered.damaged for gathered in found) else 0
 
 
 def _chosen(wanted: Sequence[str], nodes: Sequence[str]) -> list[str]:
@@ -110,17 +110,20 @@ def _report(
             "schema": 1,
             "collected_at": time.time(),
             "history": arguments.history,
-            "nodes": [one.to_json() for one in found],
+            "nodes": [gathered.to_json() for gathered in found],
             "coverage": coverage.to_json(),
             "thinned": thinned and thinned._asdict(),
         }
         print(json.dumps(document, allow_nan=False))
         return
-    rows = [(one.node, str(one.new), str(one.cursor.seq), _remark(one)) for one in found]
+    rows = [
+        (gathered.node, str(gathered.new), str(gathered.cursor.seq), _remark(gathered))
+        for gathered in found
+    ]
     print(render(("node", "new", "cursor", "remark"), rows))
-    silent = sum(bool(one.trouble) for one in found)
+    silent = sum(bool(gathered.trouble) for gathered in found)
     print(
-        f"{sum(one.new for one in found)} new records of {len(found) - silent} nodes; "
+        f"{sum(gathered.new for gathered in found)} new records of {len(found) - silent} nodes; "
         f"{silent} did not answer"
     )
     for sentence in coverage.sentences():

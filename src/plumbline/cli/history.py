@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     selection = Selection(layer=arguments.layer, component=arguments.component, since=since)
     with History(path) as history:
         every = history.days(arguments.layer, arguments.component)
-        days = [one for one in every if since is None or one[1].at >= since]
+        days = [day for day in every if since is None or day[1].at >= since]
         if arguments.json:
             for record in history.records(selection):
                 print(json.dumps(record.to_json(), allow_nan=False))

@@ -35,8 +35,8 @@ def judge_file(path: Path, *, window_s: float, as_json: bool) -> int:
     """
     found = replay_file(path, window_s)
     if as_json:
-        for one in found.judged:
-            print(json.dumps(one.to_json(found.unit), allow_nan=False))
+        for sample in found.judged:
+            print(json.dumps(sample.to_json(found.unit), allow_nan=False))
     else:
         _print_replayed(found.judged, found.unit)
     if found.without:
@@ -51,12 +51,15 @@ def judge_file(path: Path, *, window_s: float, as_json: bool) -> int:
 
 def _print_replayed(judged: Sequence[Judged], unit: str) -> None:
     """Print what is not OK for a reason of its own, then how often each state was."""
-    bad = [one for one in judged if one.verdict.state.alarm]
-    rows = [(one.day, one.host, one.verdict.state.name, one.sentence(unit)) for one in bad]
+    bad = [sample for sample in judged if sample.verdict.state.alarm]
+    rows = [
+        (sample.day, sample.host, sample.verdict.state.name, sample.sentence(unit))
+        for sample in bad
+    ]
     print(render(("day", "host", "state", "verdict"), rows))
-    counts = Counter(one.verdict.state for one in judged)
+    counts = Counter(sample.verdict.state for sample in judged)
     summary = ", ".join(f"{counts[state]} {state.name}" for state in State if counts[state])
-    components = len({(one.host, one.component) for one in judged})
+    components = len({(sample.host, sample.component) for sample in judged})
     print(f"{components} components, {len(judged)} days of components: {summary}")
 
 

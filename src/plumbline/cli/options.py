@@ -213,7 +213,7 @@ def until_signalled() -> Iterator[threading.Event]:
     """Give an event that SIGTERM and SIGINT set, so that what was begun is finished."""
     ended = threading.Event()
     signals = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(one, lambda *_: ended.set()) for one in signals]
+    before = [signal.signal(number, lambda *_: ended.set()) for number in signals]
     try:
         yield ended
     finally:

@@ -538,6 +538,8 @@ def _beside_all(arguments: argparse.Namespace, own: Expectations) -> Expectation
     expectations = load_expectations(arguments.expectations or EXPECTATIONS)
     taken = {(entry["layer"], entry["component"]) for entry in own.entries}
     others = [
-        one for one in expectations.entries if (one.get("layer"), one.get("component")) not in taken
+        entry
+        for entry in expectations.entries
+        if (entry.get("layer"), entry.get("component")) not in taken
     ]
     return expectations._replace(entries=(*others, *own.entries))

@@ -252,7 +252,7 @@ def _document(arguments: argparse.Namespace, setting: Setting, outcome: Outcome)
         "noise": arguments.noise,
         "seed": setting.seed,
         "alarm_budget": setting.budget,
-        "longest_runs": [one._asdict() for one in setting.fleet.longest()],
+        "longest_runs": [longest._asdict() for longest in setting.fleet.longest()],
     }
     return to_json(outcome, given)
 

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     name, (lines, silent) = _site(arguments, now) if site else _node(arguments, now)
     if arguments.json:
         document = {"schema": 1, "of": name, "components": [line.to_json() for line in lines]}
-        print(json.dumps({**document, "unanswered": [one.to_json() for one in silent]}))
+        print(json.dumps({**document, "unanswered": [node.to_json() for node in silent]}))
     else:
         rows = len(lines) + len(silent) if arguments.all else None
         text = status(name, lines, _screen(rows), silent)

@@ -75,7 +75,7 @@ def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
 
     if arguments.history:
         return judge_with_causes(plan, Path(arguments.history), time.time())
-    return [one for name in arguments.documents for one in read_verdicts(name)]
+    return [judged for name in arguments.documents for judged in read_verdicts(name)]
 
 
 def _deliver(made: Batch, arguments: argparse.Namespace) -> None:
@@ -100,7 +100,8 @@ def _report(made: Batch, plan: SitePlan, arguments: argparse.Namespace) -> None:
     from plumbline.judge.phrases import several
 
     homeless = [
-        f"{one.verdict.layer} {one.verdict.component} of {one.node}" for one in made.homeless
+        f"{judged.verdict.layer} {judged.verdict.component} of {judged.node}"
+        for judged in made.homeless
     ]
     silent = [f"{service.description} of {service.host}" for service in made.silent]
     goal = arguments.batch or arguments.pipe

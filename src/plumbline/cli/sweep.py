@@ -173,7 +173,7 @@ def print_known(known: Known, *, as_json: bool) -> None:
         return
     axes = _axes(plan)
     headers = (*axes, "targets", "ranks", *_rate_headers(), "reason")
-    print(render(headers, [_row(one, axes) for one in sorted(ending.ledger.done)]))
+    print(render(headers, [_row(point, axes) for point in sorted(ending.ledger.done)]))
     for remark in remarks(ending.ledger.done, OPERATIONS):
         print(remark.sentence())
     for line in _left(known):

@@ -128,11 +128,11 @@ def ages_text(found: Ages, compared: bool) -> str:
 def _ages(found: Ages, compared: bool) -> Iterator[str]:
     yield _first_line(found)
     if found.aged:
-        yield render(_AGES, [_aged(one) for one in found.aged])
-    for remedy, number in Counter(one.remedy for one in found.aged).items():
+        yield render(_AGES, [_aged(aged) for aged in found.aged])
+    for remedy, number in Counter(aged.remedy for aged in found.aged).items():
         yield f"remedy for {number}: {remedy}"
-    for one in found.below_floor[:_SENTENCES]:
-        yield f"accepted below its floor: {one.key}: {one.text}"
+    for low in found.below_floor[:_SENTENCES]:
+        yield f"accepted below its floor: {low.key}: {low.text}"
     if len(found.below_floor) > _SENTENCES:
         yield f"accepted below their floor: {len(found.below_floor) - _SENTENCES} more"
     if found.total and found.missing:
@@ -146,7 +146,7 @@ def _first_line(found: Ages) -> str:
         return "BASELINES OK - there are none yet; verdicts rest on ceilings and peers"
     if not found.aged:
         return f"BASELINES OK - {found.total} hold"
-    reasons = Counter(reason for one in found.aged for reason in one.reasons)
+    reasons = Counter(reason for aged in found.aged for reason in aged.reasons)
     ((often, number),) = reasons.most_common(1)
     return (
         f"BASELINES WARNING - {len(found.aged)} of {found.total} are to be renewed, "

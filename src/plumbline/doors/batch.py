@@ -32,12 +32,12 @@ def batch(judged: Iterable[Judged], services: Iterable[Service]) -> Batch:
     directory = Directory(services)
     found: dict[tuple[str, str], tuple[Service, Judged]] = {}
     homeless = []
-    for one in judged:
-        service = directory.find(one)
+    for verdict in judged:
+        service = directory.find(verdict)
         if service is None:
-            homeless.append(one)
+            homeless.append(verdict)
         else:
-            found[service.host, service.description] = service, one
+            found[service.host, service.description] = service, verdict
     states = dict.fromkeys(State, 0)
     for _, one in found.values():
         states[one.verdict.state] += 1

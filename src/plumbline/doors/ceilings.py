@@ -141,7 +141,7 @@ def _fold_operations(folds: Iterable[_Fold]) -> list[_Fold]:
     for fold in folds:
         alike.setdefault(fold._replace(operations=()), []).append(fold)
     return [
-        fold._replace(operations=_each_once(one.operations for one in found))
+        fold._replace(operations=_each_once(line.operations for line in found))
         for fold, found in alike.items()
     ]
 

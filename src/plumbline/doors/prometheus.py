@@ -62,7 +62,7 @@ def exposition(families: Iterable[Family]) -> str:
     for family in _with_samples(families):
         lines.append(f"# HELP {family.name} {_escaped(family.help)}")
         lines.append(f"# TYPE {family.name} {family.kind}")
-        lines += [_sample(_name(family, one[0]), *one) for one in family.samples.items()]
+        lines += [_sample(_name(family, sample[0]), *sample) for sample in family.samples.items()]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -44,7 +44,7 @@ def tables(asked: Simulated, outcome: Outcome) -> Iterator[str]:
     first = _first(asked, outcome), _what(asked, outcome), *_takes(asked), *_moves(outcome)
     yield "\n".join(first)
     alarms = false_alarms(outcome)
-    if any(one.number or one.standing for one in alarms):
+    if any(alarm.number or alarm.standing for alarm in alarms):
         yield _false_alarms(alarms)
     yield f"Not judged (UNKNOWN): {_percent(unknown_share(outcome))} of all healthy days."
     if outcome.trials:
@@ -77,7 +77,9 @@ def _what(asked: Simulated, outcome: Outcome) -> str:
 
 def _takes(asked: Simulated) -> Iterator[str]:
     """Yield how long a run of each layer takes, where there are any."""
-    found = [f"{one.layer} {format_duration(one.seconds)} on {one.node}" for one in asked.longest]
+    found = [
+        f"{layer.layer} {format_duration(layer.seconds)} on {layer.node}" for layer in asked.longest
+    ]
     if found:
         yield f"a run takes at most, while everything is healthy: {', '.join(found)}"
 
@@ -91,24 +93,24 @@ def _moves(outcome: Outcome) -> Iterator[str]:
 
 def _false_alarms(alarms: tuple[Alarms, ...]) -> str:
     headers = ("false alarms", "by", "number", "a month", "per 1,000", "standing")
-    shown = [one for one in alarms if one.number or one.standing]
+    shown = [alarm for alarm in alarms if alarm.number or alarm.standing]
     rows = [
         (
-            _where(one.source),
-            one.source.reason.words,
-            str(one.number),
-            f"{one.a_month:.2f}",
-            f"{one.per_thousand:.1f}",
-            _percent(one.standing),
+            _where(alarm.source),
+            alarm.source.reason.words,
+            str(alarm.number),
+            f"{alarm.a_month:.2f}",
+            f"{alarm.per_thousand:.1f}",
+            _percent(alarm.standing),
         )
-        for one in shown
+        for alarm in shown
     ]
     if len(shown) > 1:
         total = (
-            str(sum(one.number for one in shown)),
-            f"{sum(one.a_month for one in shown):.2f}",
-            f"{sum(one.per_thousand for one in shown):.1f}",
-            _percent(sum(one.standing for one in shown)),
+            str(sum(alarm.number for alarm in shown)),
+            f"{sum(alarm.a_month for alarm in shown):.2f}",
+            f"{sum(alarm.per_thousand for alarm in shown):.1f}",
+            _percent(sum(alarm.standing for alarm in shown)),
         )
         rows.append(("all", "", *total))
     return render(headers, rows)

@@ -79,7 +79,7 @@ def status(
 
 def _silent(unanswered: Sequence[Unanswered], columns: int) -> list[str]:
     """Return a line for each of a few nodes that did not answer, and how many more there are."""
-    text = [_cut(_plain(_asked_in_vain(one)), columns) for one in unanswered[:_SILENT]]
+    text = [_cut(_plain(_asked_in_vain(node)), columns) for node in unanswered[:_SILENT]]
     left = len(unanswered) - len(text)
     return text + [f"and {number(left, 'more node')} did not answer"] * (left > 0)
 
@@ -105,7 +105,7 @@ def _table(lines: Sequence[Line], screen: Screen) -> list[str]:
         )
         for row in rows
     ]
-    head, *others = (one.rstrip() for one in text)
+    head, *others = (row.rstrip() for row in text)
     return [head, *(_coloured(one, line, screen) for one, line in zip(others, lines))]
 
 
@@ -135,7 +135,7 @@ def _words(verdict: Verdict) -> str:
     sentence, name = verdict.sentence, f"{verdict.component} "
     named = (f"{noun}{name}" for noun in ("", *_GROUPS))
     return _plain(
-        next((sentence[len(one) :] for one in named if sentence.startswith(one)), sentence)
+        next((sentence[len(prefix) :] for prefix in named if sentence.startswith(prefix)), sentence)
     )
 
 

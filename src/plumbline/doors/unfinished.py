@@ -27,7 +27,7 @@ def with_runs(found: Verdict, published: Published, now: float) -> Verdict:
     if published.hung_after_s is None:
         return found
     try:
-        running = [settled(running_of(one)) for one in published.running]
+        running = [settled(running_of(raw)) for raw in published.running]
     except TypeError as error:
         raise DocumentError(
             f"the verdict on {published.name} is damaged ({error!r}); write it again with: "

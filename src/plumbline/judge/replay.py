@@ -323,7 +323,7 @@ class Said(NamedTuple):
     def slow(self) -> bool:
         """Return whether it is slow by the odds that a hint takes.
 
-        An alarm stands until the odds for health are as high; a hint, while the loss is there.
+        An alarm stands until the odds for health end it; a hint, while the loss is there.
         """
         return self.known.alarm and self.ratio < _LOW
 

@@ -171,12 +171,12 @@ def condition_changes(plan: SitePlan, history: Path, since: float) -> list[Condi
     kinds = plan.kinds(ledger.bill.node for ledger in ledgers)
     return [
         ConditionChange(
-            one.at,
-            one.said(kinds),
-            one.area in _OF_AN_ERA and len(one.nodes) >= _WIDE * len(ledgers),
-            frozenset(one.nodes),
+            change.at,
+            change.said(kinds),
+            change.area in _OF_AN_ERA and len(change.nodes) >= _WIDE * len(ledgers),
+            frozenset(change.nodes),
         )
-        for one in grouped(latest(ledgers, since))
+        for change in grouped(latest(ledgers, since))
     ]
 
 
@@ -213,7 +213,7 @@ def _said(changes: Sequence[Grouped], kinds: dict[str, str]) -> str:
     """Return e.g. ``2026-11-16: Lustre 2.3.0 -> 2.4.0 on all 24 servers``, the most telling."""
     if not changes:
         return ""
-    named = "; ".join(one.said(kinds) for one in sorted(changes, key=telling)[:_MOST_NAMED])
+    named = "; ".join(change.said(kinds) for change in sorted(changes, key=telling)[:_MOST_NAMED])
     more = len(changes) - _MOST_NAMED
     rest = f"; {more} more: plumbline changes" if more > 0 else ""
-    return f"{date_of(min(one.at for one in changes))}: {named}{rest}"
+    return f"{date_of(min(change.at for change in changes))}: {named}{rest}"

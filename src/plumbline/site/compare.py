@@ -169,16 +169,16 @@ class Caches(NamedTuple):
             return (f"{self.component}: nothing is known of its caches, none could be dropped.",)
         size = format_size(self.write.bytes)
         said = [
-            f"The {one.cache} served {size} just written: {one.times:.1f} times the rate without "
+            f"The {drop.cache} served {size} just written: {drop.times:.1f} times the rate without "
             "it."
-            for one in self.drops
-            if one.served
+            for drop in self.drops
+            if drop.served
         ]
         said += [
-            f"Whether the {one.cache} served it is not certain: {one.times:.1f} times the rate "
+            f"Whether the {drop.cache} served it is not certain: {drop.times:.1f} times the rate "
             "without it may be noise; try again, or with more bytes."
-            for one in self.drops
-            if one.served is None
+            for drop in self.drops
+            if drop.served is None
         ]
         none = f"No cache that was dropped had served {size} just written."
         return (*(said or [none]), self._worth(size), self._below())
@@ -186,7 +186,7 @@ class Caches(NamedTuple):
     def _worth(self, size: str) -> str:
         """Return what ``plumbline probe ost`` measures, which passes its own client's caches."""
         last = format_rate(min(phase.rate_Bps for phase in self.phases if phase.rate_Bps))
-        server = next((one for one in self.drops if one.cache == SERVER), None)
+        server = next((drop for drop in self.drops if drop.cache == SERVER), None)
         if server and server.served:
             return (
                 f"A probe of {size} reads from the server's memory, not from its storage, which "
@@ -196,7 +196,7 @@ class Caches(NamedTuple):
         return f"A probe that passes this client's caches reads {what} at {last}."
 
     def _below(self) -> str:
-        known = any(one.cache == SERVER for one in self.drops)
+        known = any(drop.cache == SERVER for drop in self.drops)
         return f"What {'an array' if known else 'a server or array'} caches was not dropped."
 
     def to_json(self) -> dict[str, Any]:
@@ -206,7 +206,7 @@ class Caches(NamedTuple):
             "bytes": self.write.bytes if self.write else None,
             "write_Bps": self.write.rate_Bps if self.write else None,
             "reads": [phase._asdict() for phase in self.phases],
-            "caches": [{**one._asdict(), "served": one.served} for one in self.drops],
+            "caches": [{**drop._asdict(), "served": drop.served} for drop in self.drops],
             "sentences": list(self.sentences),
         }
 

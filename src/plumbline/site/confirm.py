@@ -63,7 +63,7 @@ def look(
     of = Layer(entries, verdict, weighing, suspected)
     oldest_s = max(entry.limits.stale_after_s for entry in entries)
     past = Past(
-        [one for one in confirmed.measured(layer) if one.at <= now],
+        [run for run in confirmed.measured(layer) if run.at <= now],
         confirmed.planned_at(layer, now - oldest_s, now),
     )
     queue = places(wanted(of), past, now)
@@ -81,7 +81,7 @@ def _suspected(history: History, layer: str, now: float) -> tuple[dict[str, floa
 
 def busy(history: History) -> list[str]:
     """Return what another run measures at this moment."""
-    return [one.component for one in history.running() if one.process and goes_on(one.process)]
+    return [run.component for run in history.running() if run.process and goes_on(run.process)]
 
 
 def confirm(

@@ -137,8 +137,8 @@ class _Work:
         known = self._measured[record.layer, record.component]
         try:
             run = self._uncovered.run(record)
-            begin = min(one.started_at for one in run) - self._reach_s
-            end = max(one.finished_at for one in run) + self._reach_s
+            begin = min(record.started_at for record in run) - self._reach_s
+            end = max(record.finished_at for record in run) + self._reach_s
             counted = {
                 target: by_sampling(self._uncovered.counted(target, begin, end))
                 for target in known.targets

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
+from multiprocessing.connection import Connection
 from typing import Any, Callable, Iterator, Sequence, TypeVar
 
-from plumbline.model.errors import ToolError
+from plumbline.model.errors import PlumblineError, ToolError
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -14,46 +16,50 @@ _R = TypeVar("_R")
 def forked(work: Callable[[_T], _R], items: Sequence[_T], count: int) -> Iterator[_R]:
     """Yield the result of ``work`` for each item in turn, from ``count`` processes.
 
-    Items and results are sent between processes; what ``work`` holds is not, however large it is.
+    Results are sent between processes; items and what ``work`` holds are not, however large.
 
     Raises:
         ToolError: a process was killed.
         PlumblineError: an item could not be worked on.
     """
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-
     context = multiprocessing.get_context("fork")
-    before = {child.pid for child in multiprocessing.active_children()}
-    with ProcessPoolExecutor(count, context, _Worker.begin, (work,)) as pool:
-        try:
-            yield from pool.map(_Worker.run, items)
-        except BrokenProcessPool as error:
-            raise ToolError(
-                "a process of plumbline was ended from outside; see whether the machine has run "
-                "out of memory (journalctl -k), and run again"
-            ) from error
-        except BaseException:
-            # an interrupted user does not wait for work that nobody needs any more
-            for child in multiprocessing.active_children():
-                if child.pid not in before:
-                    child.terminate()
-            raise
+    workers = []
+    try:
+        for place in range(count):
+            receiver, sender = context.Pipe(duplex=False)
+            share = work, items[place::count], sender
+            process = context.Process(target=_work_off, args=share, daemon=True)
+            process.start()
+            # so that the end of the process is the end of what can be received
+            sender.close()
+            workers.append((process, receiver))
+        for number in range(len(items)):
+            yield _result(workers[number % count][1])
+    finally:
+        for process, receiver in workers:
+            process.terminate()
+            process.join()
+            receiver.close()
 
 
-class _Worker:
-    """The work of a forked process."""
+def _result(receiver: Connection) -> Any:
+    try:
+        result = receiver.recv()
+    except (EOFError, OSError) as error:
+        raise ToolError(
+            "a process of plumbline was ended from outside; see whether the machine has run out "
+            "of memory (journalctl -k), and run again"
+        ) from error
+    if isinstance(result, PlumblineError):
+        raise result
+    return result
 
-    work: tuple[Callable[[Any], Any], ...] = ()
 
-    @classmethod
-    def begin(cls, work: Callable[[Any], Any]) -> None:
-        # Ctrl-C reaches parent and child alike, and the parent ends the child
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        cls.work = (work,)
-
-    @classmethod
-    def run(cls, item: Any) -> Any:
-        (work,) = cls.work
-        return work(item)
+def _work_off(work: Callable[[_T], _R], items: Sequence[_T], sender: Connection) -> None:
+    # Ctrl-C reaches parent and child alike, and the parent ends the child
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        for item in items:
+            sender.send(work(item))
+    except PlumblineError as error:
+        sender.send(error)

@@ -90,7 +90,7 @@ def known(
     common = repr((*terms, _code(), _time_zone()))
     with KeptAnswers(history) as kept:
         revisions, running = kept.revisions(), kept.running()
-        answers = {one.name: one for one in kept.every(name)}
+        answers = {answer.name: answer for answer in kept.every(name)}
     rests_on = {}
     for node in nodes:
         places = _places(node)
@@ -159,7 +159,7 @@ def written(verdicts: Iterable[Verdict]) -> str:
 def read(kept: Kept) -> Optional[list[Verdict]]:
     """Return verdicts with open ages; None where what was kept is damaged."""
     try:
-        return [Verdict.from_json(one) for one in read_json(kept.body)]
+        return [Verdict.from_json(raw) for raw in read_json(kept.body)]
     except (ValueError, TypeError, DocumentError):
         return None
 
@@ -249,7 +249,11 @@ def judge_site(
     if evidence:
         return _judge_plan(plan, Task((), history, now, evidence, members))
     found = _judged(plan, history, now, keeping=False)
-    return [one for one in found if one.verdict.layer != NODE and (members or not _member(one))]
+    return [
+        judged
+        for judged in found
+        if judged.verdict.layer != NODE and (members or not _member(judged))
+    ]
 
 
 def judge_services(
@@ -261,7 +265,7 @@ def judge_services(
     read of the others is left in ``read``.
     """
     found = _judged(plan, history, now, keeping=True, read=read)
-    return [one for one in found if not _member(one)]
+    return [judged for judged in found if not _member(judged)]
 
 
 def _member(judged: Judged) -> bool:
@@ -323,7 +327,7 @@ def _kept(before: Known, now: float) -> Iterator[tuple[str, list[Verdict]]]:
 
 def _by_node(plan: SitePlan, new: Iterable[Kept]) -> Iterator[tuple[str, Kept]]:
     named = {name_of(node): node for node in plan.nodes}
-    return ((named[one.name], one) for one in new)
+    return ((named[answer.name], answer) for answer in new)
 
 
 def _tasks(task: Task, nodes: Sequence[Expectations]) -> list[Task]:
@@ -348,8 +352,7 @@ def _judge_all(tasks: Sequence[Task], work: Work[_Found]) -> list[_Found]:
     """Carry out the tasks, each in a process of its own where there are several."""
     if len(tasks) == 1:
         return work(tasks[0])
-    results = forked(lambda number: work(tasks[number]), range(len(tasks)), len(tasks))
-    return [found for result in results for found in result]
+    return [found for share in forked(work, tasks, len(tasks)) for found in share]
 
 
 def _judge(task: Task) -> list[Judged]:
@@ -468,9 +471,9 @@ def judge_there(
     """
     found: dict[str, list[Verdict]] = {}
     named = bool(choice.component)
-    for one in judge_site(plan, history, now, evidence=True, members=named):
-        if choice.takes(one.verdict.layer, one.verdict.component):
-            found.setdefault(one.node, []).append(one.verdict)
+    for judged in judge_site(plan, history, now, evidence=True, members=named):
+        if choice.takes(judged.verdict.layer, judged.verdict.component):
+            found.setdefault(judged.node, []).append(judged.verdict)
     if not found:
         raise _not_planned(plan, choice)
     return found

@@ -207,15 +207,17 @@ def latencies(plan: SitePlan, loads: Loads, window_s: float) -> SiteLatencies:
         for expectation in expectations
         if LAYERS[expectation.layer].grouped
     ]
-    operations = sum(len(loads[one.entry.layer]) for one in watched)
+    operations = sum(len(loads[target.entry.layer]) for target in watched)
     odds = odds_within(_FALSE_SUSPICIONS, operations * MONTH_S / window_s)
     component_latencies = tuple(
         latency
         for layer, found in loads.items()
-        for latency in _compared([one for one in watched if one.entry.layer == layer], found, odds)
+        for latency in _compared(
+            [target for target in watched if target.entry.layer == layer], found, odds
+        )
     )
     spoken = {latency.measured.entry.subject for latency in component_latencies}
-    unknown = (one.entry for one in watched if one.entry.subject not in spoken)
+    unknown = (target.entry for target in watched if target.entry.subject not in spoken)
     return SiteLatencies(component_latencies, tuple(entry.component for entry in unknown))
 
 
@@ -242,18 +244,18 @@ def _dealt(loads: Iterable[Load], groups: Sequence[Mapping[str, Watched]]) -> li
 
 
 def _limit(group: Mapping[str, Watched]) -> float:
-    return max(one.entry.limits.peer_loss for one in group.values())
+    return max(target.entry.limits.peer_loss for target in group.values())
 
 
 def _groups(watched: Sequence[Watched]) -> Iterator[dict[str, Watched]]:
     """Yield the components of one layer that are compared with one another, by their names."""
     hosts: dict[str, dict[str, Watched]] = {}
     rest: dict[object, dict[str, Watched]] = {}
-    for one in watched:
-        if LAYERS[one.entry.layer].on_devices:
-            hosts.setdefault(one.entry.host, {})[one.name] = one
+    for target in watched:
+        if LAYERS[target.entry.layer].on_devices:
+            hosts.setdefault(target.entry.host, {})[target.name] = target
         else:
-            rest.setdefault((one.entry.group, _ceiling(one.entry)), {})[one.name] = one
+            rest.setdefault((target.entry.group, _ceiling(target.entry)), {})[target.name] = target
     for group in hosts.values():
         if len(group) >= LEAST:
             yield group

@@ -50,7 +50,7 @@ class SiteLocated(NamedTuple):
 
     def missed(self) -> list[str]:
         """Return what keeps targets from being measured."""
-        return [f"Not measured: {one.text}." for one in self.cut_off.values()]
+        return [f"Not measured: {host.text}." for host in self.cut_off.values()]
 
     def to_json(self, plan: SitePlan) -> dict[str, Any]:
         """Return the document form, with what the parts of the plan are."""
@@ -153,7 +153,7 @@ def _observations(
         }
         weighing = None if asked.last_run else Weighing(nodes, memories)
         every = ((node, nodes[node], memory) for node, memory in memories.items())
-        missed = {one.host: one for one in cut_off(every, now)}
+        missed = {host.host: host for host in cut_off(every, now)}
         for node, entries in nodes.items():
             memory: Memory = memories.pop(node)
             if node in asked.earlier:
@@ -178,7 +178,7 @@ def _probes(
     located: Located, nodes: dict[str, tuple[Expectation, ...]]
 ) -> list[Optional[NextProbe]]:
     """Return for each ambiguity set what would divide it, None where nothing would."""
-    if all(one.certain for one in located.sets):
+    if all(ambiguity.certain for ambiguity in located.sets):
         return [None for _ in located.sets]
     candidates = Candidates(nodes)
     probes: list[Optional[NextProbe]] = []

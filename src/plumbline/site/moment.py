@@ -281,10 +281,10 @@ def probed(plan: SitePlan, history: Path, past: Past, thinned_until: str) -> Pro
     require(history)
     with PastHistory(history, past.end) as kept:
         began = kept.since(past.begin)
-        places = {(one.layer, one.component) for one in began}
+        places = {(run.layer, run.component) for run in began}
         nodes = dict(_nodes(plan, places))
         verdicts = dict(_verdicts(plan, kept, places, past.end))
-    runs = [_run(one, nodes, verdicts) for one in began]
+    runs = [_run(run, nodes, verdicts) for run in began]
     return Probed(runs, _remark(past, runs, thinned_until))
 
 
@@ -301,7 +301,7 @@ def _verdicts(
 ) -> Iterator[tuple[_Place, Verdict]]:
     """Yield the verdicts on components at a moment, of the nodes that measured any of them."""
     for node in plan.nodes.values():
-        if not any((one["layer"], one["component"]) in places for one in node.entries):
+        if not any((entry["layer"], entry["component"]) in places for entry in node.entries):
             continue
         _, chosen, memory, weighing = remembered(node, kept)
         measured = [

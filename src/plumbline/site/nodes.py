@@ -253,7 +253,7 @@ def in_alarm(judged: Iterable[Judged], services: Iterable[Service]) -> set[int]:
     """Return the places of the services whose verdict is WARNING or CRITICAL."""
     directory = Directory(services)
     places = {service: place for place, service in enumerate(directory.every)}
-    found = (directory.find(one) for one in judged if one.verdict.state.alarm)
+    found = (directory.find(verdict) for verdict in judged if verdict.verdict.state.alarm)
     return {places[service] for service in found if service}
 
 
@@ -277,10 +277,7 @@ class Directory:
     def find(self, judged: Judged) -> Optional[Service]:
         """Return the service of a verdict; None where the plan has none."""
         key = judged.node, judged.verdict.layer, judged.verdict.component
-        if judged.verdict.group:
-            return self._groups.get(key)
-        # a document of an older plumbline does not say what is a group
-        return self._components.get(key) or self._groups.get(key)
+        return (self._groups if judged.verdict.group else self._components).get(key)
 
 
 class JudgingDaily:

@@ -203,7 +203,9 @@ def _of_file_system(
     slow, good = votes.count(Vote.BAD), votes.count(Vote.GOOD)
     mine = [alarm for alarm in alarms if not own.keys().isdisjoint(alarm.of.explains)]
     lone = [located.observations[i].of.name for i in located.unexplained if i in own]
-    hidden = [one.text for one in silenced if not one.targets or one.targets & targets]
+    hidden = [
+        suspect.text for suspect in silenced if not suspect.targets or suspect.targets & targets
+    ]
     texts = [alarm.sentence for alarm in mine]
     if lone:
         texts.append(f"Not explained by any component: {listed(lone, ', ')}.")
@@ -241,7 +243,7 @@ def _silenced(site: Site, located: Located, alarms: Sequence[_Alarm]) -> list[_S
         others = {name for other in alarms if other is not alarm for name in other.bearers}
         if not alarm.bearers and _crosses(located, alarm.of.explains, others, over):
             found.append(_Silenced(alarm.sentence, _targets(located, alarm.of.explains)))
-    bearers = {name for one in alarms for name in one.bearers}
+    bearers = {name for alarm in alarms for name in alarm.bearers}
     for index in located.unexplained:
         if _crosses(located, (index,), bearers, over):
             name = located.observations[index].of.name

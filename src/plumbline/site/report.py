@@ -81,7 +81,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
         DocumentError: the plan or a record is damaged.
     """
     looks = looks_of(plan, path, now)
-    judged = [one.verdict for one in judge_site(plan, path, now, members=True)]
+    judged = [judgement.verdict for judgement in judge_site(plan, path, now, members=True)]
     measured = plan.measured()
     since = now - days * DAY_S
     with Pictures(path, since) as pictures:

@@ -85,10 +85,10 @@ def status_of_site(plan: SitePlan, history: Path, now: float) -> Status:
         StoreError: there is no such history, or it cannot be read.
         DocumentError: the plan is damaged.
     """
-    judged = [one.verdict for one in judge_site(plan, history, now, members=True)]
+    judged = [verdict.verdict for verdict in judge_site(plan, history, now, members=True)]
     with Pictures(history, now - _BACK_DAYS * DAY_S) as pictures:
         rates = _by_component(pictures.courses())
-        silent = [one for one in pictures.unanswered() if one.node in plan.nodes]
+        silent = [node for node in pictures.unanswered() if node.node in plan.nodes]
     verdicts: Sequence[Verdict] = [verdict for verdict in judged if not verdict.group]
     lines = [
         Line(verdict, rates.get((verdict.layer, verdict.component), {})) for verdict in verdicts

@@ -29,10 +29,10 @@ def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]
     read = Memories(history)
     judged = judge_services(plan, history, now, read)
     of_symptoms = judge_symptoms(plan, history, now)
-    if not plan.paths or not any(_may_have_a_note(one.verdict) for one in judged):
+    if not plan.paths or not any(_may_have_a_note(verdict.verdict) for verdict in judged):
         return [*judged, *of_symptoms]
     found = _notes(plan, read, now)
-    return [*(_noted(one, found) for one in judged), *of_symptoms]
+    return [*(_noted(verdict, found) for verdict in judged), *of_symptoms]
 
 
 def _may_have_a_note(verdict: Verdict) -> bool:

@@ -34,7 +34,7 @@ def verdicts_on(report: Report, now: float) -> Iterator[Verdict]:
     look = JudgedLook(report, now, HOLDS_S)
     yield judge_looks(look)
     for kind in KINDS:
-        if any(one.kind == kind and not one.unavailable for one in report.looks):
+        if any(look.kind == kind and not look.unavailable for look in report.looks):
             yield judge_kind(look, kind)
 
 

@@ -302,11 +302,11 @@ def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterat
     """
     require(history)
     reports = collected_reports(history, plan.nodes, now)
-    for one in memories(plan, history):
-        judging = Judging(one.memory, one.known, now, evidence=False)
-        node = JudgedNode(plan.nodes[one.node], since, now, one.chosen)
-        verdicts = _judged_node(node, one.chosen, one.memory, judging)
-        yield verdicts._replace(symptoms=reports[one.node].report)
+    for remembered in memories(plan, history):
+        judging = Judging(remembered.memory, remembered.known, now, evidence=False)
+        node = JudgedNode(plan.nodes[remembered.node], since, now, remembered.chosen)
+        verdicts = _judged_node(node, remembered.chosen, remembered.memory, judging)
+        yield verdicts._replace(symptoms=reports[remembered.node].report)
 
 
 def _judged_node(
