@@ -414,7 +414,7 @@ HARMLESS = (
         rf".*?error(?:,| on) dev(?:ice)? {NO_STORAGE}\b",
     ),
     (
-        "commands that a path refuses that is not the active one, or a reservation forbids",
+        "commands that a reservation of another host forbids",
         r".*?(?:critical nexus|reservation conflict) error, dev ",
     ),
     (
