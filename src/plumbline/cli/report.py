@@ -18,8 +18,8 @@ from plumbline.store.files import HISTORY, PLAN
 
 if TYPE_CHECKING:
     from plumbline.parallel.profile import Profile
-    from plumbline.report.drawing import Extras
     from plumbline.report.moment import Past
+    from plumbline.report.page import Extras
 
 DIRECTORY = "plumbline-report"
 DAYS = 365
@@ -79,10 +79,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--at and --prometheus belong together: give both, or neither")
     library, now = _library(arguments.library), time.time()
     past = _past(arguments, now) if arguments.at else None
-    from plumbline.report.drawing import figures
     from plumbline.report.figure import numbers
     from plumbline.report.overview import overview
-    from plumbline.report.page import LIBRARY, PAGE, pages
+    from plumbline.report.page import LIBRARY, PAGE, figures, pages
     from plumbline.report.site import find_metrics
     from plumbline.site.moment import probed
     from plumbline.site.nodes import without_collector
@@ -155,7 +154,7 @@ def _past(arguments: argparse.Namespace, now: float) -> Past:
 
 
 def _extras(arguments: argparse.Namespace, now: float) -> Extras:
-    from plumbline.report.drawing import Extras
+    from plumbline.report.page import Extras
     from plumbline.site.report import find_suspects
 
     found = find_suspects(arguments.plan, Path(arguments.history), now)

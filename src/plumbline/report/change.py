@@ -11,8 +11,19 @@ from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
 from plumbline.model.layers import LAYERS
 from plumbline.model.units import DAY_S, format_rate
-from plumbline.report.figure import GREY, Figure, Plot, Row, Table, line, shown
-from plumbline.report.marks import Mark, chosen_moment, drawn, levels, line_at, marks, moment
+from plumbline.report.figure import (
+    GREY,
+    Figure,
+    Plot,
+    Row,
+    Table,
+    day_axis,
+    line,
+    plotly_time,
+    shown,
+    vertical_line,
+)
+from plumbline.report.marks import Mark, chosen_moment, drawn, levels, marks
 from plumbline.report.site import Days, Member, Metric, Metrics, Site, by_group, middle, spanned
 
 WINDOW_DAYS = 14
@@ -218,14 +229,13 @@ def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -
     first = min(min(change.days) for change in changes) * DAY_S
     last = (max(max(change.days) for change in changes) + 1) * DAY_S
     shapes, words = drawn(happened, first)
-    begin = moment(against)
     layout = {
-        "xaxis": {"type": "date", "range": [moment(min(first, against)), moment(last)]},
+        "xaxis": day_axis(min(first, against), last),
         "yaxis": {"title": {"text": "change, %"}, "ticksuffix": " %", "zeroline": True},
-        "shapes": [line_at(begin, GREY), *shapes],
+        "shapes": [vertical_line(against, GREY), *shapes],
         "annotations": [
             {
-                "x": begin,
+                "x": plotly_time(against),
                 # words that stand beyond the last day would lengthen the axis by months
                 "xanchor": "left" if against < (first + last) / 2 else "right",
                 "yref": "paper",

@@ -7,10 +7,12 @@ https://personal.sron.nl/~pault/ describes the scheme.
 from __future__ import annotations
 
 import csv
+from datetime import datetime, timezone
 from html import escape
 from math import isfinite
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
+from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
 
 BLUE, CYAN, TEAL = "#0077bb", "#33bbee", "#009988"
@@ -49,6 +51,11 @@ _SHOWN = 44
 
 MB = 1e6
 
+DAY_MS = 1000 * DAY_S
+"""A day in the unit of Plotly's axes of time."""
+
+_FEW_DAYS = 8
+
 
 class Row(NamedTuple):
     """One row of a table; ``anchor`` is the place that Nagios leads to, empty for none.
@@ -76,6 +83,20 @@ class Plot(NamedTuple):
     layout: dict[str, Any]
     height: int = 380
 
+    @property
+    def empty(self) -> bool:
+        """Return whether no trace has a value; references such as a ceiling are no values."""
+        return not any(map(_has_value, self.data))
+
+
+def _has_value(trace: dict[str, Any]) -> bool:
+    if trace.get("hoverinfo") == "skip":
+        return False
+    if "z" in trace:
+        return any(value is not None for row in trace["z"] for value in row)
+    values = trace["x"] if trace.get("orientation") == "h" else trace["y"]
+    return any(value is not None for value in values)
+
 
 class Figure(NamedTuple):
     """One figure of the report.
@@ -93,6 +114,48 @@ class Figure(NamedTuple):
     table: Table = Table((), ())
     numbers: Iterable[Sequence[Cell]] = ()
     absent: str = ""
+
+    def without_empty_plots(self) -> Figure:
+        """Return the figure with a sentence in place of the pictures that would be empty."""
+        titles = [plot.title for plot in self.plots if plot.empty]
+        if not titles:
+            return self
+        why = f"no value is known for {', '.join(titles)}"
+        return self._replace(
+            plots=[plot for plot in self.plots if not plot.empty],
+            absent=f"{self.absent}; {why}" if self.absent else why,
+        )
+
+
+def plotly_time(at: float) -> str:
+    """Return a moment, in seconds since the epoch, as Plotly has it, in UTC."""
+    return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def time_axis(begin: float, end: float) -> dict[str, Any]:
+    """Return an axis of time between two moments in seconds since the epoch."""
+    return {"type": "date", "range": [plotly_time(begin), plotly_time(end)]}
+
+
+def day_axis(begin: float, end: float) -> dict[str, Any]:
+    """Return an axis of time whose ticks are days; it spans one at least."""
+    end = max(end, begin + DAY_S)
+    axis = {**time_axis(begin, end), "tickformat": "%Y-%m-%d"}
+    # Plotly would put ticks at the hours of a few days, all of them with the same date
+    return {**axis, "dtick": DAY_MS} if end - begin <= _FEW_DAYS * DAY_S else axis
+
+
+def vertical_line(at: float, colour: str) -> dict[str, Any]:
+    """Return a dotted line at a moment, from the bottom to the top of a picture."""
+    return {
+        "type": "line",
+        "x0": plotly_time(at),
+        "x1": plotly_time(at),
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": colour, "width": 1.5, "dash": "dot"},
+    }
 
 
 def shown(name: str) -> str:

@@ -11,16 +11,18 @@ from math import fsum, isnan, sqrt
 from statistics import fmean, median
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.model.units import format_rate
+from plumbline.model.units import DAY_S, format_rate
 from plumbline.model.verdict import State
 from plumbline.report.figure import (
     BLUE,
+    DAY_MS,
     SEQUENTIAL,
     Cell,
     Figure,
     Plot,
     Row,
     Table,
+    day_axis,
     percent,
     unique,
 )
@@ -167,20 +169,22 @@ def _plot(metric: Metric, lines: Sequence[Line]) -> Plot:
         "nticks": _NAMED,
         "automargin": True,
     }
-    layout = {
-        "xaxis": {"domain": [0, 0.83], "type": "date"},
-        "xaxis2": {
+    # a cell reaches half a day to both sides of its day
+    days_axis = day_axis((days.start - 0.5) * DAY_S, (days.stop - 0.5) * DAY_S)
+    layout: dict[str, Any] = {"xaxis": days_axis, "yaxis": axis, "showlegend": False}
+    data = [_map(lines, days, names)]
+    if any(line.variation is not None for line in lines):
+        data.append(_bars(lines, names))
+        days_axis["domain"] = [0, 0.83]
+        layout["xaxis2"] = {
             "domain": [0.86, 1],
             "title": {"text": "variation, %"},
             "range": [0, _end_of_variation(lines)],
             "nticks": 4,
-        },
-        "yaxis": axis,
-        "showlegend": False,
-    }
+        }
     row = _WIDE_ROW_PX if len(lines) <= _FEW else _ROW_PX
     height = min(_MOST_PX, max(_LEAST_PX, _MARGIN_PX + row * len(lines)))
-    return Plot(str(metric), [_map(lines, days, names), _bars(lines, names)], layout, height)
+    return Plot(str(metric), data, layout, height)
 
 
 def _end_of_variation(lines: Sequence[Line]) -> float:
@@ -192,7 +196,9 @@ def _end_of_variation(lines: Sequence[Line]) -> float:
 def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, Any]:
     return {
         "type": "heatmap",
-        "x": [_iso(day) for day in days],
+        # by a list of one day Plotly would draw a cell of a millisecond
+        "x0": _iso(days.start),
+        "dx": DAY_MS,
         "y": list(names),
         "z": [_percents(line, days) for line in lines],
         "colorscale": SEQUENTIAL,

@@ -5,11 +5,10 @@ A change is seen best against the days before the latest of them.
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import Any, Container, Iterable, NamedTuple, Sequence
 
 from plumbline.model.units import DAY_S
-from plumbline.report.figure import MAGENTA, RED, TEAL, shown
+from plumbline.report.figure import MAGENTA, RED, TEAL, plotly_time, shown, vertical_line
 from plumbline.report.site import Member, Site
 
 MONTH_DAYS = 30
@@ -79,7 +78,7 @@ def drawn(found: Sequence[Mark], since: float) -> tuple[list[dict[str, Any]], li
     ]
     seen.sort(key=lambda mark: mark.at)
     return (
-        [line_at(moment(mark.at), mark.colour) for mark in seen],
+        [vertical_line(mark.at, mark.colour) for mark in seen],
         [_words(mark, place) for place, mark in enumerate(seen)],
     )
 
@@ -89,27 +88,9 @@ def levels(words: Sequence[Any]) -> int:
     return min(len(words), _LEVELS)
 
 
-def moment(at: float) -> str:
-    """Return a moment as Plotly has it, in UTC."""
-    return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def line_at(x: str, colour: str) -> dict[str, Any]:
-    """Return a dotted line from the bottom to the top of a picture."""
-    return {
-        "type": "line",
-        "x0": x,
-        "x1": x,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": colour, "width": 1.5, "dash": "dot"},
-    }
-
-
 def _words(mark: Mark, index: int) -> dict[str, Any]:
     return {
-        "x": moment(mark.at),
+        "x": plotly_time(mark.at),
         "yref": "paper",
         "y": 1,
         "yanchor": "bottom",

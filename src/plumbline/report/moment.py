@@ -26,10 +26,11 @@ from plumbline.report.figure import (
     line,
     mark,
     megabytes,
+    plotly_time,
     shown,
+    time_axis,
+    vertical_line,
 )
-from plumbline.report.marks import line_at
-from plumbline.report.marks import moment as x_of
 
 OTHERS = "all others"
 """The name of the line that is the sum of what is not drawn itself."""
@@ -150,7 +151,7 @@ def _trace_runs(state: State, runs: Sequence[PastRun]) -> dict[str, Any]:
         "type": "scatter",
         "mode": "markers",
         "name": state.name,
-        "x": [x_of(run.started_at) for run in runs],
+        "x": [plotly_time(run.started_at) for run in runs],
         "y": [megabytes(run.rate_Bps) for run in runs],
         "text": [shown(f"{run.component} {run.step}") for run in runs],
         "marker": mark(state),
@@ -218,7 +219,7 @@ def _trace(number: int, series: Line, column: Column) -> dict[str, Any]:
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "x": [x_of(at) for at, _ in points],
+        "x": [plotly_time(at) for at, _ in points],
         "y": [None if value is None else _figure(value, column) for _, value in points],
         "line": {"color": GREY, "width": 1} if series.name == OTHERS else line(number),
         "hovertemplate": f"%{{x}}: %{{y}} {column.unit}<extra>{name}</extra>",
@@ -258,7 +259,7 @@ def _recovery(past: Past) -> Plot:
                 "type": "scatter",
                 "mode": "markers",
                 "name": shown(status),
-                "x": [x_of(at) for at, _ in marks],
+                "x": [plotly_time(at) for at, _ in marks],
                 "y": [place for _, place in marks],
                 "text": [shown(names[place]) for _, place in marks],
                 "marker": {"color": line(number)["color"], "symbol": "square", "size": 7},
@@ -279,8 +280,8 @@ def _recovery(past: Past) -> Plot:
 def time_layout(past: Past) -> dict[str, Any]:
     """Return the layout of a picture over the time, with a mark at the moment."""
     return {
-        "xaxis": {"type": "date", "range": [x_of(past.begin), x_of(past.end)]},
-        "shapes": [line_at(x_of(past.at), MAGENTA)],
+        "xaxis": time_axis(past.begin, past.end),
+        "shapes": [vertical_line(past.at, MAGENTA)],
         "hovermode": "closest",
         "showlegend": True,
     }

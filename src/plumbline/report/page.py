@@ -1,4 +1,4 @@
-"""Figures -> the files of a report: one page, its style and script.
+"""All figures of a report in their order, and its files: one page, its style and script.
 
 The page runs no script but those beside it (its policy says so to the browser), so a name that
 looks like one stays a name.
@@ -7,16 +7,27 @@ looks like one stays a name.
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Any, Sequence
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from plumbline.judge.phrases import number
 from plumbline.model.layers import LAYERS
 from plumbline.model.verdict import State
+from plumbline.parallel.profile import Profile
+from plumbline.report.calls import calls_figure
+from plumbline.report.change import change_figure
+from plumbline.report.composite import composite_figure
 from plumbline.report.figure import Figure
+from plumbline.report.heat_map import heat_map_figure
+from plumbline.report.moment import Past, Probed, moment_figure, past_runs_figure
+from plumbline.report.network import network_figure
 from plumbline.report.overview import RANK, Entry, Kind
-from plumbline.report.site import Site
+from plumbline.report.path import path_figure
+from plumbline.report.site import Metrics, Site, find_metrics
+from plumbline.report.suspects import Found, suspects_figure
+from plumbline.report.symptoms import symptoms_figure
+from plumbline.report.targets import targets_figure
 
 PAGE = "index.html"
 LIBRARY = "plotly.min.js"
@@ -24,6 +35,49 @@ LIBRARY = "plotly.min.js"
 
 _ASSETS = ("report.css", "report.js")
 _LISTED = 30
+
+
+class Extras(NamedTuple):
+    """Optional parts of a report: a moment to see changes since, a call profile, suspects.
+
+    ``against`` is in seconds since the epoch.  ``past`` and ``probed`` are of a moment that
+    somebody asked about.
+    """
+
+    against: Optional[float] = None
+    profile: Optional[Profile] = None
+    found: Optional[Found] = None
+    past: Optional[Past] = None
+    probed: Probed = Probed(())
+
+
+def draw(site: Site, extras: Extras) -> list[Figure]:
+    """Return every figure; one that cannot be drawn says why."""
+    return figures(site, find_metrics(site, extras.against), extras)
+
+
+def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
+    """Return the same figures from metrics that were found before."""
+    drawn = [
+        *_around(extras.past, extras.probed),
+        path_figure(site, metrics),
+        targets_figure(site, metrics),
+        heat_map_figure(metrics),
+        change_figure(site, metrics, extras.against),
+        network_figure(site),
+        composite_figure(site),
+        calls_figure(extras.profile, site.run),
+        suspects_figure(extras.found, site.parts),
+        symptoms_figure(site, extras.found),
+    ]
+    return [figure.without_empty_plots() for figure in drawn]
+
+
+def _around(past: Optional[Past], probed: Probed) -> Iterator[Figure]:
+    """Yield the figures of a moment, where somebody asked about one."""
+    if past:
+        yield moment_figure(past)
+        yield past_runs_figure(past, probed)
 
 
 def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) -> dict[str, str]:

@@ -86,7 +86,8 @@ def _finding(site: Site, drawn: Metrics) -> str:
 def _plot(metric: Metric, members: Sequence[Member]) -> Plot:
     places = list(range(len(members)))
     names = [shown(member.name) for member in members]
-    data = [*_band(members, places, names), *_dots(members, names)]
+    measured = any(member.now_Bps is not None for member in members)
+    data = [*_band(members, places, names), *_dots(members, names)] if measured else []
     layout = {
         "xaxis": _axis(members, names),
         "shapes": list(_fences(members)),

@@ -14,7 +14,7 @@ from plumbline.report.page import pages
 from plumbline.report.site import Site, find_metrics
 from plumbline.report.suspects import Found
 from tests.package.report.sites import sick
-from tests.package.report.test_drawing import EMPTY, extras
+from tests.package.report.test_drawn_figures import EMPTY, extras
 
 SINCE = "2026-09-17"
 """Five nights before the moment of the reports."""

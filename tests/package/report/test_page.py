@@ -8,14 +8,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from plumbline.model.verdict import State
-from plumbline.report.drawing import Extras, draw
 from plumbline.report.figure import numbers
 from plumbline.report.overview import overview
-from plumbline.report.page import pages
+from plumbline.report.page import Extras, draw, pages
 from plumbline.report.site import find_metrics
 from tests.package.locate.scenes import lab
 from tests.package.report.sites import HOSTILE, hostile, read, sick
-from tests.package.report.test_drawing import EMPTY, IDS, extras
+from tests.package.report.test_drawn_figures import EMPTY, IDS, extras
 from tests.package.report.years import plan_of
 
 

@@ -10,10 +10,9 @@ import pytest
 from plumbline.model.names import anchor
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import Direction, Symptom
-from plumbline.report.drawing import draw
 from plumbline.report.figure import Row, numbers
 from plumbline.report.overview import Kind, overview
-from plumbline.report.page import pages
+from plumbline.report.page import draw, pages
 from plumbline.report.site import Site, find_metrics
 from plumbline.report.symptoms import symptoms_figure
 from plumbline.site.report import SiteLooks, looks_of
@@ -22,7 +21,7 @@ from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from tests.package.locate.scenes import lab
 from tests.package.report.sites import HOSTILE, look, say, sick
-from tests.package.report.test_drawing import EMPTY, extras
+from tests.package.report.test_drawn_figures import EMPTY, extras
 from tests.package.report.years import NOW, document, plan_of
 
 
