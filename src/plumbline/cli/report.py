@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
             said = probed(plan, Path(arguments.history), past, site.thinned_until())
             extras = extras._replace(past=past, probed=said)
         drawn = figures(site, metrics, extras)
-        files = pages(site, drawn, overview(site, metrics, extras.found))
+        files = pages(site, drawn, overview(site, metrics, extras.suspects))
         texts = ((name, [text]) for name, text in {**files, LIBRARY: library}.items())
         directory = Path(arguments.output)
         _write(directory, chain(numbers(drawn), texts))

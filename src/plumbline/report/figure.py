@@ -169,14 +169,14 @@ def shown(name: str) -> str:
 
 def unique(names: Sequence[str]) -> list[str]:
     """Return names as ``shown``, numbered where two of them would read the same."""
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for name in names:
         text, number = shown(name), 1
-        while text in found:
+        while text in texts:
             number += 1
             text = f"{shown(name)} ({number})"
-        found[text] = None
-    return list(found)
+        texts[text] = None
+    return list(texts)
 
 
 def megabytes(rate_Bps: Optional[float]) -> Optional[float]:
@@ -187,7 +187,7 @@ def megabytes(rate_Bps: Optional[float]) -> Optional[float]:
 
 
 def steps(begin_s: float, rates_Bps: Sequence[float]) -> dict[str, Any]:
-    """Return where a line of one-second rates is drawn: level from the begin of each to its end.
+    """Return x and y of a line of one-second rates, level from the begin of each to its end.
 
     Its shape is ``hv``; a run of a single second would be a point of no width otherwise.
     """
@@ -215,7 +215,7 @@ _NEAREST_PX, _LEVEL_PX = 24, 16
 _LINE_PX = 4
 
 
-class Named(NamedTuple):
+class NamedPoint(NamedTuple):
     """A point that shall have its name: its place among all, counted from 0, and its height."""
 
     place: int
@@ -223,7 +223,7 @@ class Named(NamedTuple):
     name: str
 
 
-class _Taken(NamedTuple):
+class _Label(NamedTuple):
     """A name that has its place: how far it reaches, where its line stands, how far away it is."""
 
     begin: float
@@ -232,31 +232,31 @@ class _Taken(NamedTuple):
     level: int
 
 
-def labels(points: Iterable[Named], places: int, top: float) -> Iterator[dict[str, Any]]:
+def labels(points: Iterable[NamedPoint], places: int, top: float) -> Iterator[dict[str, Any]]:
     """Yield Plotly's annotations for points of a picture of so many places that ends at ``top``.
 
     A name that would lie over one before it, or over its line, is left out: hover and table have
     it.
     """
-    taken: list[_Taken] = []
-    for one in points:
-        text = shown(one.name)
-        at = _WIDTH_PX * (one.place + 0.5) / places
-        width = _LETTER_PX * len(one.name[: len(text)])
+    placed: list[_Label] = []
+    for point in points:
+        text = shown(point.name)
+        at = _WIDTH_PX * (point.place + 0.5) / places
+        width = _LETTER_PX * len(point.name[: len(text)])
         anchor = _anchor(at, width)
         begin = at - {"left": 0, "center": width / 2, "right": width}[anchor]
-        found = _free(_Taken(begin, begin + width, at, 0), taken)
-        if found is None:
+        label = _free(_Label(begin, begin + width, at, 0), placed)
+        if label is None:
             continue
-        taken.append(found)
-        away = _NEAREST_PX + found.level * _LEVEL_PX
+        placed.append(label)
+        away = _NEAREST_PX + label.level * _LEVEL_PX
         yield {
-            "x": one.place,
-            "y": one.height,
+            "x": point.place,
+            "y": point.height,
             "text": text,
             "ax": 0,
             # a point near the top has its name below: above it lie the ceiling and the legend
-            "ay": away if one.height > top / 2 else -away,
+            "ay": away if point.height > top / 2 else -away,
             "xanchor": anchor,
             "arrowsize": 0.6,
             # the mark itself stays to be seen
@@ -264,16 +264,16 @@ def labels(points: Iterable[Named], places: int, top: float) -> Iterator[dict[st
         }
 
 
-def _free(candidate: _Taken, taken: Sequence[_Taken]) -> Optional[_Taken]:
+def _free(candidate: _Label, placed: Sequence[_Label]) -> Optional[_Label]:
     """Return a name at the nearest level where it has place, None where there is none."""
     for level in range(_LEVELS):
-        found = candidate._replace(level=level)
-        if not any(_meet(found, other) for other in taken):
-            return found
+        label = candidate._replace(level=level)
+        if not any(_meet(label, other) for other in placed):
+            return label
     return None
 
 
-def _meet(label: _Taken, other: _Taken) -> bool:
+def _meet(label: _Label, other: _Label) -> bool:
     if label.level == other.level:
         return label.begin < other.end and other.begin < label.end
     far, near = (label, other) if label.level > other.level else (other, label)
@@ -291,7 +291,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class _Line:
-    """What :mod:`csv` writes a line to, which hands it back."""
+    """File for :mod:`csv` whose ``write`` returns the line."""
 
     def write(self, text: str) -> str:
         return text

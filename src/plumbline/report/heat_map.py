@@ -72,18 +72,18 @@ class Line(NamedTuple):
 
 def heat_map_figure(metrics: Metrics) -> Figure:
     """Return the figure: a picture for each metric that was measured on any day."""
-    drawn = {of: found for of in metrics if (found := list(_lines(of, metrics[of])))}
+    drawn = {of: lines for of in metrics if (lines := list(_lines(of, metrics[of])))}
     figure = Figure("heat-map", "Heat map", ABOUT)
     if not drawn:
         return figure._replace(absent="nothing was measured in this time")
-    lines = [line for found in drawn.values() for line in found]
-    shown = {of: _most_telling(found) for of, found in drawn.items()}
-    rows = [Row(_cells(line)) for found in shown.values() for line in found]
+    every = [line for lines in drawn.values() for line in lines]
+    shown = {of: _most_telling(lines) for of, lines in drawn.items()}
+    rows = [Row(_cells(line)) for lines in shown.values() for line in lines]
     return figure._replace(
-        finding=_finding(lines) + _left_out(len(lines) - len(rows)),
-        plots=[_plot(of, found) for of, found in shown.items()],
+        finding=_finding(every) + _left_out(len(every) - len(rows)),
+        plots=[_plot(of, lines) for of, lines in shown.items()],
         table=Table(HEADERS, rows),
-        numbers=_Numbers(lines),
+        numbers=_Numbers(every),
     )
 
 
@@ -148,14 +148,14 @@ def _iso(day: int) -> str:
 
 
 def _finding(lines: Sequence[Line]) -> str:
-    known = [(line.variation, line) for line in lines if line.variation is not None]
-    if not known:
+    varying = [(line.variation, line) for line in lines if line.variation is not None]
+    if not varying:
         return "One day alone: nothing varies yet."
-    worst = max(known, key=lambda day: day[0])
+    worst = max(varying, key=lambda day: day[0])
     names = f"{worst[1].member.name} {worst[1].of.operation}"
-    middle = median(variation for variation, _ in known)
+    middle = median(variation for variation, _ in varying)
     return (
-        f"{len(known)} series; the middle one varies by {100 * middle:.1f} %, the most unsteady, "
+        f"{len(varying)} series; the middle one varies by {100 * middle:.1f} %, the most unsteady, "
         f"{names}, by {100 * worst[0]:.1f} %."
     )
 

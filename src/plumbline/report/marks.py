@@ -47,11 +47,11 @@ def marks(site: Site) -> list[Mark]:
         Mark(change.at, change.text, MAGENTA, change.components >= _SHARE * change.known)
         for change in site.changes
     ]
-    found = [
+    conditions = [
         Mark(change.at, change.text, TEAL, change.wide, change.nodes) for change in site.conditions
     ]
-    # what was found at once stays in its order, the most telling first
-    return sorted([*noted, *changed, *found], key=lambda mark: mark.at)
+    # conditions of one moment stay in their order, the most telling first
+    return sorted([*noted, *changed, *conditions], key=lambda mark: mark.at)
 
 
 def chosen_moment(site: Site, members: Iterable[Member]) -> float:
@@ -69,14 +69,13 @@ def chosen_moment(site: Site, members: Iterable[Member]) -> float:
     return (site.now // DAY_S - MONTH_DAYS) * DAY_S
 
 
-def drawn(found: Sequence[Mark], since: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def drawn(
+    events: Sequence[Mark], since: float
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return Plotly's lines and their words, of the latest marks since a moment."""
-    seen = [
-        mark
-        for colour in (RED, MAGENTA, TEAL)
-        for mark in [one for one in found if one.colour == colour and one.at >= since][-_MOST:]
-    ]
-    seen.sort(key=lambda mark: mark.at)
+    recent = [event for event in events if event.at >= since]
+    kinds = ([event for event in recent if event.colour == kind] for kind in (RED, MAGENTA, TEAL))
+    seen = sorted((event for kind in kinds for event in kind[-_MOST:]), key=lambda mark: mark.at)
     return (
         [vertical_line(mark.at, mark.colour) for mark in seen],
         [_words(mark, place) for place, mark in enumerate(seen)],

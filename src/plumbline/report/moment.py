@@ -37,7 +37,7 @@ OTHERS = "all others"
 
 
 class Column(NamedTuple):
-    """A figure of a series: what a picture shows it in, and whether those of several add up."""
+    """A figure of a series: its unit in a picture, and whether those of several add up."""
 
     name: str
     unit: str
@@ -73,7 +73,7 @@ class Chart(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What is kept of the time around ``at``, from ``begin`` to ``end``; seconds since the epoch.
+    """Series around ``at``, from ``begin`` to ``end``; seconds since the epoch.
 
     ``recovering`` has targets with a line for each status that is neither complete nor inactive.
     ``remarks`` say what is odd or missing, a sentence each.
@@ -140,9 +140,9 @@ def past_runs_figure(past: Past, probed: Probed) -> Figure:
 def _plot_runs(past: Past, runs: Sequence[PastRun]) -> Plot:
     layout = time_layout(past)
     layout["yaxis"] = {"title": {"text": "MB/s"}, "rangemode": "tozero"}
-    known = [run for run in runs if run.rate_Bps is not None]
-    by_state = {state: [run for run in known if run.state is state] for state in ORDER}
-    traces = [_trace_runs(state, found) for state, found in by_state.items() if found]
+    rated = [run for run in runs if run.rate_Bps is not None]
+    by_state = {state: [run for run in rated if run.state is state] for state in ORDER}
+    traces = [_trace_runs(state, own) for state, own in by_state.items() if own]
     return Plot("measurements by when they began", traces, layout)
 
 
@@ -167,8 +167,8 @@ def _cells(run: PastRun) -> tuple[str, ...]:
 
 
 def _run_numbers(run: PastRun) -> Sequence[Cell]:
-    known = run.started_at, run.node, run.layer, run.component, run.step
-    return (*known, run.rate_Bps, run.coverage, run.state.name)
+    place = run.started_at, run.node, run.layer, run.component, run.step
+    return (*place, run.rate_Bps, run.coverage, run.state.name)
 
 
 _ABOUT = (
@@ -199,17 +199,17 @@ def moment_figure(past: Past) -> Figure:
 
 def _finding(past: Past) -> str:
     targets = {name for name, _ in past.recovering}
-    said = [f"{remark}." for remark in past.remarks]
+    sentences = [f"{remark}." for remark in past.remarks]
     if targets:
-        said.append(f"{counted(len(targets), 'target')} in recovery or waiting for it.")
-    return "\n".join(said)
+        sentences.append(f"{counted(len(targets), 'target')} in recovery or waiting for it.")
+    return "\n".join(sentences)
 
 
 def _plot(past: Past, chart: Chart) -> Plot:
     column = chart.column
     layout = time_layout(past)
     layout["yaxis"] = {"title": {"text": column.unit}, "rangemode": "tozero"}
-    traces = [_trace(number, one, column) for number, one in enumerate(chart.lines)]
+    traces = [_trace(number, series, column) for number, series in enumerate(chart.lines)]
     return Plot(f"{chart.kind}: {column.name}", traces, layout)
 
 
@@ -230,7 +230,7 @@ def _with_gaps(
     points: Sequence[tuple[float, float]],
 ) -> Iterator[tuple[float, Optional[float]]]:
     """Yield points, and an empty one where some are missing: a line over a gap would hide it."""
-    step_s = min((after[0] - one[0] for one, after in zip(points, points[1:])), default=0.0)
+    step_s = min((after[0] - before[0] for before, after in zip(points, points[1:])), default=0.0)
     last = points[0][0] if points else 0.0
     for at, value in points:
         if at - last > 1.5 * step_s:
@@ -247,12 +247,12 @@ def _recovery(past: Past) -> Plot:
     """Return when which target was in which state of recovery."""
     names = list(dict.fromkeys(name for name, _ in past.recovering))
     traces = []
-    for number, status in enumerate(dict.fromkeys(one.name for _, one in past.recovering)):
+    for number, status in enumerate(dict.fromkeys(series.name for _, series in past.recovering)):
         marks = [
             (at, names.index(name))
-            for name, one in past.recovering
-            if one.name == status
-            for at, _ in one.points
+            for name, series in past.recovering
+            if series.name == status
+            for at, _ in series.points
         ]
         traces.append(
             {
@@ -289,14 +289,16 @@ def time_layout(past: Past) -> dict[str, Any]:
 
 def _rows(past: Past) -> Iterator[Row]:
     """Yield a row for each series at the moment, of each kind the busiest first."""
-    found: dict[tuple[str, str], dict[Column, Optional[float]]] = {}
+    values: dict[tuple[str, str], dict[Column, Optional[float]]] = {}
     for chart in past.charts:
-        for one in chart.lines:
-            found.setdefault((chart.kind, one.name), {})[chart.column] = one.value(past.at)
-    states = {name: one.name for name, one in past.recovering if one.value(past.at) is not None}
+        for series in chart.lines:
+            values.setdefault((chart.kind, series.name), {})[chart.column] = series.value(past.at)
+    states = {
+        name: series.name for name, series in past.recovering if series.value(past.at) is not None
+    }
     kinds = list(dict.fromkeys(chart.kind for chart in past.charts))
-    for kind, name in sorted(found, key=lambda key: (kinds.index(key[0]), -_load(found[key]))):
-        cells = (_cell(found[kind, name].get(column), column) for column in COLUMNS)
+    for kind, name in sorted(values, key=lambda key: (kinds.index(key[0]), -_load(values[key]))):
+        cells = (_cell(values[kind, name].get(column), column) for column in COLUMNS)
         yield Row((kind, name, *cells, states.get(name, "")))
 
 
@@ -315,9 +317,9 @@ def _cell(value: Optional[float], column: Column) -> str:
 def _numbers(past: Past) -> Iterator[Sequence[Cell]]:
     for chart in past.charts:
         unit = _BASE.get(chart.column.unit, chart.column.unit)
-        for one in chart.lines:
-            for at, value in one.points:
-                yield chart.kind, one.name, chart.column.name, unit, at, value
-    for name, one in past.recovering:
-        for at, _ in one.points:
-            yield "target", name, "recovery", one.name, at, 1
+        for series in chart.lines:
+            for at, value in series.points:
+                yield chart.kind, series.name, chart.column.name, unit, at, value
+    for name, series in past.recovering:
+        for at, _ in series.points:
+            yield "target", name, "recovery", series.name, at, 1

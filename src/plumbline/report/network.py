@@ -22,7 +22,7 @@ from plumbline.report.figure import (
     SEQUENTIAL,
     Cell,
     Figure,
-    Named,
+    NamedPoint,
     Plot,
     Row,
     Table,
@@ -196,7 +196,7 @@ def _rates(nodes: Sequence[Node]) -> Plot:
 def _labels(nodes: Sequence[Node]) -> Iterable[dict[str, Any]]:
     """Return the names of those that are not OK, the slowest first."""
     sick = [(place, node) for place, node in enumerate(nodes) if node.state is not State.OK]
-    named = [Named(place, min(_both(node), default=0.0), node.name) for place, node in sick]
+    named = [NamedPoint(place, min(_both(node), default=0.0), node.name) for place, node in sick]
     rates = [rate for node in nodes for rate in (*_both(node), megabytes(node.ceiling_Bps))]
     top = max((rate for rate in rates if rate is not None), default=0.0)
     return labels(sorted(named, key=lambda label: label.height), len(nodes), top)

@@ -25,13 +25,13 @@ from plumbline.report.network import network_figure
 from plumbline.report.overview import RANK, Entry, Kind
 from plumbline.report.path import path_figure
 from plumbline.report.site import Metrics, Site, find_metrics
-from plumbline.report.suspects import Found, suspects_figure
+from plumbline.report.suspects import Suspects, suspects_figure
 from plumbline.report.symptoms import symptoms_figure
 from plumbline.report.targets import targets_figure
 
 PAGE = "index.html"
 LIBRARY = "plotly.min.js"
-"""What must lie beside the page: Plotly's own file, copied once."""
+"""Plotly's own file in the folder of the page, copied once."""
 
 _ASSETS = ("report.css", "report.js")
 _LISTED = 30
@@ -46,7 +46,7 @@ class Extras(NamedTuple):
 
     against: Optional[float] = None
     profile: Optional[Profile] = None
-    found: Optional[Found] = None
+    suspects: Optional[Suspects] = None
     past: Optional[Past] = None
     probed: Probed = Probed(())
 
@@ -67,8 +67,8 @@ def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
         network_figure(site),
         composite_figure(site),
         calls_figure(extras.profile, site.run),
-        suspects_figure(extras.found, site.parts),
-        symptoms_figure(site, extras.found),
+        suspects_figure(extras.suspects, site.parts),
+        symptoms_figure(site, extras.suspects),
     ]
     return [figure.without_empty_plots() for figure in drawn]
 
@@ -105,11 +105,11 @@ def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) 
         thinned_until=site.thinned_until(),
         library=LIBRARY,
     )
-    found = {PAGE: text}
+    files = {PAGE: text}
     for name in _ASSETS:
         assert environment.loader
-        found[name] = environment.loader.get_source(environment, name)[0]
-    return found
+        files[name] = environment.loader.get_source(environment, name)[0]
+    return files
 
 
 def _plots(figures: Sequence[Figure]) -> dict[str, dict[str, Any]]:
@@ -134,11 +134,13 @@ def _counts(site: Site) -> list[tuple[str, int, str]]:
             for (layer, _), verdict in site.groups.items()
             if not LAYERS[layer].whole and verdict.counts and verdict.state is not State.OK
         ],
-        "symptom": [one.verdict.state for one in site.looks if one.verdict.state is not State.OK],
+        "symptom": [
+            look.verdict.state for look in site.looks if look.verdict.state is not State.OK
+        ],
     }
-    found = []
+    rows = []
     for state in RANK:
         counts = {noun: of_noun.count(state) for noun, of_noun in states.items()}
         words = [number(count, noun) for noun, count in counts.items() if count]
-        found.append((state.name, sum(counts.values()), ", ".join(words)))
-    return found
+        rows.append((state.name, sum(counts.values()), ", ".join(words)))
+    return rows

@@ -16,7 +16,7 @@ from plumbline.report.figure import (
     GREY,
     Cell,
     Figure,
-    Named,
+    NamedPoint,
     Plot,
     Row,
     Table,
@@ -113,7 +113,11 @@ def _axis(members: Sequence[Member], names: list[str]) -> dict[str, Any]:
         middles.append(start + (len(peers) - 1) / 2)
         start += len(peers)
     step = 1 + len(groups) // _NAMED
-    return {**axis, "tickvals": middles[::step], "ticktext": [shown(one) for one in groups][::step]}
+    return {
+        **axis,
+        "tickvals": middles[::step],
+        "ticktext": [shown(group) for group in groups][::step],
+    }
 
 
 def _fences(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
@@ -127,11 +131,11 @@ def _fences(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
 def _band(members: Sequence[Member], places: list[int], names: list[str]) -> list[dict[str, Any]]:
     """Return the traces of the references; bands and steps, because peers may differ."""
     lows = [_lowest(member) for member in members]
-    found = []
+    traces = []
     if any(low is not None for low in lows):
         middles = [member.baseline_Bps for member in members]
         line = {"shape": "hvh", "width": 0}
-        found = [
+        traces = [
             _reference("warning", lows, places, line),
             {
                 **_reference("baseline", middles, places, {**line, "width": 2, "color": BASELINE}),
@@ -143,10 +147,10 @@ def _band(members: Sequence[Member], places: list[int], names: list[str]) -> lis
     if any(member.ceiling_Bps for member in members):
         line = {"shape": "hvh", "width": 2, "color": CEILING, "dash": "dash"}
         ceilings = [member.ceiling_Bps for member in members]
-        found.append({**_reference("ceiling", ceilings, places, line), "showlegend": True})
-    for trace in found:
+        traces.append({**_reference("ceiling", ceilings, places, line), "showlegend": True})
+    for trace in traces:
         trace["text"] = _widened(names)
-    return found
+    return traces
 
 
 def _lowest(member: Member) -> Optional[float]:
@@ -202,7 +206,7 @@ def _labels(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
     rates = [rate for member in members for rate in (member.now_Bps, member.ceiling_Bps)]
     top = max((rate for rate in map(megabytes, rates) if rate is not None), default=0.0)
     named = (
-        Named(number, megabytes(member.now_Bps) or 0.0, member.name) for number, member in sick
+        NamedPoint(number, megabytes(member.now_Bps) or 0.0, member.name) for number, member in sick
     )
     return labels(named, len(members), top)
 

@@ -51,7 +51,7 @@ def written(folder: Path, site: Site, more: Extras) -> str:
 
     library = Path(plotly.__file__).parent / "package_data" / LIBRARY
     (folder / LIBRARY).symlink_to(library)
-    entries = overview(site, find_metrics(site), more.found)
+    entries = overview(site, find_metrics(site), more.suspects)
     for name, text in pages(site, draw(site, more), entries).items():
         (folder / name).write_text(text, encoding="utf-8")
     return (folder / "index.html").as_uri()

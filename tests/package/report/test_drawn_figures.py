@@ -11,7 +11,7 @@ from plotly.graph_objects import Figure as PlotlyFigure
 from plumbline.report.figure import Figure
 from plumbline.report.page import Extras, draw
 from plumbline.report.site import Site
-from plumbline.report.suspects import Found
+from plumbline.report.suspects import Suspects
 from tests.package.locate.scenes import Scene, both, lab
 from tests.package.report.sites import hostile, read, sick
 from tests.package.report.test_calls import profile
@@ -24,7 +24,7 @@ EMPTY = Site("nothing", 1e9, (), {}, {}, {}, ())
 
 def extras() -> Extras:
     located = Scene(lab()).locate({"oss2-disk1": both(50e6)})
-    return Extras(None, profile(10, 10, 25), Found(located, [None for _ in located.sets]))
+    return Extras(None, profile(10, 10, 25), Suspects(located, [None for _ in located.sets]))
 
 
 def valid(figures: list[Figure]) -> None:

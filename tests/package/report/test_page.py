@@ -50,7 +50,7 @@ def test_every_figure_has_its_place_and_its_csv(tmp_path: Path) -> None:
 
 def test_links_to_alarms_lead_somewhere(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    entries = overview(site, find_metrics(site), extras().found)
+    entries = overview(site, find_metrics(site), extras().suspects)
     found = Tags(pages(site, draw(site, Extras()), entries)["index.html"])
     inside = [one[1:] for one in found.sources if one.startswith("#")]
     assert "ost-scratch-OST0002" in inside
