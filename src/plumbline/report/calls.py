@@ -37,7 +37,9 @@ from plumbline.report.figure import (
     Table,
     counted,
     line,
+    scatter,
     shown,
+    value_axis,
 )
 
 _POINTS = 60
@@ -270,8 +272,8 @@ def _bundle(ranks: Ranks) -> Plot:
         for place, rank in enumerate(named)
     ]
     layout = {
-        "xaxis": {"title": {"text": "MB moved"}, "rangemode": "tozero"},
-        "yaxis": {"title": {"text": "seconds"}, "rangemode": "tozero"},
+        "xaxis": value_axis("MB moved"),
+        "yaxis": value_axis("seconds"),
         "hovermode": "closest",
     }
     return Plot(f"{ranks.operation}: ranks by bytes and time", data, layout, 480)
@@ -291,16 +293,15 @@ def _together(name: str, ranks: Sequence[Rank]) -> dict[str, Any]:
         x.append(None)
         y.append(None)
         text.append(None)
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": x,
-        "y": y,
-        "text": text,
-        "line": {"color": GREY, "width": 1},
-        "hovertemplate": "%{text}<br>%{x} MB after %{y} s<extra></extra>",
-    }
+    return scatter(
+        "lines",
+        name,
+        "%{text}<br>%{x} MB after %{y} s",
+        x=x,
+        y=y,
+        text=text,
+        line={"color": GREY, "width": 1},
+    )
 
 
 def _durations(ranks: Ranks) -> Iterable[Plot]:

@@ -20,6 +20,7 @@ from plumbline.report.figure import (
     day_axis,
     line,
     plotly_time,
+    scatter,
     shown,
     vertical_line,
 )
@@ -262,16 +263,15 @@ def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -
 
 
 def _trace(number: int, change: Change) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines+markers" if len(change.days) < 60 else "lines",
-        "name": shown(change.name),
-        "x": [_iso(day) for day in change.days],
-        "y": [round(100 * value, 2) for value in change.days.values()],
-        "line": line(number),
-        "marker": {"size": 5},
-        "hovertemplate": f"{_plain(change.name)}<br>%{{x}}: %{{y}}<extra></extra>",
-    }
+    return scatter(
+        "lines+markers" if len(change.days) < 60 else "lines",
+        shown(change.name),
+        f"{_plain(change.name)}<br>%{{x}}: %{{y}}",
+        x=[_iso(day) for day in change.days],
+        y=[round(100 * value, 2) for value in change.days.values()],
+        line=line(number),
+        marker={"size": 5},
+    )
 
 
 def _plain(name: str) -> str:

@@ -33,8 +33,10 @@ from plumbline.report.figure import (
     counted,
     line,
     megabytes,
+    scatter,
     shown,
     steps,
+    value_axis,
 )
 from plumbline.report.site import Site
 
@@ -230,29 +232,27 @@ def server_traces(counters: Sequence[Served]) -> list[dict[str, Any]]:
 
 def _server_trace(server: Served) -> dict[str, Any]:
     name = shown(f"{server.record.component} on {server.record.host}")
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
+    return scatter(
+        "lines",
+        name,
+        "%{text}, its own counter<br>second %{x}: %{y} MB/s",
         **steps(server.begin_s, server.rates_Bps),
-        "text": [name] * (len(server.rates_Bps) + 1),
-        "line": {"color": _SOURCES.get(server.source, ("", GREY))[1], "width": 1, "shape": "hv"},
-        "opacity": 0.6,
-        "showlegend": False,
-        "hovertemplate": "%{text}, its own counter<br>second %{x}: %{y} MB/s<extra></extra>",
-    }
+        text=[name] * (len(server.rates_Bps) + 1),
+        line={"color": _SOURCES.get(server.source, ("", GREY))[1], "width": 1, "shape": "hv"},
+        opacity=0.6,
+        showlegend=False,
+    )
 
 
 def _server_sum_trace(own: Sequence[Served], name: str, colour: str) -> dict[str, Any]:
     begin_s, total = added(own)
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
+    return scatter(
+        "lines",
+        name,
+        f"{name}, second %{{x}}: %{{y}} MB/s",
         **steps(begin_s, total),
-        "line": {"color": colour, "width": 3, "dash": "dash", "shape": "hv"},
-        "hovertemplate": f"{name}, second %{{x}}: %{{y}} MB/s<extra></extra>",
-    }
+        line={"color": colour, "width": 3, "dash": "dash", "shape": "hv"},
+    )
 
 
 def added(counters: Sequence[Served]) -> tuple[int, array[float]]:
@@ -392,7 +392,7 @@ def _plot(operation: str, curves: Sequence[Curve], run: Run, counts: Sequence[Se
     net = _net(run, operation)
     layout = {
         "xaxis": {"title": {"text": "seconds since the first began"}},
-        "yaxis": {"title": {"text": "MB/s"}, "rangemode": "tozero"},
+        "yaxis": value_axis("MB/s"),
         "hovermode": "closest",
         "legend": {"orientation": "h", "yanchor": "top", "y": -0.3},
         "shapes": list(_nets(curves, net, len(total))),
@@ -410,29 +410,27 @@ def _named(curves: Sequence[Curve]) -> list[str]:
 
 
 def _sum_trace(total: Sequence[float]) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "sum of clients",
+    return scatter(
+        "lines",
+        "sum of clients",
+        "sum of clients, second %{x}: %{y} MB/s",
         **steps(0, total),
-        "line": {"color": RED, "width": 3, "shape": "hv"},
-        "hovertemplate": "sum of clients, second %{x}: %{y} MB/s<extra></extra>",
-    }
+        line={"color": RED, "width": 3, "shape": "hv"},
+    )
 
 
 def _trace(curve: Curve, named: Sequence[str]) -> dict[str, Any]:
     own = curve.record.component in named
     look = line(named.index(curve.record.component), 1.5, _COLOURS) if own else _UNNAMED
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": shown(curve.record.component),
+    return scatter(
+        "lines",
+        shown(curve.record.component),
+        "%{text}<br>second %{x}: %{y} MB/s",
         **steps(curve.begin_s, curve.rates_Bps),
-        "text": [shown(curve.record.component)] * (len(curve.rates_Bps) + 1),
-        "line": {**look, "shape": "hv"},
-        "showlegend": own,
-        "hovertemplate": "%{text}<br>second %{x}: %{y} MB/s<extra></extra>",
-    }
+        text=[shown(curve.record.component)] * (len(curve.rates_Bps) + 1),
+        line={**look, "shape": "hv"},
+        showlegend=own,
+    )
 
 
 def _nets(curves: Sequence[Curve], net: Optional[float], length: int) -> Iterable[dict[str, Any]]:

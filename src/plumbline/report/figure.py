@@ -127,6 +127,41 @@ class Figure(NamedTuple):
         )
 
 
+def scatter(mode: str, name: str, hover: str = "", **style: Any) -> dict[str, Any]:
+    """Return a trace of ``lines`` or ``markers``; ``hover`` is its template, if it has one."""
+    template = {"hovertemplate": f"{hover}<extra></extra>"} if hover else {}
+    return {"type": "scatter", "mode": mode, "name": name, **template, **style}
+
+
+def image(hover: str, **style: Any) -> dict[str, Any]:
+    """Return a trace of cells in percent; a cell without a value is empty."""
+    return {
+        "type": "heatmap",
+        "colorscale": SEQUENTIAL,
+        "colorbar": {"title": {"text": "%"}, "thickness": 10},
+        "hoverongaps": False,
+        "hovertemplate": f"{hover}<extra></extra>",
+        **style,
+    }
+
+
+def value_axis(title: str) -> dict[str, Any]:
+    """Return an axis of values that begins at zero."""
+    return {"title": {"text": title}, "rangemode": "tozero"}
+
+
+def name_axis(names: Sequence[str], downwards: bool = False) -> dict[str, Any]:
+    """Return an axis with a place for each name."""
+    ends = [-0.5, len(names) - 0.5]
+    return {
+        "tickvals": list(range(len(names))),
+        "ticktext": [shown(name) for name in names],
+        "range": ends[::-1] if downwards else ends,
+        "automargin": True,
+        "zeroline": False,
+    }
+
+
 def plotly_time(at: float) -> str:
     """Return a moment, in seconds since the epoch, as Plotly has it, in UTC."""
     return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")

@@ -16,13 +16,13 @@ from plumbline.model.verdict import State
 from plumbline.report.figure import (
     BLUE,
     DAY_MS,
-    SEQUENTIAL,
     Cell,
     Figure,
     Plot,
     Row,
     Table,
     day_axis,
+    image,
     percent,
     unique,
 )
@@ -194,20 +194,16 @@ def _end_of_variation(lines: Sequence[Line]) -> float:
 
 
 def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, Any]:
-    return {
-        "type": "heatmap",
-        # by a list of one day Plotly would draw a cell of a millisecond
-        "x0": _iso(days.start),
-        "dx": DAY_MS,
-        "y": list(names),
-        "z": [_percents(line, days) for line in lines],
-        "colorscale": SEQUENTIAL,
-        "zmin": _LOW,
-        "zmax": _HIGH,
-        "colorbar": {"title": {"text": "%"}, "thickness": 10, "x": 1.02},
-        "hoverongaps": False,
-        "hovertemplate": "%{y}<br>%{x}: %{z} %<extra></extra>",
-    }
+    return image(
+        "%{y}<br>%{x}: %{z} %",
+        x0=_iso(days.start),
+        dx=DAY_MS,
+        y=list(names),
+        z=[_percents(line, days) for line in lines],
+        zmin=_LOW,
+        zmax=_HIGH,
+        colorbar={"title": {"text": "%"}, "thickness": 10, "x": 1.02},
+    )
 
 
 def _percents(line: Line, days: range) -> list[Optional[float]]:

@@ -26,9 +26,12 @@ from plumbline.report.figure import (
     line,
     mark,
     megabytes,
+    name_axis,
     plotly_time,
+    scatter,
     shown,
     time_axis,
+    value_axis,
     vertical_line,
 )
 
@@ -139,7 +142,7 @@ def past_runs_figure(past: Past, probed: Probed) -> Figure:
 
 def _plot_runs(past: Past, runs: Sequence[PastRun]) -> Plot:
     layout = time_layout(past)
-    layout["yaxis"] = {"title": {"text": "MB/s"}, "rangemode": "tozero"}
+    layout["yaxis"] = value_axis("MB/s")
     rated = [run for run in runs if run.rate_Bps is not None]
     by_state = {state: [run for run in rated if run.state is state] for state in ORDER}
     traces = [_trace_runs(state, own) for state, own in by_state.items() if own]
@@ -147,16 +150,15 @@ def _plot_runs(past: Past, runs: Sequence[PastRun]) -> Plot:
 
 
 def _trace_runs(state: State, runs: Sequence[PastRun]) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": state.name,
-        "x": [plotly_time(run.started_at) for run in runs],
-        "y": [megabytes(run.rate_Bps) for run in runs],
-        "text": [shown(f"{run.component} {run.step}") for run in runs],
-        "marker": mark(state),
-        "hovertemplate": f"%{{text}} {state.name}<br>%{{x}}: %{{y}} MB/s<extra></extra>",
-    }
+    return scatter(
+        "markers",
+        state.name,
+        f"%{{text}} {state.name}<br>%{{x}}: %{{y}} MB/s",
+        x=[plotly_time(run.started_at) for run in runs],
+        y=[megabytes(run.rate_Bps) for run in runs],
+        text=[shown(f"{run.component} {run.step}") for run in runs],
+        marker=mark(state),
+    )
 
 
 def _cells(run: PastRun) -> tuple[str, ...]:
@@ -208,22 +210,21 @@ def _finding(past: Past) -> str:
 def _plot(past: Past, chart: Chart) -> Plot:
     column = chart.column
     layout = time_layout(past)
-    layout["yaxis"] = {"title": {"text": column.unit}, "rangemode": "tozero"}
+    layout["yaxis"] = value_axis(column.unit)
     traces = [_trace(number, series, column) for number, series in enumerate(chart.lines)]
     return Plot(f"{chart.kind}: {column.name}", traces, layout)
 
 
 def _trace(number: int, series: Line, column: Column) -> dict[str, Any]:
     name, points = shown(series.name), list(_with_gaps(series.points))
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": [plotly_time(at) for at, _ in points],
-        "y": [None if value is None else _figure(value, column) for _, value in points],
-        "line": {"color": GREY, "width": 1} if series.name == OTHERS else line(number),
-        "hovertemplate": f"%{{x}}: %{{y}} {column.unit}<extra>{name}</extra>",
-    }
+    return scatter(
+        "lines",
+        name,
+        x=[plotly_time(at) for at, _ in points],
+        y=[None if value is None else _figure(value, column) for _, value in points],
+        line={"color": GREY, "width": 1} if series.name == OTHERS else line(number),
+        hovertemplate=f"%{{x}}: %{{y}} {column.unit}<extra>{name}</extra>",
+    )
 
 
 def _with_gaps(
@@ -255,25 +256,18 @@ def _recovery(past: Past) -> Plot:
             for at, _ in series.points
         ]
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": shown(status),
-                "x": [plotly_time(at) for at, _ in marks],
-                "y": [place for _, place in marks],
-                "text": [shown(names[place]) for _, place in marks],
-                "marker": {"color": line(number)["color"], "symbol": "square", "size": 7},
-                "hovertemplate": "%{text}, %{x}<extra></extra>",
-            }
+            scatter(
+                "markers",
+                shown(status),
+                "%{text}, %{x}",
+                x=[plotly_time(at) for at, _ in marks],
+                y=[place for _, place in marks],
+                text=[shown(names[place]) for _, place in marks],
+                marker={"color": line(number)["color"], "symbol": "square", "size": 7},
+            )
         )
     layout = time_layout(past)
-    layout["yaxis"] = {
-        "tickvals": list(range(len(names))),
-        "ticktext": [shown(name) for name in names],
-        "range": [len(names) - 0.5, -0.5],
-        "automargin": True,
-        "zeroline": False,
-    }
+    layout["yaxis"] = name_axis(names, downwards=True)
     return Plot("targets in recovery", traces, layout, 150 + 26 * len(names))
 
 

@@ -9,7 +9,7 @@ from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.sentences import HEADERS, remarks, rows, sentence, summary
 from plumbline.locate.suspects import AmbiguitySet, Located
 from plumbline.model.service import SitePart
-from plumbline.report.figure import BLUE, RED, Cell, Figure, Plot, Row, Table, shown
+from plumbline.report.figure import BLUE, RED, Cell, Figure, Plot, Row, Table, scatter, shown
 
 ABOUT = (
     "The smallest set of components that explains every slow measurement (plumbline locate). Each "
@@ -113,13 +113,12 @@ def _trace(
         for place, observation in observations
         if observation.vote is not Vote.NONE
     ]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": [place for place, _ in votes],
-        "y": [round(100 * observation.ratio, 1) for _, observation in votes],
-        "text": [shown(observation.of.name) for _, observation in votes],
-        "marker": marker,
-        "hovertemplate": "%{text}<br>%{y} % of what is expected<extra></extra>",
-    }
+    return scatter(
+        "markers",
+        name,
+        "%{text}<br>%{y} % of what is expected",
+        x=[place for place, _ in votes],
+        y=[round(100 * observation.ratio, 1) for _, observation in votes],
+        text=[shown(observation.of.name) for _, observation in votes],
+        marker=marker,
+    )

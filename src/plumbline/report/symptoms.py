@@ -9,7 +9,18 @@ from plumbline.judge.symptoms import state_of
 from plumbline.model.names import anchor
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import KINDS, ORDER, Symptom
-from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, mark, shown
+from plumbline.report.figure import (
+    Cell,
+    Figure,
+    Plot,
+    Row,
+    Table,
+    counted,
+    mark,
+    name_axis,
+    scatter,
+    shown,
+)
 from plumbline.report.site import Look, Site
 from plumbline.report.suspects import Suspects
 from plumbline.topology.names import fold
@@ -132,19 +143,8 @@ def _plot(looks: Sequence[Look]) -> Plot:
         if look.kind and look.host in drawn:
             by_state.setdefault(look.verdict.state, []).append(look)
     layout = {
-        "xaxis": {
-            "tickvals": list(range(len(KINDS))),
-            "ticktext": list(KINDS),
-            "range": [-0.5, len(KINDS) - 0.5],
-            "zeroline": False,
-        },
-        "yaxis": {
-            "tickvals": list(drawn.values()),
-            "ticktext": [shown(host) for host in drawn],
-            "range": [len(drawn) - 0.5, -0.5],
-            "automargin": True,
-            "zeroline": False,
-        },
+        "xaxis": name_axis(KINDS),
+        "yaxis": name_axis(list(drawn), downwards=True),
         "hovermode": "closest",
         "showlegend": True,
     }
@@ -154,17 +154,16 @@ def _plot(looks: Sequence[Look]) -> Plot:
 
 
 def _trace(state: State, looks: Sequence[Look], places: Mapping[str, int]) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": state.name,
-        "x": [KINDS.index(look.kind) for look in looks],
-        "y": [places[look.host] for look in looks],
-        "text": [shown(look.verdict.component) for look in looks],
-        "customdata": [shown(_first(look)) for look in looks],
-        "marker": mark(state),
-        "hovertemplate": f"%{{text}} {state.name}<br>%{{customdata}}<extra></extra>",
-    }
+    return scatter(
+        "markers",
+        state.name,
+        f"%{{text}} {state.name}<br>%{{customdata}}",
+        x=[KINDS.index(look.kind) for look in looks],
+        y=[places[look.host] for look in looks],
+        text=[shown(look.verdict.component) for look in looks],
+        customdata=[shown(_first(look)) for look in looks],
+        marker=mark(state),
+    )
 
 
 def _first(looked: Look) -> str:

@@ -24,7 +24,9 @@ from plumbline.report.figure import (
     labels,
     mark,
     megabytes,
+    scatter,
     shown,
+    value_axis,
 )
 from plumbline.report.site import Member, Metric, Metrics, Site, by_group
 
@@ -91,7 +93,7 @@ def _plot(metric: Metric, members: Sequence[Member]) -> Plot:
     layout = {
         "xaxis": _axis(members, names),
         "shapes": list(_fences(members)),
-        "yaxis": {"title": {"text": "MB/s"}, "rangemode": "tozero"},
+        "yaxis": value_axis("MB/s"),
         "annotations": list(_labels(members)),
         "hovermode": "closest",
     }
@@ -163,16 +165,15 @@ def _lowest(member: Member) -> Optional[float]:
 def _reference(
     name: str, rates: Iterable[Optional[float]], places: list[int], line: dict[str, Any]
 ) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": [places[0] - 0.5, *places, places[-1] + 0.5],
-        "y": _widened([megabytes(rate) for rate in rates]),
-        "line": line,
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    return scatter(
+        "lines",
+        name,
+        x=[places[0] - 0.5, *places, places[-1] + 0.5],
+        y=_widened([megabytes(rate) for rate in rates]),
+        line=line,
+        hoverinfo="skip",
+        showlegend=False,
+    )
 
 
 def _widened(values: Sequence[_T]) -> list[_T]:
@@ -184,17 +185,16 @@ def _dots(members: Sequence[Member], names: Sequence[str]) -> Iterable[dict[str,
     for state in State:
         places = [number for number, member in enumerate(members) if member.state is state]
         if places:
-            yield {
-                "type": "scatter",
-                "mode": "markers",
-                "name": state.name,
-                "x": places,
-                "y": [megabytes(members[place].now_Bps) or 0.0 for place in places],
-                "text": [names[place] for place in places],
-                "customdata": [shown(_rate(members[place])) for place in places],
-                "marker": mark(state),
-                "hovertemplate": f"%{{text}}<br>%{{customdata}}, {state.name}<extra></extra>",
-            }
+            yield scatter(
+                "markers",
+                state.name,
+                f"%{{text}}<br>%{{customdata}}, {state.name}",
+                x=places,
+                y=[megabytes(members[place].now_Bps) or 0.0 for place in places],
+                text=[names[place] for place in places],
+                customdata=[shown(_rate(members[place])) for place in places],
+                marker=mark(state),
+            )
 
 
 def _labels(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
