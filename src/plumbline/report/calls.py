@@ -265,17 +265,10 @@ def _bundle(ranks: Ranks) -> Plot:
     rest = [rank for rank in every if rank not in named]
     data = [_together("ranks", rest)] if rest else []
     data += [
-        {
-            **_together(f"rank {rank.rank} on {shown(rank.client)}", [rank]),
-            "line": line(place, 2.5),
-        }
+        {**_together(f"rank {rank.rank} on {shown(rank.client)}", [rank]), "line": line(place, 2.5)}
         for place, rank in enumerate(named)
     ]
-    layout = {
-        "xaxis": value_axis("MB moved"),
-        "yaxis": value_axis("seconds"),
-        "hovermode": "closest",
-    }
+    layout = {"xaxis": value_axis("MB moved"), "yaxis": value_axis("seconds")}
     return Plot(f"{ranks.operation}: ranks by bytes and time", data, layout, 480)
 
 

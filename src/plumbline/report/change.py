@@ -255,7 +255,6 @@ def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -
             },
             *words,
         ],
-        "hovermode": "closest",
         "margin": {"t": 40 + 16 * levels(words)},
         "legend": {"orientation": "h", "yanchor": "top", "y": -0.15},
     }

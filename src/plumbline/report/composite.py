@@ -393,7 +393,6 @@ def _plot(operation: str, curves: Sequence[Curve], run: Run, counts: Sequence[Se
     layout = {
         "xaxis": {"title": {"text": "seconds since the first began"}},
         "yaxis": value_axis("MB/s"),
-        "hovermode": "closest",
         "legend": {"orientation": "h", "yanchor": "top", "y": -0.3},
         "shapes": list(_nets(curves, net, len(total))),
         "annotations": [_label(net)] if net else [],

@@ -163,12 +163,7 @@ def _finding(lines: Sequence[Line]) -> str:
 def _plot(metric: Metric, lines: Sequence[Line]) -> Plot:
     days = _days(lines)
     names = unique([line.member.name for line in lines])
-    axis = {
-        "type": "category",
-        "autorange": "reversed",
-        "nticks": _NAMED,
-        "automargin": True,
-    }
+    axis = {"type": "category", "autorange": "reversed", "nticks": _NAMED, "automargin": True}
     # a cell reaches half a day to both sides of its day
     days_axis = day_axis((days.start - 0.5) * DAY_S, (days.stop - 0.5) * DAY_S)
     layout: dict[str, Any] = {"xaxis": days_axis, "yaxis": axis, "showlegend": False}

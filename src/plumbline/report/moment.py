@@ -193,9 +193,7 @@ def moment_figure(past: Past) -> Figure:
     plots = [_plot(past, chart) for chart in past.charts]
     plots += [_recovery(past)] if past.recovering else []
     return figure._replace(
-        plots=plots,
-        table=Table(_HEADERS, list(_rows(past))),
-        numbers=[_NUMBERS, *_numbers(past)],
+        plots=plots, table=Table(_HEADERS, list(_rows(past))), numbers=[_NUMBERS, *_numbers(past)]
     )
 
 
@@ -227,9 +225,7 @@ def _trace(number: int, series: Line, column: Column) -> dict[str, Any]:
     )
 
 
-def _with_gaps(
-    points: Sequence[tuple[float, float]],
-) -> Iterator[tuple[float, Optional[float]]]:
+def _with_gaps(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, Optional[float]]]:
     """Yield points, and an empty one where some are missing: a line over a gap would hide it."""
     step_s = min((after[0] - before[0] for before, after in zip(points, points[1:])), default=0.0)
     last = points[0][0] if points else 0.0
@@ -276,7 +272,6 @@ def time_layout(past: Past) -> dict[str, Any]:
     return {
         "xaxis": time_axis(past.begin, past.end),
         "shapes": [vertical_line(past.at, MAGENTA)],
-        "hovermode": "closest",
         "showlegend": True,
     }
 

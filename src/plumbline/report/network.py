@@ -188,7 +188,6 @@ def _rates(nodes: Sequence[Node]) -> Plot:
         "xaxis": _axis(nodes),
         "yaxis": value_axis("MB/s"),
         "annotations": list(_labels(nodes)),
-        "hovermode": "closest",
     }
     return Plot("rate of each host", data, layout)
 

@@ -84,7 +84,6 @@ def _plot(located: Located) -> Plot:
             "automargin": True,
         },
         "yaxis": {"title": {"text": "% of what is expected"}, "range": [0, 130]},
-        "hovermode": "closest",
         # also of a single kind: what a mark means stands nowhere else
         "showlegend": True,
     }

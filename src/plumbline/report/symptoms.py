@@ -145,7 +145,6 @@ def _plot(looks: Sequence[Look]) -> Plot:
     layout = {
         "xaxis": name_axis(KINDS),
         "yaxis": name_axis(list(drawn), downwards=True),
-        "hovermode": "closest",
         "showlegend": True,
     }
     more = f", the worst {len(drawn)} of {len(hosts)}" if len(hosts) > len(drawn) else ""
@@ -178,14 +177,7 @@ def _rows(look: Look, explanations: Explanations) -> Iterator[Row]:
     for symptom in look.symptoms:
         explained = explanations.find(symptom.component)
         state = state_of(symptom).name
-        cells = (
-            look.host,
-            kind,
-            state,
-            _since(symptom, look),
-            symptom.component,
-            _said(symptom),
-        )
+        cells = (look.host, kind, state, _since(symptom, look), symptom.component, _said(symptom))
         yield Row((*cells, explained.text), place, explained.anchor)
         place = ""
     if not look.symptoms:

@@ -95,7 +95,6 @@ def _plot(metric: Metric, members: Sequence[Member]) -> Plot:
         "shapes": list(_fences(members)),
         "yaxis": value_axis("MB/s"),
         "annotations": list(_labels(members)),
-        "hovermode": "closest",
     }
     return Plot(str(metric), data, layout)
 
