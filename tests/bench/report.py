@@ -22,8 +22,7 @@ from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.limits import Ceiling, Limits
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.trend import PairTest
-from plumbline.report.drawing import Extras, draw
-from plumbline.report.page import LIBRARY, pages
+from plumbline.report.page import LIBRARY, Extras, draw, pages
 from plumbline.report.site import Site
 from tests.package.locate.scenes import both
 from tests.package.report.browser import Browser

@@ -17,8 +17,8 @@ from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageEr
 
 if TYPE_CHECKING:
     from plumbline.parallel.profile import Profile
-    from plumbline.report.drawing import Extras
     from plumbline.report.moment import Past
+    from plumbline.report.page import Extras
 
 DIRECTORY = "plumbline-report"
 DAYS = 365
@@ -62,10 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--at and --prometheus belong together: give both, or neither")
     library, now = _library(arguments.library), time.time()
     past = _past(arguments, now) if arguments.at else None
-    from plumbline.report.drawing import figures
     from plumbline.report.figure import numbers
     from plumbline.report.overview import overview
-    from plumbline.report.page import LIBRARY, PAGE, pages
+    from plumbline.report.page import LIBRARY, PAGE, figures, pages
     from plumbline.report.site import find_metrics
     from plumbline.site.moment import probed
     from plumbline.site.nodes import without_collector
@@ -82,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
             said = probed(plan, Path(arguments.history), past, site.thinned_until())
             extras = extras._replace(past=past, probed=said)
         drawn = figures(site, metrics, extras)
-        files = pages(site, drawn, overview(site, metrics, extras.found))
+        files = pages(site, drawn, overview(site, metrics, extras.suspects))
         texts = ((name, [text]) for name, text in {**files, LIBRARY: library}.items())
         directory = Path(arguments.output)
         _write(directory, chain(numbers(drawn), texts))
@@ -138,7 +137,7 @@ def _past(arguments: argparse.Namespace, now: float) -> Past:
 
 
 def _extras(arguments: argparse.Namespace, now: float) -> Extras:
-    from plumbline.report.drawing import Extras
+    from plumbline.report.page import Extras
     from plumbline.site.report import find_suspects
 
     found = find_suspects(arguments.plan, Path(arguments.history), now)

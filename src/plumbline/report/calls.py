@@ -1,6 +1,6 @@
 """Ranks of a parallel run: each call, each second, and how long calls took.
 
-Figures 5 and 4c of the BlueGene/L report: whoever is held up stands out of the bundle.
+Figures 5 and 4c of the BlueGene/L report: a rank that is held up stands out of the bundle.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ from plumbline.report.figure import (
     Table,
     counted,
     line,
+    scatter,
     shown,
+    value_axis,
 )
 
 _POINTS = 60
@@ -73,7 +75,7 @@ class Ranks(NamedTuple):
     """
 
     operation: str
-    found: Sequence[Rank]
+    ranks: Sequence[Rank]
     tenths: Mapping[int, int]
     half_s: Optional[float] = None
     longest_s: Optional[float] = None
@@ -91,10 +93,10 @@ def of_profile(profile: Profile) -> Iterator[Ranks]:
             block for block in profile.blocks if block.operation == operation and block.calls.count
         ]
         durations = [durations_of(block.calls) for block in own]
-        ranks = [_of_block(block, each) for block, each in zip(own, durations)]
+        ranks = [_of_block(block, duration) for block, duration in zip(own, durations)]
         whole = together(durations)
-        said = latency(whole)
-        half_s, longest_s = (said.p50_s, said.max_s) if said else (None, None)
+        spread = latency(whole)
+        half_s, longest_s = (spread.p50_s, spread.max_s) if spread else (None, None)
         yield Ranks(operation, judged(ranks), by_tenths(whole), half_s, longest_s)
 
 
@@ -124,16 +126,16 @@ def steps(block: Block) -> Iterator[tuple[int, float]]:
             yield moved, calls.starts[index] + calls.durations[index]
 
 
-def judged(found: Sequence[Rank]) -> list[Rank]:
-    """Return ranks of one operation with who of them straggles."""
-    ends = [rank.end_s for rank in found]
+def judged(ranks: Sequence[Rank]) -> list[Rank]:
+    """Return ranks of one operation and mark those that straggle."""
+    ends = [rank.end_s for rank in ranks]
     middle = median(ends)
     limit = max(_LATE * middle, middle + _SURE * deviation(ends, middle))
-    return [rank._replace(straggles=rank.end_s > limit) for rank in found]
+    return [rank._replace(straggles=rank.end_s > limit) for rank in ranks]
 
 
 def of_run(run: Run) -> Iterator[Ranks]:
-    """Yield each operation of a recorded run that knows its ranks; who straggles is recorded.
+    """Yield each operation of a recorded run that knows its ranks and the stragglers.
 
     Raises:
         DocumentError: what a record tells of its ranks is damaged.
@@ -146,14 +148,14 @@ def of_run(run: Run) -> Iterator[Ranks]:
             raise DocumentError(
                 f"what run {run.run_id} tells of its ranks is damaged: {error!r}; measure again"
             ) from error
-        if ranks.found:
+        if ranks.ranks:
             yield ranks
 
 
 def _of_records(own: Sequence[Record], operation: str) -> Ranks:
     raw = [rank for record in own for rank in _details(record).get("ranks", ())]
     late = {rank for record in own for rank in _late(record)}
-    ranks = [_of_raw(one, operation, late) for one in raw if one["bytes"]]
+    ranks = [_of_raw(entry, operation, late) for entry in raw if entry["bytes"]]
     return Ranks(operation, ranks, _tenths(own), *_half_and_longest(own))
 
 
@@ -162,8 +164,8 @@ def _details(record: Record) -> Mapping[str, Any]:
 
 
 def _late(record: Record) -> Iterator[int]:
-    for one in _details(record).get("stragglers", ()):
-        yield from one["ranks"]
+    for straggler in _details(record).get("stragglers", ()):
+        yield from straggler["ranks"]
 
 
 def _of_raw(raw: Mapping[str, Any], operation: str, late: Iterable[int]) -> Rank:
@@ -184,12 +186,12 @@ def _of_raw(raw: Mapping[str, Any], operation: str, late: Iterable[int]) -> Rank
 
 
 def _tenths(own: Sequence[Record]) -> dict[int, int]:
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for record in own:
         for place, count in _details(record).get("durations", {}).items():
             if count:
-                found[int(place)] = found.get(int(place), 0) + count
-    return dict(sorted(found.items()))
+                counts[int(place)] = counts.get(int(place), 0) + count
+    return dict(sorted(counts.items()))
 
 
 def _half_and_longest(own: Sequence[Record]) -> tuple[Optional[float], Optional[float]]:
@@ -226,25 +228,27 @@ def calls_figure(profile: Optional[Profile], run: Optional[Run] = None) -> Figur
         if run is None or not LAYERS[run.layer].by_ranks:
             return figure._replace(absent=ABSENT)
         try:
-            drawn, said = list(of_run(run)), _SECONDS
+            drawn, remark = list(of_run(run)), _SECONDS
         except DocumentError as error:
             return figure._replace(absent=str(error))
     else:
-        drawn, said = list(of_profile(profile)), ""
+        drawn, remark = list(of_profile(profile)), ""
     if not drawn:
         empty = "the call profile holds no calls"
         return figure._replace(absent=empty if profile else "the latest run has kept no ranks")
-    ranks = [rank for each in drawn for rank in each.found]
+    ranks = [rank for operation in drawn for rank in operation.ranks]
     return figure._replace(
-        finding=_finding(ranks) + said,
-        plots=[plot for each in drawn for plot in (_bundle(each), *_durations(each))],
+        finding=_finding(ranks) + remark,
+        plots=[
+            plot for operation in drawn for plot in (_bundle(operation), *_durations(operation))
+        ],
         table=Table(HEADERS, [Row(_cells(rank)) for rank in ranks]),
         numbers=[NUMBERS, *(_numbers(rank) for rank in ranks)],
     )
 
 
 def _finding(ranks: Sequence[Rank]) -> str:
-    """Return how many ranks there were and who is late, whatever number of operations they had."""
+    """Return the number of ranks and the late ones, each once for all operations."""
     late = list(dict.fromkeys((rank.rank, rank.client) for rank in ranks if rank.straggles))
     text = counted(len({(rank.rank, rank.client) for rank in ranks}), "rank")
     if not late:
@@ -255,23 +259,16 @@ def _finding(ranks: Sequence[Rank]) -> str:
 
 
 def _bundle(ranks: Ranks) -> Plot:
-    found = ranks.found
-    late = sorted((rank for rank in found if rank.straggles), key=lambda rank: -rank.end_s)
+    every = ranks.ranks
+    late = sorted((rank for rank in every if rank.straggles), key=lambda rank: -rank.end_s)
     named = late[:_SHOWN_STRAGGLERS]
-    rest = [rank for rank in found if rank not in named]
+    rest = [rank for rank in every if rank not in named]
     data = [_together("ranks", rest)] if rest else []
     data += [
-        {
-            **_together(f"rank {rank.rank} on {shown(rank.client)}", [rank]),
-            "line": line(place, 2.5),
-        }
+        {**_together(f"rank {rank.rank} on {shown(rank.client)}", [rank]), "line": line(place, 2.5)}
         for place, rank in enumerate(named)
     ]
-    layout = {
-        "xaxis": {"title": {"text": "MB moved"}, "rangemode": "tozero"},
-        "yaxis": {"title": {"text": "seconds"}, "rangemode": "tozero"},
-        "hovermode": "closest",
-    }
+    layout = {"xaxis": value_axis("MB moved"), "yaxis": value_axis("seconds")}
     return Plot(f"{ranks.operation}: ranks by bytes and time", data, layout, 480)
 
 
@@ -289,16 +286,15 @@ def _together(name: str, ranks: Sequence[Rank]) -> dict[str, Any]:
         x.append(None)
         y.append(None)
         text.append(None)
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": x,
-        "y": y,
-        "text": text,
-        "line": {"color": GREY, "width": 1},
-        "hovertemplate": "%{text}<br>%{x} MB after %{y} s<extra></extra>",
-    }
+    return scatter(
+        "lines",
+        name,
+        "%{text}<br>%{x} MB after %{y} s",
+        x=x,
+        y=y,
+        text=text,
+        line={"color": GREY, "width": 1},
+    )
 
 
 def _durations(ranks: Ranks) -> Iterable[Plot]:
@@ -334,8 +330,8 @@ def _ticks(bars: Mapping[int, int]) -> dict[str, Any]:
     """Return ticks at 1, 2 and 5 of each decade that has bars, each with its whole number."""
     first, last = (place // TENTHS for place in (min(bars), max(bars)))
     ticks = [f"{digit}e{decade}" for decade in range(first, last + 2) for digit in (1, 2, 5)]
-    values = [float(one) for one in ticks]
-    return {"tickvals": values, "ticktext": [f"{one:g}" for one in values]}
+    values = [float(tick) for tick in ticks]
+    return {"tickvals": values, "ticktext": [f"{value:g}" for value in values]}
 
 
 def _above(bars: Mapping[int, int]) -> float:

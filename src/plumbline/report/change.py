@@ -11,8 +11,20 @@ from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
 from plumbline.model.layers import LAYERS
 from plumbline.model.units import DAY_S, format_rate
-from plumbline.report.figure import GREY, Figure, Plot, Row, Table, line, shown
-from plumbline.report.marks import Mark, chosen_moment, drawn, levels, line_at, marks, moment
+from plumbline.report.figure import (
+    GREY,
+    Figure,
+    Plot,
+    Row,
+    Table,
+    day_axis,
+    line,
+    plotly_time,
+    scatter,
+    shown,
+    vertical_line,
+)
+from plumbline.report.marks import Mark, chosen_moment, drawn, levels, marks
 from plumbline.report.site import Days, Member, Metric, Metrics, Site, by_group, middle, spanned
 
 WINDOW_DAYS = 14
@@ -97,33 +109,41 @@ def _split(metric: Metric, members: Sequence[Member]) -> dict[str, Sequence[Memb
     groups = by_group(members)
     if not LAYERS[metric.layer].on_targets or not 1 < len(groups) <= _MOST_GROUPS:
         return {str(metric): members}
-    return {f"{metric} {group}": found for group, found in groups.items()}
+    return {f"{metric} {group}": peers for group, peers in groups.items()}
 
 
 def find_change(name: str, members: Sequence[Member], against: float) -> Optional[Change]:
     """Return how a test has changed since a moment; None when nobody was measured before it."""
-    every = [found for member in members if (found := _halves(member, against))]
+    every = [halves for member in members if (halves := _halves(member, against))]
     if not every:
         return None
-    since = [one for one in every if one.latest_Bps is not None]
-    whole = middle(one.before_Bps for one in since or every)
+    since = [halves for halves in every if halves.latest_Bps is not None]
+    whole = middle(halves.before_Bps for halves in since or every)
     assert whole is not None
     return Change(
         name,
         len(since),
         whole,
-        middle(one.latest_Bps for one in since),
-        middle(one.latest_Bps / one.before_Bps - 1 for one in since if one.latest_Bps is not None),
-        middle(one.last_Bps / one.before_Bps - 1 for one in since if one.last_Bps is not None),
+        middle(halves.latest_Bps for halves in since),
+        middle(
+            halves.latest_Bps / halves.before_Bps - 1
+            for halves in since
+            if halves.latest_Bps is not None
+        ),
+        middle(
+            halves.last_Bps / halves.before_Bps - 1
+            for halves in since
+            if halves.last_Bps is not None
+        ),
         _by_day(every, int(against // DAY_S)),
     )
 
 
 def _by_day(every: Sequence[_Halves], parted: int) -> dict[int, float]:
     """Return the middle change on each day; ``parted`` is that of the moment."""
-    days = spanned(one.days for one in every)
+    days = spanned(halves.days for halves in every)
     # all changes of a large site as numbers of their own would take gigabytes
-    courses = [_course(one, days, parted) for one in every]
+    courses = [_course(halves, days, parted) for halves in every]
     return {
         day: value
         for day, of_day in zip(days, zip(*courses))
@@ -177,26 +197,26 @@ def _iso(day: int) -> str:
 
 def _findings(changes: Sequence[Change], day: str) -> Iterable[str]:
     """Yield the largest change, and what else has changed by much."""
-    known = sorted(
+    measured = sorted(
         (change for change in changes if change.change is not None),
         key=lambda change: -abs(change.change or 0.0),
     )
-    if not known:
+    if not measured:
         yield f"Nothing has been measured since {day}."
         return
     # of a change a few days old, without a mark at which to part them, a fortnight shows nothing
     fresh = [
         change
-        for change in known
+        for change in measured
         if abs((change.last or 0.0) - (change.change or 0.0)) >= _WORTH_NAMING
     ]
     if fresh:
         texts = [f"{change.name} {_signed(change.last)}" for change in fresh]
         yield f"On the last day alone: {_listed(texts)}."
-    yield f"The largest change: {known[0].name} {_signed(known[0].change)}."
-    others = [change for change in known[1:] if abs(change.change or 0.0) >= _WORTH_NAMING]
-    if others:
-        yield f"Also: {_listed([f'{change.name} {_signed(change.change)}' for change in others])}."
+    yield f"The largest change: {measured[0].name} {_signed(measured[0].change)}."
+    further = [change for change in measured[1:] if abs(change.change or 0.0) >= _WORTH_NAMING]
+    if further:
+        yield f"Also: {_listed([f'{change.name} {_signed(change.change)}' for change in further])}."
 
 
 def _listed(texts: Sequence[str]) -> str:
@@ -218,14 +238,13 @@ def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -
     first = min(min(change.days) for change in changes) * DAY_S
     last = (max(max(change.days) for change in changes) + 1) * DAY_S
     shapes, words = drawn(happened, first)
-    begin = moment(against)
     layout = {
-        "xaxis": {"type": "date", "range": [moment(min(first, against)), moment(last)]},
+        "xaxis": day_axis(min(first, against), last),
         "yaxis": {"title": {"text": "change, %"}, "ticksuffix": " %", "zeroline": True},
-        "shapes": [line_at(begin, GREY), *shapes],
+        "shapes": [vertical_line(against, GREY), *shapes],
         "annotations": [
             {
-                "x": begin,
+                "x": plotly_time(against),
                 # words that stand beyond the last day would lengthen the axis by months
                 "xanchor": "left" if against < (first + last) / 2 else "right",
                 "yref": "paper",
@@ -236,7 +255,6 @@ def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -
             },
             *words,
         ],
-        "hovermode": "closest",
         "margin": {"t": 40 + 16 * levels(words)},
         "legend": {"orientation": "h", "yanchor": "top", "y": -0.15},
     }
@@ -244,16 +262,15 @@ def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -
 
 
 def _trace(number: int, change: Change) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines+markers" if len(change.days) < 60 else "lines",
-        "name": shown(change.name),
-        "x": [_iso(day) for day in change.days],
-        "y": [round(100 * value, 2) for value in change.days.values()],
-        "line": line(number),
-        "marker": {"size": 5},
-        "hovertemplate": f"{_plain(change.name)}<br>%{{x}}: %{{y}}<extra></extra>",
-    }
+    return scatter(
+        "lines+markers" if len(change.days) < 60 else "lines",
+        shown(change.name),
+        f"{_plain(change.name)}<br>%{{x}}: %{{y}}",
+        x=[_iso(day) for day in change.days],
+        y=[round(100 * value, 2) for value in change.days.values()],
+        line=line(number),
+        marker={"size": 5},
+    )
 
 
 def _plain(name: str) -> str:

@@ -33,8 +33,10 @@ from plumbline.report.figure import (
     counted,
     line,
     megabytes,
+    scatter,
     shown,
     steps,
+    value_axis,
 )
 from plumbline.report.site import Site
 
@@ -72,7 +74,7 @@ class Served(NamedTuple):
         """Return its row in the table: the mean of what is drawn, the highest and lowest second."""
         rates = self.rates_Bps
         mean = sum(rates) / len(rates)
-        figures = (format_rate(one) for one in (mean, max(rates), min(rates)))
+        figures = (format_rate(rate) for rate in (mean, max(rates), min(rates)))
         return Row((self.record.component, self.record.operation.value, self.words, *figures))
 
     def numbers(self) -> Iterator[Sequence[Cell]]:
@@ -99,7 +101,7 @@ def served(run: Run, operation: str, window: tuple[float, float]) -> list[Served
     ]
     own = [record for record in moved if record.component in crossed]
     shifts = _shifts(run)
-    found = (
+    clipped = (
         _clipped(
             record,
             shifts.get(record.host, 0.0),
@@ -108,7 +110,7 @@ def served(run: Run, operation: str, window: tuple[float, float]) -> list[Served
         )
         for record in own or moved
     )
-    return [one for one in found if one.rates_Bps]
+    return [counter for counter in clipped if counter.rates_Bps]
 
 
 def _spans(run: Run, operation: str) -> dict[str, tuple[float, float]]:
@@ -155,16 +157,16 @@ def _shifts(run: Run) -> dict[str, float]:
     return {node: clock.ahead_s - middle for node, clock in clocks.items()}
 
 
-def server_sentence(run: Run, found: Sequence[Served]) -> str:
+def server_sentence(run: Run, counters: Sequence[Served]) -> str:
     """Return what servers counted, and by which clocks it is drawn."""
     if not run.servers:
         return ABSENT
-    if not found:
+    if not counters:
         nothing = "The servers' own counters were recorded, but none of them moved during this run."
         return f"{nothing}{_failed_words(run)}"
-    hosts = sorted({one.record.host for one in found})
+    hosts = sorted({counter.record.host for counter in counters})
     return (
-        f"{counted(len({one.record.component for one in found}), 'counter')} of "
+        f"{counted(len({counter.record.component for counter in counters}), 'counter')} of "
         f"{counted(len(hosts), 'server')}, all traffic included. {_clock_words(run, hosts)}"
         f"{_failed_words(run)}"
     )
@@ -179,26 +181,26 @@ def _failed_words(run: Run) -> str:
     if not failed:
         return ""
     name, first = min(failed.items())
-    others = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-    return f" Not watched: {name}{others} on {first.host}: {first.reason}."
+    more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return f" Not watched: {name}{more} on {first.host}: {first.reason}."
 
 
 def _clock_words(run: Run, hosts: Sequence[str]) -> str:
     shifts = _shifts(run)
-    known = [host for host in hosts if host in shifts]
-    unknown = [host for host in hosts if host not in shifts]
+    compared = [host for host in hosts if host in shifts]
+    others = [host for host in hosts if host not in shifts]
     words = []
-    if known:
-        farthest = max(known, key=lambda host: abs(shifts[host]))
+    if compared:
+        farthest = max(compared, key=lambda host: abs(shifts[host]))
         words.append(
             f"Servers are drawn by the clients' clock: {farthest}, the farthest, was "
             f"{shifts[farthest]:+.2f} s off, known to within {_within(run, farthest):.2f} s "
             f"({_compared_at(run, farthest)})."
         )
-    if unknown:
+    if others:
         words.append(
-            f"How far the clocks of {counted(len(unknown), 'server')} ({', '.join(unknown[:3])}"
-            f"{', …' if len(unknown) > 3 else ''}) differ from the clients' is not known: "
+            f"How far the clocks of {counted(len(others), 'server')} ({', '.join(others[:3])}"
+            f"{', …' if len(others) > 3 else ''}) differ from the clients' is not known: "
             "their seconds are drawn by their own."
         )
     return " ".join(words)
@@ -218,11 +220,11 @@ def _within(run: Run, server: str) -> float:
     )
 
 
-def server_traces(found: Sequence[Served]) -> list[dict[str, Any]]:
+def server_traces(counters: Sequence[Served]) -> list[dict[str, Any]]:
     """Return a trace for each counter, where there are few, and one for the sum of each kind."""
-    traces = [_server_trace(one) for one in found] if len(found) <= _SINGLE else []
+    traces = [_server_trace(counter) for counter in counters] if len(counters) <= _SINGLE else []
     for source, (words, colour) in _SOURCES.items():
-        own = [one for one in found if one.source == source]
+        own = [counter for counter in counters if counter.source == source]
         if own:
             traces.append(_server_sum_trace(own, f"sum of servers' {words}", colour))
     return traces
@@ -230,40 +232,38 @@ def server_traces(found: Sequence[Served]) -> list[dict[str, Any]]:
 
 def _server_trace(server: Served) -> dict[str, Any]:
     name = shown(f"{server.record.component} on {server.record.host}")
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
+    return scatter(
+        "lines",
+        name,
+        "%{text}, its own counter<br>second %{x}: %{y} MB/s",
         **steps(server.begin_s, server.rates_Bps),
-        "text": [name] * (len(server.rates_Bps) + 1),
-        "line": {"color": _SOURCES.get(server.source, ("", GREY))[1], "width": 1, "shape": "hv"},
-        "opacity": 0.6,
-        "showlegend": False,
-        "hovertemplate": "%{text}, its own counter<br>second %{x}: %{y} MB/s<extra></extra>",
-    }
+        text=[name] * (len(server.rates_Bps) + 1),
+        line={"color": _SOURCES.get(server.source, ("", GREY))[1], "width": 1, "shape": "hv"},
+        opacity=0.6,
+        showlegend=False,
+    )
 
 
 def _server_sum_trace(own: Sequence[Served], name: str, colour: str) -> dict[str, Any]:
     begin_s, total = added(own)
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
+    return scatter(
+        "lines",
+        name,
+        f"{name}, second %{{x}}: %{{y}} MB/s",
         **steps(begin_s, total),
-        "line": {"color": colour, "width": 3, "dash": "dash", "shape": "hv"},
-        "hovertemplate": f"{name}, second %{{x}}: %{{y}} MB/s<extra></extra>",
-    }
+        line={"color": colour, "width": 3, "dash": "dash", "shape": "hv"},
+    )
 
 
-def added(found: Sequence[Served]) -> tuple[int, array[float]]:
+def added(counters: Sequence[Served]) -> tuple[int, array[float]]:
     """Return the first second and the sum of each, one that begins within a second by share."""
-    first = min(_floor(one.begin_s) for one in found)
-    length = max(_floor(one.begin_s) + len(one.rates_Bps) for one in found) - first
+    first = min(_floor(counter.begin_s) for counter in counters)
+    length = max(_floor(counter.begin_s) + len(counter.rates_Bps) for counter in counters) - first
     total = array("d", bytes(8 * (length + 1)))
-    for one in found:
-        place = _floor(one.begin_s)
-        late = one.begin_s - place
-        for second, rate in enumerate(one.rates_Bps):
+    for counter in counters:
+        place = _floor(counter.begin_s)
+        late = counter.begin_s - place
+        for second, rate in enumerate(counter.rates_Bps):
             total[place - first + second] += rate * (1 - late)
             total[place - first + second + 1] += rate * late
     return first, total if total[-1] else total[:-1]
@@ -302,33 +302,33 @@ def composite_figure(site: Site) -> Figure:
     if site.run is None:
         return figure._replace(absent="no run of targets was recorded in this time")
     operations = dict.fromkeys(record.operation.value for record in site.run.records)
-    drawn = {name: found for name in operations if (found := curves(site.run, name))}
+    drawn = {name: own for name in operations if (own := curves(site.run, name))}
     run = f"the latest run of layer {site.run.layer}, {site.run.run_id},"
     if not drawn:
         return figure._replace(absent=f"{run} recorded no rates of single seconds")
     if any(end - begin > DAY_S for begin, end in map(_window, drawn.values())):
         return figure._replace(absent=f"{run} seems longer than a day: a clock was set meanwhile")
-    every = [curve for found in drawn.values() for curve in found]
-    counted_by = {name: served(site.run, name, _window(found)) for name, found in drawn.items()}
-    counts = [one for found in counted_by.values() for one in found]
+    every = [curve for own in drawn.values() for curve in own]
+    counted_by = {name: served(site.run, name, _window(own)) for name, own in drawn.items()}
+    counts = [counter for counters in counted_by.values() for counter in counters]
     return figure._replace(
         finding=f"{_finding(site.run, every)} {server_sentence(site.run, counts)}",
-        plots=[_plot(name, found, site.run, counted_by[name]) for name, found in drawn.items()],
+        plots=[_plot(name, own, site.run, counted_by[name]) for name, own in drawn.items()],
         table=Table(
-            HEADERS, [Row(_cells(curve)) for curve in every] + [one.row() for one in counts]
+            HEADERS, [Row(_cells(curve)) for curve in every] + [counter.row() for counter in counts]
         ),
         numbers=[
             NUMBERS,
             *(row for curve in every for row in _numbers(curve)),
-            *(row for one in counts for row in one.numbers()),
+            *(row for counter in counts for row in counter.numbers()),
         ],
     )
 
 
-def _window(found: Sequence[Curve]) -> tuple[float, float]:
+def _window(curves: Sequence[Curve]) -> tuple[float, float]:
     """Return when curves begin and end, in seconds since the epoch by the clients' clocks."""
-    begun = min(curve.record.started_at for curve in found)
-    return begun, begun + max(curve.begin_s + len(curve.rates_Bps) for curve in found)
+    begun = min(curve.record.started_at for curve in curves)
+    return begun, begun + max(curve.begin_s + len(curve.rates_Bps) for curve in curves)
 
 
 def curves(run: Run, operation: str) -> list[Curve]:
@@ -360,11 +360,11 @@ def _net(run: Run, operation: str) -> Optional[float]:
     return whole[0].rate_Bps if whole else None
 
 
-def summed(found: Sequence[Curve]) -> list[float]:
+def summed(curves: Sequence[Curve]) -> list[float]:
     """Return the sum of all curves for each second, one that begins within a second by share."""
-    length = max((ceil(one.begin_s) + len(one.rates_Bps) for one in found), default=0)
+    length = max((ceil(curve.begin_s) + len(curve.rates_Bps) for curve in curves), default=0)
     total = [0.0] * (length + 1)
-    for curve in found:
+    for curve in curves:
         first = int(curve.begin_s)
         late = curve.begin_s - first
         for place, rate in enumerate(curve.rates_Bps):
@@ -373,74 +373,71 @@ def summed(found: Sequence[Curve]) -> list[float]:
     return total[:length]
 
 
-def _finding(run: Run, found: Sequence[Curve]) -> str:
-    at = datetime.fromtimestamp(min(curve.record.started_at for curve in found), timezone.utc)
-    names = {curve.record.component for curve in found}
+def _finding(run: Run, curves: Sequence[Curve]) -> str:
+    at = datetime.fromtimestamp(min(curve.record.started_at for curve in curves), timezone.utc)
+    names = {curve.record.component for curve in curves}
     return (
         f"Run {run.run_id} of layer {run.layer}, {at:%Y-%m-%d %H:%M} UTC: "
         f"{counted(len(names), 'component')}."
     )
 
 
-def _plot(operation: str, found: Sequence[Curve], run: Run, counts: Sequence[Served]) -> Plot:
-    total = summed(found)
-    named = _named(found)
+def _plot(operation: str, curves: Sequence[Curve], run: Run, counts: Sequence[Served]) -> Plot:
+    total = summed(curves)
+    named = _named(curves)
     # what is drawn later lies above: a sum of one is its part
-    data = [_sum_trace(total)] if len(found) > 1 else []
+    data = [_sum_trace(total)] if len(curves) > 1 else []
     data += server_traces(counts)
-    data += [_trace(curve, named) for curve in found]
+    data += [_trace(curve, named) for curve in curves]
     net = _net(run, operation)
     layout = {
         "xaxis": {"title": {"text": "seconds since the first began"}},
-        "yaxis": {"title": {"text": "MB/s"}, "rangemode": "tozero"},
-        "hovermode": "closest",
+        "yaxis": value_axis("MB/s"),
         "legend": {"orientation": "h", "yanchor": "top", "y": -0.3},
-        "shapes": list(_nets(found, net, len(total))),
+        "shapes": list(_nets(curves, net, len(total))),
         "annotations": [_label(net)] if net else [],
     }
     return Plot(operation, data, layout, 420)
 
 
-def _named(found: Sequence[Curve]) -> list[str]:
+def _named(curves: Sequence[Curve]) -> list[str]:
     """Return the components with a colour of their own: of many, the slowest."""
-    if len(found) <= _LABELLED:
-        return [curve.record.component for curve in found]
-    slowest = sorted(found, key=lambda curve: curve.record.rate_Bps or 0.0)[:_SLOWEST]
+    if len(curves) <= _LABELLED:
+        return [curve.record.component for curve in curves]
+    slowest = sorted(curves, key=lambda curve: curve.record.rate_Bps or 0.0)[:_SLOWEST]
     return [curve.record.component for curve in slowest]
 
 
 def _sum_trace(total: Sequence[float]) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "sum of clients",
+    return scatter(
+        "lines",
+        "sum of clients",
+        "sum of clients, second %{x}: %{y} MB/s",
         **steps(0, total),
-        "line": {"color": RED, "width": 3, "shape": "hv"},
-        "hovertemplate": "sum of clients, second %{x}: %{y} MB/s<extra></extra>",
-    }
+        line={"color": RED, "width": 3, "shape": "hv"},
+    )
 
 
 def _trace(curve: Curve, named: Sequence[str]) -> dict[str, Any]:
     own = curve.record.component in named
     look = line(named.index(curve.record.component), 1.5, _COLOURS) if own else _UNNAMED
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": shown(curve.record.component),
+    return scatter(
+        "lines",
+        shown(curve.record.component),
+        "%{text}<br>second %{x}: %{y} MB/s",
         **steps(curve.begin_s, curve.rates_Bps),
-        "text": [shown(curve.record.component)] * (len(curve.rates_Bps) + 1),
-        "line": {**look, "shape": "hv"},
-        "showlegend": own,
-        "hovertemplate": "%{text}<br>second %{x}: %{y} MB/s<extra></extra>",
-    }
+        text=[shown(curve.record.component)] * (len(curve.rates_Bps) + 1),
+        line={**look, "shape": "hv"},
+        showlegend=own,
+    )
 
 
-def _nets(found: Sequence[Curve], net: Optional[float], length: int) -> Iterable[dict[str, Any]]:
+def _nets(curves: Sequence[Curve], net: Optional[float], length: int) -> Iterable[dict[str, Any]]:
     """Yield the net rate of the whole, or of each component where there are few."""
     if net:
         yield _level(0, length, net)
-    elif len(found) <= _LABELLED:
-        for curve in found:
+    elif len(curves) <= _LABELLED:
+        for curve in curves:
             if curve.record.rate_Bps:
                 end = curve.begin_s + curve.record.finished_at - curve.record.started_at
                 yield _level(curve.begin_s, end, curve.record.rate_Bps)

@@ -7,10 +7,12 @@ https://personal.sron.nl/~pault/ describes the scheme.
 from __future__ import annotations
 
 import csv
+from datetime import datetime, timezone
 from html import escape
 from math import isfinite
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
+from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
 
 BLUE, CYAN, TEAL = "#0077bb", "#33bbee", "#009988"
@@ -49,6 +51,11 @@ _SHOWN = 44
 
 MB = 1e6
 
+DAY_MS = 1000 * DAY_S
+"""A day in the unit of Plotly's axes of time."""
+
+_FEW_DAYS = 8
+
 
 class Row(NamedTuple):
     """One row of a table; ``anchor`` is the place that Nagios leads to, empty for none.
@@ -76,6 +83,20 @@ class Plot(NamedTuple):
     layout: dict[str, Any]
     height: int = 380
 
+    @property
+    def empty(self) -> bool:
+        """Return whether no trace has a value; references such as a ceiling are no values."""
+        return not any(map(_has_value, self.data))
+
+
+def _has_value(trace: dict[str, Any]) -> bool:
+    if trace.get("hoverinfo") == "skip":
+        return False
+    if "z" in trace:
+        return any(value is not None for row in trace["z"] for value in row)
+    values = trace["x"] if trace.get("orientation") == "h" else trace["y"]
+    return any(value is not None for value in values)
+
 
 class Figure(NamedTuple):
     """One figure of the report.
@@ -94,6 +115,83 @@ class Figure(NamedTuple):
     numbers: Iterable[Sequence[Cell]] = ()
     absent: str = ""
 
+    def without_empty_plots(self) -> Figure:
+        """Return the figure with a sentence in place of the pictures that would be empty."""
+        titles = [plot.title for plot in self.plots if plot.empty]
+        if not titles:
+            return self
+        why = f"no value is known for {', '.join(titles)}"
+        return self._replace(
+            plots=[plot for plot in self.plots if not plot.empty],
+            absent=f"{self.absent}; {why}" if self.absent else why,
+        )
+
+
+def scatter(mode: str, name: str, hover: str = "", **style: Any) -> dict[str, Any]:
+    """Return a trace of ``lines`` or ``markers``; ``hover`` is its template, if it has one."""
+    template = {"hovertemplate": f"{hover}<extra></extra>"} if hover else {}
+    return {"type": "scatter", "mode": mode, "name": name, **template, **style}
+
+
+def image(hover: str, **style: Any) -> dict[str, Any]:
+    """Return a trace of cells in percent; a cell without a value is empty."""
+    return {
+        "type": "heatmap",
+        "colorscale": SEQUENTIAL,
+        "colorbar": {"title": {"text": "%"}, "thickness": 10},
+        "hoverongaps": False,
+        "hovertemplate": f"{hover}<extra></extra>",
+        **style,
+    }
+
+
+def value_axis(title: str) -> dict[str, Any]:
+    """Return an axis of values that begins at zero."""
+    return {"title": {"text": title}, "rangemode": "tozero"}
+
+
+def name_axis(names: Sequence[str], downwards: bool = False) -> dict[str, Any]:
+    """Return an axis with a place for each name."""
+    ends = [-0.5, len(names) - 0.5]
+    return {
+        "tickvals": list(range(len(names))),
+        "ticktext": [shown(name) for name in names],
+        "range": ends[::-1] if downwards else ends,
+        "automargin": True,
+        "zeroline": False,
+    }
+
+
+def plotly_time(at: float) -> str:
+    """Return a moment, in seconds since the epoch, as Plotly has it, in UTC."""
+    return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def time_axis(begin: float, end: float) -> dict[str, Any]:
+    """Return an axis of time between two moments in seconds since the epoch."""
+    return {"type": "date", "range": [plotly_time(begin), plotly_time(end)]}
+
+
+def day_axis(begin: float, end: float) -> dict[str, Any]:
+    """Return an axis of time whose ticks are days; it spans one at least."""
+    end = max(end, begin + DAY_S)
+    axis = {**time_axis(begin, end), "tickformat": "%Y-%m-%d"}
+    # Plotly would put ticks at the hours of a few days, all of them with the same date
+    return {**axis, "dtick": DAY_MS} if end - begin <= _FEW_DAYS * DAY_S else axis
+
+
+def vertical_line(at: float, colour: str) -> dict[str, Any]:
+    """Return a dotted line at a moment, from the bottom to the top of a picture."""
+    return {
+        "type": "line",
+        "x0": plotly_time(at),
+        "x1": plotly_time(at),
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": colour, "width": 1.5, "dash": "dot"},
+    }
+
 
 def shown(name: str) -> str:
     """Return a name as Plotly may have it: short, and without anything that it would interpret."""
@@ -106,14 +204,14 @@ def shown(name: str) -> str:
 
 def unique(names: Sequence[str]) -> list[str]:
     """Return names as ``shown``, numbered where two of them would read the same."""
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for name in names:
         text, number = shown(name), 1
-        while text in found:
+        while text in texts:
             number += 1
             text = f"{shown(name)} ({number})"
-        found[text] = None
-    return list(found)
+        texts[text] = None
+    return list(texts)
 
 
 def megabytes(rate_Bps: Optional[float]) -> Optional[float]:
@@ -124,7 +222,7 @@ def megabytes(rate_Bps: Optional[float]) -> Optional[float]:
 
 
 def steps(begin_s: float, rates_Bps: Sequence[float]) -> dict[str, Any]:
-    """Return where a line of one-second rates is drawn: level from the begin of each to its end.
+    """Return x and y of a line of one-second rates, level from the begin of each to its end.
 
     Its shape is ``hv``; a run of a single second would be a point of no width otherwise.
     """
@@ -152,7 +250,7 @@ _NEAREST_PX, _LEVEL_PX = 24, 16
 _LINE_PX = 4
 
 
-class Named(NamedTuple):
+class NamedPoint(NamedTuple):
     """A point that shall have its name: its place among all, counted from 0, and its height."""
 
     place: int
@@ -160,7 +258,7 @@ class Named(NamedTuple):
     name: str
 
 
-class _Taken(NamedTuple):
+class _Label(NamedTuple):
     """A name that has its place: how far it reaches, where its line stands, how far away it is."""
 
     begin: float
@@ -169,31 +267,31 @@ class _Taken(NamedTuple):
     level: int
 
 
-def labels(points: Iterable[Named], places: int, top: float) -> Iterator[dict[str, Any]]:
+def labels(points: Iterable[NamedPoint], places: int, top: float) -> Iterator[dict[str, Any]]:
     """Yield Plotly's annotations for points of a picture of so many places that ends at ``top``.
 
     A name that would lie over one before it, or over its line, is left out: hover and table have
     it.
     """
-    taken: list[_Taken] = []
-    for one in points:
-        text = shown(one.name)
-        at = _WIDTH_PX * (one.place + 0.5) / places
-        width = _LETTER_PX * len(one.name[: len(text)])
+    placed: list[_Label] = []
+    for point in points:
+        text = shown(point.name)
+        at = _WIDTH_PX * (point.place + 0.5) / places
+        width = _LETTER_PX * len(point.name[: len(text)])
         anchor = _anchor(at, width)
         begin = at - {"left": 0, "center": width / 2, "right": width}[anchor]
-        found = _free(_Taken(begin, begin + width, at, 0), taken)
-        if found is None:
+        label = _free(_Label(begin, begin + width, at, 0), placed)
+        if label is None:
             continue
-        taken.append(found)
-        away = _NEAREST_PX + found.level * _LEVEL_PX
+        placed.append(label)
+        away = _NEAREST_PX + label.level * _LEVEL_PX
         yield {
-            "x": one.place,
-            "y": one.height,
+            "x": point.place,
+            "y": point.height,
             "text": text,
             "ax": 0,
             # a point near the top has its name below: above it lie the ceiling and the legend
-            "ay": away if one.height > top / 2 else -away,
+            "ay": away if point.height > top / 2 else -away,
             "xanchor": anchor,
             "arrowsize": 0.6,
             # the mark itself stays to be seen
@@ -201,16 +299,16 @@ def labels(points: Iterable[Named], places: int, top: float) -> Iterator[dict[st
         }
 
 
-def _free(candidate: _Taken, taken: Sequence[_Taken]) -> Optional[_Taken]:
+def _free(candidate: _Label, placed: Sequence[_Label]) -> Optional[_Label]:
     """Return a name at the nearest level where it has place, None where there is none."""
     for level in range(_LEVELS):
-        found = candidate._replace(level=level)
-        if not any(_meet(found, other) for other in taken):
-            return found
+        label = candidate._replace(level=level)
+        if not any(_meet(label, other) for other in placed):
+            return label
     return None
 
 
-def _meet(label: _Taken, other: _Taken) -> bool:
+def _meet(label: _Label, other: _Label) -> bool:
     if label.level == other.level:
         return label.begin < other.end and other.begin < label.end
     far, near = (label, other) if label.level > other.level else (other, label)
@@ -228,7 +326,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class _Line:
-    """What :mod:`csv` writes a line to, which hands it back."""
+    """File for :mod:`csv` whose ``write`` returns the line."""
 
     def write(self, text: str) -> str:
         return text

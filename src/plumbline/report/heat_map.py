@@ -11,16 +11,18 @@ from math import fsum, isnan, sqrt
 from statistics import fmean, median
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.model.units import format_rate
+from plumbline.model.units import DAY_S, format_rate
 from plumbline.model.verdict import State
 from plumbline.report.figure import (
     BLUE,
-    SEQUENTIAL,
+    DAY_MS,
     Cell,
     Figure,
     Plot,
     Row,
     Table,
+    day_axis,
+    image,
     percent,
     unique,
 )
@@ -70,18 +72,18 @@ class Line(NamedTuple):
 
 def heat_map_figure(metrics: Metrics) -> Figure:
     """Return the figure: a picture for each metric that was measured on any day."""
-    drawn = {of: found for of in metrics if (found := list(_lines(of, metrics[of])))}
+    drawn = {of: lines for of in metrics if (lines := list(_lines(of, metrics[of])))}
     figure = Figure("heat-map", "Heat map", ABOUT)
     if not drawn:
         return figure._replace(absent="nothing was measured in this time")
-    lines = [line for found in drawn.values() for line in found]
-    shown = {of: _most_telling(found) for of, found in drawn.items()}
-    rows = [Row(_cells(line)) for found in shown.values() for line in found]
+    every = [line for lines in drawn.values() for line in lines]
+    shown = {of: _most_telling(lines) for of, lines in drawn.items()}
+    rows = [Row(_cells(line)) for lines in shown.values() for line in lines]
     return figure._replace(
-        finding=_finding(lines) + _left_out(len(lines) - len(rows)),
-        plots=[_plot(of, found) for of, found in shown.items()],
+        finding=_finding(every) + _left_out(len(every) - len(rows)),
+        plots=[_plot(of, lines) for of, lines in shown.items()],
         table=Table(HEADERS, rows),
-        numbers=_Numbers(lines),
+        numbers=_Numbers(every),
     )
 
 
@@ -146,14 +148,14 @@ def _iso(day: int) -> str:
 
 
 def _finding(lines: Sequence[Line]) -> str:
-    known = [(line.variation, line) for line in lines if line.variation is not None]
-    if not known:
+    varying = [(line.variation, line) for line in lines if line.variation is not None]
+    if not varying:
         return "One day alone: nothing varies yet."
-    worst = max(known, key=lambda day: day[0])
+    worst = max(varying, key=lambda day: day[0])
     names = f"{worst[1].member.name} {worst[1].of.operation}"
-    middle = median(variation for variation, _ in known)
+    middle = median(variation for variation, _ in varying)
     return (
-        f"{len(known)} series; the middle one varies by {100 * middle:.1f} %, the most unsteady, "
+        f"{len(varying)} series; the middle one varies by {100 * middle:.1f} %, the most unsteady, "
         f"{names}, by {100 * worst[0]:.1f} %."
     )
 
@@ -161,26 +163,23 @@ def _finding(lines: Sequence[Line]) -> str:
 def _plot(metric: Metric, lines: Sequence[Line]) -> Plot:
     days = _days(lines)
     names = unique([line.member.name for line in lines])
-    axis = {
-        "type": "category",
-        "autorange": "reversed",
-        "nticks": _NAMED,
-        "automargin": True,
-    }
-    layout = {
-        "xaxis": {"domain": [0, 0.83], "type": "date"},
-        "xaxis2": {
+    axis = {"type": "category", "autorange": "reversed", "nticks": _NAMED, "automargin": True}
+    # a cell reaches half a day to both sides of its day
+    days_axis = day_axis((days.start - 0.5) * DAY_S, (days.stop - 0.5) * DAY_S)
+    layout: dict[str, Any] = {"xaxis": days_axis, "yaxis": axis, "showlegend": False}
+    data = [_map(lines, days, names)]
+    if any(line.variation is not None for line in lines):
+        data.append(_bars(lines, names))
+        days_axis["domain"] = [0, 0.83]
+        layout["xaxis2"] = {
             "domain": [0.86, 1],
             "title": {"text": "variation, %"},
             "range": [0, _end_of_variation(lines)],
             "nticks": 4,
-        },
-        "yaxis": axis,
-        "showlegend": False,
-    }
+        }
     row = _WIDE_ROW_PX if len(lines) <= _FEW else _ROW_PX
     height = min(_MOST_PX, max(_LEAST_PX, _MARGIN_PX + row * len(lines)))
-    return Plot(str(metric), [_map(lines, days, names), _bars(lines, names)], layout, height)
+    return Plot(str(metric), data, layout, height)
 
 
 def _end_of_variation(lines: Sequence[Line]) -> float:
@@ -190,18 +189,16 @@ def _end_of_variation(lines: Sequence[Line]) -> float:
 
 
 def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, Any]:
-    return {
-        "type": "heatmap",
-        "x": [_iso(day) for day in days],
-        "y": list(names),
-        "z": [_percents(line, days) for line in lines],
-        "colorscale": SEQUENTIAL,
-        "zmin": _LOW,
-        "zmax": _HIGH,
-        "colorbar": {"title": {"text": "%"}, "thickness": 10, "x": 1.02},
-        "hoverongaps": False,
-        "hovertemplate": "%{y}<br>%{x}: %{z} %<extra></extra>",
-    }
+    return image(
+        "%{y}<br>%{x}: %{z} %",
+        x0=_iso(days.start),
+        dx=DAY_MS,
+        y=list(names),
+        z=[_percents(line, days) for line in lines],
+        zmin=_LOW,
+        zmax=_HIGH,
+        colorbar={"title": {"text": "%"}, "thickness": 10, "x": 1.02},
+    )
 
 
 def _percents(line: Line, days: range) -> list[Optional[float]]:

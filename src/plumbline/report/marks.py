@@ -5,11 +5,10 @@ A change is seen best against the days before the latest of them.
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import Any, Container, Iterable, NamedTuple, Sequence
 
 from plumbline.model.units import DAY_S
-from plumbline.report.figure import MAGENTA, RED, TEAL, shown
+from plumbline.report.figure import MAGENTA, RED, TEAL, plotly_time, shown, vertical_line
 from plumbline.report.site import Member, Site
 
 MONTH_DAYS = 30
@@ -48,11 +47,11 @@ def marks(site: Site) -> list[Mark]:
         Mark(change.at, change.text, MAGENTA, change.components >= _SHARE * change.known)
         for change in site.changes
     ]
-    found = [
+    conditions = [
         Mark(change.at, change.text, TEAL, change.wide, change.nodes) for change in site.conditions
     ]
-    # what was found at once stays in its order, the most telling first
-    return sorted([*noted, *changed, *found], key=lambda mark: mark.at)
+    # conditions of one moment stay in their order, the most telling first
+    return sorted([*noted, *changed, *conditions], key=lambda mark: mark.at)
 
 
 def chosen_moment(site: Site, members: Iterable[Member]) -> float:
@@ -70,16 +69,15 @@ def chosen_moment(site: Site, members: Iterable[Member]) -> float:
     return (site.now // DAY_S - MONTH_DAYS) * DAY_S
 
 
-def drawn(found: Sequence[Mark], since: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def drawn(
+    events: Sequence[Mark], since: float
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return Plotly's lines and their words, of the latest marks since a moment."""
-    seen = [
-        mark
-        for colour in (RED, MAGENTA, TEAL)
-        for mark in [one for one in found if one.colour == colour and one.at >= since][-_MOST:]
-    ]
-    seen.sort(key=lambda mark: mark.at)
+    recent = [event for event in events if event.at >= since]
+    kinds = ([event for event in recent if event.colour == kind] for kind in (RED, MAGENTA, TEAL))
+    seen = sorted((event for kind in kinds for event in kind[-_MOST:]), key=lambda mark: mark.at)
     return (
-        [line_at(moment(mark.at), mark.colour) for mark in seen],
+        [vertical_line(mark.at, mark.colour) for mark in seen],
         [_words(mark, place) for place, mark in enumerate(seen)],
     )
 
@@ -89,27 +87,9 @@ def levels(words: Sequence[Any]) -> int:
     return min(len(words), _LEVELS)
 
 
-def moment(at: float) -> str:
-    """Return a moment as Plotly has it, in UTC."""
-    return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def line_at(x: str, colour: str) -> dict[str, Any]:
-    """Return a dotted line from the bottom to the top of a picture."""
-    return {
-        "type": "line",
-        "x0": x,
-        "x1": x,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": colour, "width": 1.5, "dash": "dot"},
-    }
-
-
 def _words(mark: Mark, index: int) -> dict[str, Any]:
     return {
-        "x": moment(mark.at),
+        "x": plotly_time(mark.at),
         "yref": "paper",
         "y": 1,
         "yanchor": "bottom",

@@ -26,17 +26,21 @@ from plumbline.report.figure import (
     line,
     mark,
     megabytes,
+    name_axis,
+    plotly_time,
+    scatter,
     shown,
+    time_axis,
+    value_axis,
+    vertical_line,
 )
-from plumbline.report.marks import line_at
-from plumbline.report.marks import moment as x_of
 
 OTHERS = "all others"
 """The name of the line that is the sum of what is not drawn itself."""
 
 
 class Column(NamedTuple):
-    """A figure of a series: what a picture shows it in, and whether those of several add up."""
+    """A figure of a series: its unit in a picture, and whether those of several add up."""
 
     name: str
     unit: str
@@ -72,7 +76,7 @@ class Chart(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What is kept of the time around ``at``, from ``begin`` to ``end``; seconds since the epoch.
+    """Series around ``at``, from ``begin`` to ``end``; seconds since the epoch.
 
     ``recovering`` has targets with a line for each status that is neither complete nor inactive.
     ``remarks`` say what is odd or missing, a sentence each.
@@ -138,24 +142,23 @@ def past_runs_figure(past: Past, probed: Probed) -> Figure:
 
 def _plot_runs(past: Past, runs: Sequence[PastRun]) -> Plot:
     layout = time_layout(past)
-    layout["yaxis"] = {"title": {"text": "MB/s"}, "rangemode": "tozero"}
-    known = [run for run in runs if run.rate_Bps is not None]
-    by_state = {state: [run for run in known if run.state is state] for state in ORDER}
-    traces = [_trace_runs(state, found) for state, found in by_state.items() if found]
+    layout["yaxis"] = value_axis("MB/s")
+    rated = [run for run in runs if run.rate_Bps is not None]
+    by_state = {state: [run for run in rated if run.state is state] for state in ORDER}
+    traces = [_trace_runs(state, own) for state, own in by_state.items() if own]
     return Plot("measurements by when they began", traces, layout)
 
 
 def _trace_runs(state: State, runs: Sequence[PastRun]) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": state.name,
-        "x": [x_of(run.started_at) for run in runs],
-        "y": [megabytes(run.rate_Bps) for run in runs],
-        "text": [shown(f"{run.component} {run.step}") for run in runs],
-        "marker": mark(state),
-        "hovertemplate": f"%{{text}} {state.name}<br>%{{x}}: %{{y}} MB/s<extra></extra>",
-    }
+    return scatter(
+        "markers",
+        state.name,
+        f"%{{text}} {state.name}<br>%{{x}}: %{{y}} MB/s",
+        x=[plotly_time(run.started_at) for run in runs],
+        y=[megabytes(run.rate_Bps) for run in runs],
+        text=[shown(f"{run.component} {run.step}") for run in runs],
+        marker=mark(state),
+    )
 
 
 def _cells(run: PastRun) -> tuple[str, ...]:
@@ -166,8 +169,8 @@ def _cells(run: PastRun) -> tuple[str, ...]:
 
 
 def _run_numbers(run: PastRun) -> Sequence[Cell]:
-    known = run.started_at, run.node, run.layer, run.component, run.step
-    return (*known, run.rate_Bps, run.coverage, run.state.name)
+    place = run.started_at, run.node, run.layer, run.component, run.step
+    return (*place, run.rate_Bps, run.coverage, run.state.name)
 
 
 _ABOUT = (
@@ -190,46 +193,41 @@ def moment_figure(past: Past) -> Figure:
     plots = [_plot(past, chart) for chart in past.charts]
     plots += [_recovery(past)] if past.recovering else []
     return figure._replace(
-        plots=plots,
-        table=Table(_HEADERS, list(_rows(past))),
-        numbers=[_NUMBERS, *_numbers(past)],
+        plots=plots, table=Table(_HEADERS, list(_rows(past))), numbers=[_NUMBERS, *_numbers(past)]
     )
 
 
 def _finding(past: Past) -> str:
     targets = {name for name, _ in past.recovering}
-    said = [f"{remark}." for remark in past.remarks]
+    sentences = [f"{remark}." for remark in past.remarks]
     if targets:
-        said.append(f"{counted(len(targets), 'target')} in recovery or waiting for it.")
-    return "\n".join(said)
+        sentences.append(f"{counted(len(targets), 'target')} in recovery or waiting for it.")
+    return "\n".join(sentences)
 
 
 def _plot(past: Past, chart: Chart) -> Plot:
     column = chart.column
     layout = time_layout(past)
-    layout["yaxis"] = {"title": {"text": column.unit}, "rangemode": "tozero"}
-    traces = [_trace(number, one, column) for number, one in enumerate(chart.lines)]
+    layout["yaxis"] = value_axis(column.unit)
+    traces = [_trace(number, series, column) for number, series in enumerate(chart.lines)]
     return Plot(f"{chart.kind}: {column.name}", traces, layout)
 
 
 def _trace(number: int, series: Line, column: Column) -> dict[str, Any]:
     name, points = shown(series.name), list(_with_gaps(series.points))
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": [x_of(at) for at, _ in points],
-        "y": [None if value is None else _figure(value, column) for _, value in points],
-        "line": {"color": GREY, "width": 1} if series.name == OTHERS else line(number),
-        "hovertemplate": f"%{{x}}: %{{y}} {column.unit}<extra>{name}</extra>",
-    }
+    return scatter(
+        "lines",
+        name,
+        x=[plotly_time(at) for at, _ in points],
+        y=[None if value is None else _figure(value, column) for _, value in points],
+        line={"color": GREY, "width": 1} if series.name == OTHERS else line(number),
+        hovertemplate=f"%{{x}}: %{{y}} {column.unit}<extra>{name}</extra>",
+    )
 
 
-def _with_gaps(
-    points: Sequence[tuple[float, float]],
-) -> Iterator[tuple[float, Optional[float]]]:
+def _with_gaps(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, Optional[float]]]:
     """Yield points, and an empty one where some are missing: a line over a gap would hide it."""
-    step_s = min((after[0] - one[0] for one, after in zip(points, points[1:])), default=0.0)
+    step_s = min((after[0] - before[0] for before, after in zip(points, points[1:])), default=0.0)
     last = points[0][0] if points else 0.0
     for at, value in points:
         if at - last > 1.5 * step_s:
@@ -246,56 +244,50 @@ def _recovery(past: Past) -> Plot:
     """Return when which target was in which state of recovery."""
     names = list(dict.fromkeys(name for name, _ in past.recovering))
     traces = []
-    for number, status in enumerate(dict.fromkeys(one.name for _, one in past.recovering)):
+    for number, status in enumerate(dict.fromkeys(series.name for _, series in past.recovering)):
         marks = [
             (at, names.index(name))
-            for name, one in past.recovering
-            if one.name == status
-            for at, _ in one.points
+            for name, series in past.recovering
+            if series.name == status
+            for at, _ in series.points
         ]
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": shown(status),
-                "x": [x_of(at) for at, _ in marks],
-                "y": [place for _, place in marks],
-                "text": [shown(names[place]) for _, place in marks],
-                "marker": {"color": line(number)["color"], "symbol": "square", "size": 7},
-                "hovertemplate": "%{text}, %{x}<extra></extra>",
-            }
+            scatter(
+                "markers",
+                shown(status),
+                "%{text}, %{x}",
+                x=[plotly_time(at) for at, _ in marks],
+                y=[place for _, place in marks],
+                text=[shown(names[place]) for _, place in marks],
+                marker={"color": line(number)["color"], "symbol": "square", "size": 7},
+            )
         )
     layout = time_layout(past)
-    layout["yaxis"] = {
-        "tickvals": list(range(len(names))),
-        "ticktext": [shown(name) for name in names],
-        "range": [len(names) - 0.5, -0.5],
-        "automargin": True,
-        "zeroline": False,
-    }
+    layout["yaxis"] = name_axis(names, downwards=True)
     return Plot("targets in recovery", traces, layout, 150 + 26 * len(names))
 
 
 def time_layout(past: Past) -> dict[str, Any]:
     """Return the layout of a picture over the time, with a mark at the moment."""
     return {
-        "xaxis": {"type": "date", "range": [x_of(past.begin), x_of(past.end)]},
-        "shapes": [line_at(x_of(past.at), MAGENTA)],
-        "hovermode": "closest",
+        "xaxis": time_axis(past.begin, past.end),
+        "shapes": [vertical_line(past.at, MAGENTA)],
         "showlegend": True,
     }
 
 
 def _rows(past: Past) -> Iterator[Row]:
     """Yield a row for each series at the moment, of each kind the busiest first."""
-    found: dict[tuple[str, str], dict[Column, Optional[float]]] = {}
+    values: dict[tuple[str, str], dict[Column, Optional[float]]] = {}
     for chart in past.charts:
-        for one in chart.lines:
-            found.setdefault((chart.kind, one.name), {})[chart.column] = one.value(past.at)
-    states = {name: one.name for name, one in past.recovering if one.value(past.at) is not None}
+        for series in chart.lines:
+            values.setdefault((chart.kind, series.name), {})[chart.column] = series.value(past.at)
+    states = {
+        name: series.name for name, series in past.recovering if series.value(past.at) is not None
+    }
     kinds = list(dict.fromkeys(chart.kind for chart in past.charts))
-    for kind, name in sorted(found, key=lambda key: (kinds.index(key[0]), -_load(found[key]))):
-        cells = (_cell(found[kind, name].get(column), column) for column in COLUMNS)
+    for kind, name in sorted(values, key=lambda key: (kinds.index(key[0]), -_load(values[key]))):
+        cells = (_cell(values[kind, name].get(column), column) for column in COLUMNS)
         yield Row((kind, name, *cells, states.get(name, "")))
 
 
@@ -314,9 +306,9 @@ def _cell(value: Optional[float], column: Column) -> str:
 def _numbers(past: Past) -> Iterator[Sequence[Cell]]:
     for chart in past.charts:
         unit = _BASE.get(chart.column.unit, chart.column.unit)
-        for one in chart.lines:
-            for at, value in one.points:
-                yield chart.kind, one.name, chart.column.name, unit, at, value
-    for name, one in past.recovering:
-        for at, _ in one.points:
-            yield "target", name, "recovery", one.name, at, 1
+        for series in chart.lines:
+            for at, value in series.points:
+                yield chart.kind, series.name, chart.column.name, unit, at, value
+    for name, series in past.recovering:
+        for at, _ in series.points:
+            yield "target", name, "recovery", series.name, at, 1

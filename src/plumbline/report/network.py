@@ -19,18 +19,20 @@ from plumbline.report.figure import (
     CEILING,
     ORANGE,
     RED,
-    SEQUENTIAL,
     Cell,
     Figure,
-    Named,
+    NamedPoint,
     Plot,
     Row,
     Table,
     counted,
+    image,
     labels,
     megabytes,
+    scatter,
     shown,
     unique,
+    value_axis,
 )
 from plumbline.report.site import Site, middle
 
@@ -161,34 +163,31 @@ def _rates(nodes: Sequence[Node]) -> Plot:
         ("receive", ORANGE, "diamond-open", [node.receive_Bps for node in nodes]),
     )
     data: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": name,
-            "x": places,
-            "y": [megabytes(rate) for rate in rates],
-            "text": names,
-            "marker": {"color": colour, "symbol": symbol, "size": 7},
-            "hovertemplate": f"%{{text}}<br>{name} %{{y}} MB/s<extra></extra>",
-        }
+        scatter(
+            "markers",
+            name,
+            f"%{{text}}<br>{name} %{{y}} MB/s",
+            x=places,
+            y=[megabytes(rate) for rate in rates],
+            text=names,
+            marker={"color": colour, "symbol": symbol, "size": 7},
+        )
         for name, colour, symbol, rates in ways
     ]
     data.append(
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": "ceiling",
-            "x": places,
-            "y": [megabytes(node.ceiling_Bps) for node in nodes],
-            "line": {"shape": "hvh", "width": 2, "color": CEILING, "dash": "dash"},
-            "hoverinfo": "skip",
-        }
+        scatter(
+            "lines",
+            "ceiling",
+            x=places,
+            y=[megabytes(node.ceiling_Bps) for node in nodes],
+            line={"shape": "hvh", "width": 2, "color": CEILING, "dash": "dash"},
+            hoverinfo="skip",
+        )
     )
     layout = {
         "xaxis": _axis(nodes),
-        "yaxis": {"title": {"text": "MB/s"}, "rangemode": "tozero"},
+        "yaxis": value_axis("MB/s"),
         "annotations": list(_labels(nodes)),
-        "hovermode": "closest",
     }
     return Plot("rate of each host", data, layout)
 
@@ -196,7 +195,7 @@ def _rates(nodes: Sequence[Node]) -> Plot:
 def _labels(nodes: Sequence[Node]) -> Iterable[dict[str, Any]]:
     """Return the names of those that are not OK, the slowest first."""
     sick = [(place, node) for place, node in enumerate(nodes) if node.state is not State.OK]
-    named = [Named(place, min(_both(node), default=0.0), node.name) for place, node in sick]
+    named = [NamedPoint(place, min(_both(node), default=0.0), node.name) for place, node in sick]
     rates = [rate for node in nodes for rate in (*_both(node), megabytes(node.ceiling_Bps))]
     top = max((rate for rate in rates if rate is not None), default=0.0)
     return labels(sorted(named, key=lambda label: label.height), len(nodes), top)
@@ -223,7 +222,7 @@ def _retransmits(nodes: Sequence[Node]) -> Iterable[Plot]:
     }
     layout = {
         "xaxis": _axis(nodes),
-        "yaxis": {"title": {"text": "segments retransmitted"}, "rangemode": "tozero"},
+        "yaxis": value_axis("segments retransmitted"),
         "showlegend": False,
     }
     yield Plot("segments retransmitted by each host", [trace], layout, 260)
@@ -246,18 +245,14 @@ def _matrix(
     size = min(_MOST_PX, max(_LEAST_PX, 160 + 14 * len(names)))
     size += _LETTER_PX * max(map(len, shown_columns))
     axis = {"type": "category", "nticks": _NAMED, "automargin": True, "constrain": "domain"}
-    trace = {
-        "type": "heatmap",
-        "x": shown_columns,
-        "y": unique(names),
-        "z": list(cells.values()),
-        "zmin": 0,
-        "zmax": 100,
-        "colorscale": SEQUENTIAL,
-        "colorbar": {"title": {"text": "%"}, "thickness": 10},
-        "hoverongaps": False,
-        "hovertemplate": f"%{{y}} {operation} %{{x}}<br>%{{z}} % of the ceiling<extra></extra>",
-    }
+    trace = image(
+        f"%{{y}} {operation} %{{x}}<br>%{{z}} % of the ceiling",
+        x=shown_columns,
+        y=unique(names),
+        z=list(cells.values()),
+        zmin=0,
+        zmax=100,
+    )
     layout = {"xaxis": axis, "yaxis": {**axis, "autorange": "reversed", "scaleanchor": "x"}}
     return Plot(f"every pair, {operation}", [trace], layout, size)
 

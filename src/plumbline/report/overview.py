@@ -18,8 +18,8 @@ from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.report.marks import Mark, marks
 from plumbline.report.site import Member, Metric, Metrics, Site, middle
-from plumbline.report.suspects import Found
-from plumbline.report.symptoms import Explaining, begun
+from plumbline.report.suspects import Suspects
+from plumbline.report.symptoms import Explanations, begun
 
 _LOW = 0.95
 """Of its reference: a component above it has lost nothing that could have a beginning."""
@@ -69,10 +69,10 @@ class Beginnings:
         courses = [
             self._ratios(of, member) for of, member in self._members.get((layer, component), ())
         ]
-        known = [ratios for ratios in courses if ratios]
-        if not known:
+        measured = [ratios for ratios in courses if ratios]
+        if not measured:
             return None
-        return _streak(min(known, key=lambda ratios: ratios[max(ratios)]))
+        return _streak(min(measured, key=lambda ratios: ratios[max(ratios)]))
 
     def _ratios(self, metric: Metric, member: Member) -> Mapping[int, float]:
         """Return rate / reference of each day that has both."""
@@ -127,7 +127,7 @@ _ASK = "ansible-playbook playbooks/debug_slow_storage.yml"
 
 
 class Kind(str, Enum):
-    """What a row is about, in the order of the page."""
+    """Kinds of rows, in the order of the page."""
 
     SUSPECT = "suspect"
     GROUP = "group"
@@ -153,23 +153,23 @@ class Entry(NamedTuple):
     anchor: str
 
 
-class _Known(NamedTuple):
-    """What all kinds of rows are made from; ``behind`` names the suspects of a component.
+class _Sources(NamedTuple):
+    """Input of all kinds of rows; ``behind`` names the suspects of a component.
 
     ``hosts`` are by layer and component the one that has it and the one that measures it.
     """
 
     site: Site
-    found: Optional[Found]
+    suspects: Optional[Suspects]
     behind: Mapping[tuple[str, str], str]
     beginnings: Beginnings
     marks: Sequence[Mark]
     hosts: Mapping[tuple[str, str], tuple[str, ...]]
 
 
-def overview(site: Site, metrics: Metrics, found: Optional[Found]) -> list[Entry]:
+def overview(site: Site, metrics: Metrics, suspects: Optional[Suspects]) -> list[Entry]:
     """Return all rows, the worst of each kind first; none where nothing is wrong."""
-    behind = dict(_behind(found)) if found else {}
+    behind = dict(_behind(suspects)) if suspects else {}
     hosts = {
         (expectation.layer, expectation.component): (
             expectation.host,
@@ -177,70 +177,72 @@ def overview(site: Site, metrics: Metrics, found: Optional[Found]) -> list[Entry
         )
         for expectation in site.expectations
     }
-    known = _Known(site, found, behind, Beginnings(metrics), marks(site), hosts)
-    rows = [*_suspects(known), *_groups(known), *_alarms(known), *_symptoms(known)]
-    rows += [*_unmeasured(known), *_watched(known)]
+    sources = _Sources(site, suspects, behind, Beginnings(metrics), marks(site), hosts)
+    rows = [*_suspects(sources), *_groups(sources), *_alarms(sources), *_symptoms(sources)]
+    rows += [*_unmeasured(sources), *_watched(sources)]
     kinds = list(Kind)
     # rows of one kind and state keep their order: suspects begin with what explains most
     return sorted(rows, key=lambda row: (kinds.index(row.kind), RANK.index(row.state)))
 
 
-def _behind(found: Found) -> Iterator[tuple[tuple[str, str], str]]:
+def _behind(suspects: Suspects) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield layer and component of what suspects explain, with their names."""
-    for ambiguity_set in found.located.sets:
+    for ambiguity_set in suspects.located.sets:
         for index in ambiguity_set.explains:
-            of = found.located.observations[index].of
+            of = suspects.located.observations[index].of
             yield (of.layer, of.component), _names(ambiguity_set)
 
 
 def _names(ambiguity: AmbiguitySet) -> str:
-    return listed([" and ".join(one) for one in headline(ambiguity)], " or ")
+    return listed([" and ".join(names) for names in headline(ambiguity)], " or ")
 
 
-def _suspects(known: _Known) -> Iterator[Entry]:
-    """Yield what explains slow measurements, and the measurement or remedy that comes next."""
-    if known.found is None:
+def _suspects(sources: _Sources) -> Iterator[Entry]:
+    """Yield each suspect with the measurement or remedy that comes next."""
+    if sources.suspects is None:
         return
-    located, parts = known.found.located, known.site.parts
-    for ambiguity_set, probe in zip(located.sets, known.found.probes):
+    located, parts = sources.suspects.located, sources.site.parts
+    for ambiguity_set, probe in zip(located.sets, sources.suspects.probes):
         slow = [located.observations[index].of for index in ambiguity_set.explains]
         places = dict.fromkeys((of.layer, of.component) for of in slow)
-        said = sentence(located, ambiguity_set, parts, probe) + advice(ambiguity_set, parts)
-        text, _, following = said.partition(_NEXT)
+        text = sentence(located, ambiguity_set, parts, probe) + advice(ambiguity_set, parts)
+        facts, _, following = text.partition(_NEXT)
         yield Entry(
             Kind.SUSPECT,
             _names(ambiguity_set),
             located.state(ambiguity_set),
-            _earliest(known, places),
-            text,
+            _earliest(sources, places),
+            facts,
             following,
             "suspects",
         )
 
 
-def _earliest(known: _Known, places: Mapping[tuple[str, str], object]) -> str:
+def _earliest(sources: _Sources, places: Mapping[tuple[str, str], object]) -> str:
     """Return since when the first of some components has been low, empty where none is."""
-    found = [since for place in places if (since := known.beginnings.find(*place))]
-    return _text(known, min(found, key=lambda since: since.day), places) if found else ""
+    beginnings = [since for place in places if (since := sources.beginnings.find(*place))]
+    first = min(beginnings, key=lambda since: since.day, default=None)
+    return _text(sources, first, places) if first else ""
 
 
-def _mostly(known: _Known, places: Iterable[tuple[str, str]]) -> Optional[Since]:
-    """Return since when most of those are low that are: one may have been so for long."""
-    found = [since for place in places if (since := known.beginnings.find(*place))]
-    return sorted(found, key=lambda since: since.day)[len(found) // 2] if found else None
+def _mostly(sources: _Sources, places: Iterable[tuple[str, str]]) -> Optional[Since]:
+    """Return the median begin of the low components; a single one may be low for long."""
+    beginnings = [since for place in places if (since := sources.beginnings.find(*place))]
+    beginnings.sort(key=lambda since: since.day)
+    return beginnings[len(beginnings) // 2] if beginnings else None
 
 
-def _groups(known: _Known) -> Iterator[Entry]:
+def _groups(sources: _Sources) -> Iterator[Entry]:
     """Yield groups that are low as a whole, which their members' verdicts excuse."""
-    for (layer, name), verdict in sorted(known.site.groups.items()):
+    for (layer, name), verdict in sorted(sources.site.groups.items()):
         # a file system whose targets are driven at once has a row as a component
         if verdict.state in (State.CRITICAL, State.WARNING) and not LAYERS[layer].whole:
             members = {
                 (expectation.layer, expectation.component): None
-                for expectation in known.site.expectations
+                for expectation in sources.site.expectations
                 if (expectation.layer, expectation.group) == (layer, name)
             }
-            since = _mostly(known, members)
+            since = _mostly(sources, members)
             following = "see in #change what happened on that day"
             if since:
                 begun = since.text(()).partition(" ")[0]
@@ -249,61 +251,63 @@ def _groups(known: _Known) -> Iterator[Entry]:
                 Kind.GROUP,
                 f"{layer} {name}",
                 verdict.state,
-                _text(known, since, members) if since else "",
+                _text(sources, since, members) if since else "",
                 verdict.sentence,
                 following,
                 group_anchor(layer, name),
             )
 
 
-def _alarms(known: _Known) -> Iterator[Entry]:
-    """Yield what is WARNING or CRITICAL; behind a suspect it is no trouble of its own."""
-    for (layer, name), verdict in sorted(known.site.verdicts.items()):
+def _alarms(sources: _Sources) -> Iterator[Entry]:
+    """Yield the components that are WARNING or CRITICAL; a suspect explains some of them."""
+    for (layer, name), verdict in sorted(sources.site.verdicts.items()):
         if verdict.state in (State.CRITICAL, State.WARNING):
-            suspect = known.behind.get((layer, name))
+            suspect = sources.behind.get((layer, name))
             following = f"see suspect {suspect}" if suspect else f"measure again: {_ASK}"
             if not suspect and not LAYERS[layer].whole:
                 following += f" -e target={name}"
             kind = Kind.EXPLAINED if suspect else Kind.ALARM
-            yield _entry(kind, verdict, _since(known, verdict), following)
+            yield _entry(kind, verdict, _since(sources, verdict), following)
 
 
-def _symptoms(known: _Known) -> Iterator[Entry]:
+def _symptoms(sources: _Sources) -> Iterator[Entry]:
     """Yield the kinds of hosts that have an alarm; those of a suspect are behind it."""
-    explaining = Explaining(known.site, known.found)
-    for one in known.site.looks:
-        if one.verdict.state.alarm:
-            first = explaining.find(one.symptoms[0].component)
+    explanations = Explanations(sources.site, sources.suspects)
+    for look in sources.site.looks:
+        if look.verdict.state.alarm:
+            first = explanations.find(look.symptoms[0].component)
             kind = Kind.EXPLAINED if first.suspect else Kind.SYMPTOM
-            since = begun(one)
+            since = begun(look)
             text = moment(since) if since is not None else ""
             following = f"see {first.text}"
             if not first.suspect:
-                following = f"on {one.host}: plumbline symptoms; may explain: {first.text}"
-            yield _entry(kind, one.verdict, text, following)
+                following = f"on {look.host}: plumbline symptoms; may explain: {first.text}"
+            yield _entry(kind, look.verdict, text, following)
 
 
-def _watched(known: _Known) -> Iterator[Entry]:
-    """Yield what was low in its last run, or may be, and is no alarm yet."""
-    every = {(one.layer, one.component): one for one in known.site.groups.values()}
+def _watched(sources: _Sources) -> Iterator[Entry]:
+    """Yield the components and groups that are watched: low in the last run, no alarm yet."""
+    every = {
+        (verdict.layer, verdict.component): verdict for verdict in sources.site.groups.values()
+    }
     for (layer, name), verdict in sorted(every.items()):
         if verdict.reason is Reason.WATCHED:
             entry = _entry(Kind.WATCHED, verdict, "", "the next runs decide")
             yield entry._replace(anchor=group_anchor(layer, name))
-    for _, verdict in sorted(known.site.verdicts.items()):
+    for _, verdict in sorted(sources.site.verdicts.items()):
         if verdict.reason is Reason.WATCHED:
-            yield _entry(Kind.WATCHED, verdict, _since(known, verdict), "the next runs decide")
+            yield _entry(Kind.WATCHED, verdict, _since(sources, verdict), "the next runs decide")
 
 
-def _since(known: _Known, verdict: Verdict) -> str:
-    found = known.beginnings.find(verdict.layer, verdict.component)
-    return _text(known, found, [(verdict.layer, verdict.component)]) if found else ""
+def _since(sources: _Sources, verdict: Verdict) -> str:
+    since = sources.beginnings.find(verdict.layer, verdict.component)
+    return _text(sources, since, [(verdict.layer, verdict.component)]) if since else ""
 
 
-def _text(known: _Known, since: Since, places: Iterable[tuple[str, str]]) -> str:
+def _text(sources: _Sources, since: Since, places: Iterable[tuple[str, str]]) -> str:
     """Return since when components have been low, with what happened there on that day."""
-    hosts = {host for place in places for host in known.hosts.get(place, ())}
-    return since.text([mark for mark in known.marks if mark.concerns(hosts)])
+    hosts = {host for place in places for host in sources.hosts.get(place, ())}
+    return since.text([mark for mark in sources.marks if mark.concerns(hosts)])
 
 
 def _entry(kind: Kind, verdict: Verdict, since: str, following: str) -> Entry:
@@ -318,25 +322,27 @@ def _entry(kind: Kind, verdict: Verdict, since: str, following: str) -> Entry:
     )
 
 
-def _unmeasured(known: _Known) -> Iterator[Entry]:
-    """Yield what nothing is known about; a node that is silent, or a new layer, is one row."""
+def _unmeasured(sources: _Sources) -> Iterator[Entry]:
+    """Yield the components without a verdict; a silent node, or a new layer, is one row."""
     layers: dict[str, dict[str, list[Verdict]]] = {}
-    nodes = known.site.nodes
-    every = [(nodes.get(place, ""), one) for place, one in sorted(known.site.verdicts.items())]
-    every += [(one.host, one.verdict) for one in known.site.looks]
+    nodes = sources.site.nodes
+    every = [
+        (nodes.get(place, ""), verdict) for place, verdict in sorted(sources.site.verdicts.items())
+    ]
+    every += [(look.host, look.verdict) for look in sources.site.looks]
     for node, verdict in every:
         if verdict.state is State.UNKNOWN:
             layers.setdefault(verdict.layer, {}).setdefault(node, []).append(verdict)
     for layer, of_nodes in layers.items():
         if len(of_nodes) > _MOST_NODES:
-            found = [verdict for some in of_nodes.values() for verdict in some]
-            yield _several(f"{layer} of {len(of_nodes)} nodes", found)
+            judged = [verdict for verdicts in of_nodes.values() for verdict in verdicts]
+            yield _several(f"{layer} of {len(of_nodes)} nodes", judged)
             continue
         for node, verdicts in of_nodes.items():
             if len(verdicts) > _ALONE:
                 yield _several(f"{layer} of {node}" if node else layer, verdicts)
             else:
-                yield from (_entry(Kind.UNMEASURED, one, "", "") for one in verdicts)
+                yield from (_entry(Kind.UNMEASURED, verdict, "", "") for verdict in verdicts)
 
 
 def _several(name: str, verdicts: Sequence[Verdict]) -> Entry:

@@ -1,4 +1,4 @@
-"""Figures -> the files of a report: one page, its style and script.
+"""All figures of a report in their order, and its files: one page, its style and script.
 
 The page runs no script but those beside it (its policy says so to the browser), so a name that
 looks like one stays a name.
@@ -7,23 +7,77 @@ looks like one stays a name.
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Any, Sequence
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from plumbline.judge.phrases import number
 from plumbline.model.layers import LAYERS
 from plumbline.model.verdict import State
+from plumbline.parallel.profile import Profile
+from plumbline.report.calls import calls_figure
+from plumbline.report.change import change_figure
+from plumbline.report.composite import composite_figure
 from plumbline.report.figure import Figure
+from plumbline.report.heat_map import heat_map_figure
+from plumbline.report.moment import Past, Probed, moment_figure, past_runs_figure
+from plumbline.report.network import network_figure
 from plumbline.report.overview import RANK, Entry, Kind
-from plumbline.report.site import Site
+from plumbline.report.path import path_figure
+from plumbline.report.site import Metrics, Site, find_metrics
+from plumbline.report.suspects import Suspects, suspects_figure
+from plumbline.report.symptoms import symptoms_figure
+from plumbline.report.targets import targets_figure
 
 PAGE = "index.html"
 LIBRARY = "plotly.min.js"
-"""What must lie beside the page: Plotly's own file, copied once."""
+"""Plotly's own file in the folder of the page, copied once."""
 
 _ASSETS = ("report.css", "report.js")
 _LISTED = 30
+
+
+class Extras(NamedTuple):
+    """Optional parts of a report: a moment to see changes since, a call profile, suspects.
+
+    ``against`` is in seconds since the epoch.  ``past`` and ``probed`` are of a moment that
+    somebody asked about.
+    """
+
+    against: Optional[float] = None
+    profile: Optional[Profile] = None
+    suspects: Optional[Suspects] = None
+    past: Optional[Past] = None
+    probed: Probed = Probed(())
+
+
+def draw(site: Site, extras: Extras) -> list[Figure]:
+    """Return every figure; one that cannot be drawn says why."""
+    return figures(site, find_metrics(site, extras.against), extras)
+
+
+def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
+    """Return the same figures from metrics that were found before."""
+    drawn = [
+        *_around(extras.past, extras.probed),
+        path_figure(site, metrics),
+        targets_figure(site, metrics),
+        heat_map_figure(metrics),
+        change_figure(site, metrics, extras.against),
+        network_figure(site),
+        composite_figure(site),
+        calls_figure(extras.profile, site.run),
+        suspects_figure(extras.suspects, site.parts),
+        symptoms_figure(site, extras.suspects),
+    ]
+    return [figure.without_empty_plots() for figure in drawn]
+
+
+def _around(past: Optional[Past], probed: Probed) -> Iterator[Figure]:
+    """Yield the figures of a moment, where somebody asked about one."""
+    if past:
+        yield moment_figure(past)
+        yield past_runs_figure(past, probed)
 
 
 def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) -> dict[str, str]:
@@ -51,11 +105,11 @@ def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) 
         thinned_until=site.thinned_until(),
         library=LIBRARY,
     )
-    found = {PAGE: text}
+    files = {PAGE: text}
     for name in _ASSETS:
         assert environment.loader
-        found[name] = environment.loader.get_source(environment, name)[0]
-    return found
+        files[name] = environment.loader.get_source(environment, name)[0]
+    return files
 
 
 def _plots(figures: Sequence[Figure]) -> dict[str, dict[str, Any]]:
@@ -80,11 +134,13 @@ def _counts(site: Site) -> list[tuple[str, int, str]]:
             for (layer, _), verdict in site.groups.items()
             if not LAYERS[layer].whole and verdict.counts and verdict.state is not State.OK
         ],
-        "symptom": [one.verdict.state for one in site.looks if one.verdict.state is not State.OK],
+        "symptom": [
+            look.verdict.state for look in site.looks if look.verdict.state is not State.OK
+        ],
     }
-    found = []
+    rows = []
     for state in RANK:
         counts = {noun: of_noun.count(state) for noun, of_noun in states.items()}
         words = [number(count, noun) for noun, count in counts.items() if count]
-        found.append((state.name, sum(counts.values()), ", ".join(words)))
-    return found
+        rows.append((state.name, sum(counts.values()), ", ".join(words)))
+    return rows

@@ -101,16 +101,16 @@ def _parts(site: Site, metric: Metric, members: Sequence[Member]) -> Iterator[St
 
 def _layers(metrics: Metrics, topmost: Metric) -> Iterator[Stage]:
     """Yield what the layers below show: the network for this direction, the disks for reads."""
-    wanted = {
+    operations = {
         NET.name: "send" if topmost.operation in _AWAY else "receive",
         RAW.name: topmost.operation,
     }
-    for layer, operation in wanted.items():
+    for layer, operation in operations.items():
         members = [
             member
-            for metric, found in metrics.items()
+            for metric, measured in metrics.items()
             if (metric.layer, metric.operation, metric.scenario) == (layer, operation, "single")
-            for member in found
+            for member in measured
         ]
         if members:
             yield _measured(f"{layer} {operation}", members)
@@ -173,10 +173,10 @@ def path_figure(site: Site, metrics: Metrics) -> Figure:
     alike: dict[tuple[object, ...], list[Path]] = {}
     for path in paths:
         alike.setdefault(path.shape(), []).append(path)
-    rows = [(one.name, stage) for one in paths for stage in one.stages]
+    rows = [(path.name, stage) for path in paths for stage in path.stages]
     return figure._replace(
         finding="\n".join([*map(_finding, paths), *_at_once(site)]),
-        plots=[_plot(_title(found), _together(found)) for found in alike.values()],
+        plots=[_plot(_title(same), _together(same)) for same in alike.values()],
         table=Table(HEADERS, [Row(_cells(name, stage)) for name, stage in rows]),
         numbers=[_NUMBERS, *([name, *stage] for name, stage in rows)],
     )

@@ -74,8 +74,8 @@ class Days(Mapping[int, float]):
 
 def spanned(every: Iterable[Days]) -> range:
     """Return all days from the first on which any has a rate to the last one; there is one."""
-    spans = [one.span for one in every]
-    return range(min(one.start for one in spans), max(one.stop for one in spans))
+    spans = [days.span for days in every]
+    return range(min(span.start for span in spans), max(span.stop for span in spans))
 
 
 def daily(times: Sequence[float], rates: Sequence[float], until: float) -> Days:
@@ -92,12 +92,12 @@ def daily(times: Sequence[float], rates: Sequence[float], until: float) -> Days:
                 several.setdefault(day, [days[day]]).append(rate)
             else:
                 days[day] = rate
-    days.update((day, median(found)) for day, found in several.items())
+    days.update((day, median(runs)) for day, runs in several.items())
     return Days(days)
 
 
 class Metric(NamedTuple):
-    """What is measured alike: one operation of one layer."""
+    """One operation of one layer in one scenario."""
 
     layer: str
     operation: str
@@ -158,8 +158,8 @@ class Member(NamedTuple):
         )
 
 
-class Looked(NamedTuple):
-    """What the last look at a host says of one kind of its parts; of all where ``kind`` is empty.
+class Look(NamedTuple):
+    """The last look at one kind of a host's parts; at all of them where ``kind`` is empty.
 
     ``symptoms`` are the gravest first, ``at`` is when it looked, in seconds since the epoch, None
     where that is not known.
@@ -192,12 +192,12 @@ class Site(NamedTuple):
     changes: Sequence[VersionChange] = ()
     nodes: Mapping[tuple[str, str], str] = {}
     conditions: Sequence[ConditionChange] = ()
-    looks: Sequence[Looked] = ()
+    looks: Sequence[Look] = ()
     unseen: Sequence[str] = ()
 
     @property
     def until(self) -> float:
-        """Return the moment after which nothing can have been measured, whatever a clock said."""
+        """Return the latest believable time of a measurement, whatever a host's clock says."""
         return self.now + DAY_S
 
     def dated_later(self) -> int:
@@ -244,7 +244,7 @@ def find_metrics(site: Site, against: Optional[float] = None) -> Metrics:
     and of those of what has happened at the site, the runs are kept.
     """
     courses, parted = _courses(site.courses), _parted(site, against)
-    found: dict[Metric, list[Member]] = {}
+    metrics: dict[Metric, list[Member]] = {}
     for expectation in site.expectations:
         place = expectation.layer, expectation.component
         measured = courses.get(place, {})
@@ -252,10 +252,10 @@ def find_metrics(site: Site, against: Optional[float] = None) -> Metrics:
         for step in dict.fromkeys([*steps, *measured]):
             operation, scenario = step
             metric = Metric(expectation.layer, operation, scenario)
-            found.setdefault(metric, []).append(
+            metrics.setdefault(metric, []).append(
                 _member(site, expectation, step, _Runs(measured.get(step, ()), parted))
             )
-    return {of: _side_by_side(members) for of, members in found.items()}
+    return {of: _side_by_side(members) for of, members in metrics.items()}
 
 
 class _Runs(NamedTuple):
@@ -266,7 +266,7 @@ class _Runs(NamedTuple):
 
 
 def _parted(site: Site, against: Optional[float]) -> Collection[int]:
-    """Return the days that a moment may part of which something is held against what was before."""
+    """Return the days of marks and of ``against``: they need single runs, not a daily median."""
     moments = [note.at for note in site.notes] + [change.at for change in site.changes]
     moments += [change.at for change in site.conditions]
     moments += [] if against is None else [against]
@@ -292,20 +292,20 @@ def _side_by_side(members: Sequence[Member]) -> list[Member]:
 
 def by_group(members: Iterable[Member]) -> dict[str, list[Member]]:
     """Return the peers of each group, in their order."""
-    found: dict[str, list[Member]] = {}
+    groups: dict[str, list[Member]] = {}
     for member in members:
-        found.setdefault(member.of.group, []).append(member)
-    return found
+        groups.setdefault(member.of.group, []).append(member)
+    return groups
 
 
 def _courses(
     courses: Iterable[Course],
 ) -> dict[tuple[str, str], dict[tuple[str, ...], list[Course]]]:
-    found: dict[tuple[str, str], dict[tuple[str, ...], list[Course]]] = {}
+    places: dict[tuple[str, str], dict[tuple[str, ...], list[Course]]] = {}
     for course in courses:
-        steps = found.setdefault((course.layer, course.component), {})
+        steps = places.setdefault((course.layer, course.component), {})
         steps.setdefault((course.operation, course.scenario), []).append(course)
-    return found
+    return places
 
 
 def _member(site: Site, entry: Expectation, step: tuple[str, ...], runs: _Runs) -> Member:
@@ -353,12 +353,12 @@ def _latest(
     if times and max(times) == times[-1] < until and not isnan(rates[-1]):
         # as nearly always: it has come last
         return times[-1], rates[-1]
-    found: tuple[Optional[float], Optional[float]] = (None, None)
+    latest: tuple[Optional[float], Optional[float]] = (None, None)
     last_at = -1.0
     for at, rate in zip(times, rates):
         if last_at <= at < until and not isnan(rate):
-            last_at, found = at, (at, rate)
-    return found
+            last_at, latest = at, (at, rate)
+    return latest
 
 
 def _reference(entry: Expectation, key: str) -> Reference:
@@ -374,5 +374,5 @@ def _reference(entry: Expectation, key: str) -> Reference:
 
 def middle(rates: Iterable[Optional[float]]) -> Optional[float]:
     """Return the median of the rates that there are, None without any."""
-    known = [rate for rate in rates if rate is not None and isfinite(rate)]
-    return median(known) if known else None
+    finite = [rate for rate in rates if rate is not None and isfinite(rate)]
+    return median(finite) if finite else None

@@ -9,7 +9,7 @@ from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.sentences import HEADERS, remarks, rows, sentence, summary
 from plumbline.locate.suspects import AmbiguitySet, Located
 from plumbline.model.service import SitePart
-from plumbline.report.figure import BLUE, RED, Cell, Figure, Plot, Row, Table, shown
+from plumbline.report.figure import BLUE, RED, Cell, Figure, Plot, Row, Table, scatter, shown
 
 ABOUT = (
     "The smallest set of components that explains every slow measurement (plumbline locate). Each "
@@ -21,10 +21,10 @@ _FAST = 60
 """Fast measurements drawn for one suspect; the table has all."""
 
 
-class Found(NamedTuple):
-    """What was located, for each set the measurement that would divide it, and shared losses.
+class Suspects(NamedTuple):
+    """Located suspects, for each set the measurement that would divide it, and shared losses.
 
-    ``jobs`` says who used slow targets meanwhile.
+    ``jobs`` are sentences on the jobs that used slow targets meanwhile.
     """
 
     located: Located
@@ -33,21 +33,21 @@ class Found(NamedTuple):
     jobs: Sequence[str] = ()
 
 
-def suspects_figure(found: Optional[Found], parts: Mapping[str, SitePart]) -> Figure:
+def suspects_figure(suspects: Optional[Suspects], parts: Mapping[str, SitePart]) -> Figure:
     """Return the figure; absent where nothing could be located or nothing is slow."""
     figure = Figure("suspects", "Suspects", ABOUT)
-    if found is None:
+    if suspects is None:
         return figure._replace(
             absent="the plan is of an older version and does not say what the parts are; write it "
             "again with plumbline plan --json"
         )
-    located = found.located
-    said = [
+    located = suspects.located
+    sentences = [
         sentence(located, ambiguity_set, parts, probe)
-        for ambiguity_set, probe in zip(located.sets, found.probes)
+        for ambiguity_set, probe in zip(located.sets, suspects.probes)
     ]
-    said += [*found.shared, *remarks(located, parts), *found.jobs, summary(located)]
-    finding = "\n".join(said)
+    sentences += [*suspects.shared, *remarks(located, parts), *suspects.jobs, summary(located)]
+    finding = "\n".join(sentences)
     if not located.sets:
         return figure._replace(finding=finding, absent="no component is a suspect")
     lines = [
@@ -66,7 +66,7 @@ def suspects_figure(found: Optional[Found], parts: Mapping[str, SitePart]) -> Fi
 
 
 def _name(ambiguity: AmbiguitySet) -> str:
-    return " or ".join(" and ".join(one) for one in ambiguity.alternatives)
+    return " or ".join(" and ".join(names) for names in ambiguity.alternatives)
 
 
 def _plot(located: Located) -> Plot:
@@ -79,12 +79,11 @@ def _plot(located: Located) -> Plot:
     layout = {
         "xaxis": {
             "tickvals": list(range(len(located.sets))),
-            "ticktext": [shown(_name(one)) for one in located.sets],
+            "ticktext": [shown(_name(each)) for each in located.sets],
             "range": [-0.6, len(located.sets) - 0.4],
             "automargin": True,
         },
         "yaxis": {"title": {"text": "% of what is expected"}, "range": [0, 130]},
-        "hovermode": "closest",
         # also of a single kind: what a mark means stands nowhere else
         "showlegend": True,
     }
@@ -92,11 +91,11 @@ def _plot(located: Located) -> Plot:
         _trace("slow", {"color": RED, "symbol": "x", "size": 11}, slow),
         _trace("fast", {"color": BLUE, "symbol": "circle-open", "size": 8}, fast),
     ]
-    return Plot("what crosses the suspects", [one for one in data if one["x"]], layout, 420)
+    return Plot("what crosses the suspects", [trace for trace in data if trace["x"]], layout, 420)
 
 
 def _beside(index: int, observations: Sequence[Observation]) -> list[tuple[float, Observation]]:
-    """Return what belongs to one column, side by side in it."""
+    """Return the observations of one column, side by side in it."""
     step = _COLUMN / max(1, len(observations) - 1)
     start = index - _COLUMN / 2 if len(observations) > 1 else float(index)
     return [
@@ -106,18 +105,19 @@ def _beside(index: int, observations: Sequence[Observation]) -> list[tuple[float
 
 
 def _trace(
-    name: str, marker: dict[str, Any], found: Sequence[tuple[float, Observation]]
+    name: str, marker: dict[str, Any], observations: Sequence[tuple[float, Observation]]
 ) -> dict[str, Any]:
-    known = [
-        (place, observation) for place, observation in found if observation.vote is not Vote.NONE
+    votes = [
+        (place, observation)
+        for place, observation in observations
+        if observation.vote is not Vote.NONE
     ]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": [place for place, _ in known],
-        "y": [round(100 * observation.ratio, 1) for _, observation in known],
-        "text": [shown(observation.of.name) for _, observation in known],
-        "marker": marker,
-        "hovertemplate": "%{text}<br>%{y} % of what is expected<extra></extra>",
-    }
+    return scatter(
+        "markers",
+        name,
+        "%{text}<br>%{y} % of what is expected",
+        x=[place for place, _ in votes],
+        y=[round(100 * observation.ratio, 1) for _, observation in votes],
+        text=[shown(observation.of.name) for _, observation in votes],
+        marker=marker,
+    )

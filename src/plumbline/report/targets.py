@@ -16,7 +16,7 @@ from plumbline.report.figure import (
     GREY,
     Cell,
     Figure,
-    Named,
+    NamedPoint,
     Plot,
     Row,
     Table,
@@ -24,7 +24,9 @@ from plumbline.report.figure import (
     labels,
     mark,
     megabytes,
+    scatter,
     shown,
+    value_axis,
 )
 from plumbline.report.site import Member, Metric, Metrics, Site, by_group
 
@@ -86,13 +88,13 @@ def _finding(site: Site, drawn: Metrics) -> str:
 def _plot(metric: Metric, members: Sequence[Member]) -> Plot:
     places = list(range(len(members)))
     names = [shown(member.name) for member in members]
-    data = [*_band(members, places, names), *_dots(members, names)]
+    measured = any(member.now_Bps is not None for member in members)
+    data = [*_band(members, places, names), *_dots(members, names)] if measured else []
     layout = {
         "xaxis": _axis(members, names),
         "shapes": list(_fences(members)),
-        "yaxis": {"title": {"text": "MB/s"}, "rangemode": "tozero"},
+        "yaxis": value_axis("MB/s"),
         "annotations": list(_labels(members)),
-        "hovermode": "closest",
     }
     return Plot(str(metric), data, layout)
 
@@ -112,7 +114,11 @@ def _axis(members: Sequence[Member], names: list[str]) -> dict[str, Any]:
         middles.append(start + (len(peers) - 1) / 2)
         start += len(peers)
     step = 1 + len(groups) // _NAMED
-    return {**axis, "tickvals": middles[::step], "ticktext": [shown(one) for one in groups][::step]}
+    return {
+        **axis,
+        "tickvals": middles[::step],
+        "ticktext": [shown(group) for group in groups][::step],
+    }
 
 
 def _fences(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
@@ -126,11 +132,11 @@ def _fences(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
 def _band(members: Sequence[Member], places: list[int], names: list[str]) -> list[dict[str, Any]]:
     """Return the traces of the references; bands and steps, because peers may differ."""
     lows = [_lowest(member) for member in members]
-    found = []
+    traces = []
     if any(low is not None for low in lows):
         middles = [member.baseline_Bps for member in members]
         line = {"shape": "hvh", "width": 0}
-        found = [
+        traces = [
             _reference("warning", lows, places, line),
             {
                 **_reference("baseline", middles, places, {**line, "width": 2, "color": BASELINE}),
@@ -142,10 +148,10 @@ def _band(members: Sequence[Member], places: list[int], names: list[str]) -> lis
     if any(member.ceiling_Bps for member in members):
         line = {"shape": "hvh", "width": 2, "color": CEILING, "dash": "dash"}
         ceilings = [member.ceiling_Bps for member in members]
-        found.append({**_reference("ceiling", ceilings, places, line), "showlegend": True})
-    for trace in found:
+        traces.append({**_reference("ceiling", ceilings, places, line), "showlegend": True})
+    for trace in traces:
         trace["text"] = _widened(names)
-    return found
+    return traces
 
 
 def _lowest(member: Member) -> Optional[float]:
@@ -158,16 +164,15 @@ def _lowest(member: Member) -> Optional[float]:
 def _reference(
     name: str, rates: Iterable[Optional[float]], places: list[int], line: dict[str, Any]
 ) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": [places[0] - 0.5, *places, places[-1] + 0.5],
-        "y": _widened([megabytes(rate) for rate in rates]),
-        "line": line,
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    return scatter(
+        "lines",
+        name,
+        x=[places[0] - 0.5, *places, places[-1] + 0.5],
+        y=_widened([megabytes(rate) for rate in rates]),
+        line=line,
+        hoverinfo="skip",
+        showlegend=False,
+    )
 
 
 def _widened(values: Sequence[_T]) -> list[_T]:
@@ -179,17 +184,16 @@ def _dots(members: Sequence[Member], names: Sequence[str]) -> Iterable[dict[str,
     for state in State:
         places = [number for number, member in enumerate(members) if member.state is state]
         if places:
-            yield {
-                "type": "scatter",
-                "mode": "markers",
-                "name": state.name,
-                "x": places,
-                "y": [megabytes(members[place].now_Bps) or 0.0 for place in places],
-                "text": [names[place] for place in places],
-                "customdata": [shown(_rate(members[place])) for place in places],
-                "marker": mark(state),
-                "hovertemplate": f"%{{text}}<br>%{{customdata}}, {state.name}<extra></extra>",
-            }
+            yield scatter(
+                "markers",
+                state.name,
+                f"%{{text}}<br>%{{customdata}}, {state.name}",
+                x=places,
+                y=[megabytes(members[place].now_Bps) or 0.0 for place in places],
+                text=[names[place] for place in places],
+                customdata=[shown(_rate(members[place])) for place in places],
+                marker=mark(state),
+            )
 
 
 def _labels(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
@@ -201,7 +205,7 @@ def _labels(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
     rates = [rate for member in members for rate in (member.now_Bps, member.ceiling_Bps)]
     top = max((rate for rate in map(megabytes, rates) if rate is not None), default=0.0)
     named = (
-        Named(number, megabytes(member.now_Bps) or 0.0, member.name) for number, member in sick
+        NamedPoint(number, megabytes(member.now_Bps) or 0.0, member.name) for number, member in sick
     )
     return labels(named, len(members), top)
 

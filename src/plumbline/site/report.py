@@ -12,8 +12,8 @@ from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, Verdict, worst
 from plumbline.observe.reported import HOLDS_S
 from plumbline.observe.symptom import KINDS, title
-from plumbline.report.site import Looked, Site
-from plumbline.report.suspects import Found
+from plumbline.report.site import Look, Site
+from plumbline.report.suspects import Suspects
 from plumbline.site.changed import condition_changes
 from plumbline.site.forked import forked
 from plumbline.site.jobs import used_meanwhile
@@ -29,7 +29,7 @@ from plumbline.store.trends import Pictures
 class SiteLooks(NamedTuple):
     """The last looks at the hosts of a site, and the hosts at which nobody looks."""
 
-    found: tuple[Looked, ...]
+    found: tuple[Look, ...]
     unseen: tuple[str, ...]
 
 
@@ -46,7 +46,7 @@ def looks_of(plan: SitePlan, history: Path, now: float) -> SiteLooks:
     for service in plan.services:
         if service.layer == SYMPTOMS:
             asked.setdefault(service.node, {})[service.component] = service.freshness_s
-    found: list[Looked] = []
+    found: list[Look] = []
     unseen: list[str] = []
     for host, known in collected_reports(history, plan.nodes, now).items():
         if known.report or host in asked or has_said(history, host):
@@ -56,21 +56,21 @@ def looks_of(plan: SitePlan, history: Path, now: float) -> SiteLooks:
     return SiteLooks(tuple(found), tuple(unseen))
 
 
-def _looks(host: str, known: Collected, services: Mapping[str, float]) -> Iterator[Looked]:
+def _looks(host: str, known: Collected, services: Mapping[str, float]) -> Iterator[Look]:
     """Yield the look itself, and the kinds that have a service or a collector that could look."""
     report = known.report
     if report is None:
-        yield Looked(host, "", judge_unread(host, "", known.trouble))
+        yield Look(host, "", judge_unread(host, "", known.trouble))
         return
     asked = JudgedLook(report, known.now, services.get(title(host), HOLDS_S))
-    yield Looked(host, "", judge_looks(asked), at=report.looked_at)
+    yield Look(host, "", judge_looks(asked), at=report.looked_at)
     for kind in KINDS:
         looks = [look for look in report.looks if look.kind == kind]
         if title(host, kind) in services or not all(look.unavailable for look in looks):
             verdict = judge_kind(asked, kind)
             symptoms = by_state(symptom for look in looks for symptom in look.symptoms)
             held = verdict.reason in (Reason.SYMPTOM, Reason.FINE)
-            yield Looked(host, kind, verdict, symptoms if held else (), report.looked_at)
+            yield Look(host, kind, verdict, symptoms if held else (), report.looked_at)
 
 
 def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
@@ -114,7 +114,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
         )
 
 
-def find_suspects(plan: str, history: Path, now: float) -> Optional[Found]:
+def find_suspects(plan: str, history: Path, now: float) -> Optional[Suspects]:
     """Return the suspects of a site; None for a plan that does not say what the parts are.
 
     They are found in a process of its own, to be called before the plan in this file is read here:
@@ -128,12 +128,12 @@ def find_suspects(plan: str, history: Path, now: float) -> Optional[Found]:
     return found
 
 
-def _suspects(plan: SitePlan, history: Path, now: float) -> Optional[Found]:
+def _suspects(plan: SitePlan, history: Path, now: float) -> Optional[Suspects]:
     if not plan.parts:
         return None
     found = locate_site(plan, history, now)
     jobs = used_meanwhile(plan, history, found.located)
-    return Found(found.located, found.probes, [loss.sentence for loss in found.shared], jobs)
+    return Suspects(found.located, found.probes, [loss.sentence for loss in found.shared], jobs)
 
 
 def _groups(judged: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:

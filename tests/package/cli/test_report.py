@@ -17,7 +17,7 @@ from tests.package.cli.driver import call
 from tests.package.locate.scenes import lab
 from tests.package.report.sites import SICK, look, say
 from tests.package.report.test_calls import profile
-from tests.package.report.test_drawing import IDS
+from tests.package.report.test_drawn_figures import IDS
 from tests.package.report.years import DAY_S, document, plan_of, records, write
 
 

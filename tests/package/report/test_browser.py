@@ -12,13 +12,12 @@ from typing import Iterator
 
 import pytest
 
-from plumbline.report.drawing import Extras, draw
 from plumbline.report.overview import overview
-from plumbline.report.page import LIBRARY, pages
+from plumbline.report.page import LIBRARY, Extras, draw, pages
 from plumbline.report.site import Site, find_metrics
 from tests.package.report.browser import Browser, PageLeftError
 from tests.package.report.sites import HOSTILE, hostile, read, sick
-from tests.package.report.test_drawing import EMPTY, IDS, extras
+from tests.package.report.test_drawn_figures import EMPTY, IDS, extras
 from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.long
@@ -52,7 +51,7 @@ def written(folder: Path, site: Site, more: Extras) -> str:
 
     library = Path(plotly.__file__).parent / "package_data" / LIBRARY
     (folder / LIBRARY).symlink_to(library)
-    entries = overview(site, find_metrics(site), more.found)
+    entries = overview(site, find_metrics(site), more.suspects)
     for name, text in pages(site, draw(site, more), entries).items():
         (folder / name).write_text(text, encoding="utf-8")
     return (folder / "index.html").as_uri()

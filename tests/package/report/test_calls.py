@@ -25,7 +25,7 @@ def profile(*seconds: float) -> Profile:
 
 def ranks(of: Profile) -> Sequence[Rank]:
     (only,) = of_profile(of)
-    return only.found
+    return only.ranks
 
 
 def test_who_ends_far_later_straggles() -> None:

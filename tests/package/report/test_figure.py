@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from math import nan
+from typing import Any
 
 import pytest
 
-from plumbline.report.figure import counted, megabytes, percent, shown, unique
+from plumbline.report.figure import (
+    Figure,
+    Plot,
+    counted,
+    day_axis,
+    megabytes,
+    percent,
+    shown,
+    unique,
+)
 
 
 @pytest.mark.parametrize(
@@ -42,3 +52,30 @@ def test_what_is_no_rate_is_not_drawn() -> None:
 def test_numbers_are_said_in_words() -> None:
     assert (percent(0.402), percent(None)) == ("40 %", "")
     assert (counted(1, "target"), counted(3, "target")) == ("1 target", "3 targets")
+
+
+@pytest.mark.parametrize(
+    ("trace", "empty"),
+    [
+        ({"x": [1, 2], "y": [None, 3.0]}, False),
+        ({"x": [1, 2], "y": [None, None]}, True),
+        ({"x": [1], "y": [9.0], "hoverinfo": "skip"}, True),
+        ({"orientation": "h", "x": [None], "y": ["name"]}, True),
+        ({"orientation": "h", "x": [0.0], "y": ["name"]}, False),
+        ({"z": [[None, 1], [None, None]], "y": ["a", "b"]}, False),
+        ({"z": [[None], [None]], "y": ["a", "b"]}, True),
+    ],
+)
+def test_a_picture_without_a_value_is_a_sentence(trace: dict[str, Any], empty: bool) -> None:
+    plots = [Plot("links", [trace], {}), Plot("disks", [{"x": [1], "y": [1.0]}], {})]
+    figure = Figure("some", "Some", "About", plots=plots).without_empty_plots()
+    assert [plot.title for plot in figure.plots] == (["disks"] if empty else ["links", "disks"])
+    assert figure.absent == ("no value is known for links" if empty else "")
+
+
+def test_a_picture_without_a_trace_is_empty() -> None:
+    assert Plot("links", [], {}).empty
+
+
+def test_an_axis_of_days_spans_one_at_least() -> None:
+    assert day_axis(0.0, 0.0)["range"] == ["1970-01-01 00:00:00", "1970-01-02 00:00:00"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import mean, pstdev
 
 import pytest
 
 from plumbline.model.verdict import State
+from plumbline.report.figure import DAY_MS
 from plumbline.report.heat_map import MOST_ROWS, heat_map_figure
 from plumbline.report.site import Days, Metric, find_metrics
 from tests.package.report.sites import sick
@@ -19,7 +21,8 @@ def test_a_cell_is_the_days_rate_in_percent_of_the_baseline(tmp_path: Path) -> N
     plot = heat_map_figure(find_metrics(sick(tmp_path))).plots[0]
     cells = plot.data[0]["z"][2]
     assert plot.data[0]["y"][2] == "oss2-disk1"
-    assert len(plot.data[0]["x"]) == len(cells) == 40
+    assert len(cells) == 40
+    assert plot.data[0]["dx"] == DAY_MS
     assert cells[:35] == pytest.approx([100] * 35, abs=3)
     assert cells[35:] == pytest.approx([40] * 5, abs=2)
 
@@ -56,7 +59,20 @@ def test_days_without_a_rate_are_empty(tmp_path: Path) -> None:
 def test_one_day_does_not_vary(tmp_path: Path) -> None:
     figure = heat_map_figure(find_metrics(sick(tmp_path, Year(1))))
     assert figure.finding == "One day alone: nothing varies yet."
-    assert figure.plots[0].data[1]["x"] == [None] * 6
+    (cells,) = figure.plots[0].data
+    assert {len(row) for row in cells["z"]} == {1}
+    assert "xaxis2" not in figure.plots[0].layout
+
+
+@pytest.mark.parametrize("days", [1, 5, 20])
+def test_the_axis_has_each_day_in_full_and_its_date(days: int, tmp_path: Path) -> None:
+    plot = heat_map_figure(find_metrics(sick(tmp_path, Year(days)))).plots[0]
+    axis = plot.layout["xaxis"]
+    begin, end = map(datetime.fromisoformat, axis["range"])
+    first = datetime.fromisoformat(plot.data[0]["x0"])
+    assert (first - begin, end - begin) == (timedelta(hours=12), timedelta(days=days))
+    assert axis["tickformat"] == "%Y-%m-%d"
+    assert axis.get("dtick") == (DAY_MS if days <= 8 else None)
 
 
 def test_the_csv_has_the_days_as_columns(tmp_path: Path) -> None:

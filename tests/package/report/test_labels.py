@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from plumbline.report.figure import Named, labels
+from plumbline.report.figure import NamedPoint, labels
 
 
-def named(*places: int, height: float = 10.0, name: str = "scratch-OST0000") -> list[Named]:
-    return [Named(place, height, name) for place in places]
+def named(*places: int, height: float = 10.0, name: str = "scratch-OST0000") -> list[NamedPoint]:
+    return [NamedPoint(place, height, name) for place in places]
 
 
 def test_the_first_of_near_neighbours_has_its_name() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from plumbline.model.verdict import State
-from plumbline.report.drawing import Extras, draw
 from plumbline.report.figure import Figure
 from plumbline.report.moment import LATENCY, OTHERS, READ, WRITE, Chart, Line, Past, PastRun, Probed
+from plumbline.report.page import Extras, draw
 from tests.package.report.sites import HOSTILE
-from tests.package.report.test_drawing import EMPTY, valid
+from tests.package.report.test_drawn_figures import EMPTY, valid
 
 AT = 1_795_000_020.0
 MINUTES = [AT + 60 * minute for minute in range(-30, 31)]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.report.drawing import Extras, draw
 from plumbline.report.figure import Cell, Figure, numbers
+from plumbline.report.page import Extras, draw
 from tests.package.report.sites import hostile, read
 
 

@@ -12,15 +12,15 @@ from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.report.overview import Entry, Kind, overview
 from plumbline.report.page import pages
 from plumbline.report.site import Site, find_metrics
-from plumbline.report.suspects import Found
+from plumbline.report.suspects import Suspects
 from tests.package.report.sites import sick
-from tests.package.report.test_drawing import EMPTY, extras
+from tests.package.report.test_drawn_figures import EMPTY, extras
 
 SINCE = "2026-09-17"
 """Five nights before the moment of the reports."""
 
 
-def rows(site: Site, found: Optional[Found] = None) -> list[Entry]:
+def rows(site: Site, found: Optional[Suspects] = None) -> list[Entry]:
     return overview(site, find_metrics(site), found)
 
 
@@ -36,7 +36,7 @@ def unknown(site: Site, layer: str) -> Site:
 
 
 def test_a_suspect_comes_first_with_its_beginning_and_what_to_do(tmp_path: Path) -> None:
-    first = rows(sick(tmp_path), extras().found)[0]
+    first = rows(sick(tmp_path), extras().suspects)[0]
     assert (first.kind, first.component, first.state) == (
         Kind.SUSPECT,
         "oss2-disk1",
@@ -50,7 +50,7 @@ def test_a_suspect_comes_first_with_its_beginning_and_what_to_do(tmp_path: Path)
 
 
 def test_alarms_behind_a_suspect_come_last_and_lead_to_it(tmp_path: Path) -> None:
-    found = rows(sick(tmp_path), extras().found)
+    found = rows(sick(tmp_path), extras().suspects)
     behind = [one for one in found if one.kind is Kind.EXPLAINED]
     assert {"ost scratch-OST0002", "raw oss2-disk1"} <= {one.component for one in behind}
     assert found[-len(behind) :] == behind
@@ -160,7 +160,7 @@ def test_what_is_watched_comes_last_with_how_far_it_is(tmp_path: Path) -> None:
         verdicts={**site.verdicts, place: said},
         groups={**site.groups, (group.layer, group.component): group},
     )
-    *_, whole, single = rows(site, extras().found)
+    *_, whole, single = rows(site, extras().suspects)
     assert (whole.kind, whole.component) == (Kind.WATCHED, f"{group.layer} {group.component}")
     assert (single.kind, single.state) == (Kind.WATCHED, State.OK)
     assert (single.sentence, single.next) == (said.sentence, "the next runs decide")
@@ -168,7 +168,7 @@ def test_what_is_watched_comes_last_with_how_far_it_is(tmp_path: Path) -> None:
 
 def test_kinds_and_states_decide_the_order(tmp_path: Path) -> None:
     site = unknown(sick(tmp_path), "net")
-    kinds = [list(Kind).index(one.kind) for one in rows(site, extras().found)]
+    kinds = [list(Kind).index(one.kind) for one in rows(site, extras().suspects)]
     assert kinds == sorted(kinds)
 
 

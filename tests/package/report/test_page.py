@@ -8,14 +8,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from plumbline.model.verdict import State
-from plumbline.report.drawing import Extras, draw
 from plumbline.report.figure import numbers
 from plumbline.report.overview import overview
-from plumbline.report.page import pages
+from plumbline.report.page import Extras, draw, pages
 from plumbline.report.site import find_metrics
 from tests.package.locate.scenes import lab
 from tests.package.report.sites import HOSTILE, hostile, read, sick
-from tests.package.report.test_drawing import EMPTY, IDS, extras
+from tests.package.report.test_drawn_figures import EMPTY, IDS, extras
 from tests.package.report.years import plan_of
 
 
@@ -51,7 +50,7 @@ def test_every_figure_has_its_place_and_its_csv(tmp_path: Path) -> None:
 
 def test_links_to_alarms_lead_somewhere(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    entries = overview(site, find_metrics(site), extras().found)
+    entries = overview(site, find_metrics(site), extras().suspects)
     found = Tags(pages(site, draw(site, Extras()), entries)["index.html"])
     inside = [one[1:] for one in found.sources if one.startswith("#")]
     assert "ost-scratch-OST0002" in inside

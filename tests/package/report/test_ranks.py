@@ -35,10 +35,10 @@ def of(component: str, kept: dict[str, Any], **changes: Any) -> Record:
 
 def test_each_rank_goes_from_its_begin_to_its_end() -> None:
     (found,) = of_run(run(QUICK, SLOW))
-    quick, slow = found.found
+    quick, slow = found.ranks
     assert (quick.points[0], quick.points[-1]) == ((0.0, 0.5), (600, 6.0))
     assert slow.points[6] == (300.0, 6.0)
-    assert [one.straggles for one in found.found] == [False, True]
+    assert [one.straggles for one in found.ranks] == [False, True]
     assert (found.half_s, found.longest_s) == (0.04, 0.2)
 
 
@@ -64,7 +64,7 @@ def test_a_rank_of_an_hour_has_few_points() -> None:
     curve = (100.0,) * 3600
     hour = result(0, "a", bytes=360_000, begin_s=0.0, end_s=3600.0, curve=curve)
     (found,) = of_run(run(hour))
-    assert len(found.found[0].points) < 70
+    assert len(found.ranks[0].points) < 70
 
 
 def test_a_record_of_before_has_no_durations_and_is_drawn() -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from plumbline.locate.suspects import Located
-from plumbline.report.suspects import Found, suspects_figure
+from plumbline.report.suspects import Suspects, suspects_figure
 from tests.package.locate.scenes import Left, Scene, both, lab
 
 LAB = Scene(lab())
 
 
-def found(left: Left) -> Found:
+def found(left: Left) -> Suspects:
     located: Located = LAB.locate(left)
-    return Found(located, [None for _ in located.sets])
+    return Suspects(located, [None for _ in located.sets])
 
 
 def test_a_suspect_has_a_column_with_what_crosses_it() -> None:

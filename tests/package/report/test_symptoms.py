@@ -10,10 +10,9 @@ import pytest
 from plumbline.model.names import anchor
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import Direction, Symptom
-from plumbline.report.drawing import draw
 from plumbline.report.figure import Row, numbers
 from plumbline.report.overview import Kind, overview
-from plumbline.report.page import pages
+from plumbline.report.page import draw, pages
 from plumbline.report.site import Site, find_metrics
 from plumbline.report.symptoms import symptoms_figure
 from plumbline.site.report import SiteLooks, looks_of
@@ -22,13 +21,13 @@ from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from tests.package.locate.scenes import lab
 from tests.package.report.sites import HOSTILE, look, say, sick
-from tests.package.report.test_drawing import EMPTY, extras
+from tests.package.report.test_drawn_figures import EMPTY, extras
 from tests.package.report.years import NOW, document, plan_of
 
 
 def rows(site: Site) -> dict[str, Row]:
     """Return the rows of the table by what they say of the symptom."""
-    return {row.cells[5]: row for row in symptoms_figure(site, extras().found).table.rows}
+    return {row.cells[5]: row for row in symptoms_figure(site, extras().suspects).table.rows}
 
 
 def test_each_symptom_has_its_row_with_state_time_and_what_it_may_explain(tmp_path: Path) -> None:
@@ -69,7 +68,7 @@ def test_the_worst_hosts_stand_first_and_hosts_nobody_looks_at_are_named(tmp_pat
 
 def test_the_first_screen_leads_there_and_a_suspects_symptom_is_behind_it(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    found = {one.component: one for one in overview(site, find_metrics(site), extras().found)}
+    found = {one.component: one for one in overview(site, find_metrics(site), extras().suspects)}
     medium = found["symptoms oss2 kernel"]
     assert (medium.kind, medium.state, medium.since) == (
         *(Kind.EXPLAINED, State.CRITICAL),
@@ -86,9 +85,9 @@ def test_every_link_and_every_row_of_the_first_screen_leads_to_a_place_in_the_pa
     tmp_path: Path,
 ) -> None:
     site, more = sick(tmp_path), extras()
-    entries = overview(site, find_metrics(site), more.found)
+    entries = overview(site, find_metrics(site), more.suspects)
     page = pages(site, draw(site, more), entries)["index.html"]
-    figure = symptoms_figure(site, more.found)
+    figure = symptoms_figure(site, more.suspects)
     places = [row.to for row in figure.table.rows if row.to]
     places += [one.anchor for one in entries if one.component.startswith("symptoms ")]
     assert places

@@ -72,10 +72,15 @@ def test_each_component_and_group_has_one_place(tmp_path: Path) -> None:
 
 
 def test_what_was_not_measured_stands_at_zero(tmp_path: Path) -> None:
-    site = sick(tmp_path)._replace(courses=(), verdicts={})
+    site = sick(tmp_path)
+    courses = [course for course in site.courses if course.component == "oss2-disk1"]
+    site = site._replace(courses=courses, verdicts={})
     figure = targets_figure(site, find_metrics(site))
     unknown = trace(figure.plots[0], "UNKNOWN")
-    assert unknown["y"] == [0.0] * 6
+    measured = unknown["text"].index("oss2-disk1")
+    assert unknown["y"].pop(measured) > 0
+    assert unknown["customdata"].pop(measured) != "no rate"
+    assert unknown["y"] == [0.0] * 5
     assert set(unknown["customdata"]) == {"no rate"}
     assert figure.finding == "Without the links of hosts: 12 components, 12 UNKNOWN."
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.model.errors import DocumentError, StoreError
-from plumbline.report.suspects import Found
+from plumbline.report.suspects import Suspects
 from plumbline.site.locate import locate_site
 from plumbline.site.report import find_suspects
 from plumbline.store.plan import load_plan
@@ -21,7 +21,7 @@ def test_suspects_are_those_that_locating_finds(tmp_path: Path) -> None:
     path, history = write(tmp_path, document(plan), records(plan, SICK))
     located = locate_site(load_plan(str(path)), history, NOW)
     found = find_suspects(str(path), history, NOW)
-    assert found == Found(located.located, located.probes, [], [])
+    assert found == Suspects(located.located, located.probes, [], [])
     assert [one.alternatives for one in located.located.sets]
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from plotly.graph_objects import Figure as PlotlyFigure
 
-from plumbline.report.drawing import Extras, draw
 from plumbline.report.figure import Figure
+from plumbline.report.page import Extras, draw
 from plumbline.report.site import Site
-from plumbline.report.suspects import Found
+from plumbline.report.suspects import Suspects
 from tests.package.locate.scenes import Scene, both, lab
 from tests.package.report.sites import hostile, read, sick
 from tests.package.report.test_calls import profile
@@ -24,7 +24,7 @@ EMPTY = Site("nothing", 1e9, (), {}, {}, {}, ())
 
 def extras() -> Extras:
     located = Scene(lab()).locate({"oss2-disk1": both(50e6)})
-    return Extras(None, profile(10, 10, 25), Found(located, [None for _ in located.sets]))
+    return Extras(None, profile(10, 10, 25), Suspects(located, [None for _ in located.sets]))
 
 
 def valid(figures: list[Figure]) -> None:
@@ -73,7 +73,9 @@ def test_a_site_that_measured_nothing_yet_is_drawn(tmp_path: Path) -> None:
     site = sick(tmp_path)._replace(courses=(), pairs=(), run=None, verdicts={}, groups={})
     figures = draw(site, Extras())
     valid(figures)
-    assert [one.id for one in figures if not one.absent] == ["path", "targets", "symptoms"]
+    assert [one.id for one in figures if not one.absent] == ["path", "symptoms"]
+    absent = "no value is known for raw read, raw read together, ost write, ost read"
+    assert figures[1].absent == absent
 
 
 def test_hostile_names_are_drawn(tmp_path: Path) -> None:
