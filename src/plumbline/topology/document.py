@@ -124,8 +124,8 @@ class Part(Strict):
         """
         if self.link is not None and self.encoding is not None:
             goodput = 1.0 if self.mtu is None else tcp_goodput(self.mtu, *_FRAMING[self.framing])
-            rate = self.link * LINE_ENCODINGS[self.encoding] * goodput * self.count
-            return rate, rate
+            link_rate = self.link * LINE_ENCODINGS[self.encoding] * goodput * self.count
+            return link_rate, link_rate
         elsewhere = {Zone.AVERAGE: self.average, Zone.SLOWEST: self.slowest}.get(zone)
         rate = elsewhere or self.rate
         read = rate if self.read is None else self.read
