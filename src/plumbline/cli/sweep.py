@@ -259,7 +259,7 @@ def _left(known: Known) -> Iterator[str]:
     """Yield how far the sweep is, and how to go on."""
     plan, ending = known
     points = plan.grid.points()
-    left = ending.ledger.left(points)
+    left = ending.ledger.remaining(points)
     spent = (
         f"{format_bytes(ending.ledger.written)} written, {format_duration(ending.ledger.seconds)}"
     )
@@ -277,7 +277,7 @@ def _document(known: Known) -> dict[str, Any]:
         "sweep": plan.name,
         "file": str(plan.path),
         **ledger.to_json(),
-        "left": [point._asdict() for point in ledger.left(plan.grid.points())],
+        "left": [point._asdict() for point in ledger.remaining(plan.grid.points())],
         "reason": ending.reason,
         "remarks": [remark.to_json() for remark in remarks(ledger.done, OPERATIONS)],
     }
@@ -329,7 +329,7 @@ class _Teller:
         self._show = show
         self._quiet = quiet
         self._total = len(plan.grid.points())
-        self._begun = self._total - len(ledger.left(plan.grid.points()))
+        self._begun = self._total - len(ledger.remaining(plan.grid.points()))
         self._title = ""
 
     def begin(self, point: Point) -> None:

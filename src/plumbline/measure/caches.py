@@ -1,4 +1,4 @@
-"""A file just written is read again and again, each time with one cache more dropped before.
+"""Repeated reads of a file just written, each after dropping one more cache.
 
 So a page cache, a client's locks and a server's cache are told apart (Edison, section V-A.6).  The
 file is one of its own, which is removed at the end.
@@ -40,7 +40,7 @@ class CachesUnit:
     """One target, written once and read once more than it has caches."""
 
     def __init__(self, entry: Expectation) -> None:
-        """Raise UsageError where no file lies on the target, DocumentError where it is unknown."""
+        """Raise UsageError if no file lies on the target, DocumentError if it is unknown."""
         target = target_for(entry.target, entry.component, entry.limits.fill_limit)
         if not isinstance(target, FileTarget):
             raise UsageError(f"{entry.component} has no file that caches keep; name a target")
@@ -53,7 +53,7 @@ class CachesUnit:
         self.tasks = (Task(once, Operation.WRITE, Scenario.SINGLE), *reads)
 
     def measure(self, context: UnitContext) -> Generator[Record, None, None]:
-        """Yield the record of the write, then one for each read, as far as they come."""
+        """Yield the record of the write, then of each read until a failure."""
         runner, write = context.runners[self.tasks[0].entry.component], self.tasks[0]
         reached = reach(self._target, runner, write.entry.spec.bytes)
         if isinstance(reached, Failure):
@@ -68,14 +68,14 @@ class CachesUnit:
                     self._target.remove(runner)
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
-        """Return what the tools would be called with; the file's name is not known before."""
+        """Return the calls of the tools, with a placeholder for the file's name."""
         write, *reads = self.tasks
         file = f"/FILE-ON-{write.entry.component}"
-        found = [self._command(write, file)]
+        calls = [self._command(write, file)]
         for read, cache in zip(reads, (None, *self._caches)):
-            found += [] if cache is None else [cache.argv]
-            found.append(self._command(read, file))
-        return tuple(found)
+            calls += [] if cache is None else [cache.argv]
+            calls.append(self._command(read, file))
+        return tuple(calls)
 
     def _command(self, task: Task, file: str) -> tuple[str, ...]:
         job = Job(task.operation, task.entry.spec, file, within=self._target.within())
@@ -83,7 +83,7 @@ class CachesUnit:
 
 
 def _buffered(spec: ProbeSpec) -> ProbeSpec:
-    """Return terms under which caches may serve what they have."""
+    """Return terms that let caches serve reads."""
     transfer_bytes = min(spec.transfer_bytes, _MOST_TRANSFER_BYTES)
     return spec._replace(
         direct=False, queue_depth=1, transfer_bytes=transfer_bytes, pattern=KEEP_CACHED
@@ -99,7 +99,7 @@ class _Reads:
         self._tasks = tasks
 
     def measure(self, target: FileTarget) -> Generator[Record, None, None]:
-        """Yield a record for each; what cannot be dropped has one that says why."""
+        """Yield a record for each task; a cache that cannot be dropped has a failure."""
         write, *reads = self._tasks
         trial = self._trial(write, write.entry.spec, ())
         yield self._record(trial, "")
@@ -129,7 +129,7 @@ class _Reads:
         return Conditions(self._reached.state)
 
     def _trial(self, task: Task, spec: ProbeSpec, dropped: Sequence[Cache]) -> WatchedTrial:
-        """Return a trial whose repeats all begin without the caches that were dropped."""
+        """Return a trial whose repeats all begin without the dropped caches."""
         trial = WatchedTrial(task, spec, self._reached, self._context.clock)
         trial.begin()
         for _ in range(spec.repeats):
@@ -142,7 +142,7 @@ class _Reads:
         return trial
 
     def _refused(self, cache: Optional[Cache]) -> Optional[Failure]:
-        """Drop a cache; return why that was not possible."""
+        """Drop a cache; return the failure if that was impossible."""
         if cache is None:
             return None
         watch = self._reached.watch

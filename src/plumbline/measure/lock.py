@@ -1,4 +1,4 @@
-"""One lock per target: no two measurements at once, not even with one that is stuck.
+"""One lock per target: it keeps two measurements apart, even if one of them is stuck.
 
 The tools inherit the lock's descriptor on purpose.  When a tool is stuck in the kernel and its
 runner has given it up, or when the runner was killed, the target stays locked until the last
@@ -31,22 +31,22 @@ _PIDS = range(1, 1 << 22)
 
 
 class Holder(NamedTuple):
-    """Who wrote a lock file: process, host, and the wall clock in seconds since the epoch."""
+    """Signature in a lock file: process, host, and wall clock in seconds since the epoch."""
 
     pid: int
     host: str
     since: float
 
 
-class Left(NamedTuple):
-    """A run that is gone, and the processes that it has left with the lock."""
+class AbandonedLock(NamedTuple):
+    """The lock of a dead run, and its orphans that still hold it."""
 
     holder: Holder
     orphans: tuple[int, ...]
 
 
 def read_holder(path: Path) -> Optional[Holder]:
-    """Return who signed a lock file; None when it is gone, or not signed in full."""
+    """Return the signature of a lock file; None if file or signature is missing."""
     try:
         holder = Holder(**read_json(path.read_text()))
         numbers(since=holder.since)
@@ -55,26 +55,26 @@ def read_holder(path: Path) -> Optional[Holder]:
     return holder if holder.pid in _PIDS else None
 
 
-def left_at(path: Path) -> Optional[Left]:
-    """Return what a run that is gone has left; None if it is there, or may be for all we see."""
+def abandoned_lock(path: Path) -> Optional[AbandonedLock]:
+    """Return the lock of a dead run; None if the run is or may be alive."""
     holder = read_holder(path)
     if holder is None or holder.host != socket.gethostname():
         return None
     orphans = tuple(_processes_with(path))
     if holder.pid in orphans or _belongs_to_another_user(holder.pid):
         return None
-    return Left(holder, orphans)
+    return AbandonedLock(holder, orphans)
 
 
 def name_of(pid: int) -> str:
-    """Return the name of a process's program; empty when it is gone."""
+    """Return the name of a process's program; empty if the process is gone."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
     return ""
 
 
 def _belongs_to_another_user(pid: int) -> bool:
-    """Return whether a process is there and hides what it has open."""
+    """Return True if a process exists and hides its open files."""
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -85,7 +85,7 @@ def _belongs_to_another_user(pid: int) -> bool:
 
 
 def _processes_with(path: Path) -> Iterator[int]:
-    """Yield the processes that have a file open, as far as this user may see."""
+    """Yield the processes with an open file, as far as this user may see."""
     real = os.path.realpath(path)
     for folder in Path("/proc").glob("[0-9]*/fd"):
         with suppress(OSError):
@@ -108,20 +108,20 @@ def _leads_to(link: Path, path: str) -> bool:
 _ORPHAN_WAIT_S = 5.0
 _SIGNED_WITHIN_S = 0.2
 _LOOKS = 25
-"""So many times _SIGNED_WITHIN_S is as long as _ORPHAN_WAIT_S."""
+"""Looks at an interval of _SIGNED_WITHIN_S; they last _ORPHAN_WAIT_S."""
 
 _FORKED_S = 0.02
 _TRIES = 5
-"""A tool that a thread beside is starting holds all descriptors until it has become the tool."""
+"""A tool that another thread starts holds all descriptors until its exec."""
 
 _DISSOLVE_WAIT_S = 0.5
-"""A tool that was ended still holds its lock until the kernel has taken it down."""
+"""A killed tool holds its lock until the kernel has removed the process."""
 
 _LONGEST_NAME = 240
 """No file system of Linux takes more than 255 bytes."""
 
 _SWEEP = "sweep"
-"""The layer of what a sweep measures, which is one target."""
+"""The layer of a sweep's locks."""
 
 
 class StuckError(BusyError):
@@ -158,7 +158,7 @@ class Locks:
 
     @contextmanager
     def hold(self, layer: str, component: str) -> Iterator[int]:
-        """Hold a target's lock; give the descriptor that its tools are to inherit.
+        """Hold a target's lock; yield the descriptor that its tools must inherit.
 
         Raises:
             BusyError: another run holds it; the message names the process and since when.
@@ -179,7 +179,7 @@ class Locks:
                 self._clock.sleep(_FORKED_S)
 
     def dissolve(self) -> None:
-        """Take away what is there for a single user's runs alone: of the system's locks nothing."""
+        """Remove the locks of a single user's runs; the system's locks stay."""
 
     def _make(self) -> None:
         try:
@@ -197,7 +197,7 @@ class Locks:
         return self.directory / f"{name}.lock"
 
     def _take(self, path: Path) -> Optional[int]:
-        """Return the descriptor of the locked file, None when somebody else has it."""
+        """Return the descriptor of the locked file, None if another process has the lock."""
         while True:
             descriptor = self._open(path)
             try:
@@ -215,7 +215,7 @@ class Locks:
             os.close(descriptor)
 
     def _refuse_foreign(self, descriptor: int) -> None:
-        """Raise StoreError, and let go, where signing would write into somebody's other file."""
+        """Close and raise StoreError if signing would write into another user's file."""
         result = os.fstat(descriptor)
         if not S_ISREG(result.st_mode) or result.st_nlink > 1:
             os.close(descriptor)
@@ -241,56 +241,56 @@ class Locks:
         return descriptor
 
     def _take_from_orphans(self, path: Path, component: str) -> int:
-        """End the tools of a run that is gone and take over; raise when the holder is alive."""
+        """End the tools of a dead run and take its lock; raise if the holder is alive."""
         deadline = self._clock.monotonic() + _ORPHAN_WAIT_S
         while True:
-            # again and again: they may be starting others
-            left = self._abandoned(path)
-            for pid in left.orphans if left else ():
+            # repeated, since orphans may start other tools
+            abandoned = self._abandoned(path)
+            for pid in abandoned.orphans if abandoned else ():
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
             descriptor = self._take(path)
             if descriptor is not None:
                 return descriptor
-            if left is None:
+            if abandoned is None:
                 raise BusyError(self._busy(path, read_holder(path)))
             if self._clock.monotonic() > deadline:
                 break
-        if not left.orphans:
-            # what this user cannot see is not known to be stuck
+        if not abandoned.orphans:
+            # a process that this user cannot see may not be stuck
             raise BusyError(self._busy(path, None))
-        age = format_duration(max(0.0, self._clock.wall() - left.holder.since))
-        run = "this run" if left.holder.pid == os.getpid() else "a run"
+        age = format_duration(max(0.0, self._clock.wall() - abandoned.holder.since))
+        run = "this run" if abandoned.holder.pid == os.getpid() else "a run"
         raise StuckError(
-            f"process {', '.join(map(str, left.orphans))} of {run} {age} ago is stuck in the "
+            f"process {', '.join(map(str, abandoned.orphans))} of {run} {age} ago is stuck in the "
             f"kernel and keeps {path} locked; look at the target's server, and at the kernel log "
             "here",
             component,
-            frozenset(filter(None, map(name_of, left.orphans))),
+            frozenset(filter(None, map(name_of, abandoned.orphans))),
         )
 
-    def _abandoned(self, path: Path) -> Optional[Left]:
-        """Return what a run that is gone has left; None when a run is there.
+    def _abandoned(self, path: Path) -> Optional[AbandonedLock]:
+        """Return the lock of a dead run; None if a run is alive.
 
-        A living run that has not signed yet looks like one that is gone, and what a killed one has
-        left may just be ending: two looks have to agree.
+        A living run without a signature looks dead, and the orphans of a killed run may be ending:
+        two looks must agree.
         """
-        left = left_at(path)
+        current = abandoned_lock(path)
         for _ in range(_LOOKS):
-            if left is None:
+            if current is None:
                 break
             self._clock.sleep(_SIGNED_WITHIN_S)
-            before, left = left, left_at(path)
-            if left == before:
-                return left
+            previous, current = current, abandoned_lock(path)
+            if current == previous:
+                return current
         return None
 
     def _busy(self, path: Path, holder: Optional[Holder]) -> str:
-        who = "another run" if holder is None else f"process {holder.pid} on {holder.host}"
+        holder_name = "another run" if holder is None else f"process {holder.pid} on {holder.host}"
         since = self._clock.wall() - holder.since if holder else 0.0
         age = f" for {format_duration(since)}" if since > 0 else ""
         name = unquote(path.stem)
-        return f"{name} is being measured by {who}{age} (lock {path}); wait for it to end"
+        return f"{name} is being measured by {holder_name}{age} (lock {path}); wait for it to end"
 
     def _sign(self, descriptor: int) -> None:
         holder = Holder(os.getpid(), socket.gethostname(), self._clock.wall())
@@ -301,7 +301,7 @@ class Locks:
             raise self._unusable(error) from error
 
     def _tidy(self, path: Path) -> bool:
-        """Remove the lock file; return False where a stuck tool or the next run holds it by now."""
+        """Remove the lock file; return False if a stuck tool or the next run holds it."""
         descriptor = self._take(path)
         if descriptor is None:
             return False
@@ -318,7 +318,7 @@ class Locks:
 
 
 class OwnLocks(Locks):
-    """Locks in a directory that this user alone has and that goes when nothing in it is held.
+    """Locks in a directory of this user alone, which is removed when no lock is held.
 
     It may lie where anybody can write: one that somebody else has made is refused.
     """
@@ -326,7 +326,7 @@ class OwnLocks(Locks):
     _MODE = 0o700
 
     def dissolve(self) -> None:
-        """Remove what no run holds any more, and the directory if that was all."""
+        """Remove the locks without a holder, and the directory if it is empty."""
         deadline = self._clock.monotonic() + _DISSOLVE_WAIT_S
         while True:
             for path in self.directory.glob("*.lock"):
@@ -348,7 +348,7 @@ class OwnLocks(Locks):
 
 
 def same_file(descriptor: int, path: Path) -> bool:
-    """Return whether a path still names the file that is open."""
+    """Return True if a path still names the open file."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:

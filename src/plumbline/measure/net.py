@@ -16,19 +16,19 @@ from plumbline.model.units import format_duration
 from plumbline.observe.command import Clock
 
 ANSWER_LIMIT_S = 20.0
-"""How long the partner's receiver may take to open: both timers follow the same slot."""
+"""Seconds for the partner's receiver to open: both timers follow the same slot."""
 
 _RETRY_S = 1.0
 
 
 class Slot(NamedTuple):
-    """What this host does in one slot; ``turn`` is None for a bye."""
+    """Turn of this host in one slot; None for a bye."""
 
     number: int
     turn: Optional[Turn]
 
     def idle(self, host: str) -> str:
-        """Return why there is nothing to measure, empty when this host begins."""
+        """Return the reason why this host measures nothing, empty if it begins."""
         if self.turn is None:
             return f"{host} has no partner in slot {self.number}; nothing to measure"
         if self.turn.role is Role.RESPONDER:
@@ -40,7 +40,7 @@ class Slot(NamedTuple):
 
 
 def slot_of(entry: Expectation, now: float, number: Optional[int]) -> Slot:
-    """Return the slot of the wall clock's ``now``, or the one with a given number.
+    """Return the slot at ``now``, or the slot with a given number.
 
     Raises:
         DocumentError: the expectation does not say how hosts are paired.
@@ -55,7 +55,7 @@ class PairUnit:
     """This host and one partner."""
 
     def __init__(self, entry: Expectation, partner: str) -> None:
-        """Raise DocumentError when the partner is not among the expected ones."""
+        """Raise DocumentError if the partner is not among the expected partners."""
         self._partner = _partner(entry, partner)
         self._pair = _pair(entry)
         self.tasks = tasks_of(entry, self._partner)
@@ -77,14 +77,14 @@ class PairUnit:
             yield context.recorder.of_trial(trial)
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
-        """Return what the tools would be called with."""
+        """Return the calls of the tools."""
         return tuple(command_of(self._job(task)) for task in self.tasks)
 
     def _trial(self, task: Task, context: UnitContext) -> Trial:
         return Trial(task, self._job(task), context.runners[task.entry.component], context.clock)
 
     def _second_trial(self, task: Task, context: UnitContext) -> Trial:
-        """Measure once more: a receiver that still closes the last connection resets the next."""
+        """Measure a second time: a receiver that closes the last connection resets the next."""
         context.clock.sleep(_RETRY_S)
         trial = self._trial(task, context)
         for _ in range(task.entry.spec.repeats):
@@ -101,7 +101,7 @@ class PairUnit:
         )
 
     def _wait(self, clock: Clock) -> str:
-        """Wait for the partner's receiver; return why it cannot be reached, empty when it can."""
+        """Wait for the partner's receiver; return why it is unreachable, empty if it answers."""
         deadline = clock.monotonic() + ANSWER_LIMIT_S
         while True:
             trouble = _connect(self._partner.address, self._pair["port"])
@@ -116,7 +116,7 @@ class PairUnit:
 
 
 def _connect(address: str, port: int) -> str:
-    """Return what is wrong with a connection, empty when it stands."""
+    """Return the fault of a connection, empty if it stands."""
     try:
         socket.create_connection((address, port), timeout=2.0).close()
     except OSError as error:

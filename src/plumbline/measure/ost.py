@@ -23,7 +23,7 @@ from plumbline.measure.trial import (
     reach,
     tasks_of,
 )
-from plumbline.measure.unit_context import Later, UnitContext
+from plumbline.measure.unit_context import Retry, UnitContext
 from plumbline.model.errors import SkipTarget, ToolError
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Outcome, Record
@@ -31,7 +31,7 @@ from plumbline.model.spec import ProbeSpec
 
 
 class _Rest(NamedTuple):
-    """What is left for the second try, and the bytes that the first one has written."""
+    """Tasks of the second try, and the bytes that the first try has written."""
 
     tasks: tuple[Task, ...]
     written: Optional[int]
@@ -41,15 +41,15 @@ class TargetUnit:
     """One storage target and its operations, in measuring order."""
 
     def __init__(self, entry: Expectation, rest: Optional[_Rest] = None) -> None:
-        """Raise DocumentError when the expectation does not say how the target is reached."""
+        """Raise DocumentError if the expectation's target is unusable."""
         self._entry = entry
         self._last = rest is not None
         self.tasks = rest.tasks if rest else tasks_of(entry)
         self._written = rest.written if rest else None
         self._target = target_for(entry.target, entry.component, entry.limits.fill_limit)
 
-    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
-        """Yield one record for each operation; remove the file if it is not to be kept."""
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
+        """Yield one record for each operation; remove the file unless files are kept."""
         runner = context.runners[self._entry.component]
         reached = reach(self._target, runner, self._entry.spec.bytes)
         suspicion = Suspicion(
@@ -71,30 +71,30 @@ class TargetUnit:
                 reached = suspicion.concluded(reached)
                 yield from (context.recorder.without(task, reached) for task in self.tasks)
             if rest is not None:
-                yield Later(TargetUnit(self._entry, rest))
+                yield Retry(TargetUnit(self._entry, rest))
         finally:
-            # a second try reads what this one has written
+            # a second try reads the file of the first
             if rest is None and not context.keep_files and not _is_stuck(reached):
-                # what resists is found again by the next run here
+                # the next run removes a file that resists
                 with suppress(SkipTarget, ToolError):
                     self._target.remove(runner)
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
-        """Return what the tools would be called with; the file's name is not known before."""
+        """Return the calls of the tools, with a placeholder for the file's name."""
         file, within = f"/FILE-ON-{self._entry.component}", self._target.within()
         jobs = (Job(task.operation, self._entry.spec, file, within=within) for task in self.tasks)
         return tuple((*command_of(job), "<>", file) for job in jobs)
 
 
 def _is_stuck(reached: Union[Reached, Failure]) -> bool:
-    """Return whether a target gives no answer, which would hold up its own removal as well."""
+    """Return True if a target gives no answer, which would also block removing its file."""
     if isinstance(reached, Failure):
         return reached.outcome is Outcome.UNANSWERED
     return reached.watch.stuck
 
 
 class _Operations:
-    """The operations on one file, of which each depends on those before it."""
+    """The operations on one file, each dependent on those before it."""
 
     def __init__(
         self, context: UnitContext, reached: Reached, suspicion: Suspicion, written: Optional[int]
@@ -106,7 +106,7 @@ class _Operations:
         self._hung = ""
 
     def measure(self, tasks: tuple[Task, ...]) -> Generator[Record, None, Optional[_Rest]]:
-        """Yield one record for each task; return those that are to be tried again."""
+        """Yield one record for each task; return the tasks of a second try."""
         for number, task in enumerate(tasks):
             obstacle = self._obstacle(task)
             if obstacle:
@@ -123,7 +123,7 @@ class _Operations:
         return None
 
     def _obstacle(self, task: Task) -> str:
-        """Return why a task cannot be begun, empty when it can."""
+        """Return the obstacle to a task, empty if it can begin."""
         if self._hung:
             return f"not tried, because {self._hung}"
         if task.operation is not Operation.WRITE and self._written is None:
@@ -153,7 +153,7 @@ class _Operations:
         return record
 
     def _spec(self, task: Task) -> ProbeSpec:
-        """Return the terms, with no more to read than has been written."""
+        """Return the terms, with at most the written bytes to read."""
         spec = task.entry.spec
         if self._written is None or self._written >= spec.bytes:
             return spec

@@ -1,4 +1,4 @@
-"""What the roles do as root: give the user of the probes ``.plumbline`` on each file system.
+"""Folder ``.plumbline`` of the user of the probes on each file system, made by the roles as root.
 
 ``python3 -m plumbline.measure.own_folders USER BASE...`` prints what it has
 changed.  What others have
@@ -31,21 +31,21 @@ _TRIES = 5
 
 
 class User(NamedTuple):
-    """Who the folders are for."""
+    """User who owns the folders."""
 
     name: str
     uid: int
     gid: int
 
-    def trusts(self, found: os.stat_result) -> bool:
-        """Return whether nobody but this user and root can have changed a folder or file."""
-        plain = S_ISREG(found.st_mode) and found.st_nlink == 1
-        closed = S_ISDIR(found.st_mode) and not S_IMODE(found.st_mode) & _OTHERS_WRITE
-        return found.st_uid in (0, self.uid) and (plain or closed)
+    def trusts(self, status: os.stat_result) -> bool:
+        """Return True if only this user and root can have changed a folder or file."""
+        plain = S_ISREG(status.st_mode) and status.st_nlink == 1
+        closed = S_ISDIR(status.st_mode) and not S_IMODE(status.st_mode) & _OTHERS_WRITE
+        return status.st_uid in (0, self.uid) and (plain or closed)
 
 
 def give(base: str, user: User) -> Iterator[str]:
-    """Give a user its folder in ``base``; yield in words what was changed.
+    """Give a user its folder in ``base``; yield a sentence for each change.
 
     Raises:
         OSError: that is not possible.
@@ -54,7 +54,7 @@ def give(base: str, user: User) -> Iterator[str]:
     above = open_base(base)
     try:
         for _ in range(_TRIES):
-            # another client was faster with one of the steps: what it has left is looked at
+            # another client was faster with a step: look at its result
             with suppress(FileExistsError, FileNotFoundError):
                 yield from _given(above, path, user)
                 return
@@ -93,32 +93,32 @@ def _make(above: int, path: str, user: User) -> None:
 
 
 def _foreign(above: int, path: str, user: User) -> str:
-    """Return why what is there cannot be used, empty when it can.
+    """Return the reason why an existing folder is unusable, empty if it is usable.
 
     A root that the servers do not let in sees the folder alone, which keeps all others out as well.
     """
     result = os.stat(OWN, dir_fd=above, follow_symlinks=False)
     if not (S_ISDIR(result.st_mode) and user.trusts(result)):
-        return _said(path, result)
+        return _ownership(path, result)
     for below, folder, name in _walk(above):
         result = os.stat(name, dir_fd=folder, follow_symlinks=False)
         where = f"{os.path.dirname(path)}/{below}/{name}"
         if not user.trusts(result):
-            return _said(where, result)
+            return _ownership(where, result)
         if result.st_uid != user.uid and not _is_ours(below, name, result):
             return f"{where} belongs to root, and no probe makes such a file or folder"
     return ""
 
 
 def _is_ours(below: str, name: str, result: os.stat_result) -> bool:
-    """Return whether a probe makes this: the folder of a component, or a file in it."""
+    """Return True for a path that a probe makes: a component's folder, or a file in it."""
     if S_ISDIR(result.st_mode):
         return below == OWN
     return os.path.dirname(below) == OWN and name in (NAME, *TRIALS)
 
 
 def _handed_over(above: int, path: str, user: User) -> Iterator[str]:
-    """Give what root has left in a folder that root and the user alone can write to."""
+    """Give the user root's files in a folder that only root and the user can write."""
     changed = _chown(above, OWN, user)
     for _, folder, name in _walk(above):
         changed += _chown(folder, name, user)
@@ -127,7 +127,7 @@ def _handed_over(above: int, path: str, user: User) -> Iterator[str]:
 
 
 def _walk(above: int) -> Iterator[tuple[str, int, str]]:
-    """Yield path, descriptor of the folder, and name for all that lies below; nothing is followed.
+    """Yield path, descriptor of the folder, and name of all entries below; follow no link.
 
     Raises:
         OSError: a folder cannot be read, for another reason than that root is not let in.
@@ -143,7 +143,7 @@ def _walk(above: int) -> Iterator[tuple[str, int, str]]:
 
 
 def _chown(folder: int, name: str, user: User) -> int:
-    """Give one folder or file that is root's; return how many were."""
+    """Give the user one folder or file of root; return the number given, 0 or 1."""
     descriptor = os.open(name, _LOOK, dir_fd=folder)
     try:
         result = os.fstat(descriptor)
@@ -155,27 +155,27 @@ def _chown(folder: int, name: str, user: User) -> int:
     return 1
 
 
-def _said(path: str, result: os.stat_result) -> str:
+def _ownership(path: str, result: os.stat_result) -> str:
     owner: Optional[str] = None
     with suppress(KeyError):
         owner = pwd.getpwuid(result.st_uid).pw_name
-    who = owner or f"user {result.st_uid}"
+    owner_name = owner or f"user {result.st_uid}"
     if not S_ISDIR(result.st_mode) and result.st_nlink == 1 and S_ISREG(result.st_mode):
-        return f"{path} belongs to {who}"
+        return f"{path} belongs to {owner_name}"
     if not S_ISDIR(result.st_mode):
-        return f"{path} of {who} is no folder and no plain file with one name"
-    return f"{path} belongs to {who} (mode {S_IMODE(result.st_mode):04o})"
+        return f"{path} of {owner_name} is no folder and no plain file with one name"
+    return f"{path} belongs to {owner_name} (mode {S_IMODE(result.st_mode):04o})"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Give the user its folders; return 1 with a sentence where one cannot be given."""
+    """Give the user its folders; return 1 and print a sentence if a folder cannot be given."""
     _, name, *bases = argv
     entry = pwd.getpwnam(name)
     user = User(name, entry.pw_uid, entry.pw_gid)
-    return max((_given_or_said(base, user) for base in bases), default=0)
+    return max((_exit_code_of(base, user) for base in bases), default=0)
 
 
-def _given_or_said(base: str, user: User) -> int:
+def _exit_code_of(base: str, user: User) -> int:
     try:
         for line in give(base, user):
             print(line, flush=True)

@@ -1,8 +1,8 @@
-"""Whether the process of a run, or a tool that it has left, is still there.
+"""Liveness of a run: its process, or an orphaned tool.
 
-Asked by checks, which run as another user: of a process that is hidden from them (``hidepid``), and
-of one that is gone but has left a tool, the lock tells.  Within a container the kernel hides locks
-whose owner has ended, and a run that has left a tool counts as interrupted there.
+Checks run as another user.  The lock shows a process that is hidden from them (``hidepid``), and
+the orphan of a dead process.  Within a container the kernel hides locks whose owner has ended, and
+a run with an orphan counts as interrupted there.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def this_process(lock: int) -> Process:
 
 
 def goes_on(process: Process) -> bool:
-    """Return whether a process itself is there, whatever tools it would leave."""
+    """Return True if a process itself is alive, without regard to its tools."""
     boot = _text(_BOOT)
     of_this_boot = not (boot and process.boot) or boot == process.boot
     return of_this_boot and _started(process.pid) == process.started
 
 
 def lives(process: Process) -> bool:
-    """Return whether a process is there, or a tool that keeps its lock; so where none can tell."""
+    """Return True if a process or a tool with its lock is alive, and if locks cannot be read."""
     boot = _text(_BOOT)
     if boot and process.boot and boot != process.boot:
         return False
@@ -47,13 +47,13 @@ def lives(process: Process) -> bool:
 
 
 def _started(pid: int) -> Optional[int]:
-    """Return when a process was started, in ticks since the boot; None when it is gone or hidden.
+    """Return the start of a process in ticks since the boot; None if it is gone or hidden.
 
-    A zombie has let go of everything.
+    A zombie counts as gone.
     """
-    said = _text(f"/proc/{pid}/stat")
+    stat = _text(f"/proc/{pid}/stat")
     # proc_pid_stat(5): "pid (name) state ppid ..."; the name may hold anything
-    fields = (said or "").rpartition(")")[2].split()
+    fields = (stat or "").rpartition(")")[2].split()
     if len(fields) <= _STARTED or fields[0] in "ZX":
         return None
     return int(fields[_STARTED])

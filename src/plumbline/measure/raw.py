@@ -25,10 +25,10 @@ from plumbline.model.record import Operation, Outcome, Record, Scenario
 
 
 class DeviceUnit:
-    """Devices that are read in step: one of them, or all of a server together."""
+    """Devices that are read in step: a single device, or all of a server together."""
 
     def __init__(self, tasks: tuple[Task, ...]) -> None:
-        """Raise DocumentError when a task does not read, or names what is no device."""
+        """Raise DocumentError if a task does not read, or its target is no device."""
         for task in tasks:
             _refuse_harm(task)
         self.tasks = tasks
@@ -37,18 +37,21 @@ class DeviceUnit:
     def measure(self, context: UnitContext) -> Generator[Record, None, None]:
         """Yield one record for each device.
 
-        Where one of several is missing, there is a record for that one alone: the others cannot be
-        read together with it, and one cause shall not raise many alarms.
+        If a device is missing, only that device has a record: the others cannot be read together
+        with it, and one cause must raise one alarm.
         """
-        found = [_found(context, task, target) for task, target in zip(self.tasks, self._targets)]
-        missing = [(task, one) for task, one in zip(self.tasks, found) if isinstance(one, Failure)]
-        if missing:
-            yield from (context.recorder.without(task, failure) for task, failure in missing)
-            return
-        yield from self._read(context, [one for one in found if isinstance(one, Reached)])
+        devices: list[Reached] = []
+        failures: list[Record] = []
+        for task, target in zip(self.tasks, self._targets):
+            answer = _reach_twice(context, task, target)
+            if isinstance(answer, Failure):
+                failures.append(context.recorder.without(task, answer))
+            else:
+                devices.append(answer)
+        yield from failures or self._read(context, devices)
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
-        """Return what the tools would be called with."""
+        """Return the calls of the tools."""
         return tuple(
             command_of(
                 Job(
@@ -71,7 +74,7 @@ class DeviceUnit:
         with ThreadPoolExecutor(len(trials)) as threads:
             for _ in range(max(task.entry.spec.repeats for task in self.tasks)):
                 try:
-                    # one that rested would leave the others more of what they share
+                    # an idle device would leave the others more of the shared controller
                     if not all(trial.over for trial in trials):
                         # the list waits for all of them: the repeats begin at the same time
                         list(threads.map(WatchedTrial.repeat, trials))
@@ -88,23 +91,23 @@ class DeviceUnit:
             yield counts.record(context.recorder)
 
 
-def _found(context: UnitContext, task: Task, target: Target) -> Union[Reached, Failure]:
-    """Return a device that may be read, or why not; one that is gone is looked for twice."""
+def _reach_twice(context: UnitContext, task: Task, target: Target) -> Union[Reached, Failure]:
+    """Return a readable device or the failure; look twice for a device that is gone."""
     runner = context.runners[task.entry.component]
-    found = _reach(task, target, runner)
-    if isinstance(found, Failure) and found.outcome is Outcome.BROKEN:
+    answer = _reach(task, target, runner)
+    if isinstance(answer, Failure) and answer.outcome is Outcome.BROKEN:
         context.clock.sleep(PAUSE_S)
-        found = _reach(task, target, runner)
-    return found
+        answer = _reach(task, target, runner)
+    return answer
 
 
 def _confirmed(
     context: UnitContext, task: Task, device: Reached, first: WatchedTrial
 ) -> WatchedTrial:
-    """Return the trial that counts of a device that gave an error, after reading it once more.
+    """Read a device with an error once more, alone, and return the trial that counts.
 
-    Where the second reading, alone, has no error, that of a device measured alone counts; of one
-    among others the error stays as the tool's, which says nothing about the device.
+    If the second reading has no error, it counts for a device measured alone.  For a device read
+    together with others the error stays, as the tool's, which does not accuse the device.
     """
     context.clock.sleep(PAUSE_S)
     again = WatchedTrial(task, task.entry.spec, device, context.clock)
@@ -121,7 +124,7 @@ def _confirmed(
 
 
 def units(entries: Sequence[Expectation]) -> Iterator[DeviceUnit]:
-    """Yield each device alone, then all that are also expected together."""
+    """Yield each device alone, then all devices that are expected together."""
     tasks = [task for entry in entries for task in tasks_of(entry)]
     for task in tasks:
         if task.scenario is Scenario.SINGLE:

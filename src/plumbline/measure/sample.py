@@ -115,9 +115,9 @@ class Targets:
             sorted(name for name in served - set(self.names) if re.fullmatch(STORAGE, name))
         )
         """Those that this server has and of which this user may not read the statistics."""
-        found = {name for folder in _METADATA for name in files.names(folder)}
+        names = {name for folder in _METADATA for name in files.names(folder)}
         self.metadata: tuple[str, ...] = tuple(
-            sorted(name for name in found if re.fullmatch(METADATA, name))
+            sorted(name for name in names if re.fullmatch(METADATA, name))
         )
         """Metadata targets, whose jobs are followed: they move no bytes to speak of."""
 

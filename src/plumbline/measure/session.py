@@ -19,7 +19,7 @@ from plumbline.measure.lock import Locks, StuckError
 from plumbline.measure.process import this_process
 from plumbline.measure.targets import osts_of, target_for
 from plumbline.measure.trial import UNSURE, Failure, Recorder, Silence, Suspicion, Task
-from plumbline.measure.unit_context import PAUSE_S, Journal, Later, Step, Unit, UnitContext
+from plumbline.measure.unit_context import PAUSE_S, Journal, Retry, Step, Unit, UnitContext
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import BusyError, PlumblineError, PrivilegeError
 from plumbline.model.expectation import ALONE, in_waves
@@ -31,19 +31,19 @@ from plumbline.observe.command import Clock
 from plumbline.observe.query import QUESTIONS
 
 
-class Repeated(NamedTuple):
+class RepeatEnd(NamedTuple):
     """A repeat is over; ``title`` is that of its task."""
 
     title: str
 
 
-class Ended(NamedTuple):
+class UnitEnd(NamedTuple):
     """A unit is done; ``error`` is what has ended it early."""
 
     error: Optional[BaseException]
 
 
-Said = Union[Record, Later, Repeated, Ended]
+UnitEvent = Union[Record, Retry, RepeatEnd, UnitEnd]
 
 
 class Wave:
@@ -52,26 +52,26 @@ class Wave:
     def __init__(self, units: int) -> None:
         """Take how many there are at most."""
         self._threads = ThreadPoolExecutor(units, thread_name_prefix="plumbline-unit")
-        self._said: SimpleQueue[tuple[Unit, Said]] = SimpleQueue()
+        self._events: SimpleQueue[tuple[Unit, UnitEvent]] = SimpleQueue()
         self._contexts: list[UnitContext] = []
         self._measured = 0
         self._closed = threading.Event()
 
     def begin(self, unit: Unit, context: UnitContext) -> None:
         """Begin to measure a unit."""
-        own = context._replace(step=lambda title: self._said.put((unit, Repeated(title))))
+        own = context._replace(step=lambda title: self._events.put((unit, RepeatEnd(title))))
         self._contexts.append(own)
         self._measured += 1
         future = self._threads.submit(self._measure, unit, own)
-        future.add_done_callback(lambda done: self._said.put((unit, Ended(done.exception()))))
+        future.add_done_callback(lambda done: self._events.put((unit, UnitEnd(done.exception()))))
 
-    def __iter__(self) -> Iterator[tuple[Unit, Said]]:
+    def __iter__(self) -> Iterator[tuple[Unit, UnitEvent]]:
         """Yield what comes of the units until all of them are done."""
         while self._measured:
-            unit, said = self._said.get()
-            if isinstance(said, Ended):
+            unit, event = self._events.get()
+            if isinstance(event, UnitEnd):
                 self._measured -= 1
-            yield unit, said
+            yield unit, event
 
     def close(self) -> None:
         """End the tools of all units that are not done, and wait for their threads.
@@ -84,13 +84,13 @@ class Wave:
         self._threads.shutdown()
 
     def _measure(self, unit: Unit, context: UnitContext) -> None:
-        with closing(unit.measure(context)) as came:
-            for one in came:
+        with closing(unit.measure(context)) as results:
+            for result in results:
                 if self._closed.is_set():
                     # its file may have to be removed yet
                     context.go_on()
                     return
-                self._said.put((unit, one))
+                self._events.put((unit, result))
 
 
 class SessionContext(NamedTuple):
@@ -139,7 +139,7 @@ class Session:
         finally:
             context.publish(context.clock.wall())
 
-    def settle_killed(self, known: Collection[tuple[str, str]]) -> None:
+    def settle_killed(self, measured: Collection[tuple[str, str]]) -> None:
         """End the tools that outlived a killed run, and note that what it measured is interrupted.
 
         What a living run measures is left alone.  ``known`` are layer and component of all that
@@ -151,7 +151,7 @@ class Session:
             with suppress(BusyError), self._context.locks.hold(*place):
                 if running not in journal.running():
                     continue
-                (journal.interrupt if place in known else journal.end)(*place)
+                (journal.interrupt if place in measured else journal.end)(*place)
 
     def _has_time(self, spent_s: float, unit: Unit) -> bool:
         """Return whether the run's limit lets a unit begin; record it as skipped if not."""
@@ -180,43 +180,46 @@ class Session:
 
     def _unit(self, unit: Unit, later: list[Unit], *, last: bool) -> None:
         """Measure one unit, or record why not; add what of it is to be asked again later."""
-        with self._concluding(unit, later, last=last), ExitStack() as held:
-            descriptors = held.enter_context(self._locked(unit))
-            came = unit.measure(self._unit_context(unit, descriptors))
-            held.enter_context(closing(came))
-            for one in came:
-                self._take(one, later)
+        with self._concluding(unit, later, last=last), ExitStack() as stack:
+            descriptors = stack.enter_context(self._locked(unit))
+            results = unit.measure(self._unit_context(unit, descriptors))
+            stack.enter_context(closing(results))
+            for result in results:
+                self._take(result, later)
 
     def _wave(self, units: Sequence[Unit], later: list[Unit]) -> None:
         """Measure units at the same time, each under its own locks until it is done."""
-        held: dict[Unit, ExitStack] = {}
+        stacks: dict[Unit, ExitStack] = {}
         contexts: dict[Unit, UnitContext] = {}
         with ExitStack() as every, closing(Wave(len(units))) as wave:
             for unit in units:
-                held[unit] = every.enter_context(ExitStack())
+                stacks[unit] = every.enter_context(ExitStack())
                 with self._concluding(unit, later, last=False):
-                    descriptors = held[unit].enter_context(self._locked(unit))
+                    descriptors = stacks[unit].enter_context(self._locked(unit))
                     contexts[unit] = self._unit_context(unit, descriptors)
             # a lock may have to be waited for, and what is found meanwhile would not be kept
             for unit, context in contexts.items():
                 wave.begin(unit, context)
-            for unit, said in wave:
-                if isinstance(said, Repeated):
-                    self._step(said.title)
-                elif isinstance(said, Ended):
-                    held[unit].close()
-                    self._end(unit, said, later)
+            for unit, event in wave:
+                if isinstance(event, RepeatEnd):
+                    self._step(event.title)
+                elif isinstance(event, UnitEnd):
+                    stacks[unit].close()
+                    self._end(unit, event, later)
                 else:
-                    self._take(said, later)
+                    self._take(event, later)
 
-    def _end(self, unit: Unit, ended: Ended, later: list[Unit]) -> None:
+    def _end(self, unit: Unit, end: UnitEnd, later: list[Unit]) -> None:
         with self._concluding(unit, later, last=False):
-            if ended.error is not None:
-                raise ended.error
+            if end.error is not None:
+                raise end.error
 
     def _unit_context(self, unit: Unit, descriptors: Mapping[str, int]) -> UnitContext:
         context, stop = self._context, threading.Event()
-        runners = {name: context.runner(kept, stop) for name, kept in _kept(unit, descriptors)}
+        runners = {
+            name: context.runner(inherited, stop)
+            for name, inherited in _inherited_locks(unit, descriptors)
+        }
         return UnitContext(
             context.recorder,
             context.clock,
@@ -232,11 +235,11 @@ class Session:
         """Return whether no other target has given no answer so far."""
         return self._silent <= _components(unit)
 
-    def _take(self, came: Union[Record, Later], later: list[Unit]) -> None:
-        if isinstance(came, Later):
-            later.append(came.unit)
+    def _take(self, result: Union[Record, Retry], later: list[Unit]) -> None:
+        if isinstance(result, Retry):
+            later.append(result.unit)
         else:
-            self._save(came)
+            self._save(result)
 
     @contextmanager
     def _concluding(self, unit: Unit, later: list[Unit], *, last: bool) -> Iterator[None]:
@@ -250,11 +253,11 @@ class Session:
         except StuckError as error:
             stuck = [task for task in unit.tasks if task.entry.component == error.component]
             # a question that is stuck may wait for another target, and may get its answer yet
-            asked = error.programs <= QUESTIONS
-            if asked and not last:
+            by_question = error.programs <= QUESTIONS
+            if by_question and not last:
                 later.append(unit)
                 return
-            if asked:
+            if by_question:
                 self._give_up(stuck, self._closer(unit, stuck, str(error)))
             else:
                 self._give_up(stuck, Failure(Outcome.HUNG, str(error)))
@@ -304,17 +307,17 @@ class Session:
         parts = {
             part: task.entry.layer for task in unit.tasks for part in osts_of(task.entry.target)
         }
-        with ExitStack() as held:
+        with ExitStack() as stack:
             # always in the same order, so that two runs cannot each hold what the other waits for
             descriptors = {
-                name: held.enter_context(context.locks.hold(layer, name))
+                name: stack.enter_context(context.locks.hold(layer, name))
                 for name, layer in sorted({**parts, **entries}.items())
             }
             for name, layer in entries.items():
                 process = this_process(descriptors[name])
                 running = Running(layer, name, context.clock.wall(), process)
                 context.journal.begin(context.recorder.run_id, running)
-                held.callback(context.journal.end, layer, name)
+                stack.callback(context.journal.end, layer, name)
             context.publish(context.clock.wall())
             yield descriptors
 
@@ -348,7 +351,9 @@ def _repeats(units: Sequence[Unit]) -> int:
     return sum(task.entry.spec.repeats for unit in units for task in unit.tasks)
 
 
-def _kept(unit: Unit, descriptors: Mapping[str, int]) -> Iterator[tuple[str, Sequence[int]]]:
+def _inherited_locks(
+    unit: Unit, descriptors: Mapping[str, int]
+) -> Iterator[tuple[str, Sequence[int]]]:
     """Yield which locks the tools of each component keep taken: ranks those of all targets."""
     wholes = {task.entry.component for task in unit.tasks if task.entry.parallel}
     for name, descriptor in descriptors.items():

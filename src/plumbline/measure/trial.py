@@ -57,7 +57,7 @@ class TaskResult(NamedTuple):
     Times are seconds since the epoch; ``details`` is kept in the record as it is.
     """
 
-    came: Union[Measurement, Failure]
+    outcome: Union[Measurement, Failure]
     tool: Optional[Tool]
     started_at: float
     finished_at: float
@@ -68,10 +68,10 @@ class Recorder:
     """Writes the records of one run of one host."""
 
     def __init__(
-        self, run_id: str, host: str, clock: Clock, known: Optional[frozenset[str]] = None
+        self, run_id: str, host: str, clock: Clock, topology_names: Optional[frozenset[str]] = None
     ) -> None:
         """Take the names that the topology has for targets, None where they are not known."""
-        self._known = known
+        self._topology_names = topology_names
         self.run_id = run_id
         self.host = host
         self._clock = clock
@@ -95,10 +95,10 @@ class Recorder:
             started_at=result.started_at, finished_at=result.finished_at, tool=result.tool
         )
         values.update(details=result.details)
-        if isinstance(result.came, Failure):
-            values.update(result.came._asdict())
+        if isinstance(result.outcome, Failure):
+            values.update(result.outcome._asdict())
         else:
-            values.update(_result([result.came], conditions))
+            values.update(_result([result.outcome], conditions))
         return Record(**values)
 
     def without(
@@ -131,14 +131,14 @@ class Recorder:
 
     def _details(self, state: TargetState) -> Optional[dict[str, Any]]:
         """Return the targets in use that the topology does not name, None where there are none."""
-        found = [] if self._known is None else unnamed(state.active, self._known)
-        return {"unnamed": list(found)} if found else None
+        names = [] if self._topology_names is None else unnamed(state.active, self._topology_names)
+        return {"unnamed": list(names)} if names else None
 
 
 def _result(measurements: Sequence[Measurement], conditions: Conditions) -> dict[str, Any]:
     """Return sums of what moved, the median rate, and the detail of the repeat that shows it."""
     rates = tuple(measurement.rate_Bps for measurement in measurements)
-    shown = measurements[rates.index(median_low(rates))]
+    middle = measurements[rates.index(median_low(rates))]
     flags = [flag for measurement in measurements for flag in measurement.flags]
     retransmitted = [m.retransmits for m in measurements if m.retransmits is not None]
     return {
@@ -147,8 +147,8 @@ def _result(measurements: Sequence[Measurement], conditions: Conditions) -> dict
         "seconds": sum(measurement.seconds for measurement in measurements),
         "rate_Bps": median(rates),
         "repeats_Bps": rates,
-        "profile_Bps": tuple(shown.profile_Bps),
-        "latency": shown.latency,
+        "profile_Bps": tuple(middle.profile_Bps),
+        "latency": middle.latency,
         "retransmits": sum(retransmitted) if retransmitted else None,
         "coverage": conditions.coverage,
         "flags": tuple(dict.fromkeys([*conditions.state.flags, *flags])),
@@ -448,8 +448,8 @@ class WatchedTrial:
         failure = self._trial.failure
         if failure is None or failure.outcome not in (Outcome.FAILED, Outcome.BROKEN):
             return
-        asked = self._reached.target, self._reached.watch
-        explained = explanation(*asked, failure, self._trial.started_at)
+        questioned = self._reached.target, self._reached.watch
+        explained = explanation(*questioned, failure, self._trial.started_at)
         if explained is not None:
             self._trial.failure = explained
         elif self._trial.lacks_space:
@@ -535,9 +535,9 @@ class Suspicion(NamedTuple):
             return failure
         if isinstance(failure, Silence):
             reason = f"{reason} ({failure.reason})"
-        known = f"server {server} answers for others: the target is gone"
-        unknown = "the target, its server or the network to it is down"
-        return Failure(Outcome.BROKEN, f"{reason}; {known if answers else unknown}")
+        target_gone = f"server {server} answers for others: the target is gone"
+        unclear = "the target, its server or the network to it is down"
+        return Failure(Outcome.BROKEN, f"{reason}; {target_gone if answers else unclear}")
 
     def _silent(self, failure: Failure) -> Failure:
         """Return the cause of a question without an answer: the connection, the target, unknown.

@@ -65,7 +65,7 @@ class UnitContext(NamedTuple):
     others_answer: bool = False
 
 
-class Later(NamedTuple):
+class Retry(NamedTuple):
     """What is to be asked again when all other units are done: a unit whose word then is final."""
 
     unit: Unit
@@ -79,7 +79,7 @@ class Unit(Protocol):
         """All that the unit has to give a record for, in measuring order."""
         ...
 
-    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
         """Measure and yield one record for each task, or at last what to ask again later."""
         ...
 

@@ -23,7 +23,7 @@ from plumbline.parallel.terms import Place
 
 
 class Files(str, Enum):
-    """Where the files of a run come from and what becomes of them."""
+    """Origin of the files of a run, and their fate."""
 
     FRESH = "fresh"
     """Made for the run and removed after it."""
@@ -34,7 +34,7 @@ class Files(str, Enum):
 
 
 class Share(NamedTuple):
-    """What each target gets: ``ranks`` that move ``rank_bytes`` each, into one file or several."""
+    """Load of each target: ``ranks`` that move ``rank_bytes`` each, into one file or several."""
 
     ranks: int
     rank_bytes: int
@@ -52,7 +52,7 @@ class Share(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """All that is written on one target."""
+        """Bytes written on one target."""
         return self.rank_bytes * self.ranks
 
 
@@ -76,12 +76,12 @@ class Member:
 
     @property
     def made(self) -> bool:
-        """Whether all files were made."""
+        """True if all files were made."""
         return len(self._paths) == self._share.files
 
     @property
     def places(self) -> Iterator[Place]:
-        """What the ranks of this target work on."""
+        """Places of the ranks of this target."""
         name = self.entry.component
         for rank in range(self._share.ranks):
             if self._share.shared:
@@ -91,13 +91,13 @@ class Member:
                 yield Place(name, self._server, self._paths[rank])
 
     def look_again(self, files: Files) -> None:
-        """Ask once more, when all others were looked at, what was not answered the first time."""
+        """Look a second time at a target that gave no answer."""
         if self.failure is not None and self.failure.outcome is Outcome.UNANSWERED:
             self.failure = None
             self.look(files)
 
     def look(self, files: Files = Files.FRESH) -> None:
-        """See whether the target may be measured, and remove what earlier runs left there."""
+        """Check that the target may be measured, and remove the files of earlier runs."""
         with self._failing():
             if files is not Files.FOUND:
                 for target in self._leftovers():
@@ -122,7 +122,7 @@ class Member:
             self._moved = self._targets[0].traffic(self.watch)
 
     def prove(self) -> None:
-        """See after the run that every file still lies where it was made."""
+        """Check after the run that every file still lies on its target."""
         if self.failure is not None:
             return
         with self._failing():
@@ -141,7 +141,7 @@ class Member:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Keep trouble as the reason why this target takes no part; the first one stays.
+        """Keep the first error as the reason why this target takes no part.
 
         Raises:
             PrivilegeError: this user may not measure it, and so none of them.
@@ -154,11 +154,11 @@ class Member:
             self.failure = self.failure or _of_this_run(self.watch.failure(error))
 
     def shares_with(self, other: Member) -> bool:
-        """Return whether both lie on one device, or are the same."""
+        """Return True if both lie on one device, or are the same."""
         return self._device == other._device
 
     def _find_device(self) -> str:
-        """Return the number of a directory's device; other targets have one of their own."""
+        """Return the device number of a directory; other targets have their own device."""
         folder = self.entry.target.get("directory")
         if folder is None:
             return self.entry.component
@@ -179,19 +179,21 @@ class Member:
         return target
 
     def _leftovers(self) -> Iterator[FileTarget]:
-        """Yield what lies below this target's folder from a run with more files than this one."""
+        """Yield the targets of files that an earlier run with more files has left."""
         name, own = self._targets[0].folder
         words = ["find", ".", "-mindepth", "1", "-maxdepth", "1", "-type", "d"]
-        found = self.watch([*words, "-name", f"{name[:-1]}*", "-printf", "%f\\n"], SLOW_S, own)
-        for folder in found.stdout.splitlines() if found.ok else ():
+        listing = self.watch([*words, "-name", f"{name[:-1]}*", "-printf", "%f\\n"], SLOW_S, own)
+        for folder in listing.stdout.splitlines() if listing.ok else ():
             number = folder[len(name) - 1 :]
             if number.isdigit():
                 yield self._target(int(number))
 
 
 def _of_this_run(failure: Failure) -> Failure:
-    """Return why a target takes no part in a run of all; the layer of targets says whose fault."""
-    said = (Outcome.SKIPPED, Outcome.FAILED, Outcome.UNANSWERED)
-    lost = failure.outcome is Outcome.UNREACHABLE
-    why = "; the target, its server or the network to it is down" if lost else ""
-    return failure if failure.outcome in said else Failure(Outcome.SKIPPED, failure.reason + why)
+    """Return a target's failure; a fault that is not its own becomes a skip."""
+    own_outcomes = (Outcome.SKIPPED, Outcome.FAILED, Outcome.UNANSWERED)
+    unreachable = failure.outcome is Outcome.UNREACHABLE
+    cause = "; the target, its server or the network to it is down" if unreachable else ""
+    if failure.outcome in own_outcomes:
+        return failure
+    return Failure(Outcome.SKIPPED, failure.reason + cause)

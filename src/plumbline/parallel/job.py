@@ -1,7 +1,7 @@
-"""What the launching host and the ranks tell each other: one job, one result for each operation.
+"""Messages between the launching host and the ranks: a job, and a result for each operation.
 
 Both are JSON files in the run's folder.  A result is written as soon as its operation is over, so
-that what was measured stays known when another rank dies or hangs.
+it survives the death or hang of another rank.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from plumbline.parallel.terms import Aggregation, Method, Place
 
 SCHEMA = 1
 _MOST_CLASSES = 10_000
-"""Of a histogram of durations, both ways from a second (plumbline.parallel.profile)."""
+"""Classes of a histogram of durations on each side of a second (plumbline.parallel.profile)."""
 JOB = "job.json"
 
 _SAME = "install the same plumbline on all clients"
 
 
 class Fixed(str, Enum):
-    """What ends an operation; figures of the one are never compared with those of the other."""
+    """End of an operation by data or time; figures of the two are never compared."""
 
     DATA = "data"
     TIME = "time"
@@ -89,7 +89,7 @@ class Job(NamedTuple):
 
 
 class State(str, Enum):
-    """How one operation of one rank went."""
+    """State of one operation of one rank."""
 
     DONE = "done"
     SHORT = "short"
@@ -147,7 +147,7 @@ class Result(NamedTuple):
 
 
 def _of_right_kind(result: Result) -> Result:
-    """Return the result; raise TypeError when a file gave one of its values another kind."""
+    """Return the result; raise TypeError if one of its values has the wrong type."""
     texts("result", (result.client, result.target, result.reason))
     counts(rank=result.rank, bytes=result.bytes)
     within(0, LARGEST, began_at=result.began_at, begin_s=result.begin_s, end_s=result.end_s)
@@ -162,12 +162,12 @@ def _of_right_kind(result: Result) -> Result:
 
 
 def result_name(operation: Operation, rank: int) -> str:
-    """Return the file that keeps a result, without its suffix."""
+    """Return the name of a result's file without its suffix."""
     return f"{operation.value}-{rank:06d}"
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is there with all of its content, or not at all."""
+    """Write a file completely or not at all."""
     # two threads may do so at once
     part = path.with_name(f"{path.name}.{get_ident()}.part")
     try:
@@ -179,5 +179,5 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
-    """Return a document as it is written."""
+    """Return the bytes of a document."""
     return json.dumps(document, allow_nan=False).encode()

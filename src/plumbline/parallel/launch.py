@@ -38,23 +38,23 @@ class Client(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """What starts the ranks.
+    """Program and hosts that start the ranks.
 
-    ``launcher`` is a program; ``clients`` are empty for this host alone, or for the ``given`` hosts
-    of Slurm's allocation; ``python`` is empty for the first one that has mpi4py; ``options`` go to
-    the launcher.
+    ``launcher`` is a program; ``clients`` are empty for this host alone, or for the ``host_count``
+    hosts of Slurm's allocation; ``python`` is empty for the first one that has mpi4py; ``options``
+    go to the launcher.
     """
 
     launcher: str = "mpirun"
     clients: tuple[Client, ...] = ()
     python: str = ""
     options: tuple[str, ...] = ()
-    given: int = 1
+    host_count: int = 1
 
     @property
     def hosts(self) -> int:
-        """How many hosts have ranks."""
-        return len(self.clients) or self.given
+        """Number of hosts with ranks."""
+        return len(self.clients) or self.host_count
 
     def slots(self, ranks: int) -> tuple[Client, ...]:
         """Return the clients with their numbers of ranks, which add up to ``ranks``.
@@ -71,8 +71,8 @@ class Launch(NamedTuple):
                 )
             return self.clients
         shares = spread(ranks, len(self.clients))
-        found = (Client(client.name, share) for client, share in zip(self.clients, shares))
-        return tuple(client for client in found if client.slots)
+        clients = (Client(client.name, share) for client, share in zip(self.clients, shares))
+        return tuple(client for client in clients if client.slots)
 
 
 def by_slurm(launcher: str) -> bool:
@@ -128,10 +128,10 @@ from mpi4py import MPI
 print(MPI.Get_library_version())
 """
 _PMI = (("Open MPI", "pmix"), ("MPICH", "pmi2"))
-"""By what an MPI library says of itself: the plugin of Slurm that its ranks understand."""
+"""Slurm's plugin for each MPI library, by a word in the library's version."""
 
 _OWN_FOLDER = "/usr/lib64/{}"
-"""Where the RedHat family keeps each MPI, which ``module load`` adds to the paths.
+"""Folder of each MPI in the RedHat family, which ``module load`` adds to the paths.
 
 Programs are in ``bin``, libraries in ``lib``, and its mpi4py lies in a folder of its name among
 Python's packages (Fedora packaging guidelines, "Message Passing Interface").
@@ -139,7 +139,7 @@ Python's packages (Fedora packaging guidelines, "Message Passing Interface").
 
 
 class Kind(str, Enum):
-    """What a launcher is."""
+    """Family of a launcher."""
 
     OPENMPI = "openmpi"
     MPICH = "mpich"
@@ -147,7 +147,7 @@ class Kind(str, Enum):
 
 
 _APART = (Kind.OPENMPI, Kind.MPICH)
-"""Those that the RedHat family keeps in folders of their own."""
+"""Launchers that the RedHat family installs in separate folders."""
 
 _MARKS = (
     ("open mpi", Kind.OPENMPI),
@@ -156,16 +156,16 @@ _MARKS = (
     ("intel(r) mpi", Kind.MPICH),
     ("slurm", Kind.SLURM),
 )
-"""What ``--version`` says of each, in small letters."""
+"""Words in the output of ``--version``, in small letters, by launcher."""
 
 
 class Launcher(NamedTuple):
-    """A launcher that is there: what it is, its version, and the Python to start.
+    """An installed launcher: family, version, and the Python to start.
 
-    ``program`` is its path where it lies apart from all others, else empty; ``modules`` is the
-    folder of mpi4py where Python does not look; ``pmi`` is how Slurm brings ranks
-    together, empty for what the site has set; ``folder`` is one of this host that is removed after
-    the run, for what the launcher keeps meanwhile, empty for the place of its own choice.
+    ``program`` is its path in a separate folder, else empty; ``modules`` is the folder of mpi4py
+    if Python does not search it; ``pmi`` is Slurm's plugin that connects the ranks, empty for the
+    site's setting; ``folder`` holds the launcher's files on this host until the run ends, empty
+    for the launcher's default.
     """
 
     kind: Kind
@@ -178,7 +178,7 @@ class Launcher(NamedTuple):
 
     @property
     def kills_at_once(self) -> bool:
-        """Whether it kills all ranks of a host as soon as one has died, whatever its options.
+        """True if it kills all ranks of a host as soon as one has died, with any options.
 
         Hydra of MPICH 4.0 and PRRTE do so.
         """
@@ -186,18 +186,18 @@ class Launcher(NamedTuple):
 
     @property
     def is_prrte(self) -> bool:
-        """Whether it is PRRTE, which Open MPI has since 5, in the place of ORTE."""
+        """True for PRRTE, which replaces ORTE in Open MPI 5 and later."""
         since_5 = not self.version.startswith(("1.", "2.", "3.", "4."))
         return self.kind is Kind.OPENMPI and since_5
 
     @property
     def libraries(self) -> str:
-        """The folder of its libraries where it lies apart, else empty."""
+        """Folder of its libraries if it is installed separately, else empty."""
         return str(Path(self.program).parents[1] / "lib") if self.program else ""
 
 
 def assumed(launch: Launch) -> Launcher:
-    """Return what a launcher is by its name, for a call that is shown and not made."""
+    """Return the launcher that its name suggests, to show a call without making it."""
     name = os.path.basename(launch.launcher)
     marks = (("srun", Kind.SLURM), ("mpich", Kind.MPICH), ("hydra", Kind.MPICH))
     kind = next((kind for mark, kind in marks if mark in name), Kind.OPENMPI)
@@ -205,14 +205,14 @@ def assumed(launch: Launch) -> Launcher:
 
 
 def find_launcher(launch: Launch, run: CommandRunner) -> Launcher:
-    """Return what is there to start ranks with; raise ToolError when something is missing."""
-    completed, program = _asked(launch.launcher, run)
-    said = completed.stdout + completed.stderr
+    """Return the installed launcher; raise ToolError if it or mpi4py is missing."""
+    completed, program = _version_of(launch.launcher, run)
+    answer = completed.stdout + completed.stderr
     if not completed.ok:
         raise ToolError(f"{complaint(completed)}; install an MPI, or name another --launcher")
-    version = re.search(r"(?<!\d)\d+(\.\d+)+", said)
+    version = re.search(r"(?<!\d)\d+(\.\d+)+", answer)
     for mark, kind in _MARKS:
-        if mark in said.lower() and version:
+        if mark in answer.lower() and version:
             python, modules = _python(launch, kind, run)
             launcher = Launcher(kind, version[0], python, program, modules)
             return (
@@ -221,16 +221,16 @@ def find_launcher(launch: Launch, run: CommandRunner) -> Launcher:
                 else launcher
             )
     raise ToolError(
-        f"{launch.launcher} is no launcher that plumbline knows: {said.strip()[:80]!r}; "
+        f"{launch.launcher} is no launcher that plumbline knows: {answer.strip()[:80]!r}; "
         "name the mpirun of Open MPI or MPICH, or srun"
     )
 
 
-def _asked(launcher: str, run: CommandRunner) -> tuple[Completed, str]:
-    """Return what a launcher says of itself, and its path where it lies apart from all others.
+def _version_of(launcher: str, run: CommandRunner) -> tuple[Completed, str]:
+    """Return a launcher's ``--version``, and its path if it is installed separately.
 
     Raises:
-        ToolError: it is nowhere.
+        ToolError: it is not installed.
     """
     try:
         return run([launcher, "--version"], _QUICK_S), ""
@@ -247,11 +247,11 @@ def _asked(launcher: str, run: CommandRunner) -> tuple[Completed, str]:
 def _python(launch: Launch, kind: Kind, run: CommandRunner) -> tuple[str, str]:
     """Return the Python that has mpi4py, and the folder of mpi4py if that must be named."""
     candidates = [launch.python] if launch.python else [sys.executable, _SYSTEM_PYTHON]
-    names = [one.value for one in _APART if kind in (one, Kind.SLURM)]
+    names = [place.value for place in _APART if kind in (place, Kind.SLURM)]
     for candidate in candidates:
-        found = run([candidate, "-c", FIND_MPI4PY, *names], _QUICK_S)
-        if found.ok:
-            return candidate, found.stdout.strip()
+        completed = run([candidate, "-c", FIND_MPI4PY, *names], _QUICK_S)
+        if completed.ok:
+            return candidate, completed.stdout.strip()
     raise ToolError(
         f"{' and '.join(dict.fromkeys(candidates))} cannot import mpi4py; install the package "
         "python3-mpi4py (RedHat family: python3-mpi4py-openmpi), or name a Python that has it "
@@ -260,32 +260,34 @@ def _python(launch: Launch, kind: Kind, run: CommandRunner) -> tuple[str, str]:
 
 
 def _pmi(launch: Launch, launcher: Launcher, run: CommandRunner) -> str:
-    """Return what ranks of the MPI that mpi4py was built for need of Slurm, if Slurm has it.
+    """Return Slurm's plugin for the MPI that mpi4py was built for, empty if Slurm has none.
 
-    Without it each rank finds itself alone.  What somebody has set counts instead.
+    Without it each rank finds itself alone.  A plugin that the user has set takes precedence.
     """
-    if "SLURM_MPI_TYPE" in os.environ or any(one.startswith("--mpi") for one in launch.options):
+    if "SLURM_MPI_TYPE" in os.environ or any(
+        option.startswith("--mpi") for option in launch.options
+    ):
         return ""
     library = run(["env", *library_paths(launcher), launcher.python, "-c", _LIBRARY], _QUICK_S)
     listed = run([launch.launcher, "--mpi=list"], _QUICK_S)
-    known = (listed.stdout + listed.stderr).split()
+    offered = (listed.stdout + listed.stderr).split()
     wanted = next((pmi for mark, pmi in _PMI if mark in library.stdout), "")
-    return wanted if wanted in known else ""
+    return wanted if wanted in offered else ""
 
 
-def library_paths(found: Launcher) -> Iterator[str]:
-    """Yield where ranks find Python's modules, and MPI's libraries where they lie apart.
+def library_paths(launcher: Launcher) -> Iterator[str]:
+    """Yield the search paths of Python's modules, and of separately installed MPI libraries.
 
-    Not every launcher hands on to other hosts what ``module load`` has set on this one.
+    Some launchers do not pass the paths of ``module load`` to other hosts.
     """
     here = str(Path(plumbline.__file__).parents[1])
-    yield _joined("PYTHONPATH", here, found.modules)
-    if found.libraries:
-        yield _joined("LD_LIBRARY_PATH", found.libraries)
+    yield _joined("PYTHONPATH", here, launcher.modules)
+    if launcher.libraries:
+        yield _joined("LD_LIBRARY_PATH", launcher.libraries)
 
 
 def _joined(name: str, *folders: str) -> str:
-    """Return a variable that has folders before what it has here already."""
+    """Return an environment variable with folders before its present value."""
     return f"{name}={os.pathsep.join(filter(None, (*folders, os.environ.get(name, ''))))}"
 
 
@@ -304,26 +306,26 @@ _OUT_OF_REACH = ("setsid", "--wait")
 
 
 def command(
-    launch: Launch, found: Launcher, ranks: int, job: str, *, romio: bool = False
+    launch: Launch, launcher: Launcher, ranks: int, job: str, *, romio: bool = False
 ) -> tuple[str, ...]:
     """Return the call that starts all ranks; raise DocumentError as ``slots`` does.
 
     ``romio``: files are opened with hints that this implementation of MPI-IO alone understands.
     """
     clients = launch.slots(ranks)
-    words = {Kind.OPENMPI: _openmpi, Kind.MPICH: _mpich, Kind.SLURM: _slurm}[found.kind]
+    words = {Kind.OPENMPI: _openmpi, Kind.MPICH: _mpich, Kind.SLURM: _slurm}[launcher.kind]
     return (
-        found.program or launch.launcher,
+        launcher.program or launch.launcher,
         *words(ranks, clients),
-        *(_kept_in(found, alone=not clients) if found.kind is Kind.OPENMPI else ()),
-        *((f"--mpi={found.pmi}",) if found.pmi else ()),
+        *(_session_folder(launcher, alone=not clients) if launcher.kind is Kind.OPENMPI else ()),
+        *((f"--mpi={launcher.pmi}",) if launcher.pmi else ()),
         *launch.options,
-        *(_OUT_OF_REACH if found.kills_at_once else ()),
-        *("env", *_unset(found), *library_paths(found)),
+        *(_OUT_OF_REACH if launcher.kills_at_once else ()),
+        *("env", *_unset(launcher), *library_paths(launcher)),
         # a mpi4py that can do both learns which one it is for
-        *((f"MPI4PY_MPIABI={found.kind.value}",) if found.kind is not Kind.SLURM else ()),
-        *(_ROMIO if romio and found.kind is not Kind.MPICH else ()),
-        *(found.python, "-m", MODULE, job),
+        *((f"MPI4PY_MPIABI={launcher.kind.value}",) if launcher.kind is not Kind.SLURM else ()),
+        *(_ROMIO if romio and launcher.kind is not Kind.MPICH else ()),
+        *(launcher.python, "-m", MODULE, job),
     )
 
 
@@ -341,8 +343,8 @@ def _openmpi(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
     )
 
 
-def _kept_in(launcher: Launcher, *, alone: bool) -> tuple[str, ...]:
-    """Return where Open MPI keeps its files on this host: elsewhere they would outlive a kill.
+def _session_folder(launcher: Launcher, *, alone: bool) -> tuple[str, ...]:
+    """Return Open MPI's options for its files on this host, so that a kill leaves none.
 
     Notes are in a folder of its own, and memory that ranks share would be in /dev/shm.  Where that
     lies is one for all hosts, and so it is moved only where this host is ``alone``.
@@ -360,7 +362,7 @@ def _kept_in(launcher: Launcher, *, alone: bool) -> tuple[str, ...]:
 
 
 def _unset(launcher: Launcher) -> tuple[str, ...]:
-    """Return how ranks lose what ORTE hands on to them, to refuse then the folder it gives them."""
+    """Return the options of ``env`` that hide ORTE's session folder from ranks."""
     orte = launcher.kind is Kind.OPENMPI and not launcher.is_prrte
     return ("-u", "OMPI_MCA_orte_local_tmpdir_base") if orte and launcher.folder else ()
 
@@ -378,16 +380,16 @@ def _slurm(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
             "srun deals ranks out evenly; name the clients without numbers of ranks, or use mpirun"
         )
     names = ",".join(client.name for client in clients)
-    given = (f"--nodes={len(clients)}", f"--nodelist={names}", "--distribution=cyclic")
+    nodes = (f"--nodes={len(clients)}", f"--nodelist={names}", "--distribution=cyclic")
     return (
         f"--ntasks={ranks}",
-        *(given if names else ()),
+        *(nodes if names else ()),
         *("--kill-on-bad-exit=1", "--overcommit"),
     )
 
 
 def end_ranks(job: str) -> None:
-    """Kill what was started to work on a job and is still there."""
+    """Kill the remaining processes of a job."""
     words = b"\0".join(word.encode() for word in ("-m", MODULE, job, ""))
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -30,7 +30,7 @@ _DIRECT_POOL = 16 << 20
 
 
 def sources(transfer: int, direct: bool) -> Iterator[memoryview]:
-    """Return without an end what to write, one transfer after the other."""
+    """Yield the buffers to write, one per transfer, endlessly."""
     return endless(_aligned(transfer) if direct else _shifted(transfer))
 
 
@@ -40,7 +40,7 @@ def endless(items: Sequence[_Item]) -> Iterator[_Item]:
 
 
 def landing(transfer: int) -> memoryview:
-    """Return a place for what is read, at the start of a page as O_DIRECT wants it."""
+    """Return a buffer for reading, at the start of a page as O_DIRECT needs it."""
     return memoryview(_memory(_whole_pages(transfer)))[:transfer]
 
 
@@ -78,7 +78,7 @@ _BETWEEN_CLOCKS = 16
 
 
 class Chunk(NamedTuple):
-    """What one loop has noted: calls from ``first`` up to ``end``, of which only ends are known.
+    """Calls of one loop, from ``first`` up to ``end``; only their ends are known.
 
     The first call began at ``began``; each moved ``usual`` bytes but those in ``odd``.
     """
@@ -91,7 +91,7 @@ class Chunk(NamedTuple):
 
 
 class Notes:
-    """Where a loop notes its calls: the arrays, and what is to be settled when the clock stops."""
+    """Calls of a rank: the arrays, and the chunks to settle after the clock stops."""
 
     def __init__(self, calls: Calls) -> None:
         self.calls = calls
@@ -144,7 +144,7 @@ def _settle(calls: Calls, chunk: Chunk) -> None:
 
 
 class Sum:
-    """Bytes moved by calls that nobody notes."""
+    """Bytes moved by calls that are not noted."""
 
     bytes = 0
 
@@ -183,11 +183,11 @@ class PosixFile:
         os.lseek(self._descriptor, offset, os.SEEK_SET)
 
     def writing(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return what writes, and the buffers to give it."""
+        """Return the function that writes, and its buffers."""
         return partial(os.write, self._descriptor), sources(transfer, self._direct)
 
     def reading(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return what reads, and the buffer to give it each time."""
+        """Return the function that reads, and its buffer."""
         return partial(os.readv, self._descriptor), repeat([landing(transfer)])
 
     def put(self, view: memoryview) -> int:
@@ -199,23 +199,23 @@ class PosixFile:
         return os.readv(self._descriptor, [view])
 
     def sync(self) -> None:
-        """Return when all that was written is on the target."""
+        """Wait until all bytes are on the target."""
         os.fsync(self._descriptor)
 
     @property
     def position(self) -> Optional[int]:
-        """Return where in the file the next call begins, without waiting for one that is stuck."""
+        """Return the offset of the next call, without waiting for a stuck one."""
         # proc(5): "pos:\t123"; lseek(2) would wait
         with open(f"/proc/self/fdinfo/{self._descriptor}", encoding="ascii") as fdinfo:
             return int(fdinfo.readline().split()[1])
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._descriptor)
 
 
 def flush(path: str) -> None:
-    """Return when all that this client has written to a file is on the target."""
+    """Flush a file: wait until all bytes from this client are on the target."""
     descriptor = open_file(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -224,7 +224,7 @@ def flush(path: str) -> None:
 
 
 def drop_cached(descriptor: int) -> None:
-    """Take this one file out of this client's page cache; what was not written back stays there.
+    """Drop one file from this client's page cache; dirty pages stay.
 
     posix_fadvise(2) needs no privilege and touches nothing else of the system.
     """

@@ -29,7 +29,7 @@ class World:
     """This rank among all; ``client`` is the host that it runs on."""
 
     def __init__(self) -> None:
-        """Find the other ranks, and how this clock differs from that of rank 0."""
+        """Find the other ranks, and the offset of this clock to that of rank 0."""
         self._comm = MPI.COMM_WORLD
         self.rank: int = self._comm.Get_rank()
         self.size: int = self._comm.Get_size()
@@ -38,13 +38,13 @@ class World:
         self._beside: list[int] = []
 
     def share(self, value: Any) -> list[Any]:
-        """Return what every rank gives, in order of ranks."""
+        """Return the values of all ranks, in order of ranks."""
         self.barrier()
         values: list[Any] = self._comm.allgather(value)
         return values
 
     def from_first(self, value: Any) -> Any:
-        """Return what rank 0 gives."""
+        """Return the value of rank 0."""
         return self._comm.bcast(value)
 
     def together(self, colour: int) -> Any:
@@ -78,7 +78,7 @@ class World:
             raise ToolError(f"another rank on {self.client}, process {dead[0]}, has died")
 
     def compare_clocks(self) -> None:
-        """Learn how far this clock is behind that of rank 0.
+        """Measure the offset of this clock to that of rank 0.
 
         Cristian's algorithm: of some questions the one that was answered fastest counts, and its
         answer is taken to be from the middle of the time that it took.
@@ -123,13 +123,13 @@ def _is_there(pid: int) -> bool:
 
 
 def least(comm: Any, value: int) -> int:
-    """Return the least of what all ranks of a communicator give."""
+    """Return the minimum over all ranks of a communicator."""
     result: int = comm.allreduce(value, op=MPI.MIN)
     return result
 
 
 def voter(comm: Any) -> Callable[[bool], bool]:
-    """Return what asks all ranks of a communicator whether each of them agrees."""
+    """Return a function that is True if all ranks of a communicator agree."""
 
     def vote(agrees: bool) -> bool:
         result: bool = comm.allreduce(agrees, op=MPI.LAND)
@@ -142,7 +142,7 @@ _SOURCES = 512
 
 
 class OpenMode(NamedTuple):
-    """How a file is opened; ``comm`` are the ranks that open it together."""
+    """Terms of opening a file; ``comm`` are the ranks that open it together."""
 
     comm: Any
     collective: bool
@@ -173,14 +173,14 @@ class MpiFile:
         self.collective = opened.collective
 
     def writing(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return what writes, and the buffers to give it."""
+        """Return the function that writes, and its buffers."""
         views = sources(transfer, direct=False)
         ready = [_described(next(views)) for _ in range(_SOURCES)]
         call = self._file.Write_all if self.collective else self._file.Write
         return _moving(call), endless(ready)
 
     def reading(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return what reads, and the buffer to give it each time."""
+        """Return the function that reads, and its buffer."""
         call = self._file.Read_all if self.collective else self._file.Read
         return _moving(call), repeat(_described(landing(transfer)))
 
@@ -193,16 +193,16 @@ class MpiFile:
         return _moving(self._file.Read)(_described(view))
 
     def sync(self) -> None:
-        """Return when all that was written is on the target."""
+        """Wait until all bytes are on the target."""
         self._file.Sync()
 
     @property
     def position(self) -> Optional[int]:
-        """Return None: MPI tells nothing while a call is stuck."""
+        """Return None: MPI gives no position while a call is stuck."""
         return None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.Close()
         os.close(self._folder)
 
@@ -212,7 +212,7 @@ def _described(view: memoryview) -> list[Any]:
 
 
 def _moving(call: Callable[[Any, Any], None]) -> Move:
-    """Return the call as one that tells its bytes."""
+    """Wrap an MPI call to return its bytes."""
     status = MPI.Status()
     count, byte = status.Get_count, MPI.BYTE
 
@@ -225,7 +225,7 @@ def _moving(call: Callable[[Any, Any], None]) -> Move:
 
 
 def obstacle_to(path: str, write: bool) -> Optional[str]:
-    """Return why this rank could not open a file, None where it can; drop its pages to read it."""
+    """Return the reason why this rank cannot open a file, or None; drop its pages before a read."""
     try:
         descriptor = open_file(path, os.O_WRONLY if write else os.O_RDONLY)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""One operation of one rank: open, start together, move the bytes, see them safe.
+"""One operation of one rank: open, start together, move the bytes, flush.
 
 With one buffer a rank fills it, then writes it.  With more, a thread writes one while the rank
 fills the next, and reads ahead by as many.  The calls that are noted are those of the file system.
@@ -24,7 +24,7 @@ Piece = Callable[[memoryview], int]
 
 
 class _Worker:
-    """Does one thing after the other: in a thread of its own, or at once where there is none."""
+    """Executor of one task after the other, in a thread or at once."""
 
     def __init__(self, threaded: bool) -> None:
         self._thread = ThreadPoolExecutor(1) if threaded else None
@@ -32,7 +32,7 @@ class _Worker:
         self.do(bool).result()
 
     def do(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Begin something; what it raises is raised by the result."""
+        """Begin a task; its errors are raised by the result."""
         if self._thread is not None:
             return self._thread.submit(work, *arguments)
         done: Future[Any] = Future()
@@ -46,7 +46,7 @@ class _Worker:
 
 
 class _Timed:
-    """Calls the file system and notes it; one thread at a time does."""
+    """Calls of the file system with their times; one thread at a time."""
 
     def __init__(self, move: Piece, calls: Calls) -> None:
         self._move = move
@@ -60,7 +60,7 @@ class _Timed:
 
 
 class WriteBehind:
-    """Takes small transfers and writes large ones."""
+    """Buffers that gather small transfers into large writes."""
 
     def __init__(self, move: Piece, aggregation: Aggregation, calls: Calls) -> None:
         self._move = _Timed(move, calls)
@@ -70,19 +70,19 @@ class WriteBehind:
         self._begun: deque[tuple[Future[Any], memoryview]] = deque()
 
     def put(self, view: memoryview) -> int:
-        """Take one transfer and return its bytes; raise what an earlier write has raised."""
-        taken, size = 0, len(view)
-        while taken < size:
-            part = min(size - taken, len(self._buffer) - self._filled)
-            self._buffer[self._filled : self._filled + part] = view[taken : taken + part]
+        """Take one transfer and return its bytes; raise the error of an earlier write."""
+        done, size = 0, len(view)
+        while done < size:
+            part = min(size - done, len(self._buffer) - self._filled)
+            self._buffer[self._filled : self._filled + part] = view[done : done + part]
             self._filled += part
-            taken += part
+            done += part
             if self._filled == len(self._buffer):
                 self._pass_on()
         return size
 
     def close(self) -> None:
-        """Write what is left and wait for all of it; raise what a write has raised."""
+        """Write the rest and wait for all of it; raise the error of a write."""
         try:
             if self._filled:
                 self._pass_on()
@@ -107,34 +107,34 @@ class WriteBehind:
 
 
 class ReadAhead:
-    """Reads large pieces, ``limit`` bytes in all, ahead of the small ones that it hands out."""
+    """Buffers that read large pieces ahead of small transfers, ``limit`` bytes in all."""
 
     def __init__(self, move: Piece, aggregation: Aggregation, calls: Calls, limit: int) -> None:
         self._move = _Timed(move, calls)
-        self._left = limit
+        self._unread = limit
         self._ahead = aggregation.buffers > 1
         self._worker = _Worker(self._ahead)
         self._idle = [landing(aggregation.size) for _ in range(aggregation.buffers)]
         self._begun: deque[tuple[Future[Any], memoryview]] = deque()
         self._buffer: Optional[memoryview] = None
-        self._taken = self._filled = 0
+        self._handed_out = self._filled = 0
 
     def get(self, buffers: list[memoryview]) -> int:
         """Fill one transfer and return its bytes, fewer at the end of the file."""
-        view, given, size = buffers[0], 0, len(buffers[0])
-        while given < size:
-            if self._taken == self._filled:
+        view, done, size = buffers[0], 0, len(buffers[0])
+        while done < size:
+            if self._handed_out == self._filled:
                 self._next()
             if self._buffer is None or not self._filled:
                 break
-            part = min(size - given, self._filled - self._taken)
-            view[given : given + part] = self._buffer[self._taken : self._taken + part]
-            self._taken += part
-            given += part
-        return given
+            part = min(size - done, self._filled - self._handed_out)
+            view[done : done + part] = self._buffer[self._handed_out : self._handed_out + part]
+            self._handed_out += part
+            done += part
+        return done
 
     def close(self) -> None:
-        """Wait for what was begun; raise what a read has raised."""
+        """Wait for the reads ahead; raise the error of a read."""
         try:
             while self._begun:
                 self._begun.popleft()[0].result()
@@ -148,33 +148,33 @@ class ReadAhead:
             buffer = self._idle.pop()
             self._begun.append((self._worker.do(self._read, buffer), buffer))
         read, self._buffer = self._begun.popleft()
-        self._filled, self._taken = read.result(), 0
+        self._filled, self._handed_out = read.result(), 0
 
     def _read(self, buffer: memoryview) -> int:
-        wanted = min(len(buffer), self._left)
-        size = self._move(buffer[:wanted]) if wanted else 0
-        self._left -= size
-        return size
+        size = min(len(buffer), self._unread)
+        moved = self._move(buffer[:size]) if size else 0
+        self._unread -= moved
+        return moved
 
 
 _BETWEEN_VOTES = 64
 
 
 class Ended(BaseException):
-    """The run is being ended from outside: say what is known and go."""
+    """Signal to end the run: keep the result so far and exit."""
 
 
 class File(Protocol):
-    """One file, open for one operation; MPI-IO's is only told apart by ``collective``."""
+    """One file, open for one operation; ``collective`` is True for collective MPI-IO."""
 
     collective: bool
 
     def writing(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return what writes, and the buffers to give it."""
+        """Return the function that writes, and its buffers."""
         ...
 
     def reading(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return what reads, and the buffer to give it each time."""
+        """Return the function that reads, and its buffer."""
         ...
 
     def put(self, view: memoryview) -> int:
@@ -186,21 +186,21 @@ class File(Protocol):
         ...
 
     def sync(self) -> None:
-        """Return when all that was written is on the target."""
+        """Wait until all bytes are on the target."""
         ...
 
     @property
     def position(self) -> Optional[int]:
-        """Return where in the file the next call begins, None where that cannot be known."""
+        """Return the offset of the next call, None if unknown."""
         ...
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         ...
 
 
 class Work(NamedTuple):
-    """What one rank has to do: ``transfers`` at most; ``vote`` asks the ranks of a shared file."""
+    """Task of one rank: ``transfers`` at most; ``vote`` asks the ranks of a shared file."""
 
     operation: Operation
     job: Job
@@ -209,7 +209,7 @@ class Work(NamedTuple):
 
     @property
     def writes(self) -> bool:
-        """Whether bytes go to the target."""
+        """True if bytes go to the target."""
         return self.operation is Operation.WRITE
 
 
@@ -217,7 +217,7 @@ ENDED = "the run was ended while this rank was at work"
 
 
 class Attempt:
-    """The measured part; whatever ends it, what was moved until then is known.
+    """The measured part; the bytes moved are known after any end.
 
     All memory is made before the start.  ``start`` and ``ended_at`` are seconds of this rank's
     monotonic clock, ``began_at`` is the start in seconds since the epoch.
@@ -236,7 +236,7 @@ class Attempt:
         self._move, self._buffers = self._moving()
 
     def make(self, start: float) -> None:
-        """Move the bytes; trouble is kept as state and reason, and only Ended is passed on."""
+        """Move the bytes; errors are kept as state and reason, and only Ended is raised."""
         self.start = self.ended_at = start
         self.began_at = time() - (monotonic() - start)
         try:
@@ -295,14 +295,14 @@ class Attempt:
             self._line.close()
 
     def _loop(self, deadline: float) -> None:
-        left = self._work.transfers
+        remaining = self._work.transfers
         if not self._file.collective:
-            self._some(left, deadline)
+            self._some(remaining, deadline)
             return
         # all ranks of a shared file must make as many calls
-        while left > 0 and self._work.vote(monotonic() < deadline):
-            self._some(min(left, _BETWEEN_VOTES), float("inf"))
-            left -= _BETWEEN_VOTES
+        while remaining > 0 and self._work.vote(monotonic() < deadline):
+            self._some(min(remaining, _BETWEEN_VOTES), float("inf"))
+            remaining -= _BETWEEN_VOTES
 
     def _some(self, count: int, deadline: float) -> None:
         if self._work.job.instrument:
@@ -318,7 +318,7 @@ class Attempt:
 
 
 def _room_for(job: Job) -> Calls:
-    """Return arrays for all calls of one operation: transfers or what gathers them, and fsync."""
+    """Return arrays for all calls of one operation: transfers or buffers, and fsync."""
     gathered = job.test.aggregation
     if gathered is not None:
         # a file system may take a part of a piece only
@@ -326,23 +326,23 @@ def _room_for(job: Job) -> Calls:
     return Calls(job.transfers + 2 if job.instrument else 2)
 
 
-def result_of(work: Work, attempt: Attempt, who: tuple[int, str, str]) -> Result:
-    """Return what came of an attempt of rank, client and target ``who``.
+def result_of(work: Work, attempt: Attempt, worker: tuple[int, str, str]) -> Result:
+    """Return the result of an attempt; ``worker`` is rank, client and target.
 
     The calls are moved to the common start in place.
     """
-    brief = brief_of(work, attempt, who)
+    brief = brief_of(work, attempt, worker)
     calls = attempt.calls
     for index in range(calls.count):
         calls.starts[index] = max(0.0, calls.starts[index] - attempt.start)
     return brief._replace(curve=per_second(calls), durations=durations_of(calls))
 
 
-def brief_of(work: Work, attempt: Attempt, who: tuple[int, str, str]) -> Result:
-    """Return the same without its curve: that of a million calls takes seconds to work out."""
+def brief_of(work: Work, attempt: Attempt, worker: tuple[int, str, str]) -> Result:
+    """Return the result without its curve, which takes seconds for a million calls."""
     calls = attempt.calls
     return Result(
-        *who,
+        *worker,
         operation=work.operation,
         state=attempt.state,
         reason=attempt.reason,
@@ -353,10 +353,10 @@ def brief_of(work: Work, attempt: Attempt, who: tuple[int, str, str]) -> Result:
     )
 
 
-def unfinished(work: Work, attempt: Attempt, who: tuple[int, str, str], moved: int) -> Result:
+def unfinished(work: Work, attempt: Attempt, worker: tuple[int, str, str], moved: int) -> Result:
     """Return the result of a read that waits in a call for good, after ``moved`` bytes."""
     return Result(
-        *who,
+        *worker,
         operation=work.operation,
         state=State.SHORT,
         reason=ENDED,
@@ -366,6 +366,6 @@ def unfinished(work: Work, attempt: Attempt, who: tuple[int, str, str], moved: i
     )
 
 
-def nothing(operation: Operation, who: tuple[int, str, str], reason: Optional[str]) -> Result:
+def not_begun(operation: Operation, worker: tuple[int, str, str], reason: Optional[str]) -> Result:
     """Return the result of a rank that could not begin."""
-    return Result(*who, operation=operation, state=State.FAILED, reason=reason or "not begun")
+    return Result(*worker, operation=operation, state=State.FAILED, reason=reason or "not begun")

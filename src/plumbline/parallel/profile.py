@@ -57,7 +57,7 @@ def _spread_call(bins: list[float], start: float, end: float, size: int) -> None
 
 
 def added(curves: Iterable[Sequence[float]]) -> tuple[float, ...]:
-    """Return the curve of several that ran at once."""
+    """Return the sum of curves that ran at once."""
     return tuple(sum(values) for values in zip_longest(*curves, fillvalue=0.0))
 
 
@@ -86,7 +86,7 @@ class Calls:
     __slots__ = ("capacity", "count", "durations", "sizes", "starts")
 
     def __init__(self, capacity: int) -> None:
-        """Make and touch all memory that will be needed."""
+        """Allocate and touch all memory."""
         self.capacity = capacity
         self.count = 0
         self.starts = array("d", bytes(8 * capacity))
@@ -94,7 +94,7 @@ class Calls:
         self.sizes = array("I", bytes(4 * capacity))
 
     def add(self, start_s: float, duration_s: float, size: int) -> None:
-        """Note one call; raise IndexError when there is no place left."""
+        """Note one call; raise IndexError if the arrays are full."""
         index = self.count
         self.starts[index] = start_s
         self.durations[index] = duration_s
@@ -118,7 +118,7 @@ class Block(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """A whole file: what the run says ``about`` itself, and its blocks."""
+    """A whole file: the facts ``about`` the run, and its blocks."""
 
     about: Mapping[str, Any]
     blocks: tuple[Block, ...]
@@ -126,18 +126,19 @@ class Profile(NamedTuple):
 
 def pack(about: Mapping[str, Any], blocks: Iterable[Block]) -> bytes:
     """Return the file: a mark, the length of a JSON header, the header, the arrays."""
-    kept = tuple(blocks)
+    entries = tuple(blocks)
     ranks = [
-        dict(zip(_FIELDS, (b.rank, b.client, b.target, b.operation, b.calls.count))) for b in kept
+        dict(zip(_FIELDS, (b.rank, b.client, b.target, b.operation, b.calls.count)))
+        for b in entries
     ]
     header = json.dumps({"about": about, "ranks": ranks}, allow_nan=False).encode()
     parts = [MAGIC, len(header).to_bytes(_LENGTH_BYTES, "little"), header]
-    parts += [part for block in kept for part in _arrays(block.calls)]
+    parts += [part for block in entries for part in _arrays(block.calls)]
     return b"".join(parts)
 
 
 def unpack(data: bytes) -> Profile:
-    """Return what a file holds; raise DocumentError when it is damaged, cut, or something else."""
+    """Return the profile in a file; raise DocumentError if it is damaged, cut, or no profile."""
     start = len(MAGIC) + _LENGTH_BYTES
     if data[: len(MAGIC)] != MAGIC or len(data) < start:
         raise DocumentError("this is no call profile of plumbline; name a file of --profile")
@@ -184,7 +185,7 @@ def _calls(data: bytes, start: int, count: int) -> Calls:
 
 
 def _little(values: array[Any]) -> array[Any]:
-    """Return the array as it lies in the file, or back: the file is little-endian everywhere."""
+    """Convert an array to or from the byte order of the file, which is little-endian."""
     if sys.byteorder == "big":
         values.byteswap()
     return values
@@ -242,11 +243,11 @@ def latency(durations: Durations) -> Optional[Latency]:
 
 def by_tenths(durations: Durations) -> dict[int, int]:
     """Return the number of calls by tenths of a decade: 0 is a second, -10 a tenth of one."""
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for place, count in sorted(durations.classes.items()):
         tenth = round(place / _CLASSES / log(10) * TENTHS)
-        found[tenth] = found.get(tenth, 0) + count
-    return found
+        counts[tenth] = counts.get(tenth, 0) + count
+    return counts
 
 
 def _quantile(durations: Durations, rank: float) -> float:
@@ -272,7 +273,7 @@ Smirnov, Ann. Math. Stat. 19 (1948) 279.
 
 
 class Distance(NamedTuple):
-    """How two courses differ most: all values are fractions.
+    """Largest difference of two courses: all values are fractions.
 
     After ``at`` of its time the curve had moved ``own`` of its bytes, the reference ``reference``;
     ``share`` is the difference without its sign.  ``noise`` is what the curve's own scatter makes
@@ -286,7 +287,7 @@ class Distance(NamedTuple):
     noise: float
 
     def beyond(self, limit: float) -> bool:
-        """Return whether the difference exceeds ``limit``, a fraction, and is not chance."""
+        """Return True if the difference exceeds ``limit``, a fraction, and is not chance."""
         return self.share > max(limit, self.noise)
 
     @property
@@ -447,10 +448,10 @@ def _tail(curve: Sequence[float]) -> int:
 
 def _usual(curve: Sequence[float]) -> float:
     """Return the rate at which the median byte moved, which few bytes of a long tail do not."""
-    left = sum(curve) / 2
+    remaining = sum(curve) / 2
     for rate in sorted(curve):
-        left -= rate
-        if left <= 0:
+        remaining -= rate
+        if remaining <= 0:
             return rate
     return max(curve)
 
@@ -477,8 +478,8 @@ def _sag(body: Sequence[float], line: _Line, window: int) -> tuple[float, float]
     deepest, middle = 0.0, 0.0
     for place in range(len(body) - window + 1):
         usual = expected[place + window] - expected[place]
-        found = moved[place + window] - moved[place]
-        depth = 1 - found / usual if usual > 0 else 0.0
+        moved_here = moved[place + window] - moved[place]
+        depth = 1 - moved_here / usual if usual > 0 else 0.0
         if depth > deepest:
             deepest, middle = depth, place + window / 2
     return deepest, middle

@@ -28,7 +28,7 @@ from plumbline.parallel.operation import (
     File,
     Work,
     brief_of,
-    nothing,
+    not_begun,
     result_of,
     unfinished,
 )
@@ -36,14 +36,14 @@ from plumbline.parallel.profile import Block, pack
 from plumbline.parallel.terms import Place, assign, readers
 
 _ENDED = 143
-"""What a shell says of a process that SIGTERM has ended."""
+"""Exit code of a process that SIGTERM has ended."""
 
 
 class Rank:
     """One rank of a job."""
 
     def __init__(self, job: Job, world: World) -> None:
-        """Agree with all ranks on who works where."""
+        """Agree with all ranks on the place of each."""
         self._job = job
         self._world = world
         clients = world.meet()
@@ -63,7 +63,7 @@ class Rank:
         self._world.barrier()
 
     def keep_unfinished(self) -> None:
-        """Keep what is known of a read that waits in a call; another thread than the rank's does.
+        """Keep the result so far of a read that waits in a call; runs in another thread.
 
         Of a write nothing is: it is not known to be safe.
         """
@@ -73,11 +73,11 @@ class Rank:
 
     def _operation(self, operation: Operation) -> Result:
         writes = operation is Operation.WRITE
-        # what this rank writes, or what another one has written
+        # the file of this rank to write, or of another rank to read
         author = self._world.rank if writes else self._readers[self._world.rank]
         index = self._places[author]
         place = self._job.places[index]
-        who = (self._world.rank, self._world.client, place.target)
+        worker = (self._world.rank, self._world.client, place.target)
         paths = [place.path for place in self._job.places]
         comm = self._world.together(paths.index(place.path))
         file, obstacle = self._open(place, writes, comm)
@@ -90,18 +90,18 @@ class Rank:
         attempt = Attempt(work, file) if file is not None and not obstacle else None
         start = self._world.start_together()
         if file is None or attempt is None:
-            result = self._keep(nothing(operation, who, obstacle), None)
+            result = self._keep(not_begun(operation, worker, obstacle), None)
             if file is not None:
                 # the others of a shared file wait for all to let go of it
                 file.close()
             return result
-        self._unfinished = partial(_known, work, attempt, file, (place.offset, who))
+        self._unfinished = partial(_read_so_far, work, attempt, file, (place.offset, worker))
         try:
             attempt.make(start)
             self._unfinished = None
         except Ended:
-            self._leave(work, attempt, None if file.collective else place.path, who)
-        result = self._keep(result_of(work, attempt, who), attempt)
+            self._leave(work, attempt, None if file.collective else place.path, worker)
+        result = self._keep(result_of(work, attempt, worker), attempt)
         if file.collective and result.state is State.FAILED:
             # the others wait in a call that this rank will never make
             os._exit(1)
@@ -111,7 +111,7 @@ class Rank:
     def _open(
         self, part: Place, writes: bool, comm: object
     ) -> tuple[Optional[File], Optional[str]]:
-        """Return the open file, or why it cannot be opened.
+        """Return the open file, or the reason why it cannot be opened.
 
         Ranks that share a file open it only when each of them can: they wait for one another.
         """
@@ -129,20 +129,20 @@ class Rank:
             return None, f"{part.path} cannot be opened: {error}"
 
     def _leave(
-        self, work: Work, attempt: Attempt, path: Optional[str], who: tuple[int, str, str]
+        self, work: Work, attempt: Attempt, path: Optional[str], worker: tuple[int, str, str]
     ) -> NoReturn:
-        """Keep what is known, then see what was written safe, which makes it a measurement.
+        """Keep the bytes so far, then flush the file to make them a measurement.
 
-        There may be no time for more than its bytes, so these are kept first.  ``path`` is None
-        where calls were made by several ranks together, of which no part is a measurement.
+        The time may end before the flush, so the bytes are kept first.  ``path`` is None for
+        collective calls, of which no part is a measurement.
         """
-        result = self._keep(brief_of(work, attempt, who), None)
+        result = self._keep(brief_of(work, attempt, worker), None)
         if path is not None:
             if work.writes:
                 flush(path)
             result = result._replace(state=State.SHORT, end_s=monotonic() - attempt.start)
             self._keep(result, None)
-        whole = result_of(work, attempt, who)
+        whole = result_of(work, attempt, worker)
         self._keep(whole._replace(state=result.state, end_s=result.end_s), attempt)
         os._exit(_ENDED)
 
@@ -158,19 +158,19 @@ class Rank:
                 result.operation.value,
                 attempt.calls,
             )
-            # who started the run misses them, which is no reason to lose the measurement as well
+            # the run reports missing calls; the measurement is kept
             with suppress(OSError):
                 write_whole(folder / f"{name}.calls", pack({}, [block]))
         return result
 
 
-def _known(
+def _read_so_far(
     work: Work, attempt: Attempt, file: File, where: tuple[int, tuple[int, str, str]]
 ) -> Optional[Result]:
-    """Return the result of a read so far, by how far it came from an offset; None of others."""
-    offset, who = where
+    """Return the result of a read so far, by its position after an offset; None for a write."""
+    offset, worker = where
     position = None if work.writes or not attempt.start else file.position
-    return None if position is None else unfinished(work, attempt, who, position - offset)
+    return None if position is None else unfinished(work, attempt, worker, position - offset)
 
 
 _ENDING = (signal.SIGTERM, signal.SIGUSR1)
@@ -184,7 +184,7 @@ _LAST_S = 4.0
 
 
 def main(argv: list[str]) -> int:
-    """Take part in a run; return 0 when this rank has said all it has to say."""
+    """Take part in a run; return 0 when all results of this rank are kept."""
     for number in _ENDING:
         signal.signal(number, _end)
     sys.excepthook = _abort
@@ -216,7 +216,7 @@ def _end(_number: int, _frame: Optional[FrameType]) -> NoReturn:
 def _abort(
     kind: type[BaseException], error: BaseException, _traceback: Optional[TracebackType]
 ) -> NoReturn:
-    """End at once: a rank that waits for MPI to end well would keep all others waiting."""
+    """End at once; a rank that waits for MPI to finalize would block all others."""
     if isinstance(error, PlumblineError):
         print(f"plumbline: {error}", file=sys.stderr, flush=True)
         os._exit(error.exit_code)
@@ -235,7 +235,7 @@ def _abort(
 
 
 def _parents() -> tuple[int, int]:
-    """Return what has started this rank, and what has started that where it only stands between.
+    """Return the process that started this rank, and its parent if it is only a wrapper.
 
     A launcher that would kill its ranks at once does not have them as its own children.
     """
@@ -249,7 +249,7 @@ def _parents() -> tuple[int, int]:
 
 
 def _watch_launcher() -> list[Callable[[], None]]:
-    """End this rank when what started it is gone: a killed mpirun must leave nobody writing.
+    """End this rank when its launcher is gone: a killed mpirun must leave no writer.
 
     What is in the list that is returned is called first where the rank does not end at once: it
     waits for a slow target, in a call that no signal ends.

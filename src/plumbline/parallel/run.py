@@ -33,11 +33,11 @@ _LAST_S = 5.0
 
 
 class Course(NamedTuple):
-    """How a parallel run is carried out.
+    """Terms of a parallel run.
 
-    ``servers`` names the server of each target, where that is known.  ``folder`` is where ranks
-    leave their results, empty for one of its own: with several clients all of them must see it.
-    ``calls`` is the file that keeps every call, None for no such file.
+    ``servers`` names the known server of each target.  ``folder`` takes the results of the ranks,
+    empty for a temporary folder: all clients must see it.  ``calls`` is the file of all calls,
+    None for no such file.
     """
 
     test: Method
@@ -193,9 +193,9 @@ class Run:
     def _record(
         self, crew: Sequence[Member], tally: Tally, task: Task, when: tuple[float, float]
     ) -> Record:
-        """Return a task's record; ``when`` is the run's begin and end, of what did not begin."""
+        """Return a task's record; ``when`` is the run's time, for tasks that never began."""
         recorder, name = self._context.recorder, task.entry.component
-        member = next((one for one in crew if one.entry.component == name), None)
+        member = next((candidate for candidate in crew if candidate.entry.component == name), None)
         if member is None:
             together = self._of_all(crew, tally)
             when = tally.times(tally.results, recorder.host) or when
@@ -204,44 +204,44 @@ class Run:
         conditions = Conditions(member.state, self._coverage(crew, member))
         if member.failure is not None and not member.made:
             return recorder.without(task, member.failure, conditions)
-        came = tally.of_target(name, self._share.ranks)
+        outcome = tally.of_target(name, self._share.ranks)
         when = tally.times(tally.on(name), recorder.host) or when
-        if member.failure is not None and not isinstance(came, Failure):
-            came = member.failure
-        result = TaskResult(came, self._tool, *when, details(tally.on(name), came))
+        if member.failure is not None and not isinstance(outcome, Failure):
+            outcome = member.failure
+        result = TaskResult(outcome, self._tool, *when, details(tally.on(name), outcome))
         return recorder.of_run(task, result, conditions)
 
     def _coverage(self, crew: Sequence[Member], member: Member) -> Optional[float]:
-        """Return the run's bytes as a fraction of all that a target's device moved meanwhile.
+        """Return the run's share of all bytes that a target's device moved meanwhile.
 
-        Of all operations together: they follow one another too closely to tell them apart.
+        It covers all operations, which follow one another too closely to tell them apart.
         """
         if not member.grown or member.grown <= 0:
             return None
-        beside = {one.entry.component for one in crew if one.shares_with(member)}
-        moved = sum(result.bytes for result in self._results if result.target in beside)
+        neighbours = {other.entry.component for other in crew if other.shares_with(member)}
+        moved = sum(result.bytes for result in self._results if result.target in neighbours)
         return min(1.0, moved / member.grown) if moved else None
 
     @staticmethod
     def _of_all(crew: Sequence[Member], tally: Tally) -> Union[Measurement, Failure]:
-        came = tally.of_all()
-        out = [member for member in crew if member.failure is not None]
-        if not out or isinstance(came, Failure):
-            return came
-        names = ", ".join(member.entry.component for member in out)
-        reason = out[0].failure.reason if out[0].failure else ""
+        outcome = tally.of_all()
+        absent = [member for member in crew if member.failure is not None]
+        if not absent or isinstance(outcome, Failure):
+            return outcome
+        names = ", ".join(member.entry.component for member in absent)
+        reason = absent[0].failure.reason if absent[0].failure else ""
         return Failure(Outcome.SKIPPED, f"there is no figure of all without {names}: {reason}")
 
     @contextmanager
     def _folders(self) -> Iterator[tuple[Path, Path]]:
-        """Give a folder for this run alone, and one of this host, which may be the same.
+        """Yield a folder for this run alone, and one on this host, which may be the same.
 
-        What a killed run left in the place of either goes first.
+        Leftovers of a killed run are removed first.
         """
         named = self._course.folder
         try:
-            with temporary_folder(named) as folder, ExitStack() as kept:
-                yield folder, kept.enter_context(temporary_folder()) if named else folder
+            with temporary_folder(named) as folder, ExitStack() as stack:
+                yield folder, stack.enter_context(temporary_folder()) if named else folder
         except StoreError as error:
             raise ToolError(f"{error} with --work" if named else str(error)) from error
         except OSError as error:
@@ -260,7 +260,7 @@ class Run:
 
 
 def _keep_calls(
-    folder: Path, results: Sequence[Result], kept: Path, about: Mapping[str, object]
+    folder: Path, results: Sequence[Result], profile: Path, about: Mapping[str, object]
 ) -> None:
     """Write the calls of all ranks into one file, operation by operation; raise ToolError."""
     blocks: list[Block] = []
@@ -270,15 +270,15 @@ def _keep_calls(
             blocks += unpack(path.read_bytes()).blocks
         elif result.state is State.DONE:
             raise ToolError(
-                f"the profile {kept} cannot be written: rank {result.rank} on {result.client} "
+                f"the profile {profile} cannot be written: rank {result.rank} on {result.client} "
                 f"had no room in {folder.parent} for its calls of this "
                 f"{result.operation.value}; make room there, or name another place with --work"
             )
     try:
-        write_whole(kept, pack(about, blocks))
+        write_whole(profile, pack(about, blocks))
     except OSError as error:
         raise ToolError(
-            f"the profile {kept} cannot be written: {error.strerror}; name another file"
+            f"the profile {profile} cannot be written: {error.strerror}; name another file"
         ) from error
 
 
@@ -322,15 +322,17 @@ class FsUnit:
             for entry in self._members
         ]
         files = self._course.files
-        kept = files is Files.FOUND
+        keep_files = files is Files.FOUND
         try:
             _muster(crew, self._share, files)
             yield from Run(self._whole, self._course, self._share, context).records(
                 crew, self.tasks
             )
-            kept = kept or (files is Files.KEEP and all(one.failure is None for one in crew))
+            keep_files = keep_files or (
+                files is Files.KEEP and all(member.failure is None for member in crew)
+            )
         finally:
-            for member in crew if not kept else ():
+            for member in crew if not keep_files else ():
                 member.remove()
 
     def _server(self, entry: Expectation) -> str:
@@ -338,7 +340,7 @@ class FsUnit:
 
 
 def _muster(crew: Sequence[Member], share: Share, files: Files) -> None:
-    """Look at all targets and make their files; those that cannot take part say why."""
+    """Look at all targets and make their files; a target that takes no part has a failure."""
     for member in crew:
         member.look(files)
     for member in crew:
@@ -347,5 +349,5 @@ def _muster(crew: Sequence[Member], share: Share, files: Files) -> None:
     for member in ready if files is Files.FOUND else ():
         member.find()
     for member in ready if files is not Files.FOUND else ():
-        beside = sum(member.shares_with(other) for other in ready) - 1
-        member.make(share.bytes * beside)
+        neighbours = sum(member.shares_with(other) for other in ready) - 1
+        member.make(share.bytes * neighbours)

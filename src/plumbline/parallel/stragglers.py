@@ -1,8 +1,7 @@
-"""Who finishes late, and of what kind: slow all along, late to start, paused, or a tail.
+"""Stragglers and the kind of their delay: slow all along, late to start, paused, or a tail.
 
-As in figure 5 of the BlueGene/L report each rank is a trace of time over bytes.  How far a
-straggler's trace lies above that of the others when a quarter, a half, three quarters and all of
-its bytes are moved tells where its delay came from.
+As in figure 5 of the BlueGene/L report each rank is a trace of time over bytes.  The delay of a
+straggler's trace at a quarter, a half, three quarters and all of its bytes shows the kind.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _MISSING = 0.01
 
 
 class Kind(str, Enum):
-    """Where a delay came from."""
+    """Cause of a delay."""
 
     SLOW = "slow from start to finish"
     """A slow target, or a server or client that is shared with others."""
@@ -52,7 +51,7 @@ class Kind(str, Enum):
 
 
 class Track(NamedTuple):
-    """What one rank did in one operation, in seconds since the common start.
+    """Course of one rank in one operation, in seconds since the common start.
 
     ``curve`` is bytes in each second; ``end_s`` is when all of it was safe.
     """
@@ -69,10 +68,9 @@ class Track(NamedTuple):
 class Straggler(NamedTuple):
     """Ranks of one target that were late in the same way, the worst of them in figures.
 
-    ``late_s`` is the delay against the others when all of its bytes are safe; ``missing`` the
-    fraction of the others' bytes that it did not move, above 0 only where the time was fixed or too
-    short.
-    ``beside`` are ranks of the same client on the same server, where others have fewer such.
+    ``late_s`` is the delay against the others when all of its bytes are safe.  ``missing`` is the
+    fraction of the others' bytes that it did not move, above 0 only if the time was fixed or too
+    short.  ``beside`` are ranks of the same client on the same server, if other clients have fewer.
     """
 
     ranks: tuple[int, ...]
@@ -102,12 +100,11 @@ class Straggler(NamedTuple):
 
 
 def stragglers(tracks: Sequence[Track]) -> tuple[Straggler, ...]:
-    """Return who was late, the worst first; none of fewer than two ranks that moved anything.
+    """Return the late ranks, the worst first; none if fewer than two ranks moved anything.
 
-    A rank is late when its bytes need more than 1.1 times what they need in the middle of all
-    others, by more than 3 robust standard deviations of all, and by more than a second.  Who moved
-    fewer bytes, because the time was fixed, needs accordingly longer.  Half of all are no
-    stragglers, but two kinds of ranks.
+    A rank is late if its time exceeds 1.1 times the median of the others, by more than 3 robust
+    standard deviations of all and by more than a second.  A rank that moved fewer bytes in a fixed
+    time is taken to need proportionally longer.  If half of all are slower, none is a straggler.
     """
     traces = [_Trace(track) for track in tracks if sum(track.curve) > 0]
     if len(traces) < 2:
@@ -115,13 +112,13 @@ def stragglers(tracks: Sequence[Track]) -> tuple[Straggler, ...]:
     usual_bytes = median(trace.bytes for trace in traces)
     traces.sort(key=lambda trace: trace.needed_s(usual_bytes))
     first = _first_late([trace.needed_s(usual_bytes) for trace in traces])
-    others, late = traces[:first], traces[first:]
-    middle = max(0, (len(others) - _TYPICAL) // 2)
+    timely, late = traces[:first], traces[first:]
+    middle = max(0, (len(timely) - _TYPICAL) // 2)
     crowd = _Crowd(tracks)
-    found = [_judged(trace, others[middle : middle + _TYPICAL], crowd) for trace in late]
+    judged = [_judged(trace, timely[middle : middle + _TYPICAL], crowd) for trace in late]
     return tuple(
         sorted(
-            _merged(found),
+            _merged(judged),
             key=lambda straggler: (-straggler.missing, -straggler.late_s, straggler.ranks),
         )
     )
@@ -135,16 +132,16 @@ class _Trace:
         first = min(int(track.begin_s), len(track.curve) - 1)
         ends = range(first + 1, len(track.curve) + 1)
         self._times = [track.begin_s, *(min(float(end), track.end_s) for end in ends)]
-        # what little a second before the begin may hold counts at the begin
+        # the few bytes of a second before the begin count at the begin
         self._moved = [0.0, *list(accumulate(track.curve))[first:]]
         self.bytes = self._moved[-1]
 
     def needed_s(self, size: float) -> float:
-        """Return how long ``size`` bytes take at the mean rate."""
+        """Return the seconds that ``size`` bytes take at the mean rate."""
         return self.track.end_s * size / self.bytes
 
     def reached_s(self, size: float) -> float:
-        """Return when so many bytes were moved, or all that there are, which must be safe then."""
+        """Return the second at which ``size`` bytes were moved; all bytes must be safe as well."""
         if size >= _ALL * self.bytes:
             return self.track.end_s
         after = bisect_left(self._moved, size)
@@ -165,8 +162,8 @@ class _Crowd:
         sizes = Counter(len(self._ranks[track.client, track.server]) for track in tracks)
         self._usual = sizes.most_common(1)[0][0]
 
-    def beside(self, track: Track) -> tuple[int, ...]:
-        """Return the others of a rank's crowd; none where a crowd of that size is usual."""
+    def rivals(self, track: Track) -> tuple[int, ...]:
+        """Return the other ranks of a rank's crowd; none if a crowd of that size is usual."""
         crowd = self._ranks[track.client, track.server]
         if len(crowd) <= self._usual:
             return ()
@@ -174,10 +171,10 @@ class _Crowd:
 
 
 def _first_late(needed: Sequence[float]) -> int:
-    """Return from which place on ascending times are those of stragglers."""
-    # of two, the other one is all there is to compare with
+    """Return the index of the first straggler among ascending times."""
+    # with two ranks there is only one other to compare with
     sure = _SURE * deviation(needed) if len(needed) > 2 else 0.0
-    # the median of the others, of two in the middle the later one: where most are late, none is
+    # the median of the others, the later of two: if most are late, none is
     usual = needed[(len(needed) - 1) // 2]
     late = max(_LATE * usual, usual + sure, usual + _SHORTEST_S)
     return bisect_right(needed, late)
@@ -197,12 +194,12 @@ def _judged(trace: _Trace, traces: Sequence[_Trace], crowd: _Crowd) -> Straggler
         delays[-1],
         missing if missing > _MISSING else 0.0,
         track.server,
-        crowd.beside(track),
+        crowd.rivals(track),
     )
 
 
 def _kind(delays: Sequence[float]) -> Kind:
-    """Return where a delay came from; ``delays`` are those after each quarter of the bytes."""
+    """Return the cause of a delay; ``delays`` are those after each quarter of the bytes."""
     parts = [after - before for before, after in zip((0.0, *delays), delays)]
     most = max(parts)
     if most < _MOST * max(delays):
@@ -211,19 +208,19 @@ def _kind(delays: Sequence[float]) -> Kind:
     return {0: Kind.LATE, _QUARTERS - 1: Kind.TAIL}.get(place, Kind.PAUSED)
 
 
-def _merged(found: Sequence[Straggler]) -> list[Straggler]:
-    """Return ranks of one target and kind as one."""
+def _merged(entries: Sequence[Straggler]) -> list[Straggler]:
+    """Merge the stragglers of one target and kind."""
     kinds: dict[tuple[str, Kind], list[Straggler]] = {}
-    for straggler in found:
+    for straggler in entries:
         kinds.setdefault((straggler.target, straggler.kind), []).append(straggler)
     return [_as_one(alike) for alike in kinds.values()]
 
 
 def _as_one(alike: Sequence[Straggler]) -> Straggler:
     ranks = tuple(sorted(rank for straggler in alike for rank in straggler.ranks))
-    beside = {rank for straggler in alike for rank in straggler.beside} - set(ranks)
+    rivals = {rank for straggler in alike for rank in straggler.beside} - set(ranks)
     worst = max(alike, key=lambda straggler: (straggler.missing, straggler.late_s))
-    return worst._replace(ranks=ranks, beside=tuple(sorted(beside)))
+    return worst._replace(ranks=ranks, beside=tuple(sorted(rivals)))
 
 
 def _ranks(ranks: Sequence[int]) -> str:

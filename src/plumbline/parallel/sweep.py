@@ -1,4 +1,4 @@
-"""Sweeps: a grid of parallel runs, their course, time left, and where more brings nothing.
+"""Sweeps: a grid of parallel runs, their order, remaining time, and knees.
 
 Whatever part of them is measured before a budget ends it, they are spread over the whole grid: the
 ends of all axes come first, then the middles, then the quarters.
@@ -66,14 +66,14 @@ class Grid(NamedTuple):
     def points(self) -> tuple[Point, ...]:
         """Return all points in the order of measuring."""
         levels = [_levels(values) for values in self]
-        found = [Point(*values) for values in product(*(sorted(set(values)) for values in self))]
+        points = [Point(*values) for values in product(*(sorted(set(values)) for values in self))]
 
         def coarse_first(point: Point) -> tuple[int, int]:
             own = [of[value] for of, value in zip(levels, point)]
             return max(own), sum(own)
 
         # sorting is stable: within a level small values come first
-        return tuple(sorted(found, key=coarse_first))
+        return tuple(sorted(points, key=coarse_first))
 
     def moving(self) -> tuple[str, ...]:
         """Return the names of the axes that have more than one value."""
@@ -81,20 +81,20 @@ class Grid(NamedTuple):
 
 
 def _levels(values: Sequence[int]) -> Mapping[int, int]:
-    """Return for each value in which round of halving it is reached, 0 for both ends."""
+    """Return the round of halving that reaches each value, 0 for both ends."""
     ordered = sorted(set(values))
     levels = {ordered[0]: 0, ordered[-1]: 0}
     gaps, level = [(0, len(ordered) - 1)], 0
     while gaps:
         level += 1
-        found = [(low, high, (low + high) // 2) for low, high in gaps if high - low > 1]
-        levels.update((ordered[middle], level) for _, _, middle in found)
-        gaps = [gap for low, high, middle in found for gap in ((low, middle), (middle, high))]
+        middles = [(low, high, (low + high) // 2) for low, high in gaps if high - low > 1]
+        levels.update((ordered[middle], level) for _, _, middle in middles)
+        gaps = [gap for low, high, middle in middles for gap in ((low, middle), (middle, high))]
     return levels
 
 
 class Layout(NamedTuple):
-    """Where the ranks of a point work: ``sets`` of ``stripes`` targets, ``ranks`` on each set."""
+    """Places of a point's ranks: ``sets`` of ``stripes`` targets, ``ranks`` on each set."""
 
     sets: int
     stripes: int
@@ -112,7 +112,7 @@ class Layout(NamedTuple):
 
 
 def layout(point: Point, targets: int, alone: bool) -> Layout:
-    """Return where the ranks of a point work that has so many ``targets`` at hand.
+    """Return the places of a point's ranks on at most ``targets`` targets.
 
     ``alone`` takes one target, or one set of them, and leaves the others idle.
 
@@ -121,10 +121,12 @@ def layout(point: Point, targets: int, alone: bool) -> Layout:
     """
     in_use = targets // point.oversubscription
     if in_use < point.stripes or not in_use:
-        left = f"; {point.oversubscription}-fold over-subscription leaves {in_use} of them"
+        shortage = ""
+        if point.oversubscription > 1:
+            shortage = f"; {point.oversubscription}-fold over-subscription leaves {in_use} of them"
         raise UsageError(
             f"the point of {point.words()} needs more than the {targets} targets"
-            f"{left if point.oversubscription > 1 else ''}; lower --stripes or --oversubscription"
+            f"{shortage}; lower --stripes or --oversubscription"
         )
     sets = 1 if alone else in_use // point.stripes
     return Layout(sets, point.stripes, point.writers * point.oversubscription)
@@ -159,31 +161,31 @@ class Load(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """Seconds of a point; ``at_most``: nothing like it is known, so this is the limit."""
+    """Seconds of a point; ``at_most``: no similar point was measured, so this is the limit."""
 
     seconds: float
     at_most: bool
 
 
 def estimate(point: Point, load: Load, ledger: Ledger) -> Estimate:
-    """Return how long a point will take, by the rates of the measured point most like it."""
-    known = [one for one in ledger.done if one.rates]
-    nearest = min(known, key=lambda known_point: _distance(point, known_point.point), default=None)
+    """Return the expected seconds of a point, by the rates of the nearest measured point."""
+    measured = [done for done in ledger.done if done.rates]
+    nearest = min(measured, key=lambda done: _distance(point, done.point), default=None)
     if load.fixed_time or nearest is None:
         longest = START_S + len(load.operations) * load.seconds
         return Estimate(longest, not load.fixed_time)
-    # what the nearest took beside its operations, it is likely to take again
+    # the overhead of the nearest point outside its operations is expected again
     rates = [nearest.rates.get(operation) for operation in load.operations]
     moving = sum(
         min(load.seconds, ledger.point_bytes / rate_Bps) if rate_Bps else load.seconds
         for rate_Bps in rates
     )
-    beside = max(START_S, nearest.seconds - moving)
-    return Estimate(beside + moving, at_most=False)
+    overhead = max(START_S, nearest.seconds - moving)
+    return Estimate(overhead + moving, at_most=False)
 
 
 def _distance(point: Point, other: Point) -> float:
-    """Return how far two points are apart, in doublings along all axes."""
+    """Return the distance of two points, in doublings along all axes."""
     return sum(abs(log2(a / b)) for a, b in zip(point, other))
 
 
@@ -227,7 +229,7 @@ class Done(NamedTuple):
 
 
 class Ledger(NamedTuple):
-    """A sweep and its measured points; ``terms`` is what another sweep would differ in.
+    """A sweep and its measured points; ``terms`` identifies the sweep.
 
     ``point_bytes`` is what each point writes, the same of all.  ``written`` and ``seconds`` are
     what was spent in all, also on points that gave no figure; what a point will cost counts before
@@ -240,33 +242,33 @@ class Ledger(NamedTuple):
     written: int = 0
     seconds: float = 0.0
 
-    def left(self, points: Sequence[Point]) -> tuple[Point, ...]:
-        """Return the points that have no figures yet, in their order."""
+    def remaining(self, points: Sequence[Point]) -> tuple[Point, ...]:
+        """Return the points without figures, in their order."""
         over = {done.point for done in self.done if not done.reason}
         return tuple(point for point in points if point not in over)
 
     def begun(self, seconds: float) -> Ledger:
-        """Return the ledger with a point that is about to write and may take so many seconds."""
+        """Return the ledger with a point that begins and may take so many seconds."""
         return self._replace(
             written=self.written + self.point_bytes, seconds=self.seconds + seconds
         )
 
     def ended(self, done: Done) -> Ledger:
-        """Return the ledger with a point that is over; it takes the place of a failed one."""
-        others = tuple(one for one in self.done if one.point != done.point)
+        """Return the ledger with a finished point, which replaces a failed one."""
+        kept = tuple(entry for entry in self.done if entry.point != done.point)
         return self._replace(
-            done=(*others, done),
+            done=(*kept, done),
             written=self.written + done.written,
             seconds=self.seconds + done.seconds,
         )
 
     def of(self, point: Point) -> Optional[Done]:
-        """Return what came of a point, None when it was not measured."""
+        """Return the result of a point, None if it was not measured."""
         return next((done for done in self.done if done.point == point), None)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
-        done = [one.to_json() for one in self.done]
+        done = [entry.to_json() for entry in self.done]
         return {"schema": SCHEMA, **self._asdict(), "done": done}
 
     @classmethod
@@ -286,13 +288,13 @@ class Ledger(NamedTuple):
 
 
 GAIN = 0.05
-"""A gain below this is none: what single runs on a quiet system differ by."""
+"""Least gain that counts: single runs on a quiet system differ by as much."""
 
 LOSS = 0.10
-"""A loss above this is said."""
+"""A loss above this is reported."""
 
 _PER_TARGET = "oversubscription"
-"""On this axis the number of targets changes, and with it what they can give in sum."""
+"""On this axis the number of targets changes, and with it the sum of their rates."""
 
 
 class Line(NamedTuple):
@@ -300,15 +302,15 @@ class Line(NamedTuple):
 
     axis: str
     operation: Operation
-    beside: str
+    setting: str
     values: tuple[int, ...]
     rates: tuple[float, ...]
 
 
 class Remark(NamedTuple):
-    """The knee of a line: ``value`` gives ``rate_Bps``, and what lies beyond no more than that.
+    """The knee of a line: ``value`` gives ``rate_Bps``, and larger values give no more.
 
-    ``rising``: it is the last value that was measured, and still better than the one before.
+    ``rising``: it is the last measured value, and still better than the value before it.
     ``last_ratio`` is the rate at the last value over the highest.
     """
 
@@ -326,7 +328,7 @@ class Remark(NamedTuple):
         return {**self._asdict(), "operation": self.operation.value, "text": self.sentence()}
 
     def sentence(self) -> str:
-        """Return it in words."""
+        """Return the remark in words."""
         here, last = phrase(self.axis, self.value), phrase(self.axis, self.last)
         where = f" ({self.beside})" if self.beside else ""
         each = " a target" if self.axis == _PER_TARGET else ""
@@ -355,37 +357,37 @@ def remarks(done: Sequence[Done], operations: Sequence[Operation]) -> tuple[Rema
 
 
 def _lines(axis: str, operation: Operation, done: Sequence[Done]) -> list[Line]:
-    others = [name for name in AXES if len({getattr(one.point, name) for one in done}) > 1]
-    found: dict[Point, dict[int, float]] = {}
-    for one in done:
-        rate_Bps = one.rates.get(operation)
+    axes = [name for name in AXES if len({getattr(entry.point, name) for entry in done}) > 1]
+    lines: dict[Point, dict[int, float]] = {}
+    for entry in done:
+        rate_Bps = entry.rates.get(operation)
         if rate_Bps is not None:
             changed: Mapping[str, Any] = {axis: 0}
-            line = found.setdefault(one.point._replace(**changed), {})
-            line[getattr(one.point, axis)] = (
-                rate_Bps / one.targets if axis == _PER_TARGET else rate_Bps
+            line = lines.setdefault(entry.point._replace(**changed), {})
+            line[getattr(entry.point, axis)] = (
+                rate_Bps / entry.targets if axis == _PER_TARGET else rate_Bps
             )
     return [
         Line(
             axis,
             operation,
-            ", ".join(phrase(name, getattr(at, name)) for name in others if name != axis),
+            ", ".join(phrase(name, getattr(at, name)) for name in axes if name != axis),
             tuple(sorted(rates)),
             tuple(rates[value] for value in sorted(rates)),
         )
-        for at, rates in sorted(found.items())
+        for at, rates in sorted(lines.items())
     ]
 
 
 def _remark(line: Line) -> Remark:
     best = max(line.rates)
-    # the fewest that come within the gain of the best
+    # the smallest value within the gain of the best
     place = next(i for i, rate_Bps in enumerate(line.rates) if rate_Bps * (1 + GAIN) >= best)
     last = len(line.values) - 1
     return Remark(
         line.axis,
         line.operation,
-        line.beside,
+        line.setting,
         line.values[place],
         line.rates[place],
         place == last,
@@ -398,29 +400,29 @@ _FAILURES = 3
 
 
 class Keeper(Protocol):
-    """Keeps the state of a sweep; its file does."""
+    """File that keeps the state of a sweep."""
 
     def save(self, ledger: Ledger) -> None:
-        """Keep it for good."""
+        """Save the ledger."""
         ...
 
 
 class Budget(NamedTuple):
-    """What a sweep may spend in all, also when it is carried out in parts."""
+    """Budget of a whole sweep, over all its parts."""
 
     bytes: int
     seconds: float
 
 
 class Ending(NamedTuple):
-    """How far a sweep came; ``reason`` says why it ended before its last point."""
+    """End of a sweep; ``reason`` is why it ended before its last point."""
 
     ledger: Ledger
     reason: str = ""
 
 
 class Sweep(NamedTuple):
-    """Points in order, what each of them does, and what all of them may cost."""
+    """Points in order, the load of each, and the budget of all."""
 
     points: tuple[Point, ...]
     load: Load
@@ -428,9 +430,9 @@ class Sweep(NamedTuple):
     keeper: Keeper
 
     def work_off(self, ledger: Ledger, measure: Callable[[Point], Done]) -> Ending:
-        """Measure the points that are left; raise what ``measure`` and ``keeper`` raise."""
+        """Measure the remaining points; raise the errors of ``measure`` and ``keeper``."""
         failed = 0
-        for point in ledger.left(self.points):
+        for point in ledger.remaining(self.points):
             spent = self.spent(ledger, point)
             if spent:
                 return Ending(ledger, spent)
@@ -451,7 +453,7 @@ class Sweep(NamedTuple):
         return Ending(ledger)
 
     def spent(self, ledger: Ledger, point: Point) -> str:
-        """Return why a point does not fit into what is left of the budget; nothing if it does."""
+        """Return why a point exceeds the rest of the budget; empty if it fits."""
         if ledger.written + ledger.point_bytes > self.budget.bytes:
             remedy = (
                 "raise --budget to go on" if ledger.done else "raise --budget, or lower --bytes"
@@ -474,11 +476,11 @@ class Sweep(NamedTuple):
 
 
 def planned(sweep: Sweep, ledger: Ledger) -> Sequence[tuple[Point, str]]:
-    """Return the points that are left, each with the reason why the budget would not reach it."""
-    found = []
+    """Return the remaining points, each with the reason why it exceeds the budget, or empty."""
+    points = []
     reason = ""
-    for point in ledger.left(sweep.points):
+    for point in ledger.remaining(sweep.points):
         reason = reason or sweep.spent(ledger, point)
-        found.append((point, reason))
+        points.append((point, reason))
         ledger = ledger.begun(estimate(point, sweep.load, ledger).seconds)
-    return found
+    return points

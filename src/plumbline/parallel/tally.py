@@ -1,4 +1,4 @@
-"""Results of ranks -> what each target and the whole gave in one operation.
+"""Results of ranks, and from them the measurement of each target and of all in one operation.
 
 A target is as fast as its last rank lets it be: its bytes over the time from the common start until
 all of them are safe.  A rank without a result is said, and the others' figures are kept.
@@ -29,13 +29,13 @@ from plumbline.parallel.stragglers import Track, stragglers
 
 _PERCENT = 100
 _ON_EXIT = ("exited on signal", "KILLED", "APPLICATION TERMINATED")
-"""How Open MPI and MPICH begin to say that a rank has died."""
+"""Words of Open MPI and MPICH that report the death of a rank."""
 
 _ENDED = (State.DONE, State.SHORT)
 
 
 class Tally(NamedTuple):
-    """All results of one operation, and how the launcher ended; ``job`` is what was asked."""
+    """All results of one operation of a ``job``, and the end of the launcher."""
 
     job: Job
     operation: Operation
@@ -44,12 +44,12 @@ class Tally(NamedTuple):
 
     @property
     def over(self) -> bool:
-        """Whether every rank has come to an end of its own."""
+        """True if every rank has ended without interruption."""
         ended = any(result.state is State.ENDED or _cut(result) for result in self.results)
         return len(self.results) == len(self.job.places) and not ended
 
     def of_target(self, target: str, ranks: int) -> Union[Measurement, Failure]:
-        """Return what a target gave to its ``ranks``, or why there is no rate."""
+        """Return a target's measurement with its ``ranks``, or the reason for none."""
         return self._of(self.on(target), ranks)
 
     def on(self, target: str) -> tuple[Result, ...]:
@@ -57,11 +57,11 @@ class Tally(NamedTuple):
         return tuple(result for result in self.results if result.target == target)
 
     def of_all(self) -> Union[Measurement, Failure]:
-        """Return what all targets gave together."""
+        """Return the measurement of all targets together."""
         return self._of(self.results, len(self.job.places))
 
     def times(self, results: Sequence[Result], host: str) -> Optional[tuple[float, float]]:
-        """Return when the operation began and when ``results`` were there, None where unknown.
+        """Return start and end of the operation over ``results``, None if unknown.
 
         In seconds since the epoch, by the clock of ``host`` where it has ranks.
         """
@@ -86,7 +86,7 @@ class Tally(NamedTuple):
         return _measured(results)
 
     def _missing(self, missing: int, ranks: int) -> Failure:
-        """Return why results are not there; a rank that hangs is a finding, one that died not."""
+        """Return the failure for missing results: HUNG for a rank that hangs, FAILED if it died."""
         number = f"{missing} of {ranks} ranks" if ranks > 1 else "the rank"
         end = self.completed
         if end is None or end.timed_out or end.hung:
@@ -96,21 +96,21 @@ class Tally(NamedTuple):
                 f"{number} did not end this {self.operation.value} in the {limit} of the run; look "
                 "at the target's server, and at the kernel log of the client",
             )
-        return Failure(Outcome.FAILED, f"{number} left no result: {_said(end)}")
+        return Failure(Outcome.FAILED, f"{number} left no result: {_launcher_line(end)}")
 
 
 def _cut(result: Result) -> bool:
-    """Return whether a rank was ended from outside and has still seen its bytes safe."""
+    """Return True if a rank was interrupted after its bytes were safe."""
     return result.state is State.SHORT and bool(result.reason)
 
 
-def _said(completed: Completed) -> str:
-    """Return the line of a launcher that tells most: plumbline's own, else one on an exit."""
-    said = [line.strip(" -") for line in lines(f"{completed.stderr}\n{completed.stdout}")]
-    words = [line for line in said if line]
-    own = [line for line in words if line.startswith("plumbline: ")]
-    on_exit = [line for line in words if any(mark in line for mark in _ON_EXIT)]
-    chosen = own or on_exit or words[-1:] or ["it said nothing"]
+def _launcher_line(completed: Completed) -> str:
+    """Return a launcher's most useful line: plumbline's own, else one about an exit."""
+    output = [line.strip(" -") for line in lines(f"{completed.stderr}\n{completed.stdout}")]
+    texts = [line for line in output if line]
+    own = [line for line in texts if line.startswith("plumbline: ")]
+    on_exit = [line for line in texts if any(mark in line for mark in _ON_EXIT)]
+    chosen = own or on_exit or texts[-1:] or ["it said nothing"]
     return f"{completed.argv[0]} ended with {completed.exit_code}: {chosen[0]}"
 
 
@@ -127,17 +127,17 @@ def _measured(results: Sequence[Result]) -> Measurement:
     )
 
 
-def details(results: Sequence[Result], came: Union[Measurement, Failure]) -> dict[str, Any]:
-    """Return a target's ranks as a record keeps them, and what the target's curve tells.
+def details(results: Sequence[Result], outcome: Union[Measurement, Failure]) -> dict[str, Any]:
+    """Return a target's ranks in the form of a record, and the shape of its curve.
 
     Rates of a second are rounded to bytes.
     """
     ranks = [_rank(result) for result in sorted(results)]
-    return {"ranks": ranks, **_durations(results), **_course(came)}
+    return {"ranks": ranks, **_durations(results), **_course(outcome)}
 
 
 def _durations(results: Sequence[Result]) -> dict[str, Any]:
-    """Return how many calls took how long; nothing where no rank has counted them."""
+    """Return the histogram of call durations; empty if no rank has counted them."""
     counted = [result.durations for result in results if result.durations]
     if not counted:
         return {}
@@ -145,22 +145,22 @@ def _durations(results: Sequence[Result]) -> dict[str, Any]:
     return {"durations": {str(tenth): number for tenth, number in tenths.items()}}
 
 
-def details_of_all(tally: Tally, came: Union[Measurement, Failure]) -> dict[str, Any]:
-    """Return what the curve of all tells, and who was late; ranks that failed are not late."""
+def details_of_all(tally: Tally, outcome: Union[Measurement, Failure]) -> dict[str, Any]:
+    """Return the shape of the curve of all, and the stragglers among ranks that succeeded."""
     late = stragglers(
         [_track(tally.job, result) for result in tally.results if result.state in _ENDED]
     )
-    return {"stragglers": [straggler.to_json() for straggler in late], **_course(came)}
+    return {"stragglers": [straggler.to_json() for straggler in late], **_course(outcome)}
 
 
-def _course(came: Union[Measurement, Failure]) -> dict[str, Any]:
-    """Return shape and form of a curve; nothing where it is too short to have them."""
-    shaped = None if isinstance(came, Failure) else shape(came.profile_Bps)
-    if isinstance(came, Failure) or shaped is None:
+def _course(outcome: Union[Measurement, Failure]) -> dict[str, Any]:
+    """Return shape and form of a curve; empty if it is too short."""
+    shaped = None if isinstance(outcome, Failure) else shape(outcome.profile_Bps)
+    if isinstance(outcome, Failure) or shaped is None:
         return {}
     return {
         "shape": shaped.to_json(),
-        "form": [round(_PERCENT * point) for point in form(came.profile_Bps)],
+        "form": [round(_PERCENT * point) for point in form(outcome.profile_Bps)],
     }
 
 
@@ -192,7 +192,7 @@ def _rank(result: Result) -> dict[str, Any]:
 
 
 def read_results(folder: Path) -> Iterator[Result]:
-    """Yield what ranks have left in a run's folder; raise DocumentError for a damaged file."""
+    """Yield the results in a run's folder; raise DocumentError for a damaged file."""
     for path in sorted(folder.glob("*-*.json")):
         yield _read(path)
 

@@ -1,7 +1,7 @@
-"""Terms of a parallel run: tests, places of ranks, duration, and what does not go together.
+"""Terms of a parallel run: tests, places of ranks, duration, and contradictions.
 
-Two rules: the ranks of one client that write share a server only where that cannot be avoided, and
-what a rank reads was written by another client wherever there is one.
+Two rules: the writing ranks of one client share a server only if that cannot be avoided, and a
+rank reads the file of another client if there is one.
 
 ``ost`` is the five-minute test of the Edison report, section VI: one file of one stripe on each
 target, one rank for each file.  The six others are its table 2.  The stripe count of its shared
@@ -22,10 +22,10 @@ from plumbline.parallel.profile import CALL_BYTES
 
 
 class Place(NamedTuple):
-    """What one rank works on: a part of a file, which starts at ``offset`` bytes.
+    """Place of one rank: a part of a file, which starts at ``offset`` bytes.
 
-    ``server`` is what the target shares with others: its server, or the target itself where that
-    is not known.  Ranks with the same ``path`` share the file.
+    ``server`` is the server of the target, or the target itself if the server is not known.
+    Ranks with the same ``path`` share the file.
     """
 
     target: str
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 
 def spread(ranks: int, clients: int) -> tuple[int, ...]:
-    """Return how many ranks each client gets, as equal as can be, the first ones one more."""
+    """Return the number of ranks of each client, equal but for one more on the first ones."""
     each, more = divmod(ranks, clients)
     return tuple(each + (index < more) for index in range(clients))
 
@@ -61,11 +61,11 @@ def assign(servers: Sequence[str], clients: Sequence[str]) -> tuple[int, ...]:
 
 
 def _by_server(servers: Sequence[str]) -> list[list[int]]:
-    found: dict[str, list[int]] = {}
+    places: dict[str, list[int]] = {}
     for index, server in enumerate(servers):
-        found.setdefault(server, []).append(index)
-    # those with the most places first: what is left for the last ones is then easy to part
-    return sorted(found.values(), key=len, reverse=True)
+        places.setdefault(server, []).append(index)
+    # servers with the most places first, which leaves the last ones easy to divide
+    return sorted(places.values(), key=len, reverse=True)
 
 
 def readers(clients: Sequence[str]) -> tuple[int, ...]:
@@ -165,7 +165,7 @@ _MOST_NOTES = 1 << 30
 
 
 class RunSize(NamedTuple):
-    """How many take part: ranks in all, targets, clients."""
+    """Number of ranks in all, targets and clients."""
 
     ranks: int
     targets: int
@@ -173,7 +173,7 @@ class RunSize(NamedTuple):
 
 
 def pattern(test: Method, crowd: RunSize, fixed: str) -> str:
-    """Return in words what a probe's specification has no field for; ``fixed`` is data or time."""
+    """Return the terms that a probe's specification has no field for; ``fixed`` is data or time."""
     gathered = test.aggregation
     words = [
         test.name,
@@ -186,12 +186,12 @@ def pattern(test: Method, crowd: RunSize, fixed: str) -> str:
 
 
 def limit_s(seconds: float, operations: int) -> float:
-    """Return after how many seconds a run of so many operations hangs."""
+    """Return the seconds after which a run of so many operations counts as hung."""
     return START_S + operations * (seconds + max(seconds, DRAIN_S))
 
 
 def may_be_direct(test: Method) -> bool:
-    """Return whether the calls of a test can bypass the page cache: POSIX ones of whole blocks.
+    """Return True if the calls of a test can bypass the page cache: POSIX calls of whole blocks.
 
     Gathered transfers must be whole blocks too, or else the last buffer, filled in part, is none.
     """
@@ -199,7 +199,7 @@ def may_be_direct(test: Method) -> bool:
 
 
 class Names(NamedTuple):
-    """What the terms are called where they are said: bytes of a rank, of a call, O_DIRECT."""
+    """Names of the terms for messages: bytes of a rank, of a call, O_DIRECT."""
 
     bytes: str
     transfer: str
@@ -207,7 +207,7 @@ class Names(NamedTuple):
 
 
 def contradiction(test: Method, rank_bytes: int, *, direct: bool, names: Names) -> str:
-    """Return why these do not go together, naming what to change; empty where they do."""
+    """Return the contradiction between terms and its remedy; empty if there is none."""
     gathered = test.aggregation
     call_bytes = gathered.size if gathered else test.transfer
     notes = CALL_BYTES * rank_bytes // call_bytes
@@ -232,6 +232,6 @@ def contradiction(test: Method, rank_bytes: int, *, direct: bool, names: Names) 
 
 
 def _odd(test: Method) -> bool:
-    """Return whether a call may not be of whole blocks."""
+    """Return True if a call may not be of whole blocks."""
     gathered = test.aggregation
     return bool(test.transfer % _BLOCK or (gathered and gathered.size % _BLOCK))

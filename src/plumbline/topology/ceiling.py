@@ -1,14 +1,13 @@
-"""The theoretical rate of flows: their max-min fair shares, what limits them, and what would next.
+"""The theoretical rate of flows: max-min fair shares, the limits, and the next limits.
 
-Takes capacities and the paths of the flows, gives each flow's rate and what sets it.  The shares
+Takes capacities and the paths of the flows, gives the rate and the limit of each flow.  The shares
 are found by progressive filling (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2): all
 flows grow alike until a component is full, its flows stop there, the rest grow on.  One flow alone
 gets the minimum along its path.
 
-The next limit of a flow is what it would have if the parts that limit it were lifted: the flows
-that have these same limits grow on together, over what the others leave, which keep their rates.
-The next limit of their sum is what all flows would come to if every part that limits one of them
-were lifted.
+The next limit of a flow is its rate if its limiting parts were lifted: the flows with the same
+limits share the spare capacity, and all other flows keep their rates.  The next limit of a sum is
+the sum of all flows if every limiting part were lifted.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Names without a capacity, targets for instance, never limit.
 
 
 class Limit(NamedTuple):
-    """A ceiling, and the one that would hold if the parts that set it were lifted.
+    """A ceiling, and the next one if the parts that set it were lifted.
 
     ``next`` is None where no other part of the path has a rate.
     """
@@ -43,10 +42,10 @@ class Limit(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """What flows come to together, and what the least and the most favoured one has.
+    """The sum of flows, and the lowest and highest rate of a single flow, in bytes per second.
 
-    ``limit`` is of the sum: its ceiling names every part that limits a flow, and next is what the
-    flows come to with all these parts lifted.  Rates are in bytes per second.
+    ``limit`` is of the sum: its ceiling names every part that limits a flow, and ``next`` is the
+    sum with all these parts lifted.
     """
 
     limit: Limit
@@ -69,14 +68,14 @@ def together(capacities: Capacities, paths: Paths) -> dict[str, Optional[Limit]]
     A flow that nothing limits has None.  Takes O(n log n) of the summed length of the paths.
     """
     settled = _fill(capacities, paths)
-    found = _next(capacities, paths, settled)
+    lifted = _next(capacities, paths, settled)
     return {
-        flow: Limit(settled[flow], found.get(flow)) if flow in settled else None for flow in paths
+        flow: Limit(settled[flow], lifted.get(flow)) if flow in settled else None for flow in paths
     }
 
 
 def in_sum(capacities: Capacities, paths: Paths) -> Optional[Sum]:
-    """Return what all flows come to when they run at once, None when one of them has no limit.
+    """Return the sum of all flows when they run at once, None when a flow has no limit.
 
     Takes O(n log n) of the summed length of the paths.
     """
@@ -86,7 +85,7 @@ def in_sum(capacities: Capacities, paths: Paths) -> Optional[Sum]:
         return None
     lifted = frozenset(ceiling.limited_by)
     rest = {flow: [n for n in path if n not in lifted] for flow, path in paths.items()}
-    rates = [one.rate_Bps for one in settled.values()]
+    rates = [own.rate_Bps for own in settled.values()]
     return Sum(Limit(ceiling, _add(_fill(capacities, rest), rest)), min(rates), max(rates))
 
 
@@ -109,28 +108,28 @@ def _add(settled: Mapping[str, Ceiling], paths: Paths) -> Optional[Ceiling]:
 def _next(
     capacities: Capacities, paths: Paths, settled: Mapping[str, Ceiling]
 ) -> dict[str, Ceiling]:
-    """Return what each flow would have with its limits lifted, all others at their rates."""
-    left: dict[str, float] = {}
+    """Return the ceiling of each flow with its limits lifted and all others at their rates."""
+    spare: dict[str, float] = {}
     groups: dict[frozenset[str], list[str]] = {}
     for flow, ceiling in settled.items():
         groups.setdefault(frozenset(ceiling.limited_by), []).append(flow)
         for name in paths[flow]:
             capacity = capacities.get(name)
             if capacity is not None:
-                left[name] = left.get(name, capacity) - ceiling.rate_Bps
-    found: dict[str, Ceiling] = {}
+                spare[name] = spare.get(name, capacity) - ceiling.rate_Bps
+    ceilings: dict[str, Ceiling] = {}
     for lifted, flows in groups.items():
         rate = settled[flows[0]].rate_Bps
-        rest = {flow: [n for n in paths[flow] if n in left and n not in lifted] for flow in flows}
-        # the group fills what the others leave: its own shares are free again
+        rest = {flow: [n for n in paths[flow] if n in spare and n not in lifted] for flow in flows}
+        # the group fills the spare capacity, and its own shares are free again
         free: dict[str, float] = {}
         for path in rest.values():
             for name in path:
-                free[name] = free.get(name, left[name]) + rate
+                free[name] = free.get(name, spare[name]) + rate
         for flow, ceiling in _fill(free, rest).items():
             # rounding takes nothing away from a flow
-            found[flow] = ceiling._replace(rate_Bps=max(rate, ceiling.rate_Bps))
-    return found
+            ceilings[flow] = ceiling._replace(rate_Bps=max(rate, ceiling.rate_Bps))
+    return ceilings
 
 
 def _fill(capacities: Capacities, paths: Paths) -> dict[str, Ceiling]:
@@ -142,7 +141,7 @@ def _fill(capacities: Capacities, paths: Paths) -> dict[str, Ceiling]:
 
 
 class _Filling:
-    """Components with what is left of them, and the flows that are settled."""
+    """Components with their spare capacity, and the flows that are settled."""
 
     def __init__(self, capacities: Capacities, paths: Paths) -> None:
         self.settled: dict[str, Ceiling] = {}

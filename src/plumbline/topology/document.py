@@ -118,14 +118,14 @@ class Part(Strict):
         return self
 
     def capacity(self, zone: Zone = Zone.FASTEST) -> tuple[Optional[float], Optional[float]]:
-        """Return bytes per second of reading and writing; None where the part never limits.
+        """Return bytes per second of reading and writing; None if the part never limits.
 
-        ``zone`` counts where the part gives rates for it.
+        ``zone`` matters if the part gives rates for it.
         """
         if self.link is not None and self.encoding is not None:
             goodput = 1.0 if self.mtu is None else tcp_goodput(self.mtu, *_FRAMING[self.framing])
-            one = self.link * LINE_ENCODINGS[self.encoding] * goodput
-            return one * self.count, one * self.count
+            link_rate = self.link * LINE_ENCODINGS[self.encoding] * goodput * self.count
+            return link_rate, link_rate
         elsewhere = {Zone.AVERAGE: self.average, Zone.SLOWEST: self.slowest}.get(zone)
         rate = elsewhere or self.rate
         read = rate if self.read is None else self.read
@@ -149,9 +149,9 @@ class GlusterfsTargets(Targets):
 
 
 class DirectoryTargets(Targets):
-    """The directory, anywhere on the client, that lies on each target, and what is mounted there.
+    """The directory of each target, anywhere on the client, and the source of its mount.
 
-    ``source`` is as ``findmnt`` shows it; another one is refused by the probe.
+    ``source`` is as ``findmnt`` shows it; the probe refuses any other.
     """
 
     directory: str

@@ -1,12 +1,13 @@
-"""Parts of a site, linked: who feeds whom, and which client measures which target.
+"""Parts of a site with their links, and the client that measures each target.
 
-Nothing tells clients of one another when they measure, so what shares a server, an adapter, a
-controller or any other part of the storage goes to one of them.
+Clients measure without knowing of one another, so targets that share a server, an adapter, a
+controller or any other part of the storage go to one client.
 """
 
 from __future__ import annotations
 
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain, product
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
@@ -58,7 +59,7 @@ class Component(NamedTuple):
 
     @property
     def is_host(self) -> bool:
-        """True for what runs programs: a client or a server."""
+        """True for a client or a server, which run programs."""
         return self.kind in HOSTS
 
 
@@ -158,7 +159,8 @@ def join(near: Sequence[Route], far: Sequence[Route]) -> Route:
         DocumentError: the two ends are not connected, or in several ways, which the message names.
     """
     start, end = near[0][0], far[0][0]
-    paths = dict.fromkeys(path for one in near for other in far for path in _joined(one, other))
+    pairs = product(near, far)
+    paths = dict.fromkeys(path for pair in pairs for path in _joined(*pair))
     if not paths:
         raise DocumentError(
             f"plumbline_topology: {end} is not connected to {start}; "
@@ -180,21 +182,21 @@ def _joined(route: Route, other: Route) -> list[Route]:
 
 
 def _differences(paths: list[Route]) -> list[str]:
-    """Return what each path has that not all have."""
+    """Return for each path the parts that not all paths have."""
     shared = set(paths[0]).intersection(*paths[1:])
     return [", ".join(name for name in path if name not in shared) or "none" for path in paths]
 
 
 def in_blocks(names: tuple[str, ...], text: str) -> dict[str, str]:
     """Return the client of each target; with several, they would halve each other's rates."""
-    met = dict(zip(names, meet(names, expand(text))))
-    for name, clients in met.items():
+    partners = dict(zip(names, meet(names, expand(text))))
+    for name, clients in partners.items():
         if len(clients) > 1:
             raise DocumentError(
                 f"target {name} would be measured by {' and '.join(clients)}, which halve each "
                 "other's rates; name one client, or at most as many as there are targets"
             )
-    return {name: clients[0] for name, clients in met.items()}
+    return {name: clients[0] for name, clients in partners.items()}
 
 
 def dealt(
@@ -202,15 +204,15 @@ def dealt(
     components: Mapping[str, Component],
     routes: Mapping[str, tuple[Route, ...]],
 ) -> dict[str, Target]:
-    """Return targets, in their order, so that what shares a part of the storage has one client.
+    """Return targets, in their order, with one client for those that share a part of the storage.
 
-    Each file system is dealt out to its own clients, as evenly as its parts allow, in its order;
-    a part that an earlier one has given to a client stays with that client.
+    Each file system is dealt out to its own clients in its order, as evenly as its parts allow;
+    a part keeps the client that an earlier file system gave it.
     """
-    found = dict(targets)
+    assigned = dict(targets)
     systems = _by_file_system(targets.values())
     if all(len({target.client for target in members}) == 1 for members in systems):
-        return found
+        return assigned
     owner: dict[str, str] = {}
     for members in systems:
         clients = tuple(dict.fromkeys(target.client for target in members))
@@ -218,17 +220,17 @@ def dealt(
         parts = {target.name: _parts(target, routes) - network for target in members}
         if len(clients) > 1:
             for name, client in _deal(members, parts, clients, owner):
-                found[name] = found[name]._replace(client=client)
+                assigned[name] = assigned[name]._replace(client=client)
         for name, crossed in parts.items():
-            owner.update({part: found[name].client for part in crossed if part not in owner})
-    return found
+            owner.update({part: assigned[name].client for part in crossed if part not in owner})
+    return assigned
 
 
 def _by_file_system(targets: Iterable[Target]) -> list[list[Target]]:
-    found: dict[str, list[Target]] = {}
+    systems: dict[str, list[Target]] = {}
     for target in targets:
-        found.setdefault(target.file_system, []).append(target)
-    return list(found.values())
+        systems.setdefault(target.file_system, []).append(target)
+    return list(systems.values())
 
 
 def _network(
@@ -236,7 +238,7 @@ def _network(
     components: Mapping[str, Component],
     routes: Mapping[str, tuple[Route, ...]],
 ) -> set[str]:
-    """Return what many servers share: switches and their like, and the ways of mere clients."""
+    """Return the parts that many servers share: switches and the like, and the ways of clients."""
     mere = [name for name in clients if components[name].kind == "client"]
     ways = {name for client in mere for way in routes[client] for name in way}
     return ways | {name for name, part in components.items() if part.kind in NETWORK}
@@ -253,17 +255,17 @@ def _deal(
     clients: Sequence[str],
     owner: Mapping[str, str],
 ) -> Iterator[tuple[str, str]]:
-    """Yield the client of each target: of those that share a part, the same."""
+    """Yield the client of each target; targets that share a part have the same client."""
     measured = {target.name for target in members if not target.retired}
     done = 0
-    for one in _sets(members, parts):
-        weight = len(measured.intersection(one.names))
-        owners = [owner[part] for part in one.parts if owner.get(part) in clients]
-        # the client in whose share of all targets the middle of these lies
+    for group in _sets(members, parts):
+        weight = len(measured.intersection(group.names))
+        owners = [owner[part] for part in group.parts if owner.get(part) in clients]
+        # the client whose share of all targets contains the middle of this group
         middle = (2 * done + weight) * len(clients) // (2 * len(measured) or 1)
         done += weight
         client = min(owners) if owners else clients[min(middle, len(clients) - 1)]
-        yield from ((name, client) for name in one.names)
+        yield from ((name, client) for name in group.names)
 
 
 class _Set(NamedTuple):
@@ -276,23 +278,23 @@ class _Set(NamedTuple):
 def _sets(members: Sequence[Target], parts: Mapping[str, set[str]]) -> list[_Set]:
     """Return the sets of targets that share parts, in the order of the first of each."""
     of_part: dict[str, _Set] = {}
-    found: dict[int, _Set] = {}
+    groups: dict[int, _Set] = {}
     for member in members:
         own = _Set([member.name], set(parts[member.name]))
-        near = {id(one): one for part in own.parts if (one := of_part.get(part))}
+        near = {id(group): group for part in own.parts if (group := of_part.get(part))}
         # the few go to the many, so that no name moves often
-        ranked = sorted([own, *near.values()], key=lambda route: len(route.names), reverse=True)
+        ranked = sorted([own, *near.values()], key=lambda group: len(group.names), reverse=True)
         largest = ranked[0]
-        for one in ranked[1:]:
-            found.pop(id(one), None)
-            largest.names.extend(one.names)
-            largest.parts.update(one.parts)
-            of_part.update(dict.fromkeys(one.parts, largest))
+        for group in ranked[1:]:
+            groups.pop(id(group), None)
+            largest.names.extend(group.names)
+            largest.parts.update(group.parts)
+            of_part.update(dict.fromkeys(group.parts, largest))
         if largest is own:
             of_part.update(dict.fromkeys(own.parts, own))
-        found[id(largest)] = largest
+        groups[id(largest)] = largest
     place = {member.name: number for number, member in enumerate(members)}
-    return sorted(found.values(), key=lambda route: min(map(place.__getitem__, route.names)))
+    return sorted(groups.values(), key=lambda group: min(map(place.__getitem__, group.names)))
 
 
 _MOST_PARTS = 200_000
@@ -317,7 +319,7 @@ class Topology(NamedTuple):
 
 
 def build(raw: object, zone: Zone = Zone.FASTEST) -> Topology:
-    """Return the site that a topology document describes, with what its disks give in ``zone``.
+    """Return the site that a topology document describes, with the rates of its disks in ``zone``.
 
     Raises:
         DocumentError: the document is not understood, or its parts do not fit together; the
@@ -380,9 +382,9 @@ def _components(part: Part, zone: Zone) -> Iterator[Component]:
 
 
 def _neighbours(names: tuple[str, ...], ranges: list[str]) -> list[tuple[str, ...]]:
-    """Return for each name those it meets in every one of ``ranges``."""
-    met = [meet(names, expand(text)) for text in ranges]
-    return [tuple(other for one in met for other in one[index]) for index in range(len(names))]
+    """Return for each name its partners in all ``ranges``."""
+    columns = [meet(names, expand(text)) for text in ranges]
+    return [tuple(chain.from_iterable(row)) for row in zip(*columns)] or [()] * len(names)
 
 
 def _values(names: tuple[str, ...], text: Optional[str], what: str, allowed: Allowed) -> list[str]:
@@ -397,12 +399,12 @@ def _values(names: tuple[str, ...], text: Optional[str], what: str, allowed: All
 
 def _refuse_dangling(components: Mapping[str, Component]) -> None:
     for component in components.values():
-        for key, others in (("feeds", component.feeds), ("through", component.through)):
-            for other in others:
-                if other not in components:
+        for key, neighbours in (("feeds", component.feeds), ("through", component.through)):
+            for neighbour in neighbours:
+                if neighbour not in components:
                     raise DocumentError(
-                        f"plumbline_topology: {component.name} {key} {other!r}, which is no part; "
-                        "correct the name or add the part"
+                        f"plumbline_topology: {component.name} {key} {neighbour!r}, "
+                        "which is no part; correct the name or add the part"
                     )
 
 
@@ -411,10 +413,10 @@ def _targets(document: Document, components: Mapping[str, Component]) -> dict[st
     for file_system in document.file_systems:
         where = f"plumbline_topology: file_systems {file_system.name!r}"
         try:
-            found = list(_of_file_system(file_system))
+            entries = list(_of_file_system(file_system))
         except DocumentError as error:
             raise DocumentError(f"{where}: {error}") from error
-        for target in found:
+        for target in entries:
             if target.name in targets or target.name in components:
                 raise DocumentError(
                     f"{where}: the name {target.name!r} is given twice; "
@@ -444,20 +446,20 @@ def _refuse_unknown(where: str, target: Target, components: Mapping[str, Compone
 def _of_file_system(file_system: AnyFileSystem) -> Iterator[Target]:
     retired = {name for text in file_system.retired for name in numbered(file_system, text)}
     named = [(targets, numbered(file_system, targets.name)) for targets in file_system.targets]
-    names = tuple(name for _, found in named for name in found)
+    names = tuple(name for _, members in named for name in members)
     _refuse_unsafe((file_system.name, *names))
     if isinstance(file_system, Lustre):
-        for targets, found in named:
-            refuse_no_ost(targets.name, found)
+        for targets, members in named:
+            refuse_no_ost(targets.name, members)
     unknown = sorted(retired - set(names))
     if unknown:
         raise DocumentError(f"retired {unknown[0]!r} is none of its targets; correct the name")
     clients = in_blocks(names, file_system.client) if names else {}
-    for targets, found in named:
-        on = _single(meet(found, expand(targets.part)), targets)
-        through = _neighbours(found, targets.through)
-        reach = _reach(file_system, targets, found)
-        for index, name in enumerate(found):
+    for targets, members in named:
+        on = _single(meet(members, expand(targets.part)), targets)
+        through = _neighbours(members, targets.through)
+        reach = _reach(file_system, targets, members)
+        for index, name in enumerate(members):
             yield Target(
                 name,
                 file_system.name,
@@ -470,19 +472,20 @@ def _of_file_system(file_system: AnyFileSystem) -> Iterator[Target]:
             )
 
 
-def _single(met: list[tuple[str, ...]], targets: Targets) -> list[str]:
-    if any(len(others) > 1 for others in met):
+def _single(partners: list[tuple[str, ...]], targets: Targets) -> list[str]:
+    if any(len(parts) > 1 for parts in partners):
         raise DocumentError(
-            f"there are fewer targets {targets.name!r} ({len(met)}) than parts {targets.part!r}; "
+            f"there are fewer targets {targets.name!r} ({len(partners)}) than parts "
+            f"{targets.part!r}; "
             "a target lies on one part (give the part a count where many disks make one)"
         )
-    return [others[0] for others in met]
+    return [parts[0] for parts in partners]
 
 
 Reach = dict[str, str]
 
 _KEYS = {"subvolume": SUBVOLUME, "brick": BRICK, "directory": PATH, "source": SOURCE}
-"""What says how one target is reached, and what may stand there."""
+"""Keys of a document that lead to a target, and the text that each of them allows."""
 
 
 def _reach(file_system: AnyFileSystem, targets: Targets, names: tuple[str, ...]) -> list[Reach]:

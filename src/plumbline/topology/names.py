@@ -50,7 +50,7 @@ def expand(text: str, base: int = DECIMAL) -> tuple[str, ...]:
 
 def _bounds(text: str, group: str, base: int) -> list[tuple[int, int, int]]:
     """Return first, last and width of each item of ``1,3,5-7``."""
-    found = []
+    bounds = []
     for item in group.split(","):
         match = _BOUNDS.fullmatch(item.strip())
         try:
@@ -63,8 +63,8 @@ def _bounds(text: str, group: str, base: int) -> list[tuple[int, int, int]]:
             ) from None
         if last < first:
             raise DocumentError(f"name {text!r}: the range [{item}] runs backwards")
-        found.append((first, last, len(match[1])))
-    return found
+        bounds.append((first, last, len(match[1])))
+    return bounds
 
 
 def _numbers(item: tuple[int, int, int], base: int) -> list[str]:
@@ -73,23 +73,23 @@ def _numbers(item: tuple[int, int, int], base: int) -> list[str]:
     return [f"{number:0{width}{digits}}" for number in range(first, last + 1)]
 
 
-def meet(names: Sequence[str], others: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return for each of ``names`` those of ``others`` that it meets, by blocks in order.
+def meet(names: Sequence[str], partners: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the partners of each of ``names``, by blocks in order.
 
     Six names onto three: two each.  Three names onto six: each meets two.
 
     Raises:
         DocumentError: neither number divides the other; the message gives both ranges.
     """
-    many, few = len(names), len(others)
+    many, few = len(names), len(partners)
     if many % few == 0:
-        return [(others[index // (many // few)],) for index in range(many)]
+        return [(partners[index // (many // few)],) for index in range(many)]
     if few % many == 0:
         block = few // many
-        return [tuple(others[index * block : (index + 1) * block]) for index in range(many)]
+        return [tuple(partners[index * block : (index + 1) * block]) for index in range(many)]
     raise DocumentError(
         f"{many} names ({names[0]} to {names[-1]}) cannot be spread evenly over {few} "
-        f"({others[0]} to {others[-1]})"
+        f"({partners[0]} to {partners[-1]})"
     )
 
 
@@ -111,10 +111,10 @@ def fold(names: Iterable[str]) -> str:
     """Return names as ranges, ``mds, oss[01-03,07]``; ``expand`` takes each of them."""
     numbered: dict[tuple[str, str, int], list[int]] = {}
     for name in sorted(set(names)):
-        found = _LAST_NUMBER.fullmatch(name)
+        match = _LAST_NUMBER.fullmatch(name)
         # a range has numbers of one width: oss[8-9], oss[10-12]
-        key = (found[1], found[3], len(found[2])) if found else (name, "", 0)
-        numbered.setdefault(key, []).append(int(found[2]) if found else 0)
+        key = (match[1], match[3], len(match[2])) if match else (name, "", 0)
+        numbered.setdefault(key, []).append(int(match[2]) if match else 0)
     return ", ".join(_folded(*key, numbers) for key, numbers in numbered.items())
 
 

@@ -1,6 +1,6 @@
 """Paths: the components that the bytes of a measurement cross, and which paths share them.
 
-Which paths share a part follows from the paths; nobody types it.
+The parts that paths share follow from the paths; nobody types them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def to_target(topology: Topology, target: Target) -> Route:
 
 
 def storage_side(topology: Topology, target: Target) -> Route:
-    """Return the path of a target without its client's own parts: what clients in plenty share.
+    """Return the path of a target without its client's own parts, as many clients share it.
 
-    It begins where it leaves the client's way to the network; raises as ``to_target`` does.
+    It begins at the end of the client's way to the network; raises as ``to_target`` does.
     """
     path = to_target(topology, target)
     own = {name for way in topology.routes[target.client] for name in way}
@@ -73,7 +73,7 @@ def between(topology: Topology, component: Component, other: Component) -> Route
 
 
 def host_of(topology: Topology, path: Route) -> str:
-    """Return the host nearest to the end of ``path``: the one whose part is judged."""
+    """Return the host nearest to the end of ``path``, whose part is judged."""
     parts = topology.components
     return next(name for name in reversed(path) if name in parts and parts[name].is_host)
 
@@ -137,10 +137,10 @@ def _shared(
         for name in path:
             crossing.setdefault(name, []).append(flow)
     # of equal sets the later part is nearer to their end, and the earlier whole the smaller one
-    shared = {tuple(found): name for name, found in crossing.items() if len(found) > 1}
+    shared = {tuple(crossers): name for name, crossers in crossing.items() if len(crossers) > 1}
     whole: dict[tuple[str, ...], str] = {}
-    for name, found in wholes:
-        if len(found) > 1:
-            whole.setdefault(tuple(found), name)
+    for name, crossers in wholes:
+        if len(crossers) > 1:
+            whole.setdefault(tuple(crossers), name)
     for members, name in sorted({**shared, **whole}.items(), key=lambda item: len(item[0])):
         yield Sharing(flows, name, members in whole, {flow: paths[flow] for flow in members})

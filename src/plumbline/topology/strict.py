@@ -83,7 +83,7 @@ def _sentence(document: str, raw: object, trouble: Mapping[str, Any]) -> str:
 
 
 def _place(raw: Any, location: tuple[Union[int, str], ...]) -> str:
-    """Return where in ``raw`` something is, entries of a list by their name."""
+    """Return the keys that lead to ``location`` in ``raw``; entries of a list by their names."""
     words: list[str] = []
     for step in location:
         if isinstance(step, int) and isinstance(raw, list) and step < len(raw):

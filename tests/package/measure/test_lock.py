@@ -17,7 +17,7 @@ import pytest
 
 from plumbline.measure import lock
 from plumbline.measure import lock as holder_of_locks
-from plumbline.measure.lock import Locks, OwnLocks, StuckError, left_at
+from plumbline.measure.lock import Locks, OwnLocks, StuckError, abandoned_lock
 from plumbline.model.errors import BusyError, StoreError
 from plumbline.observe.command import SystemClock, SystemRunner
 from tests.package.measure.units import is_free
@@ -394,7 +394,7 @@ def test_a_process_that_has_a_file_of_the_same_name_in_a_container_is_left_alone
     try:
         process.kill()
         process.wait()
-        left = left_at(locks.directory / "ost-a.lock")
+        left = abandoned_lock(locks.directory / "ost-a.lock")
         assert left
         assert (ready, left.holder.pid, left.orphans) == ("ready\n", process.pid, (tool,))
     finally:

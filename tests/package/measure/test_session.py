@@ -13,7 +13,7 @@ import pytest
 from plumbline.measure.lock import Locks, StuckError
 from plumbline.measure.session import Session, SessionContext
 from plumbline.measure.trial import Failure, Recorder, tasks_of
-from plumbline.measure.unit_context import Later, Step, UnitContext
+from plumbline.measure.unit_context import Retry, Step, UnitContext
 from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.errors import PrivilegeError, StoreError
 from plumbline.model.record import Outcome, Record
@@ -32,7 +32,7 @@ class FakeUnit:
         self.tasks = tasks_of(expectation(component))
         self._meanwhile = meanwhile
 
-    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
         for task in self.tasks:
             self._meanwhile(context)
             yield context.recorder.without(task, Failure(Outcome.SKIPPED, "only a test"))
@@ -232,7 +232,7 @@ def test_a_target_on_which_a_question_is_stuck_is_asked_again_at_the_end(
 class SilentUnit(FakeUnit):
     """A unit whose target gives no answer."""
 
-    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
         for task in self.tasks:
             yield context.recorder.without(task, Failure(Outcome.UNANSWERED, "only a test"))
 
@@ -251,8 +251,8 @@ def test_a_target_on_which_a_question_stays_stuck_hangs_unless_another_is_as_sil
 class LaterUnit(FakeUnit):
     """A unit that is to be asked again when the others are done."""
 
-    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
-        yield Later(FakeUnit("a"))
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
+        yield Retry(FakeUnit("a"))
 
 
 def test_what_is_to_be_asked_again_is_asked_when_the_others_are_done(world: World) -> None:
@@ -336,7 +336,7 @@ class BesideUnit(FakeUnit):
         self.tasks = tasks_of(expectation(component, wave=1))
         self._met = met
 
-    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
         self._met.wait(timeout=60.0)
         yield from super().measure(context)
 
@@ -383,10 +383,10 @@ def test_what_is_asked_again_is_asked_alone(world: World) -> None:
     met = threading.Barrier(2)
 
     class AgainUnit(BesideUnit):
-        def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
+        def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
             self._met.wait(timeout=60.0)
             # two that waited for one another would never meet
-            yield Later(BesideUnit(self.tasks[0].entry.component, threading.Barrier(1)))
+            yield Retry(BesideUnit(self.tasks[0].entry.component, threading.Barrier(1)))
 
     world.session().run([AgainUnit("a", met), AgainUnit("b", met)])
     assert sorted(component for component, _, _ in world.outcomes()) == ["a", "a", "b", "b"]
@@ -399,7 +399,7 @@ def test_an_error_in_a_wave_ends_its_other_units_and_leaves_nothing_open(world: 
         raise StoreError("no space is left")
 
     class EndlessUnit(BesideUnit):
-        def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
+        def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
             self._met.wait(timeout=60.0)
             assert world.stops[1].wait(timeout=60.0)
             # a tool that was ended gives a failure, which says nothing about the target

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from plumbline.measure.lock import Locks
 from plumbline.measure.trial import Recorder
-from plumbline.measure.unit_context import Later, Unit, UnitContext
+from plumbline.measure.unit_context import Retry, Unit, UnitContext
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits, Reference
@@ -83,7 +83,7 @@ def measured(
     records, units = [], [unit]
     for one in units:
         for came in one.measure(context):
-            if isinstance(came, Later):
+            if isinstance(came, Retry):
                 units.append(came.unit)
             else:
                 records.append(came)

@@ -14,6 +14,6 @@ PROBES: dict[str, Probe] = {"fio": fio, "sgp_dd": sgp_dd, "netperf": netperf, "i
 def probe_for(tool: str) -> Probe:
     """Return the probe of a specification's ``tool``; raise DocumentError for an unknown one."""
     if tool not in PROBES:
-        known = ", ".join(sorted(PROBES))
-        raise DocumentError(f"there is no probe {tool!r}; set the tool to one of: {known}")
+        tools = ", ".join(sorted(PROBES))
+        raise DocumentError(f"there is no probe {tool!r}; set the tool to one of: {tools}")
     return PROBES[tool]

@@ -77,11 +77,11 @@ def _report(document: object) -> Report:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in pairs:
-        same = key not in found or found[key] == value
-        found[key] = value if same else Ambiguous(found[key], value)
-    return found
+        unambiguous = key not in values or values[key] == value
+        values[key] = value if unambiguous else Ambiguous(values[key], value)
+    return values
 
 
 def _constant(name: str) -> NoReturn:
@@ -165,20 +165,20 @@ def parse(job: Job, completed: Completed) -> Measurement:
     """Return what the last report says, rates per second from the reports before it."""
     answer.refuse_unfinished(completed, "fio")
     reports, messages = read_report(completed.stdout)
-    said = "\n".join((*messages, *completed.stderr.splitlines()))
+    output = "\n".join((*messages, *completed.stderr.splitlines()))
     number = reports[-1].error if reports else 0
     if not completed.ok:
-        raise answer.storage_failure(said, str(answer.failure(completed, "fio", said)), number)
+        raise answer.storage_failure(output, str(answer.failure(completed, "fio", output)), number)
     if not reports:
-        raise answer.not_understood("fio", "report", said or completed.stdout)
+        raise answer.not_understood("fio", "report", output or completed.stdout)
     last = reports[-1]
     if last.error:
-        message = f"fio ended with error {last.error}: {answer.quoted(said) or 'see errno(3)'}"
-        raise answer.storage_failure(said, message, number)
+        message = f"fio ended with error {last.error}: {answer.quoted(output) or 'see errno(3)'}"
+        raise answer.storage_failure(output, message, number)
     direction = "write" if job.operation is Operation.WRITE else "read"
     moved, seconds = _moved(last, direction)
     if moved == 0:
-        reason = answer.quoted(said) or "the target may hang"
+        reason = answer.quoted(output) or "the target may hang"
         raise ToolError(f"fio moved nothing in {seconds:.0f} s; {reason}")
     short = moved < size_bytes(job.spec)
     if short and seconds < job.spec.seconds - _TICK_S:
@@ -222,11 +222,11 @@ def _latency(values: Mapping[str, Any]) -> Optional[Latency]:
         times = values.get(name)
         if isinstance(times, dict) and isinstance(times.get("percentile"), dict):
             quantiles = times["percentile"]
-            found = (
+            figures = (
                 times.get("mean"),
                 quantiles.get("50.000000"),
                 quantiles.get("99.000000"),
                 times.get("max"),
             )
-            return Latency(*(answer.number("fio", name, value) / 1e9 for value in found))
+            return Latency(*(answer.number("fio", name, value) / 1e9 for value in figures))
     return None

@@ -89,23 +89,23 @@ def refuse_failed(completed: Completed, tool: str) -> None:
         raise failure(completed, tool)
 
 
-def failure(completed: Completed, tool: str, said: Optional[str] = None) -> ToolError:
+def failure(completed: Completed, tool: str, output: Optional[str] = None) -> ToolError:
     """Return the error that quotes ``said``, or the last lines of what the tool printed."""
-    text = said if said is not None else completed.stderr.strip() or completed.stdout
+    text = output if output is not None else completed.stderr.strip() or completed.stdout
     return ToolError(
         f"{tool} failed with exit code {completed.exit_code}: "
         f"{quoted(text) or 'without a word; run it by hand'}"
     )
 
 
-def storage_failure(said: str, message: str, number: int = 0) -> ToolError:
+def storage_failure(output: str, message: str, number: int = 0) -> ToolError:
     """Return the error of a tool on storage: what it said, or its errno, tells whose fault it is.
 
     ``message`` is the sentence for people.
     """
-    if lacks_space(said, number):
+    if lacks_space(output, number):
         return NoSpaceError(message)
-    return StorageError(message) if breaks(said, number) else ToolError(message)
+    return StorageError(message) if breaks(output, number) else ToolError(message)
 
 
 def quoted(text: str) -> str:
@@ -113,11 +113,11 @@ def quoted(text: str) -> str:
 
     fio says the same of each call that failed, at another offset.
     """
-    once = {_NUMBERS.sub("", line): line for line in reversed(lines(text))}
-    said = "; ".join(reversed(list(once.values())[:3]))
-    if len(said) <= _LONGEST:
-        return said
-    return f"{said[: _LONGEST - 4].rpartition(' ')[0]} ..."
+    unique = {_NUMBERS.sub("", line): line for line in reversed(lines(text))}
+    quotation = "; ".join(reversed(list(unique.values())[:3]))
+    if len(quotation) <= _LONGEST:
+        return quotation
+    return f"{quotation[: _LONGEST - 4].rpartition(' ')[0]} ..."
 
 
 def not_understood(tool: str, what: str, text: str) -> ToolError:

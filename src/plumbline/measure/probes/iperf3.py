@@ -60,8 +60,8 @@ def parse(job: Job, completed: Completed) -> Measurement:
     answer.refuse_unfinished(completed, "iperf3")
     document = _document(completed)
     if "error" in document:
-        said = f"{document['error']!s:.300}"
-        raise ToolError(f"iperf3 to {job.subject}: {said}; is its server running?")
+        message = f"{document['error']!s:.300}"
+        raise ToolError(f"iperf3 to {job.subject}: {message}; is its server running?")
     answer.refuse_failed(completed, f"iperf3 to {job.subject}")
     received = _part(document, "end", "sum_received")
     again = _part(document, "end", "sum_sent").get("retransmits")

@@ -106,6 +106,6 @@ def _retransmits(text: Optional[str]) -> Optional[int]:
 
 
 def _too_wide(values: dict[str, str]) -> bool:
-    wanted, got = values.get("CONFIDENCE_INTERVAL", "-1"), values.get("THROUGHPUT_CONFID", "-1")
-    limit = answer.number("netperf", "CONFIDENCE_INTERVAL", wanted)
-    return limit >= 0 and answer.number("netperf", "THROUGHPUT_CONFID", got) > limit
+    width, achieved = values.get("CONFIDENCE_INTERVAL", "-1"), values.get("THROUGHPUT_CONFID", "-1")
+    limit = answer.number("netperf", "CONFIDENCE_INTERVAL", width)
+    return limit >= 0 and answer.number("netperf", "THROUGHPUT_CONFID", achieved) > limit

@@ -82,10 +82,10 @@ def parse(job: Job, completed: Completed) -> Measurement:
         lines = [match[0] for match in _TROUBLE.finditer(text)]
         # what the device said, not what follows from it
         own = [line for line in lines if breaks(line)]
-        said = "\n".join(own or lines) or text
+        output = "\n".join(own or lines) or text
         ends = f"does the device hold {_count(job) * job.block_size} bytes?"
-        more = f"\n{ends}" if "remaining block" in said else ""
-        failure = answer.failure(completed, f"sgp_dd on {job.subject}", said + more)
+        more = f"\n{ends}" if "remaining block" in output else ""
+        failure = answer.failure(completed, f"sgp_dd on {job.subject}", output + more)
         raise answer.storage_failure(text, str(failure))
     trouble = _TROUBLE.search(text)
     if trouble and not interrupted:
@@ -123,12 +123,12 @@ def _blocks(job: Job, text: str, interrupted: bool) -> int:
     }
     if set(records) != {"in", "out"}:
         raise answer.not_understood("sgp_dd", "records in and out", text)
-    wanted = _count(job)
+    expected = _count(job)
     copied = records["out"][0]
-    complete = copied == records["in"][0] == wanted and records["in"][1] == records["out"][1] == 0
-    if not complete and not (interrupted and 0 < copied <= wanted):
+    complete = copied == records["in"][0] == expected and records["in"][1] == records["out"][1] == 0
+    if not complete and not (interrupted and 0 < copied <= expected):
         raise ToolError(
             f"sgp_dd on {job.subject} copied {records['in'][0]} blocks in and {copied} out "
-            f"instead of {wanted}; the device may be smaller than that"
+            f"instead of {expected}; the device may be smaller than that"
         )
     return copied

@@ -1,4 +1,4 @@
-"""How a probe file is put on one storage target, and how that is proven."""
+"""Storage targets: placement of a probe file on each, and its proof."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from plumbline.model.errors import DocumentError
 __all__ = ["KINDS", "STRIPED", "Target", "TargetState", "osts_of", "target_for"]
 
 KINDS = {kind.name: kind for kind in (LUSTRE, STRIPED, GLUSTERFS, DIRECTORY, DEVICE)}
-"""Each kind of target by the name that documents have for it."""
+"""Kinds of targets by their names in documents."""
 
 
 def target_for(description: Mapping[str, Any], component: str, fill_limit: float = 0.9) -> Target:
     """Return the target that an expectation's ``target`` describes.
 
-    ``fill_limit`` is the fraction above which nothing is written to it.
+    ``fill_limit`` is the highest fill for writing, as a fraction.
 
     Raises:
         DocumentError: the kind or a key is unknown, missing or not usable.
@@ -30,15 +30,15 @@ def target_for(description: Mapping[str, Any], component: str, fill_limit: float
         known = ", ".join(sorted(KINDS))
         raise DocumentError(f"target {component} has the unknown kind {name!r}; known are {known}")
     kind = KINDS[name]
-    given = set(description) - {"kind"}
-    for key in sorted(kind.must - given):
+    keys = set(description) - {"kind"}
+    for key in sorted(kind.must - keys):
         raise DocumentError(f"target {component} of kind {name} has no {key}; add it")
-    for key in sorted(given - kind.must - kind.may):
+    for key in sorted(keys - kind.must - kind.may):
         known = ", ".join(sorted(kind.must | kind.may))
         raise DocumentError(
             f"target {component} of kind {name} has an unknown {key}; known: {known}"
         )
-    for key in sorted(given - {"block_size", "stripe_bytes"}):
+    for key in sorted(keys - {"block_size", "stripe_bytes"}):
         if not isinstance(description[key], str):
             raise DocumentError(f"target {component}: {key} {description[key]!r} is not a text")
     return kind.make(description, component, fill_limit)

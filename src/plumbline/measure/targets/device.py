@@ -1,4 +1,4 @@
-"""A raw block device, read only: nothing is placed on it, nothing can be left on it."""
+"""A raw block device, read only: nothing is written to it."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class DeviceTarget:
         return TargetState(None, (), {})
 
     def place(self, run: CommandRunner, size_bytes: int) -> str:  # noqa: ARG002
-        """Return the device's path: it is read where it is."""
+        """Return the path of the device."""
         if self._look(run) != self._number:
             raise SkipTarget(f"{self._path} was not asked for its state, or changed since")
         return self._path
 
     def verify(self, run: CommandRunner, path: str) -> None:
-        """Return if the name still means the same device."""
+        """Raise if the name means another device."""
         if path != self._path or self._look(run) != self._number:
             raise SkipTarget(f"{path} is not the same device as before; look at udev and multipath")
 
@@ -51,8 +51,8 @@ class DeviceTarget:
         """Return the bytes that the kernel counts for the device."""
         return bytes_moved(run, self._look(run))
 
-    def cause(self, run: CommandRunner, said: str, since: float) -> str:  # noqa: ARG002
-        """Return nothing: the tool says all that is known here."""
+    def cause(self, run: CommandRunner, output: str, since: float) -> str:  # noqa: ARG002
+        """Return an empty cause: the output of the tool is complete."""
         return ""
 
     def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:
@@ -78,8 +78,8 @@ class DeviceTarget:
 
     def _look(self, run: CommandRunner) -> str:
         """Return the ``major:minor`` of the block device that the name leads to."""
-        asked = ["stat", "--dereference", "--format=%F/%t/%T", "--", self._path]
-        completed = run(asked, QUICK_S)
+        argv = ["stat", "--dereference", "--format=%F/%t/%T", "--", self._path]
+        completed = run(argv, QUICK_S)
         if completed.exit_code == 1 and "No such file or directory" in completed.stderr:
             raise BrokenTarget(
                 f"{complaint(completed)}; the device is gone, or the topology names it wrongly"

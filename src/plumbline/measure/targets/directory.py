@@ -53,7 +53,7 @@ class DirectoryTarget(FileTarget):
         return TargetState(space.fill, (), {"filesystem": mount.kind})
 
     def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
-        """Return False: a directory is measured as a whole, whatever serves it."""
+        """Return False: a directory is measured as a whole."""
         return False
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
@@ -69,8 +69,8 @@ class DirectoryTarget(FileTarget):
         return mount
 
     def _space(self, run: CommandRunner) -> Space:
-        asked = ["stat", "--file-system", "--format=%S %b %f %a", "--", self._directory]
-        text = ask_own(run, asked)
+        argv = ["stat", "--file-system", "--format=%S %b %f %a", "--", self._directory]
+        text = ask_own(run, argv)
         words = text.split()
         if len(words) != 4:
             raise SkipTarget(f"stat -f of {self._directory} printed {text[:80]!r}")
@@ -93,22 +93,24 @@ def _make(keys: Keys, component: str, fill_limit: float) -> DirectoryTarget:
 
 
 def _storage(keys: Keys, component: str) -> tuple[str, ...]:
-    """Return the source where it names a server, as ``nfs1:/export`` does: all clients share it."""
+    """Return a source with a server, such as ``nfs1:/export``, which all clients share."""
     source = keys.get("source", "")
     return (keys["kind"], source) if ":/" in source else its_name(keys, component)
 
 
-def _find(run: CommandRunner, path: str, mount: Mount, known: Descriptions) -> tuple[Holder, ...]:
-    names = list(_mounted_with(run, mount, known))
+def _find(
+    run: CommandRunner, path: str, mount: Mount, descriptions: Descriptions
+) -> tuple[Holder, ...]:
+    names = list(_mounted_with(run, mount, descriptions))
     if not names:
         raise elsewhere(path, mount)
     return tuple(Holder(name, name) for name in names)
 
 
-def _mounted_with(run: CommandRunner, mount: Mount, known: Descriptions) -> Iterable[str]:
+def _mounted_with(run: CommandRunner, mount: Mount, descriptions: Descriptions) -> Iterable[str]:
     """Yield the directories that lie in a mount."""
-    for name, one in known.items():
-        if one["kind"] == DIRECTORY.name and mount_holding(run, one["directory"]) == mount:
+    for name, keys in descriptions.items():
+        if keys["kind"] == DIRECTORY.name and mount_holding(run, keys["directory"]) == mount:
             yield name
 
 
@@ -120,4 +122,4 @@ DIRECTORY = Kind(
     find=_find,
     storage=_storage,
 )
-"""What holds a file of any mount that no other kind knows."""
+"""Kind for a mount of any other type."""

@@ -40,14 +40,14 @@ _FOLDER = re.compile(r"-layout \(")
 
 
 class LiesOn(NamedTuple):
-    """The bricks of a file as path and server; ``folder`` where it is one, and lies on all."""
+    """Bricks of a file as path and server; ``folder`` is True for a folder, on all bricks."""
 
     bricks: tuple[tuple[str, str], ...]
     folder: bool
 
 
 def lies_on(run: CommandRunner, path: str, within: Optional[Within] = None) -> LiesOn:
-    """Return the bricks that a file lies on, whose name may be that in a folder.
+    """Return the bricks of a file, given by its path or its name in a folder.
 
     Raises:
         SkipTarget: it does not tell.
@@ -125,22 +125,22 @@ class GlusterfsTarget(FileTarget):
         return re.search(r"^connected = 1$", text, re.MULTILINE) is not None
 
     def refuse_lost(self, run: CommandRunner) -> None:
-        """Return if the client is connected to the brick."""
+        """Raise if the client is not connected to the brick."""
         self._version(run)
         self._connected(run)
 
     def server_answers(self, run: CommandRunner) -> Optional[bool]:
-        """Return whether another brick of the same server is connected, None where it has none.
+        """Return True if another brick of the same server is connected, None if it has no other.
 
-        All bricks are asked something before: the client misses one only when it wants an answer.
+        A question to all bricks comes first: the client notices a lost brick only then.
         """
         run(["stat", "--file-system", "--", self._mount], SLOW_S)
         bricks = _CLIENT.findall(ask(run, ["cat", f"{self._graph}/{self._volume}-dht/private"]))
         host = self._host(run, self._subvolume)
-        others = [
+        siblings = [
             name for name in bricks if name != self._subvolume and self._host(run, name) == host
         ]
-        return any(self._is_connected(run, name) for name in others) if others else None
+        return any(self._is_connected(run, name) for name in siblings) if siblings else None
 
     def _brick(self, run: CommandRunner) -> tuple[str, str]:
         """Return host and path of the brick, as the volume names them."""
@@ -158,7 +158,7 @@ class GlusterfsTarget(FileTarget):
         return f"{name}@{self._volume}-dht:{self._subvolume}"
 
     def _try(self, run: CommandRunner) -> None:
-        """Create an empty file on the brick and remove it, of any name that succeeds.
+        """Create and remove an empty file on the brick, of any name that works.
 
         The client learns how full its bricks are only when it creates something.
         """
@@ -172,7 +172,7 @@ class GlusterfsTarget(FileTarget):
             raise first
 
     def _refused(self, run: CommandRunner, name: str) -> Optional[BrokenTarget]:
-        """Return the error of a file that is made and removed, None where there is none."""
+        """Return the error of creating and removing a file, None if it works."""
         try:
             self._file.ask(run, ["touch", "--", self._pinned(name)], make=True)
             self._file.ask(run, ["rm", "-f", "--", name])
@@ -197,20 +197,20 @@ class GlusterfsTarget(FileTarget):
 
     def _space(self, run: CommandRunner) -> Space:
         text = ask(run, ["cat", f"{self._graph}/{self._volume}-dht/private"])
-        known = re.search(
+        match = re.search(
             rf"^subvolumes\[(\d+)\] = {self._subvolume}\n"
             r"du_stats\[\1\]\.avail_percent = (\d+)\.\d+\n"
             r"du_stats\[\1\]\.avail_space = (\d+)$",
             text,
             re.MULTILINE,
         )
-        if not known:
+        if not match:
             raise SkipTarget(
                 f"{self._graph}/{self._volume}-dht/private does not say how full "
                 f"{self._subvolume} is"
             )
         # the client keeps whole percents, rounded down: the fill errs on the full side
-        share, available = (whole(known[place], "the space", SkipTarget) for place in (2, 3))
+        share, available = (whole(match[place], "the space", SkipTarget) for place in (2, 3))
         total = available * 100 // max(1, share)
         return Space(max(1, total - available), available)
 
@@ -240,7 +240,7 @@ class GlusterfsTarget(FileTarget):
             super().verify(run, path)
 
     def is_brick(self, run: CommandRunner, brick: str, host: str) -> bool:
-        """Return whether the brick at a path of a server, as the server calls itself, is this."""
+        """Return True for this brick's path, and its server by the server's own name."""
         server, path = self._brick(run)
         return brick == path and _short(host) in self._names(run, server)
 
@@ -254,7 +254,7 @@ class GlusterfsTarget(FileTarget):
 
     @staticmethod
     def _names(run: CommandRunner, host: str) -> set[str]:
-        """Return what a server may call itself whose brick the volume names by ``host``."""
+        """Return the possible own names of a server that the volume names ``host``."""
         if not _ADDRESS.fullmatch(host):
             return {_short(host)}
         return {_short(name) for name in ask(run, ["getent", "hosts", host]).split()[1:]}
@@ -269,16 +269,18 @@ def _make(keys: Keys, component: str, fill_limit: float) -> GlusterfsTarget:
     return GlusterfsTarget(keys["mount"], brick, component, fill_limit)
 
 
-def _find(run: CommandRunner, path: str, mount: Mount, known: Descriptions) -> tuple[Holder, ...]:
+def _find(
+    run: CommandRunner, path: str, mount: Mount, descriptions: Descriptions
+) -> tuple[Holder, ...]:
     bricks = {
-        name: _make(one, name, 1.0)
-        for name, one in known.items()
-        if one["kind"] == GLUSTERFS.name and one["mount"].rstrip("/") == mount.point
+        name: _make(keys, name, 1.0)
+        for name, keys in descriptions.items()
+        if keys["kind"] == GLUSTERFS.name and keys["mount"].rstrip("/") == mount.point
     }
     if not bricks:
         raise elsewhere(path, mount)
-    lies = lies_on(run, path)
-    if lies.folder:
+    place = lies_on(run, path)
+    if place.folder:
         raise on_any(path)
     return tuple(
         Holder(
@@ -287,7 +289,7 @@ def _find(run: CommandRunner, path: str, mount: Mount, known: Descriptions) -> t
                 (name for name, target in bricks.items() if target.is_brick(run, brick, host)), ""
             ),
         )
-        for brick, host in lies.bricks
+        for brick, host in place.bricks
     )
 
 

@@ -51,7 +51,7 @@ class Target(Protocol):
         ...
 
     def place(self, run: CommandRunner, size_bytes: int) -> str:
-        """Return the path of the permanent probe file of ``size_bytes``, making it when needed.
+        """Return the path of the permanent probe file of ``size_bytes``; create it if missing.
 
         A file of the right size in the right place is kept; a wrong one of ours is replaced, which
         also repairs what a killed run left.
@@ -70,7 +70,7 @@ class Target(Protocol):
         ...
 
     def within(self) -> Optional[Within]:
-        """Return where a tool finds the placed file as its standard input; None for a device."""
+        """Return folder and name of the file, a tool's standard input; None for a device."""
         ...
 
     def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:
@@ -78,16 +78,16 @@ class Target(Protocol):
         ...
 
     def server_answers(self, run: CommandRunner) -> Optional[bool]:
-        """Return whether the server of a target that this node has lost still answers it.
+        """Return True if the server of a lost target still answers this node.
 
         None where other targets of that server, which would tell, are not known here.
         """
         ...
 
     def refuse_lost(self, run: CommandRunner) -> None:
-        """Return if this node has its connection to the target, as far as it can tell at once.
+        """Raise if this node has lost its connection to the target, as far as it is known.
 
-        Only what answers in any case is asked, also while the target gives no answer.
+        It asks only sources that answer even if the target does not.
 
         Raises:
             SkipTarget: it has none, or that cannot be determined; see above.
@@ -95,15 +95,15 @@ class Target(Protocol):
         ...
 
     def waits_for_others(self, run: CommandRunner) -> bool:
-        """Return whether a question about this target may hang because of another server."""
+        """Return True if a question about this target may hang because of another server."""
         ...
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
-        """Return all bytes that the target has moved so far, None where this node cannot know."""
+        """Return all bytes that the target has moved so far, None if unknown to this node."""
         ...
 
-    def cause(self, run: CommandRunner, said: str, since: float) -> str:
-        """Return why a tool failed that ``said`` so, with the remedy; empty where that is plain.
+    def cause(self, run: CommandRunner, output: str, since: float) -> str:
+        """Return the cause of a tool's failure from its output, and the remedy; empty if unknown.
 
         ``since`` is when the tool began, in seconds since the epoch.
         """
@@ -119,30 +119,30 @@ class Target(Protocol):
 
 
 Keys = Mapping[str, Any]
-"""What an expectation's ``target`` says: its kind, and the keys of this kind."""
+"""An expectation's ``target``: its kind, and the keys of this kind."""
 
 Descriptions = Mapping[str, Keys]
-"""What is said of targets, by component."""
+"""Descriptions of targets by component."""
 
 
 class Holder(NamedTuple):
-    """A target with its own name; ``component`` is empty where this node does not measure it."""
+    """A target with its own name; ``component`` is empty if this node does not measure it."""
 
     name: str
     component: str
 
 
 Finder = Callable[[CommandRunner, str, Mount, Descriptions], tuple[Holder, ...]]
-"""Returns which targets hold a file of a mount; raises UsageError where none does."""
+"""Finds the targets that hold a file of a mount; raises UsageError if there are none."""
 
 
 def its_name(keys: Keys, component: str) -> tuple[str, ...]:
-    """Return what tells the storage of a target from others where its name does."""
+    """Return the identity of a target's storage if its name is unique."""
     return keys["kind"], component
 
 
 def not_counted(_keys: Keys, _component: str) -> tuple[str, ...]:
-    """Return that no server counts what is moved to a target."""
+    """Return no names: no server counts the bytes of a target."""
     return ()
 
 
@@ -154,11 +154,10 @@ class Kind(NamedTuple):
     """One kind of target.
 
     ``must`` and ``may`` are the keys of its description; ``make`` takes the description, the
-    component and the fill above which nothing is written, and raises DocumentError.  ``mounted``
-    is the type in the kernel's list of mounts of a file system of many targets, and ``find`` tells
-    which of them hold a file.  ``everywhere`` says that all clients of the site reach the target.
-    ``storage`` tells it from the storage of others, whatever it is called, and ``counted`` names
-    the targets under which Lustre's servers count its bytes.
+    component and the highest fill for writing, and raises DocumentError.  ``mounted`` is the type
+    of its mounts in the kernel's list, and ``find`` returns the targets that hold a file.
+    ``everywhere`` is True if all clients of the site reach the target.  ``storage`` identifies its
+    storage under any name, and ``counted`` names the targets in the counters of Lustre's servers.
     """
 
     name: str
@@ -173,20 +172,21 @@ class Kind(NamedTuple):
 
 
 def elsewhere(path: str, mount: Mount) -> UsageError:
-    """Return that a file lies on nothing that this node measures."""
+    """Return the error for a file on storage that this node does not measure."""
     return UsageError(
-        f"{shown(path)} lies on {mount.source} at {mount.point} ({mount.kind}), which holds no "
+        f"{printable(path)} lies on {mount.source} at {mount.point} ({mount.kind}), which holds no "
         "target that this host measures; ask on a client of the site, or add it to the topology"
     )
 
 
 def on_any(path: str) -> UsageError:
-    """Return that a path is a directory, which lies on no target of its own."""
+    """Return the error for a directory, which lies on no target of its own."""
     return UsageError(
-        f"{shown(path)} is a directory, whose files may lie on any target; name one of its files"
+        f"{printable(path)} is a directory, whose files may lie on any target; "
+        "name one of its files"
     )
 
 
-def shown(path: str) -> str:
-    """Return a path as it may stand in a sentence: one with a line break in it is quoted."""
+def printable(path: str) -> str:
+    """Return a path for a sentence, quoted if it has a line break."""
     return path if path.isprintable() else repr(path)

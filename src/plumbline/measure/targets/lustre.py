@@ -20,7 +20,7 @@ from plumbline.measure.targets.interface import (
     TargetState,
     elsewhere,
     on_any,
-    shown,
+    printable,
 )
 from plumbline.measure.targets.probe_file import (
     NAME,
@@ -83,16 +83,16 @@ _NEEDS_GROUP = (
 
 
 def draining(ost: str) -> str:
-    """Return why a file cannot be made on an OST with the flag N of ``lfs df``."""
+    """Return the reason why an OST with the flag N of ``lfs df`` takes no new file."""
     return (
         f"{ost} creates no objects (no_create, it is drained) and has no probe file; {RETIRED}, or "
         f"end it with obdfilter.{ost}.no_create=0 on its server"
     )
 
 
-def refusal(said: str, ost: str) -> str:
-    """Return what ``lfs setstripe`` means by what it said, empty where that is plain."""
-    text = said.lower()
+def refusal(output: str, ost: str) -> str:
+    """Return the meaning of an error of ``lfs setstripe``, empty if it is plain."""
+    text = output.lower()
     if "no buffer space available" in text:
         return (
             f"{ost} creates no objects (max_create_count=0 on the MDT, or no_create); if it is "
@@ -111,7 +111,7 @@ def refusal(said: str, ost: str) -> str:
 
 
 def eviction(states: str, ost: str, since: float) -> str:
-    """Return that a server has evicted this client since a moment, empty where it has not.
+    """Return a sentence if a server has evicted this client since ``since``, else empty.
 
     ``states`` is what ``lctl get_param osc.OST-osc-*.state`` prints; its times are those of this
     client's clock, in whole seconds since the epoch.
@@ -130,7 +130,7 @@ def eviction(states: str, ost: str, since: float) -> str:
 
 
 def metadata_lost(run: CommandRunner, file_system: str) -> bool:
-    """Return whether a metadata server of a file system is not connected, or may not be."""
+    """Return True if a metadata server of a file system is or may be disconnected."""
     imports = f"mdc.{file_system}-MDT*-mdc-*.import"
     states = _STATE.findall(run(["lctl", "get_param", imports], QUICK_S).stdout)
     return not states or set(states) != {"FULL"}
@@ -171,7 +171,7 @@ class LustreTarget(FileTarget):
         return self._index
 
     def space(self, run: CommandRunner) -> Space:
-        """Return how full the OST is; raise SkipTarget when that is not to be had."""
+        """Return the space of the OST; raise SkipTarget if it is unknown."""
         return self._usage(run).space
 
     def state(self, run: CommandRunner) -> TargetState:
@@ -192,7 +192,7 @@ class LustreTarget(FileTarget):
         return TargetState(usage.space.fill, flags, versions, active)
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
-        """Return the OST's bytes where this node is also its server, None on a mere client."""
+        """Return the OST's bytes if this node is also its server, None on a mere client."""
         name = f"obdfilter.{self._ost}.stats"
         completed = run(["lctl", "get_param", "-n", name], QUICK_S)
         if not completed.ok:
@@ -203,40 +203,44 @@ class LustreTarget(FileTarget):
             # what others move is worth knowing, and never worth a measurement
             return None
 
-    def cause(self, run: CommandRunner, said: str, since: float) -> str:
-        """Return why a tool failed; the state of the connection shows an eviction."""
+    def cause(self, run: CommandRunner, output: str, since: float) -> str:
+        """Return the cause of a tool's failure; the connection shows an eviction."""
         states = run(["lctl", "get_param", f"osc.{self._ost}-osc-*.state"], QUICK_S)
-        return eviction(states.stdout, self._ost, since) or super().cause(run, said, since)
+        return eviction(states.stdout, self._ost, since) or super().cause(run, output, since)
 
     def refuse_lost(self, run: CommandRunner) -> None:
-        """Return if the client is connected to the OST."""
+        """Raise if the client is not connected to the OST."""
         self._connected(run)
 
     def waits_for_others(self, run: CommandRunner) -> bool:
-        """Return whether a metadata server is lost, which makes and finds the files."""
+        """Return True if a metadata server is lost: it creates and finds the files."""
         return metadata_lost(run, self._file_system)
 
     def server_answers(self, run: CommandRunner) -> Optional[bool]:
-        """Return whether the client is connected to another OST of the same servers.
+        """Return True if the client is connected to another OST of the same servers.
 
-        An idle connection says nothing: its OST is asked how full it is.  None where there is no
-        other, or none that tells.
+        An idle connection shows nothing: its OST is asked for its space.  Return None if there is
+        no other OST, or none answers.
         """
         every = ask(run, ["lctl", "get_param", f"osc.{self._file_system}-OST*-osc-*.import"])
         osts = parse_osts(ask(run, ["lfs", "osts", self._mount]))
-        found = {
+        imports = {
             ost: parse_import(device, text)
             for ost in osts
             for device, text in parse_parameter(every, ost, "import").items()
         }
-        own = found.pop(self._ost, None)
-        beside = {ost: one for ost, one in found.items() if own and set(one.nids) == set(own.nids)}
-        if any(one.state == "FULL" for one in beside.values()):
+        own = imports.pop(self._ost, None)
+        siblings = {
+            ost: sibling
+            for ost, sibling in imports.items()
+            if own and set(sibling.nids) == set(own.nids)
+        }
+        if any(sibling.state == "FULL" for sibling in siblings.values()):
             return True
-        for ost in (ost for ost, one in beside.items() if one.state == "IDLE"):
-            asked = run(["lfs", "df", f"--ost={osts[ost][0]}", self._mount], _DF_S)
-            return True if parse_usage(asked.stdout, ost) else None
-        return False if beside else None
+        for ost in (ost for ost, sibling in siblings.items() if sibling.state == "IDLE"):
+            completed = run(["lfs", "df", f"--ost={osts[ost][0]}", self._mount], _DF_S)
+            return True if parse_usage(completed.stdout, ost) else None
+        return False if siblings else None
 
     def caches(self, size_bytes: int) -> tuple[Cache, ...]:
         """Return the caches of this client, then that of the server."""
@@ -257,7 +261,7 @@ class LustreTarget(FileTarget):
         """Return the OSTs of this file system that are active on this client."""
         completed = run(["lfs", "osts", self._mount], QUICK_S)
         if not completed.ok:
-            # of the mount itself, before any OST is asked
+            # the mount itself fails here, before any OST is asked
             late = completed.timed_out or completed.hung
             raise (NoMount if late else SkipTarget)(complaint(completed))
         osts = parse_osts(completed.stdout)
@@ -280,16 +284,16 @@ class LustreTarget(FileTarget):
 
     def _connected(self, run: CommandRunner) -> list[Import]:
         try:
-            shown = self._parameter(run, "import")
+            parameters = self._parameter(run, "import")
         except SkipTarget as refused:
             if debugfs_is_closed(run):
                 raise PrivilegeError(f"{refused}: {NEEDS_DEBUGFS}") from refused
             raise
-        imports = [parse_import(device, text) for device, text in shown.items()]
-        for one in imports:
-            if one.state not in ("FULL", "IDLE"):
-                raise LostTarget(f"the import of {self._ost} is {one.state}")
-            if {"IMPF_DEACTIVE", "IMPF_INVALID"} & one.flags:
+        imports = [parse_import(device, text) for device, text in parameters.items()]
+        for connection in imports:
+            if connection.state not in ("FULL", "IDLE"):
+                raise LostTarget(f"the import of {self._ost} is {connection.state}")
+            if {"IMPF_DEACTIVE", "IMPF_INVALID"} & connection.flags:
                 raise SkipTarget(f"the import of {self._ost} is deactivated on this client")
         return imports
 
@@ -301,17 +305,17 @@ class LustreTarget(FileTarget):
         return values
 
     def _settings(self, run: CommandRunner, connection: Import) -> dict[str, str]:
-        """Return what else a rate depends on, from the client's memory; not shown is left out.
+        """Return the client's settings that a rate depends on, without missing parameters.
 
-        The server is the OST's own, whichever is connected: a failed-over OST is flagged.
+        The server is the OST's own, even after a failover, which has a flag.
         """
         names = [f"osc.{connection.device}.{name}" for name in TUNABLES]
-        # of parameters that this release does not have lctl complains, and shows the others
-        shown = parse_tunables(run(["lctl", "get_param", *names], QUICK_S).stdout, connection)
-        return {**shown, "nid": connection.nids[0]} if connection.nids else shown
+        # lctl reports parameters that this release lacks, and shows the others
+        settings = parse_tunables(run(["lctl", "get_param", *names], QUICK_S).stdout, connection)
+        return {**settings, "nid": connection.nids[0]} if connection.nids else settings
 
     def _usage(self, run: CommandRunner) -> Usage:
-        """Return the line of ``lfs df``: of this OST alone, or of all with an older lfs.
+        """Return the line of ``lfs df`` for this OST; an older lfs prints all OSTs.
 
         Another OST may hang; what was printed before that counts.
         """
@@ -352,8 +356,8 @@ class LustreTarget(FileTarget):
         # is there for whatever makes a file again
         index, folder = str(self._index), self._file.within(make=True)
         setstripe(run, ["-c", "1", "-i", index, "."], folder, self._ost)
-        one = ["-c", "1", "-S", "4M", "-L", "raid0", "-o", index]
-        setstripe(run, [*one, NAME], folder, self._ost)
+        options = ["-c", "1", "-S", "4M", "-L", "raid0", "-o", index]
+        setstripe(run, [*options, NAME], folder, self._ost)
 
     def _misplaced(self, run: CommandRunner) -> str:
         return misplaced(run, self._file, [(self._index, self._ost)])
@@ -370,9 +374,9 @@ def setstripe(run: CommandRunner, arguments: Sequence[str], within: Within, name
 
 
 def misplaced(run: CommandRunner, file: ProbeFile, osts: Sequence[tuple[int, str]]) -> str:
-    """Return in words why a file has not one stripe on each OST, given by index and name.
+    """Return why a file lacks one stripe on each OST, given by index and name.
 
-    Nothing when it has.
+    Empty if its layout is right.
     """
     path = file.path
     names = osts[0][1] if len(osts) == 1 else f"each of {len(osts)} OSTs from {osts[0][1]} on"
@@ -380,8 +384,10 @@ def misplaced(run: CommandRunner, file: ProbeFile, osts: Sequence[tuple[int, str
     if layout.composite:
         return f"{path} has a composite layout instead of one stripe on {names}"
     if layout.pattern not in ("raid0", "1") or layout.stripes != len(osts):
-        wanted = "one" if len(osts) == 1 else str(len(osts))
-        return f"{path} has {layout.stripes} stripes ({layout.pattern}) instead of {wanted} (raid0)"
+        expected = "one" if len(osts) == 1 else str(len(osts))
+        return (
+            f"{path} has {layout.stripes} stripes ({layout.pattern}) instead of {expected} (raid0)"
+        )
     indices = sorted(index for index, _ in osts)
     if sorted(layout.indices) != indices:
         where = ", ".join(map(str, layout.indices)) or "none"
@@ -391,7 +397,7 @@ def misplaced(run: CommandRunner, file: ProbeFile, osts: Sequence[tuple[int, str
 
 
 _OF_ONE = "nid"
-"""What of the versions differs from OST to OST by nature."""
+"""Versions that differ between OSTs by nature."""
 
 
 class StripedLustreTarget(FileTarget):
@@ -442,7 +448,7 @@ class StripedLustreTarget(FileTarget):
 
 
 def osts_of(keys: Keys) -> tuple[str, ...]:
-    """Return the OSTs that one file is striped over; none of a target that stands for itself."""
+    """Return the OSTs that one file is striped over; none for a single target."""
     return tuple(keys["osts"].split(",")) if keys.get("kind") == STRIPED.name else ()
 
 
@@ -470,9 +476,13 @@ def _ost(keys: Keys, component: str) -> str:
     return str(keys.get("ost", component))
 
 
-def _find(run: CommandRunner, path: str, mount: Mount, known: Descriptions) -> tuple[Holder, ...]:
+def _find(
+    run: CommandRunner, path: str, mount: Mount, descriptions: Descriptions
+) -> tuple[Holder, ...]:
     file_system = mount.source.partition(":/")[2].partition("/")[0]
-    osts = {_ost(one, name): name for name, one in known.items() if one["kind"] == LUSTRE.name}
+    osts = {
+        _ost(keys, name): name for name, keys in descriptions.items() if keys["kind"] == LUSTRE.name
+    }
     if not any(ost.startswith(f"{file_system}-OST") for ost in osts):
         raise elsewhere(path, mount)
     # yaml does not print the path, which could look like a layout
@@ -481,12 +491,12 @@ def _find(run: CommandRunner, path: str, mount: Mount, known: Descriptions) -> t
         raise on_any(path)
     if objects.released:
         raise UsageError(
-            f"{shown(path)} is released: its data lies in the archive and on no OST; "
+            f"{printable(path)} is released: its data lies in the archive and on no OST; "
             "bring it back with lfs hsm_restore"
         )
     if not objects.indices:
         raise UsageError(
-            f"{shown(path)} has no data on any OST: it is empty, or so small that it lies with "
+            f"{printable(path)} has no data on any OST: it is empty, or so small that it lies with "
             "its metadata"
         )
     names = [f"{file_system}-OST{index:04x}" for index in objects.indices]

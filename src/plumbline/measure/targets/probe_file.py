@@ -1,4 +1,4 @@
-"""Probe files: the one permanent file of a target, when it is kept, made again and trusted.
+"""Probe files: the permanent file of each target, and when it is kept, replaced and trusted.
 
 ``BASE/.plumbline/COMPONENT/probe.dat``: nothing outside of that folder is ever made or removed.
 Every command works in a folder that was opened without links and belongs to the caller, so that
@@ -36,7 +36,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.-]")
 
 
 class Status(NamedTuple):
-    """What stat(1) says of the probe file: size, bytes allocated, and the number of its inode."""
+    """Result of stat(1) for the probe file: size, allocated bytes, and inode."""
 
     size: int
     allocated: int
@@ -44,12 +44,12 @@ class Status(NamedTuple):
 
 
 class ProbeFile(NamedTuple):
-    """Where the file lies; ``base`` is the mount or directory given by the site."""
+    """Path of the file; ``base`` is the mount or directory given by the site."""
 
     base: str
     component: str
     own_folders: bool = False
-    """Whether the folders lie on the target too, not on whatever keeps those of all targets."""
+    """True if the folders lie on the target too, not on a shared metadata server."""
     hidden: str = _OWN
     """The name of the folder of all targets."""
 
@@ -74,7 +74,7 @@ class ProbeFile(NamedTuple):
         return f"{self.folder}/{NAME}"
 
     def within(self, *, make: bool = False) -> Within:
-        """Return the folder as commands work in it; ``make`` makes it where it is missing."""
+        """Return the folder as commands work in it; ``make`` creates a missing one."""
         return Within(self.base, (self.hidden, self.name), make, NAME)
 
     def within_own(self) -> Within:
@@ -82,39 +82,39 @@ class ProbeFile(NamedTuple):
         return Within(self.base, (self.hidden,))
 
     def opened(self, inode: Optional[int]) -> Within:
-        """Return where a command finds the file as its standard input."""
+        """Return the folder and name that give a command the file as standard input."""
         return self.within()._replace(opened=True, inode=inode)
 
     def look(self, run: CommandRunner) -> Optional[Status]:
-        """Return the file's status, None when it is not there yet.
+        """Return the file's status, None if it does not exist.
 
         Raises:
             SkipTarget: something on the way is not what plumbline makes, or there is no answer.
         """
-        found = self._stat(run, self.within(), ("..", NAME))
-        if NAME not in found:
+        rows = self._stat(run, self.within(), ("..", NAME))
+        if NAME not in rows:
             return None
-        if ".." not in found:
+        if ".." not in rows:
             raise SkipTarget(f"stat shows {self.path} without {self.own}; look at its folder")
-        size, blocks, block_bytes, device, inode = found[NAME]
-        if device != found[".."][3] and self._mounted_over(run):
+        size, blocks, block_bytes, device, inode = rows[NAME]
+        if device != rows[".."][3] and self._mounted_over(run):
             raise SkipTarget(f"{self.path} lies on another file system than {self.own}: unmount it")
         return Status(size, blocks * block_bytes, inode)
 
     def _mounted_over(self, run: CommandRunner) -> bool:
-        """Return whether the file lies in another mount than its folders.
+        """Return True if the file lies in another mount than its folders.
 
-        The number of its device alone does not tell: an overlay gives files that of the layer that
-        they lie in (kernel: Documentation/filesystems/overlayfs, "Inode properties").
+        The device number alone is not enough: an overlay gives files the number of their layer
+        (kernel: Documentation/filesystems/overlayfs, "Inode properties").
         """
         return mount_holding(run, self.path) != mount_holding(run, self.own)
 
     def ask(self, run: CommandRunner, argv: Sequence[str], *, make: bool = False) -> None:
-        """Do something with the file, in its folder, which ``make`` makes where it is missing.
+        """Run a command on the file in its folder; ``make`` creates a missing folder.
 
         Raises:
             BrokenTarget: the target gave an I/O error.
-            SkipTarget: it did not succeed for another reason.
+            SkipTarget: the command failed for another reason.
         """
         within = self.within(make=make)
         completed = run(argv, SLOW_S, within)
@@ -126,27 +126,27 @@ class ProbeFile(NamedTuple):
         self.ask(run, ["truncate", f"--size={size_bytes}", "--", NAME])
 
     def unlink(self, run: CommandRunner) -> None:
-        """Remove the file and whatever a killed run left beside it."""
+        """Remove the file, and the trial files of a killed run."""
         self.ask(run, ["rm", "-f", "--", NAME, *TRIALS])
 
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
-        """Return what is there of file and folders, deepest first."""
-        found = self._stat(run, self.within(), ("..", ".", NAME))
-        if not found:
+        """Return the existing file and folders, deepest first."""
+        rows = self._stat(run, self.within(), ("..", ".", NAME))
+        if not rows:
             return (self.own,) if self._stat(run, self.within_own(), (".",)) else ()
         paths = {NAME: self.path, ".": self.folder, "..": self.own}
-        return tuple(path for name, path in paths.items() if name in found)
+        return tuple(path for name, path in paths.items() if name in rows)
 
     def remove(self, run: CommandRunner) -> None:
-        """Remove the file and its folder, and the shared folder when it is empty and ours.
+        """Remove the file and its folder, and the shared folder if it is empty and ours.
 
-        Where an administrator or the role made the shared folder, its maker removes it.
+        A shared folder that an administrator or the role made stays.
         """
-        found = self.leftovers(run)
-        if self.folder in found:
+        paths = self.leftovers(run)
+        if self.folder in paths:
             self.unlink(run)
             ask(run, ["rmdir", "--", self.name], SLOW_S, self.within_own())
-        if self.own in found:
+        if self.own in paths:
             base = Within(self.base)
             shared = run(["rmdir", "--ignore-fail-on-non-empty", "--", self.hidden], SLOW_S, base)
             if not shared.ok and not shared.stderr.rstrip().endswith(_NOT_OURS):
@@ -155,7 +155,7 @@ class ProbeFile(NamedTuple):
     def _stat(
         self, run: CommandRunner, within: Within, names: tuple[str, ...]
     ) -> dict[str, list[int]]:
-        """Return numbers by name for what is there; nothing where the folder is missing."""
+        """Return the numbers of existing files by name; empty if the folder is missing."""
         completed = run(["stat", f"--format={_FORMAT}", "--", *names], QUICK_S, within)
         lines = completed.stderr.strip().splitlines()
         # exit code 1 with nothing but missing files is an answer
@@ -171,13 +171,13 @@ class ProbeFile(NamedTuple):
             ) from None
 
     def _is_own(self, completed: Completed) -> bool:
-        """Return whether an I/O error is one of the target: folders may be on others as well.
+        """Return True if an I/O error comes from the target: folders may lie on others as well.
 
-        Commands name the file as they are given it, what opens its folder by its path.
+        Messages have the file's name as given, or its path if its folder was opened.
         """
         files = (f"'{NAME}", f"'{TRIAL}", f"{self.path}:")
-        said = filter(breaks, completed.stderr.splitlines())
-        return self.own_folders or any(name in line for line in said for name in files)
+        messages = filter(breaks, completed.stderr.splitlines())
+        return self.own_folders or any(name in line for line in messages for name in files)
 
 
 def _number(text: str) -> int:
@@ -197,7 +197,7 @@ def absolute(path: object, what: str) -> str:
 
 
 def _escaped(component: str) -> str:
-    """Return a file name that means nothing to fio, GlusterFS or a shell: ``:`` becomes ``%3A``."""
+    """Return a file name safe for fio, GlusterFS and a shell: ``:`` becomes ``%3A``."""
     safe = "".join(
         char if _PLAIN.fullmatch(char) else "".join(f"%{byte:02X}" for byte in char.encode())
         for char in component
@@ -206,7 +206,7 @@ def _escaped(component: str) -> str:
 
 
 def quota(where: str) -> str:
-    """Return what an exceeded quota takes; ``where`` is the file system or what lies on it."""
+    """Return the remedy for an exceeded quota; ``where`` is the file system or a folder on it."""
     return f"the quota of the measuring user for {where} is used up; raise it for user plumbline"
 
 
@@ -235,7 +235,7 @@ def lock_cache(ost: str) -> Cache:
 
 
 def server_cache(file: ProbeFile, size_bytes: int) -> Cache:
-    """Return the server's cache of a file on Lustre; ZFS does not take the advice (lfs-ladvise)."""
+    """Return the server's cache of a file on Lustre; ZFS ignores the advice (lfs-ladvise)."""
     span = ("--start=0", f"--length={size_bytes}")
     argv = ("lfs", "ladvise", "--advice=dontneed", *span, NAME)
     return Cache("server cache", argv, file.within())
@@ -252,7 +252,7 @@ class FileTarget(ABC):
     """A target that is measured through one permanent file; see :class:`.interface.Target`."""
 
     _ALONE = False
-    """Whether all that lies below the base is this target's: an I/O error there is its fault."""
+    """True if all files below the base lie on this target: an I/O error there is its fault."""
 
     def __init__(self, base: str, component: str, fill_limit: float) -> None:
         """Take the folder that holds the file, the component's name, and the highest fill.
@@ -281,7 +281,7 @@ class FileTarget(ABC):
         self._file = self._file._replace(hidden=APART)
 
     def caches(self, size_bytes: int) -> tuple[Cache, ...]:  # noqa: ARG002
-        """Return what may serve a read of the placed file in the place of the storage.
+        """Return the caches that may serve a read of the placed file.
 
         The nearest to the reader comes first.
         """
@@ -293,15 +293,15 @@ class FileTarget(ABC):
 
     @abstractmethod
     def _space(self, run: CommandRunner) -> Space:
-        """Return how full the target is."""
+        """Return the space of the target."""
 
     @abstractmethod
     def _create(self, run: CommandRunner) -> None:
-        """Make the empty file on the target, in a folder that may not be there yet."""
+        """Create the empty file on the target, and its folder if missing."""
 
     @abstractmethod
     def _misplaced(self, run: CommandRunner) -> str:
-        """Return in words where the file lies wrongly, nothing when it lies on this target."""
+        """Return the fault of the file's place, empty if it lies on this target."""
 
     def place(self, run: CommandRunner, size_bytes: int) -> str:
         """Return the path of the file of ``size_bytes``, making it when needed."""
@@ -316,7 +316,7 @@ class FileTarget(ABC):
         return self._file.path
 
     def within(self) -> Optional[Within]:
-        """Return where a tool finds the placed file, and no other one, as its standard input."""
+        """Return the folder and name of the placed file, the standard input of a tool."""
         return self._file.opened(self._inode)
 
     def find(self, run: CommandRunner, size_bytes: int) -> str:
@@ -369,23 +369,23 @@ class FileTarget(ABC):
             raise SkipTarget(wrong)
 
     def server_answers(self, run: CommandRunner) -> Optional[bool]:  # noqa: ARG002
-        """Return None: whether the server answers this node cannot know."""
+        """Return None: unknown to this node."""
         return None
 
     def refuse_lost(self, run: CommandRunner) -> None:  # noqa: B027
-        """Return: whether the target is connected this node cannot know."""
+        """Return: this node has no connection to check."""
 
     def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
         """Return True: its folders may lie on several servers."""
         return True
 
     def traffic(self, run: CommandRunner) -> Optional[int]:  # noqa: ARG002
-        """Return None: what a server's target moves is known to that server alone."""
+        """Return None: only the server knows the bytes of its target."""
         return None
 
-    def cause(self, run: CommandRunner, said: str, since: float) -> str:  # noqa: ARG002
-        """Return why a tool failed that ``said`` so, with the remedy; empty where that is plain."""
-        return quota(self._file.base) if "disk quota exceeded" in said.lower() else ""
+    def cause(self, run: CommandRunner, output: str, since: float) -> str:  # noqa: ARG002
+        """Return cause and remedy of a tool's failure by its output; empty if unknown."""
+        return quota(self._file.base) if "disk quota exceeded" in output.lower() else ""
 
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
         """Return the paths that plumbline has made on this target, deepest first."""
@@ -396,7 +396,7 @@ class FileTarget(ABC):
         self._file.remove(run)
 
     def _usable(self, run: CommandRunner, size_bytes: int) -> Optional[Status]:
-        """Return the file's status; None when there is none or it had to be removed."""
+        """Return the file's status; None if it is missing or was removed."""
         status = self._file.look(run)
         if status is None or (status.size == size_bytes and not self._misplaced(run)):
             return status

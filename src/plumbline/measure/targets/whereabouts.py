@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from plumbline.measure.targets import KINDS
-from plumbline.measure.targets.interface import ANY_MOUNT, Descriptions, Holder, shown
+from plumbline.measure.targets.interface import ANY_MOUNT, Descriptions, Holder, printable
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import SkipTarget, ToolError, UsageError
 from plumbline.observe.lustre_output import parse_osts
@@ -18,9 +18,9 @@ from plumbline.observe.query import QUICK_S, ask, complaint
 
 
 class Difference(NamedTuple):
-    """What a mount shows and the topology does not, and the other way round; OSTs by name.
+    """OSTs that a mount shows but the topology lacks, and the reverse; by name.
 
-    ``trouble`` says why nothing can be told.
+    ``trouble`` is the reason if they cannot be compared.
     """
 
     mount: str
@@ -29,7 +29,7 @@ class Difference(NamedTuple):
     trouble: str = ""
 
     def sentences(self) -> list[str]:
-        """Return a sentence for each OST, or the one on why nothing can be told."""
+        """Return a sentence for each OST, or the reason why they cannot be compared."""
         if self.trouble:
             return [f"{self.mount}: {self.trouble}"]
         return [
@@ -44,15 +44,15 @@ class Difference(NamedTuple):
         ]
 
 
-def unnamed(active: Sequence[str], known: frozenset[str]) -> tuple[str, ...]:
-    """Return the active OSTs that are not known, in their order."""
-    return tuple(name for name in active if name not in known)
+def unnamed(active: Sequence[str], named: frozenset[str]) -> tuple[str, ...]:
+    """Return the active OSTs that are not named, in their order."""
+    return tuple(name for name in active if name not in named)
 
 
 def compare(
-    run: CommandRunner, mount: str, measured: Sequence[str], known: Mapping[str, str]
+    run: CommandRunner, mount: str, measured: Sequence[str], named: Mapping[str, str]
 ) -> Difference:
-    """Return how a mount differs from the topology, which measures some OSTs and knows others."""
+    """Return the difference of a mount to the topology's measured and other named OSTs."""
     try:
         osts = parse_osts(ask(run, ["lfs", "osts", mount]))
     except (SkipTarget, ToolError) as error:
@@ -60,7 +60,7 @@ def compare(
     if not osts:
         return Difference(mount, trouble="lfs osts shows no OST; is it a mount of Lustre?")
     active = [name for name, (_, state) in osts.items() if state == "ACTIVE"]
-    every = frozenset([*measured, *known])
+    every = frozenset([*measured, *named])
     missing = tuple(name for name in measured if name not in active)
     return Difference(mount, unnamed(active, every), missing)
 
@@ -72,10 +72,10 @@ _REFUSALS = {
     "Too many levels of symbolic links": "is a link that leads in a circle",
     "Permission denied": "lies in a folder that this user may not enter; ask as its owner",
 }
-"""What realpath says in the language C, and what that means."""
+"""Messages of realpath in the C locale, and their meaning."""
 
 _UNREADABLE = "\N{REPLACEMENT CHARACTER}"
-"""In the place of each byte that is not UTF-8."""
+"""Replacement for each byte that is not UTF-8."""
 
 
 class Whereabouts(NamedTuple):
@@ -91,8 +91,8 @@ class Whereabouts(NamedTuple):
         return {**self._asdict(), "holders": [holder._asdict() for holder in self.holders]}
 
 
-def whereabouts(run: CommandRunner, path: str, known: Descriptions) -> Whereabouts:
-    """Return which of the targets that a node knows hold a file.
+def whereabouts(run: CommandRunner, path: str, descriptions: Descriptions) -> Whereabouts:
+    """Return the targets of a node that hold a file.
 
     Raises:
         UsageError: the path is not absolute, is not there, is a directory, has no data on any
@@ -105,15 +105,15 @@ def whereabouts(run: CommandRunner, path: str, known: Descriptions) -> Whereabou
     mount = mount_holding(run, real)
     finders = {kind.mounted: kind.find for kind in KINDS.values() if kind.find}
     find = finders.get(mount.kind, finders[ANY_MOUNT])
-    holders = find(run, real, mount, known)
+    holders = find(run, real, mount, descriptions)
     return Whereabouts(real, mount.point, mount.kind, holders)
 
 
 def _real(run: CommandRunner, path: str) -> str:
     completed = run(["realpath", "--canonicalize-existing", "--zero", "--", path], QUICK_S)
-    for said, meaning in _REFUSALS.items():
-        if completed.stderr.strip().endswith(f": {said}"):
-            raise UsageError(f"{shown(path)} {meaning}")
+    for message, meaning in _REFUSALS.items():
+        if completed.stderr.strip().endswith(f": {message}"):
+            raise UsageError(f"{printable(path)} {meaning}")
     if not completed.ok:
         raise SkipTarget(complaint(completed))
     real = completed.stdout.rstrip("\0")
