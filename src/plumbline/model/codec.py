@@ -49,11 +49,17 @@ def read(kind: type[T], raw: Any) -> T:
 
     Raises:
         KeyError: a key is missing.
-        TypeError, ValueError: a key is unknown or its value impossible.
+        TypeError: a key is unknown or its value impossible.
         DocumentError: a text cannot be parsed.
     """
     value: T = _of_class(kind)(raw)
     return value
+
+
+def read_all(kind: type[T], raw: Any) -> tuple[T, ...]:
+    """Return the values of a list, as ``read`` does."""
+    values: tuple[T, ...] = _list(_of_class(kind), kind.__name__)(raw)
+    return values
 
 
 def write(value: Any) -> Any:
@@ -184,9 +190,10 @@ def _reader(hint: Any, key: str) -> Reader:
     if isinstance(hint, _Optional):
         return _optional(_reader(hint.of, key))
     if isinstance(hint, _Annotated):
-        # a number is as finite as the check has it; the type of other values comes first
-        first = _reader(hint.of, key) if hint.of is not float else None
-        return _checked(first, hint.checks, key)
+        reader = _reader(hint.of, key)
+        for check in hint.checks:
+            reader = _checked(reader, check, key)
+        return reader
     origin: Any = getattr(hint, "__origin__", hint)
     parts: Any = getattr(hint, "__args__", ())
     if origin is tuple:
@@ -216,11 +223,14 @@ def _optional(reader: Reader) -> Reader:
     return lambda raw: None if raw is None else reader(raw)
 
 
-def _checked(first: Any, checks: tuple[Any, ...], key: str) -> Reader:
+def _checked(reader: Reader, check: Any, key: str) -> Reader:
+    least, most = (check.least, check.most) if isinstance(check, Within) else (1, 0)
+
     def read_checked(raw: Any) -> Any:
-        value = raw if first is None else first(raw)
-        for check in checks:
-            check(**{key: value})
+        if (type(raw) is float or type(raw) is int) and least <= raw <= most:
+            return reader(raw)
+        value = reader(raw)
+        check(**{key: value})
         return value
 
     return read_checked
@@ -266,7 +276,7 @@ def _member(kind: Any, key: str) -> Reader:
         try:
             return members[raw]
         except (KeyError, TypeError):
-            raise ValueError(f"{key} is {raw!r:.60}, which is no {kind.__name__}") from None
+            raise TypeError(f"{key} is {raw!r:.60}, which is no {kind.__name__}") from None
 
     return read_member
 
