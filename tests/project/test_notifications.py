@@ -9,6 +9,7 @@ from typing import Iterator, Mapping
 
 import pytest
 
+from plumbline.model.codec import read_all
 from plumbline.model.service import NOTHING, PathService, Service
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.site.publish import Scene, settle
@@ -117,8 +118,8 @@ class Console:
 
     def __init__(self) -> None:
         said = plan("lab")
-        self._services = tuple(map(Service.from_json, said["services"]))
-        self._paths = tuple(map(PathService.from_json, said["paths"]))
+        self._services = read_all(Service, said["services"])
+        self._paths = read_all(PathService, said["paths"])
         self._standing = NOTHING
         self._now = 1_000_000.0
 

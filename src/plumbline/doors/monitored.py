@@ -23,6 +23,7 @@ from typing import (
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 
+from plumbline.model.codec import read_all
 from plumbline.model.errors import DocumentError
 from plumbline.model.service import PathService, Service
 from plumbline.model.validation import same_schema, texts
@@ -237,8 +238,8 @@ def printed_plan(raw: Mapping[str, Any]) -> Sited:
         parents = {name: list(near) for name, near in raw["parents"].items()}
         texts("plan", (raw["site"], *(text for host in hosts for text in host.values())))
         texts("parents", (name for near in parents.values() for name in near))
-        services = tuple(map(Service.from_json, raw["services"]))
-        paths = tuple(map(PathService.from_json, raw["paths"]))
+        services = read_all(Service, raw["services"])
+        paths = read_all(PathService, raw["paths"])
         named = (*(service.members for service in paths), *(service.behind for service in services))
         _refuse_places((place for places in named for place in places), len(services))
         return _Document(raw["site"], services, hosts, paths, parents)

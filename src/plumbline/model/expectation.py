@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from math import log
 
+from plumbline.model.codec import Within, lenient, read, write, write_fields
 from plumbline.model.errors import DocumentError
 from plumbline.model.limits import Ceiling, Limits, Reference
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import LARGEST
-from plumbline.model.validation import counts, rates_or_none, same_schema, texts, within
+from plumbline.model.validation import counts, rates, same_schema, texts
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional
+    from typing import Annotated, Any, Mapping, Optional
 
     from plumbline.model.evidence import Subject
 
@@ -29,20 +30,10 @@ class Confirm(NamedTuple):
     it may have saved up of that.
     """
 
-    runs: int = 0
-    every_s: float = 3600.0
-    daily_bytes: float = 0.0
-    most_bytes: float = 0.0
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Confirm:
-        """Build from the document form; raise TypeError or DocumentError for wrong values."""
-        confirm = cls(**raw)
-        counts(runs=confirm.runs)
-        within(0, MOST_RUNS, runs=confirm.runs)
-        within(0, LARGEST, every_s=confirm.every_s)
-        within(0, LARGEST, daily_bytes=confirm.daily_bytes, most_bytes=confirm.most_bytes)
-        return confirm
+    runs: Annotated[int, counts, Within(0, MOST_RUNS)] = 0
+    every_s: Annotated[float, Within(0, LARGEST)] = 3600.0
+    daily_bytes: Annotated[float, Within(0, LARGEST)] = 0.0
+    most_bytes: Annotated[float, Within(0, LARGEST)] = 0.0
 
 
 OFF = Confirm()
@@ -97,6 +88,7 @@ PARALLEL = "parallel"
 """The kind of target that all targets of a file system are together."""
 
 
+@lenient
 class Partner(NamedTuple):
     """The other host of a network pair: its storage address and the pair's path and ceiling."""
 
@@ -129,7 +121,7 @@ class Expectation(NamedTuple):
     limits: Limits
     partners: tuple[Partner, ...] = ()
     confirm: Confirm = OFF
-    wave: int = ALONE
+    wave: Annotated[int, counts] = ALONE
 
     @property
     def subject(self) -> Subject:
@@ -163,15 +155,7 @@ class Expectation(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
-        raw = self._asdict()
-        raw["spec"] = self.spec.to_json()
-        raw["references"] = {key: value.to_json() for key, value in self.references.items()}
-        raw["limits"] = self.limits.to_json()
-        raw["partners"] = [
-            {**partner._asdict(), "ceiling": partner.ceiling._asdict()} for partner in self.partners
-        ]
-        raw["confirm"] = self.confirm._asdict()
-        return raw
+        return write_fields(self)
 
     @classmethod
     def from_json(
@@ -181,46 +165,34 @@ class Expectation(NamedTuple):
 
         ``shared`` holds what entries that were built before may have in common with this one.
         """
-        values = dict(raw)
         built = {} if shared is None else shared
-        values["path"] = tuple(raw["path"])
-        values["spec"] = _built(ProbeSpec, raw["spec"], built)
-        values["references"] = {k: Reference.from_json(v) for k, v in raw["references"].items()}
-        values["limits"] = _built(Limits, raw["limits"], built)
-        values["partners"] = tuple(_partner(entry) for entry in raw.get("partners", ()))
-        # none in a document of an older version
-        values["confirm"] = _built(Confirm, raw.get("confirm", {}), built)
-        texts("text", (raw["layer"], raw["component"], raw["host"], raw["group"]))
-        texts("path", values["path"])
-        counts(wave=raw.get("wave", ALONE))
-        if not isinstance(raw["target"], dict):
-            raise TypeError(f"target is {raw['target']!r:.60}, which is no mapping")
-        return cls(**values)
+        parts = {
+            "spec": _built(ProbeSpec, raw["spec"], built),
+            "limits": _built(Limits, raw["limits"], built),
+            # none in a document of an older version
+            "confirm": _built(Confirm, raw.get("confirm", {}), built),
+        }
+        return read(cls, {**raw, **parts})
 
 
 def _built(kind: Any, raw: Any, shared: dict[tuple[type, str], Any]) -> Any:
     """Return a part of an entry; equal parts are built once, and are one in memory."""
     key = kind, repr(raw)
     if key not in shared:
-        shared[key] = kind.from_json(raw)
+        shared[key] = ProbeSpec.from_json(raw) if kind is ProbeSpec else read(kind, raw)
     return shared[key]
 
 
-def _partner(raw: Mapping[str, Any]) -> Partner:
-    texts("partner", (raw["name"], raw["address"]))
-    ceiling = Ceiling.from_json(raw["ceiling"])
-    texts("path", raw["path"])
-    return Partner(raw["name"], raw["address"], tuple(raw["path"]), ceiling)
-
-
+@lenient
 class Neighbour(NamedTuple):
     """A part next to a node, such as its network adapter; ``rate_Bps`` None if it never limits."""
 
     name: str
     kind: str
-    rate_Bps: Optional[float]
+    rate_Bps: Optional[Annotated[float, rates]]
 
 
+@lenient
 class Expectations(NamedTuple):
     """The document of one node: its name, the site's name and all of its measurements."""
 
@@ -300,7 +272,7 @@ class Expectations(NamedTuple):
             "schema": SCHEMA,
             "node": self.node,
             "site": self.site,
-            "neighbours": [neighbour._asdict() for neighbour in self.neighbours],
+            "neighbours": write(self.neighbours),
             "served": self.served,
             "elsewhere": self.elsewhere,
             "parameters": self.parameters,
@@ -313,30 +285,12 @@ class Expectations(NamedTuple):
         """Build from the document form; raise DocumentError when it is not one of this schema."""
         try:
             same_schema(raw, SCHEMA, "the document of expectations", "deploy the role agent again")
-            neighbours = tuple(map(_neighbour, raw.get("neighbours", ())))
-            served, others = tuple(raw.get("served", ())), raw.get("elsewhere")
-            parameters = tuple(raw.get("parameters", ()))
-            texts("target", (*served, *parameters))
-            texts("name", (raw["node"], raw["site"]))
-            if others is not None:
-                texts("elsewhere", (part for pair in others.items() for part in pair))
             for entry in raw["entries"]:
                 texts("entry", (entry["layer"], entry["component"], entry["group"]))
                 if not isinstance(entry["target"], dict):
                     raise TypeError(f"target is {entry['target']!r:.60}, which is no mapping")
-            expectations = cls(
-                raw["node"], raw["site"], tuple(raw["entries"]), neighbours, served, others
-            )
-            drops = raw.get("drops_caches", False) is True
-            return expectations._replace(parameters=parameters, drops_caches=drops)
+            return read(cls, raw)
         except (KeyError, TypeError, AttributeError) as error:
             raise DocumentError(
                 f"expectations are damaged ({error!r}); deploy the role agent again"
             ) from error
-
-
-def _neighbour(raw: Mapping[str, Any]) -> Neighbour:
-    neighbour = Neighbour(raw["name"], raw["kind"], raw["rate_Bps"])
-    texts("neighbour", (neighbour.name, neighbour.kind))
-    rates_or_none(rate_Bps=neighbour.rate_Bps)
-    return neighbour

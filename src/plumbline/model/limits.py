@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from math import inf
 
+from plumbline.model.codec import Within, lenient
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import DAY_S, LARGEST
-from plumbline.model.validation import all_within, counts, rates, rates_or_none, texts, within
+from plumbline.model.validation import all_within, counts, rates
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional
+    from typing import Annotated, Mapping, Optional
 
 
 _LONGEST = 64
@@ -71,6 +72,13 @@ _WIDEST = 100.0
 """Of a spread of logarithms."""
 
 
+def _rates_of_parts(profile: tuple[float, ...]) -> None:
+    all_within(0, LARGEST, "profile", profile)
+    if profile and not sum(profile) > 0:
+        raise TypeError(f"profile is {profile!r:.60}, which are no rates")
+
+
+@lenient
 class Ceiling(NamedTuple):
     """The theoretical rate of a path, in bytes per second, and the component(s) that set it.
 
@@ -78,20 +86,10 @@ class Ceiling(NamedTuple):
     for one of several that run at once: what it gets where all of them get alike.
     """
 
-    rate_Bps: float
+    rate_Bps: Annotated[float, rates]
     limited_by: tuple[str, ...]
     kinds: tuple[str, ...] = ()
-    even_Bps: Optional[float] = None
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Ceiling:
-        """Build from the document form; raise KeyError or TypeError for wrong keys or values."""
-        parts, kinds = tuple(raw["limited_by"]), tuple(raw["kinds"])
-        ceiling = cls(raw["rate_Bps"], parts, kinds, raw.get("even_Bps"))
-        rates(rate_Bps=ceiling.rate_Bps)
-        rates_or_none(even_Bps=ceiling.even_Bps)
-        texts("limited_by", ceiling.limited_by + ceiling.kinds)
-        return ceiling
+    even_Bps: Optional[Annotated[float, rates]] = None
 
 
 class Baseline(NamedTuple):
@@ -107,9 +105,9 @@ class Baseline(NamedTuple):
     where it was not.
     """
 
-    median_Bps: float
-    spread: float
-    runs: int
+    median_Bps: Annotated[float, rates]
+    spread: Annotated[float, Within(0, _WIDEST)]
+    runs: Annotated[int, counts]
     first: str
     last: str
     spec_hash: str
@@ -119,11 +117,12 @@ class Baseline(NamedTuple):
     terms: str = ""
     host: str = ""
     tool: str = ""
-    fill: Optional[float] = None
-    profile: tuple[float, ...] = ()
+    fill: Optional[Annotated[float, Within(0, 1)]] = None
+    profile: Annotated[tuple[float, ...], _rates_of_parts] = ()
     below_floor: str = ""
 
 
+@lenient
 class Reference(NamedTuple):
     """The references of one operation in one scenario; each may be absent.
 
@@ -133,48 +132,8 @@ class Reference(NamedTuple):
 
     ceiling: Optional[Ceiling]
     baseline: Optional[Baseline]
-    goal_Bps: Optional[float] = None
-    goal_part_Bps: Optional[float] = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return {
-            "ceiling": self.ceiling and self.ceiling._asdict(),
-            "baseline": self.baseline and self.baseline._asdict(),
-            "goal_Bps": self.goal_Bps,
-            "goal_part_Bps": self.goal_part_Bps,
-        }
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Reference:
-        """Build from the document form; raise KeyError or TypeError for wrong keys or values."""
-        ceiling, baseline = raw["ceiling"], raw["baseline"]
-        goals = {key: raw.get(key) for key in ("goal_Bps", "goal_part_Bps")}
-        rates_or_none(**goals)
-        return cls(
-            ceiling=None if ceiling is None else Ceiling.from_json(ceiling),
-            baseline=None if baseline is None else _baseline(baseline),
-            **goals,
-        )
-
-
-def _baseline(raw: Mapping[str, Any]) -> Baseline:
-    baseline = Baseline(**{**raw, "profile": tuple(raw.get("profile", ()))})
-    rates(median_Bps=baseline.median_Bps)
-    within(0, _WIDEST, spread=baseline.spread)
-    counts(runs=baseline.runs)
-    if baseline.fill is not None:
-        within(0, 1, fill=baseline.fill)
-    texts("baseline", (*baseline[3:6], *baseline[7:12], baseline.below_floor))
-    texts("versions", (part for pair in baseline.versions.items() for part in pair))
-    _refuse_no_profile(baseline.profile)
-    return baseline
-
-
-def _refuse_no_profile(profile: tuple[float, ...]) -> None:
-    all_within(0, LARGEST, "profile", profile)
-    if profile and not sum(profile) > 0:
-        raise TypeError(f"profile is {profile!r:.60}, which are no rates")
+    goal_Bps: Optional[Annotated[float, rates]] = None
+    goal_part_Bps: Optional[Annotated[float, rates]] = None
 
 
 class Limits(NamedTuple):
@@ -198,22 +157,23 @@ class Limits(NamedTuple):
 
     warning: Range = Range(80, float("inf"))
     critical: Range = Range(50, float("inf"))
-    peer_loss: float = 0.10
-    min_coverage: float = 0.9
-    invalid_above: float = 1.05
-    min_efficiency: float = 0.0
-    retransmit_share: float = 0.005
-    fill_limit: float = 0.90
-    min_runs: int = 5
-    max_spread: float = 0.10
-    fill_change: float = 0.20
-    max_age_s: float = 180 * DAY_S
-    profile_distance: float = 0.10
-    stale_after_s: float = 129600.0
-    hung_after_s: float = 900.0
-    alarm_odds: float = 10_000.0
-    end_odds: float = 100.0
-    change_starts: float = 100.0
+    # a loss of all would be infinite on the scale of logarithms
+    peer_loss: Annotated[float, Within(0, 0.99)] = 0.10
+    min_coverage: Annotated[float, Within(0, 1)] = 0.9
+    invalid_above: Annotated[float, Within(1, 1000)] = 1.05
+    min_efficiency: Annotated[float, Within(0, 1)] = 0.0
+    retransmit_share: Annotated[float, Within(0, 1)] = 0.005
+    fill_limit: Annotated[float, Within(0, 1)] = 0.90
+    min_runs: Annotated[int, Within(1, 1_000_000)] = 5
+    max_spread: Annotated[float, Within(0, 1)] = 0.10
+    fill_change: Annotated[float, Within(0, 1)] = 0.20
+    max_age_s: Annotated[float, Within(0, LARGEST)] = 180 * DAY_S
+    profile_distance: Annotated[float, Within(0, 1)] = 0.10
+    stale_after_s: Annotated[float, Within(0, LARGEST)] = 129600.0
+    hung_after_s: Annotated[float, Within(0, LARGEST)] = 900.0
+    alarm_odds: Annotated[float, Within(1, LARGEST)] = 10_000.0
+    end_odds: Annotated[float, Within(1, LARGEST)] = 100.0
+    change_starts: Annotated[float, Within(0, LARGEST)] = 100.0
 
     def weakness(self, baseline: Baseline) -> str:
         """Return why a baseline is not firm enough to alarm anybody; empty when it is."""
@@ -224,49 +184,3 @@ class Limits(NamedTuple):
                 f"spreads by {100 * baseline.spread:.0f} %, more than {100 * self.max_spread:.0f} %"
             )
         return ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form, ranges as text."""
-        raw = self._asdict()
-        raw["warning"], raw["critical"] = str(self.warning), str(self.critical)
-        return raw
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Limits:
-        """Build from the document form; raise TypeError or DocumentError for wrong values."""
-        values = dict(raw)
-        for key in ("warning", "critical"):
-            if key in values:
-                texts(key, (values[key],))
-                values[key] = Range.parse(values[key])
-        limits = cls(**values)
-        limits.refuse_impossible()
-        return limits
-
-    def refuse_impossible(self) -> None:
-        """Raise TypeError for a number with which nothing could be judged."""
-        for key, (least, most) in _LIMITS.items():
-            within(least, most, **{key: getattr(self, key)})
-        counts(min_runs=self.min_runs)
-
-
-_LIMITS = {
-    # a loss of all would be infinite on the scale of logarithms
-    "peer_loss": (0.0, 0.99),
-    "min_coverage": (0.0, 1.0),
-    "invalid_above": (1.0, 1000.0),
-    "min_efficiency": (0.0, 1.0),
-    "retransmit_share": (0.0, 1.0),
-    "fill_limit": (0.0, 1.0),
-    "min_runs": (1, 1_000_000),
-    "max_spread": (0.0, 1.0),
-    "fill_change": (0.0, 1.0),
-    "max_age_s": (0.0, LARGEST),
-    "profile_distance": (0.0, 1.0),
-    "stale_after_s": (0.0, LARGEST),
-    "hung_after_s": (0.0, LARGEST),
-    "alarm_odds": (1.0, LARGEST),
-    "end_odds": (1.0, LARGEST),
-    "change_starts": (0.0, LARGEST),
-}
-"""From where to where each number of Limits makes sense."""

@@ -7,10 +7,11 @@ when it is judged, so the document has a stage for each such moment, and texts w
 from __future__ import annotations
 
 from plumbline.model.ages import filled
+from plumbline.model.codec import read
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.validation import counts, numbers, same_schema, texts, times
-from plumbline.model.verdict import Figure, Reason, State, Verdict, figure_of
+from plumbline.model.verdict import Figure, Reason, State, Verdict
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional, Sequence
@@ -44,7 +45,7 @@ class Stage(NamedTuple):
         since, state, reason, sentence, evidence, figures = raw
         numbers(since=since)
         counts(**{str(place): line for place, line in enumerate(evidence)})
-        given = tuple(figure_of(dict(zip(Figure._fields, one))) for one in figures)
+        given = tuple(read(Figure, dict(zip(Figure._fields, one))) for one in figures)
         shown = tuple(lines[line] for line in evidence)
         return cls(since, State[state], Reason(reason), _text(sentence), shown, given)
 

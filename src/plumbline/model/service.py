@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from plumbline.model.codec import lenient
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.validation import numbers, rates_or_none, texts, times
+from plumbline.model.validation import rates, times
 from plumbline.model.verdict import State
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional
+    from typing import Annotated, Mapping, Optional
 
 
 NODE = "node"
@@ -45,26 +46,6 @@ class Service(NamedTuple):
         whole = self.component == self.node
         return self.layer == NODE or (self.layer == SYMPTOMS and whole)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return {
-            **self._asdict(),
-            "arguments": list(self.arguments),
-            "behind": list(self.behind),
-        }
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Service:
-        """Build from the document form; raise KeyError, TypeError or AttributeError."""
-        # a plan of an older version has no behind
-        lists = {"arguments": tuple(raw["arguments"]), "behind": tuple(raw.get("behind", ()))}
-        service = cls(**{**raw, **lists})
-        texts("service", (*service[:5], *service[6:9], service.anchor))
-        numbers(freshness_s=service.freshness_s)
-        for place in service.behind:
-            numbers(behind=place)
-        return service
-
 
 class PathService(NamedTuple):
     """One service that says the suspects.
@@ -82,48 +63,30 @@ class PathService(NamedTuple):
     file_system: str
     members: tuple[int, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return {**self._asdict(), "members": list(self.members)}
 
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> PathService:
-        """Build from the document form; raise KeyError, TypeError or AttributeError."""
-        service = cls(**{**raw, "members": tuple(raw["members"])})
-        texts("path service", service[:5])
-        for place in service.members:
-            numbers(member=place)
-        return service
-
-
+@lenient
 class SitePart(NamedTuple):
     """Kind and capacities (bytes per second, None where it never limits) of one part or target."""
 
     kind: str
-    read_Bps: Optional[float]
-    write_Bps: Optional[float]
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> SitePart:
-        """Build from the document form; raise KeyError or TypeError for wrong keys or values."""
-        part = cls(raw["kind"], raw["read_Bps"], raw["write_Bps"])
-        texts("kind", (part.kind,))
-        rates_or_none(read_Bps=part.read_Bps, write_Bps=part.write_Bps)
-        return part
+    read_Bps: Optional[Annotated[float, rates]]
+    write_Bps: Optional[Annotated[float, rates]]
 
 
+@lenient
 class Suspicion(NamedTuple):
     """Since when a path service is in alarm, in which state; ``ended_at`` since when it fades.
 
     Only what was ``slow`` fades: a server that answers again answers.
     """
 
-    since: float
+    since: Annotated[float, times]
     state: State
     slow: bool
-    ended_at: Optional[float] = None
+    ended_at: Optional[Annotated[float, times]] = None
 
 
+@lenient
 class Standing(NamedTuple):
     """``notified`` has the beginnings of alarms of services, by host and description.
 
@@ -131,37 +94,11 @@ class Standing(NamedTuple):
     it.  ``suspicions`` are by the names of path services.
     """
 
-    notified: Mapping[str, float]
+    notified: Mapping[str, Annotated[float, times]]
     suspicions: Mapping[str, Suspicion]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return {
-            "notified": dict(self.notified),
-            "suspicions": {
-                name: {**suspicion._asdict(), "state": suspicion.state.name}
-                for name, suspicion in self.suspicions.items()
-            },
-        }
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Standing:
-        """Build from the document form; raise KeyError, TypeError or AttributeError."""
-        suspicions = {name: _suspicion(one) for name, one in raw["suspicions"].items()}
-        for name, since in raw["notified"].items():
-            times(**{str(name): since})
-        return cls(dict(raw["notified"]), suspicions)
 
 
 NOTHING = Standing({}, {})
-
-
-def _suspicion(raw: Mapping[str, Any]) -> Suspicion:
-    suspicion = Suspicion(raw["since"], State[raw["state"]], raw["slow"] is True, raw["ended_at"])
-    times(since=suspicion.since)
-    if suspicion.ended_at is not None:
-        times(ended_at=suspicion.ended_at)
-    return suspicion
 
 
 DEVICE_INFO = "plumbline_device_info"

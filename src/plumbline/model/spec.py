@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 
+from plumbline.model.codec import Within, read
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import LARGEST, format_rate, format_size
-from plumbline.model.validation import counts, rates_or_none, texts, within
+from plumbline.model.validation import counts, rates
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional
+    from typing import Annotated, Any, Mapping, Optional
 
 
 MOST_DEPTH = 65536
@@ -28,12 +29,12 @@ class ProbeSpec(NamedTuple):
     """
 
     tool: str
-    bytes: int
-    seconds: float
-    transfer_bytes: int = 1 << 20
-    queue_depth: int = 8
-    repeats: int = 3
-    rate_cap_Bps: Optional[float] = None
+    bytes: Annotated[int, counts]
+    seconds: Annotated[float, Within(0, LARGEST)]
+    transfer_bytes: Annotated[int, counts] = 1 << 20
+    queue_depth: Annotated[int, Within(1, MOST_DEPTH)] = 8
+    repeats: Annotated[int, Within(1, MOST_REPEATS)] = 3
+    rate_cap_Bps: Optional[Annotated[float, rates]] = None
     direct: bool = True
     pattern: str = ""
 
@@ -55,24 +56,9 @@ class ProbeSpec(NamedTuple):
                 f"known keys are {', '.join(cls._fields)}"
             )
         try:
-            spec = cls(**raw)
-            spec.refuse_impossible()
-        except TypeError as error:
+            return read(cls, raw)
+        except (KeyError, TypeError) as error:
             raise DocumentError(f"probe specification is damaged: {error}") from error
-        return spec
-
-    def refuse_impossible(self) -> None:
-        """Raise TypeError for a value with which nothing can be measured."""
-        texts("text", (self.tool, self.pattern))
-        counts(bytes=self.bytes, transfer_bytes=self.transfer_bytes)
-        within(0, LARGEST, seconds=self.seconds)
-        for key, most in (("queue_depth", MOST_DEPTH), ("repeats", MOST_REPEATS)):
-            value = getattr(self, key)
-            counts(**{key: value})
-            within(1, most, **{key: value})
-        rates_or_none(rate_cap_Bps=self.rate_cap_Bps)
-        if not isinstance(self.direct, bool):
-            raise TypeError(f"direct is {self.direct!r:.60}, which is neither true nor false")
 
     def hash(self) -> str:
         """Return 12 hexadecimal digits that are equal exactly for equal specifications.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import Enum, IntEnum
 
+from plumbline.model.codec import read, write_fields
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.validation import numbers_or_none, texts
 
 if TYPE_CHECKING:
     from typing import Any, Iterable, Mapping, Optional
@@ -197,36 +197,17 @@ class Verdict(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form; the state by name, the reason by value."""
-        raw = self._asdict()
-        raw["state"] = self.state.name
-        raw["reason"] = self.reason.value
-        raw["figures"] = [figure._asdict() for figure in self.figures]
-        return raw
+        return write_fields(self)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Verdict:
         """Build from the document form; raise DocumentError for missing or wrong values."""
         try:
-            values = dict(raw)
-            values["state"] = State[raw["state"]]
-            values["reason"] = Reason(raw["reason"])
-            values["evidence"] = tuple(raw.get("evidence", ()))
-            values["figures"] = tuple(figure_of(figure) for figure in raw.get("figures", ()))
-            verdict = cls(**values)
-            texts("verdict", (verdict.layer, verdict.component, verdict.sentence))
+            return read(cls, raw)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DocumentError(
                 f"a verdict is damaged ({error!r}); judge again with plumbline judge --json"
             ) from error
-        return verdict
-
-
-def figure_of(raw: Mapping[str, Any]) -> Figure:
-    """Build a performance datum from its document form; raise TypeError where it is damaged."""
-    figure = Figure(**raw)
-    texts("figure", (figure.label, figure.unit, figure.warning, figure.critical))
-    numbers_or_none(value=figure.value, maximum=figure.maximum)
-    return figure
 
 
 class Judged(NamedTuple):

@@ -18,6 +18,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Seque
 from plumbline.measure.probes import probe_for
 from plumbline.measure.probes.interface import Job
 from plumbline.measure.targets import KINDS, target_for
+from plumbline.model.codec import refuse_impossible
 from plumbline.model.command import Within
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import PARALLEL
@@ -221,8 +222,8 @@ def refuse_infeasible(layer: str, location: Place, spec: ProbeSpec, limits: Limi
         raise DocumentError(f"plumbline_topology: {location.component}: {error}") from error
     where = f"plumbline_policy: layer {layer}: {location.component}"
     try:
-        limits.refuse_impossible()
-        spec.refuse_impossible()
+        refuse_impossible(limits)
+        refuse_impossible(spec)
         if not LAYERS[layer].by_ranks:  # ranks have no choice
             _refuse_tool(layer_of(layer).tools, spec.tool)
             _make_up_calls(location, spec, *subject)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import MONTH_S, odds_within
 from plumbline.model.expectation import ALONE, OFF, Confirm, Expectation, Expectations, Neighbour
@@ -429,10 +430,10 @@ class Plan(NamedTuple):
             "confirm": self.confirm,
             "symptoms": {"calendar": self.symptoms},
             "netserver": {"port": self.port},
-            "services": [service.to_json() for service in self.services],
+            "services": write(self.services),
             "hosts": list(self.hosts),
-            "parts": {name: part._asdict() for name, part in self.parts.items()},
-            "paths": [path.to_json() for path in self.paths],
+            "parts": write(self.parts),
+            "paths": write(self.paths),
             "parents": self.parents,
             "kernel_messages": EVENTS,
             **({"fs": self.parallel} if self.parallel else {}),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, Iterable, Mapping, NamedTuple
 
+from plumbline.model import codec
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.service import PathService, Service, SitePart
@@ -63,9 +64,9 @@ def load_plan(path: str) -> SitePlan:
     raw = parse(text, path, _REMEDY)
     try:
         same_schema(raw, SCHEMA, f"plan {path}", _REMEDY)
-        services = tuple(map(Service.from_json, raw["services"]))
-        parts = {name: SitePart.from_json(part) for name, part in raw.get("parts", {}).items()}
-        paths = tuple(map(PathService.from_json, raw.get("paths", ())))
+        services = codec.read_all(Service, raw["services"])
+        parts = {name: codec.read(SitePart, part) for name, part in raw.get("parts", {}).items()}
+        paths = codec.read_all(PathService, raw.get("paths", ()))
         users = raw.get("job_users", False) is True
         digest = sha256(text.encode()).hexdigest()
         return SitePlan(path, _nodes(raw["nodes"]), services, parts, paths, users, digest)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from plumbline.model import codec
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.published import Published
@@ -133,7 +134,7 @@ def document(
         "schema": SCHEMA,
         "written_at": now,
         "stale_after_s": stale_after_s,
-        "standing": standing.to_json(),
+        "standing": codec.write(standing),
         "services": {name: _lean(verdict) for name, verdict in verdicts.items()},
     }
 
@@ -153,7 +154,7 @@ def load_standing(file: str) -> Standing:
     """
     try:
         raw = parse(read(file, "suspects", _REMEDY), file, _REMEDY)
-        return Standing.from_json(raw["standing"]) if "standing" in raw else NOTHING
+        return codec.read(Standing, raw["standing"]) if "standing" in raw else NOTHING
     except DocumentError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return NOTHING

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.model import layers
+from plumbline.model.codec import refuse_impossible
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import BY_DEPTH, LAYERS, layer_of
 from plumbline.model.layers.layer import Layer
@@ -29,7 +30,7 @@ def test_a_name_that_is_no_layer_is_refused_with_those_that_are() -> None:
 @EACH
 def test_the_default_tool_is_one_that_the_policy_may_choose(layer: Layer) -> None:
     assert layer.spec.tool in layer.tools
-    layer.spec.refuse_impossible()
+    refuse_impossible(layer.spec)
 
 
 @EACH

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from plumbline.model.codec import read, write
 from plumbline.model.service import PathService
 from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import load
@@ -97,4 +98,4 @@ def test_the_parent_of_a_host_is_the_host_that_all_its_ways_cross(
 
 def test_a_service_of_the_document_is_the_same_again() -> None:
     service, _ = of_site(site())["switch switch1"]
-    assert PathService.from_json(service.to_json()) == service
+    assert read(PathService, write(service)) == service

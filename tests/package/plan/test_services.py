@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from plumbline.model.codec import read, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.service import Service
 from plumbline.plan.assignments import assignments
@@ -138,15 +139,15 @@ def test_all_targets_at_once_have_one_service_on_the_host_that_launches() -> Non
 def test_a_service_of_the_document_is_the_same_again() -> None:
     service = of_site(site())["RAW oss1-disk1 read"]
     assert service.behind
-    raw = json.loads(json.dumps(service.to_json()))
-    assert Service.from_json(raw) == service
+    raw = json.loads(json.dumps(write(service)))
+    assert read(Service, raw) == service
     del raw["behind"]
     # of an older version
-    assert Service.from_json(raw) == service._replace(behind=())
+    assert read(Service, raw) == service._replace(behind=())
 
 
 @pytest.mark.parametrize("behind", [["OST"], [None], "0", 0])
 def test_what_is_no_place_of_a_service_is_refused(behind: Any) -> None:
-    raw = of_site(site())["RAW oss1-disk1 read"].to_json()
+    raw = write(of_site(site())["RAW oss1-disk1 read"])
     with pytest.raises((TypeError, AttributeError)):
-        Service.from_json({**raw, "behind": behind})
+        read(Service, {**raw, "behind": behind})

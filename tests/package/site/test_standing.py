@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from plumbline.model.codec import read, write
 from plumbline.model.service import NOTHING, PathService, Service, Standing
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.site.publish import FADES_S, Scene, settle
@@ -52,7 +53,7 @@ def states(found: dict[str, Verdict]) -> dict[str, State]:
 
 def again(standing: Standing) -> Standing:
     """Return what the next publication reads."""
-    return Standing.from_json(json.loads(json.dumps(standing.to_json())))
+    return read(Standing, json.loads(json.dumps(write(standing))))
 
 
 SERVER = {"server oss1": State.CRITICAL}

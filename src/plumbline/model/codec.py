@@ -1,0 +1,289 @@
+"""Typed values read from JSON and written to it by the annotations of named tuples.
+
+``read(Service, raw)`` builds a value and ``write(service)`` returns what :func:`json.dumps` takes.
+Annotations may use Any, Optional, Mapping, tuple[X, ...], named tuples, enumerations (by value;
+those of numbers by name), classes with ``parse`` (as text), classes with ``from_json`` and
+``to_json`` of their own, and ``Annotated[X, check]``.  A part may be built already.  A check
+is called with the value by its name as keyword argument and raises TypeError, as those of
+:mod:`plumbline.model.validation` do.  Number, text and bool are checked without one.
+
+Annotations are evaluated once per class and without :mod:`typing`, which a check cannot afford to
+import; names that a module imports for type checkers alone are known here.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.units import LARGEST
+from plumbline.model.validation import numbers, texts, within
+
+if TYPE_CHECKING:
+    from typing import Any, Callable, Mapping, Optional, TypeVar
+
+    T = TypeVar("T")
+    Reader = Callable[[Any], Any]
+
+
+class Within:
+    """Check of numbers from ``least`` to ``most``, both included."""
+
+    def __init__(self, least: float, most: float) -> None:
+        """Take both bounds, in the unit of the value."""
+        self.least, self.most = least, most
+
+    def __call__(self, **values: Any) -> None:
+        """Raise TypeError for a number beyond the bounds."""
+        within(self.least, self.most, **values)
+
+
+def lenient(kind: type[T]) -> type[T]:
+    """Mark a class whose unknown keys are ignored, as those of a newer version."""
+    _LENIENT.add(kind)
+    return kind
+
+
+def read(kind: type[T], raw: Any) -> T:
+    """Return the value of a document.
+
+    Raises:
+        KeyError: a key is missing.
+        TypeError: a key is unknown or its value impossible.
+        DocumentError: a text cannot be parsed.
+    """
+    value: T = _of_class(kind)(raw)
+    return value
+
+
+def read_all(kind: type[T], raw: Any) -> tuple[T, ...]:
+    """Return the values of a list, as ``read`` does."""
+    values: tuple[T, ...] = _list(_of_class(kind), kind.__name__)(raw)
+    return values
+
+
+def write(value: Any) -> Any:
+    """Return the document form of a value: mappings, lists, texts and numbers."""
+    kind: Any = type(value)
+    if kind in _PLAIN or value is None:
+        return value
+    if hasattr(kind, "parse"):
+        return str(value)
+    if hasattr(kind, "to_json"):
+        return value.to_json()
+    if hasattr(kind, "_fields"):
+        return write_fields(value)
+    if isinstance(value, dict):
+        return {key: write(part) for key, part in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [write(part) for part in value]
+    if hasattr(kind, "__members__"):
+        return value.name if issubclass(kind, int) else value.value
+    return value
+
+
+def write_fields(value: Any) -> dict[str, Any]:
+    """Return the same of a named tuple, even if it has a ``to_json`` of its own."""
+    return {key: write(part) for key, part in zip(value._fields, value)}
+
+
+def refuse_impossible(value: Any) -> None:
+    """Raise, as ``read`` does, for a named tuple that no document may hold."""
+    _of_class(type(value))(write_fields(value))
+
+
+class _Optional(NamedTuple):
+    of: Any
+
+
+class _Annotated(NamedTuple):
+    of: Any
+    checks: tuple[Any, ...]
+
+
+class _Form:
+    """Stand-in for a generic type of typing."""
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self.make = make
+
+    def __getitem__(self, of: Any) -> Any:
+        return self.make(of)
+
+
+_TYPING = {
+    "Any": object,
+    "Optional": _Form(_Optional),
+    "Mapping": dict,
+    "Annotated": _Form(lambda of: _Annotated(of[0], of[1:])),
+}
+_LENIENT: set[type] = set()
+_READERS: dict[type, Reader] = {}
+
+
+def _whole(**values: Any) -> None:
+    numbers(**values)
+    for name, value in values.items():
+        if type(value) is not int:
+            raise TypeError(f"{name} is {value!r:.60}, which is no whole number")
+
+
+def _switch(**values: Any) -> None:
+    for name, value in values.items():
+        if type(value) is not bool:
+            raise TypeError(f"{name} is {value!r:.60}, which is neither true nor false")
+
+
+def _text(**values: Any) -> None:
+    for name, value in values.items():
+        texts(name, (value,))
+
+
+_PLAIN: dict[type, Callable[..., None]] = {
+    float: numbers,
+    int: _whole,
+    bool: _switch,
+    str: _text,
+}
+
+
+def _of_class(kind: Any) -> Reader:
+    if kind not in _READERS:
+        _READERS[kind] = _compiled(kind)
+    return _READERS[kind]
+
+
+def _compiled(kind: Any) -> Reader:
+    names = {**vars(sys.modules[kind.__module__]), **_TYPING}
+    # typing.NamedTuple wraps the text of an annotation
+    hints = {key: getattr(it, "__forward_arg__", it) for key, it in kind.__annotations__.items()}
+    readers = {
+        key: _reader(
+            eval(hint, names),  # noqa: S307 (text of the class itself)
+            key,
+        )
+        for key, hint in hints.items()
+    }
+    defaults: Mapping[str, Any] = kind._field_defaults
+    plan = [(key, reader, key in defaults) for key, reader in readers.items()]
+    strict = kind not in _LENIENT
+
+    def read_object(raw: Any) -> Any:
+        if type(raw) is kind:
+            return raw
+        if type(raw) is not dict:
+            raise TypeError(f"{kind.__name__} is {raw!r:.60}, which is no mapping")
+        if strict and not raw.keys() <= readers.keys():
+            unknown = min(raw.keys() - readers.keys())
+            raise TypeError(f"{unknown!r:.60} is no key of {kind.__name__}")
+        return kind(
+            *[
+                defaults[key] if optional and key not in raw else reader(raw[key])
+                for key, reader, optional in plan
+            ]
+        )
+
+    return read_object
+
+
+def _reader(hint: Any, key: str) -> Reader:
+    if isinstance(hint, _Optional):
+        return _optional(_reader(hint.of, key))
+    if isinstance(hint, _Annotated):
+        reader = _reader(hint.of, key)
+        for check in hint.checks:
+            reader = _checked(reader, check, key)
+        return reader
+    origin: Any = getattr(hint, "__origin__", hint)
+    parts: Any = getattr(hint, "__args__", ())
+    if origin is tuple:
+        return _list(_reader(parts[0], key), key)
+    if origin is dict:
+        return _mapping(None if parts[1] is object else _reader(parts[1], key), key)
+    if hint in _PLAIN:
+        return _plain(hint, _PLAIN[hint], key)
+    return _of_one_class(hint, key)
+
+
+def _of_one_class(hint: Any, key: str) -> Reader:
+    if hasattr(hint, "parse"):
+        return _parsed(hint.parse, key)
+    if hasattr(hint, "from_json"):
+        return lambda raw: raw if type(raw) is hint else hint.from_json(raw)
+    if hasattr(hint, "_fields"):
+        return _of_class(hint)
+    if hasattr(hint, "__members__"):
+        return _member(hint, key)
+    if hint is object:
+        return lambda raw: raw
+    raise NotImplementedError(f"{key} is of {hint!r}, which has no form in JSON")
+
+
+def _optional(reader: Reader) -> Reader:
+    return lambda raw: None if raw is None else reader(raw)
+
+
+def _checked(reader: Reader, check: Any, key: str) -> Reader:
+    least, most = (check.least, check.most) if isinstance(check, Within) else (1, 0)
+
+    def read_checked(raw: Any) -> Any:
+        if (type(raw) is float or type(raw) is int) and least <= raw <= most:
+            return reader(raw)
+        value = reader(raw)
+        check(**{key: value})
+        return value
+
+    return read_checked
+
+
+def _list(reader: Reader, key: str) -> Reader:
+    def read_list(raw: Any) -> Any:
+        if type(raw) not in (list, tuple):
+            raise TypeError(f"{key} is {raw!r:.60}, which is no list")
+        return tuple([reader(part) for part in raw])
+
+    return read_list
+
+
+def _mapping(reader: Optional[Reader], key: str) -> Reader:
+    def read_mapping(raw: Any) -> Any:
+        if type(raw) is not dict:
+            raise TypeError(f"{key} is {raw!r:.60}, which is no mapping")
+        return raw if reader is None else {name: reader(value) for name, value in raw.items()}
+
+    return read_mapping
+
+
+def _plain(kind: Any, check: Callable[..., None], key: str) -> Reader:
+    def read_text(raw: Any) -> Any:
+        if type(raw) is not kind:
+            check(**{key: raw})
+        return raw
+
+    def read_number(raw: Any) -> Any:
+        # whole numbers are valid floats, and stay whole
+        if type(raw) is not kind or not -LARGEST <= raw <= LARGEST:
+            check(**{key: raw})
+        return raw
+
+    return read_number if kind in (float, int) else read_text
+
+
+def _member(kind: Any, key: str) -> Reader:
+    members = {member.name if issubclass(kind, int) else member.value: member for member in kind}
+
+    def read_member(raw: Any) -> Any:
+        try:
+            return members[raw]
+        except (KeyError, TypeError):
+            raise TypeError(f"{key} is {raw!r:.60}, which is no {kind.__name__}") from None
+
+    return read_member
+
+
+def _parsed(parse: Reader, key: str) -> Reader:
+    def read_parsed(raw: Any) -> Any:
+        texts(key, (raw,))
+        return parse(raw)
+
+    return read_parsed

@@ -1,0 +1,140 @@
+"""Typed values that are read from JSON by their annotations, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum, IntEnum
+from typing import Annotated, Any, Mapping, NamedTuple, Optional
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.model.codec import Within, lenient, read, write
+from plumbline.model.errors import DocumentError
+from plumbline.model.limits import Range
+from plumbline.model.units import LARGEST
+from plumbline.model.validation import rates
+
+
+class Level(IntEnum):
+    """Numbers in Python, names in a document."""
+
+    LOW = 0
+    HIGH = 1
+
+
+class Colour(str, Enum):
+    """Values in a document."""
+
+    RED = "red"
+    BLUE = "blue"
+
+
+class Part(NamedTuple):
+    """A nested value."""
+
+    name: str
+    size: Annotated[float, Within(0, 10)] = 1.0
+
+
+@lenient
+class Loose(NamedTuple):
+    """A value that may have keys of a newer version."""
+
+    number: int
+
+
+class Whole(NamedTuple):
+    """A value with each form of annotation."""
+
+    level: Level
+    colour: Colour
+    rate: Annotated[float, rates]
+    parts: tuple[Part, ...]
+    by_name: Mapping[str, Part]
+    flag: bool = False
+    number: int = 0
+    maybe: Optional[float] = None
+    range: Range = Range(1, 2)
+    loose: Optional[Loose] = None
+    anything: Any = None
+
+
+PART = st.builds(Part, st.text(), st.floats(0, 10))
+WHOLE = st.builds(
+    Whole,
+    st.sampled_from(Level),
+    st.sampled_from(Colour),
+    st.floats(1e-9, LARGEST),
+    st.lists(PART).map(tuple),
+    st.dictionaries(st.text(), PART),
+    st.booleans(),
+    st.integers(-1000, 1000),
+    st.none() | st.floats(-LARGEST, LARGEST),
+    st.integers(0, 9).map(lambda start: Range(start, start + 1)),
+    st.none() | st.builds(Loose, st.integers(0, 9)),
+    st.none() | st.dictionaries(st.text(), st.integers()),
+)
+
+RAW = {"level": "LOW", "colour": "red", "rate": 1.5, "parts": [], "by_name": {}}
+
+
+@given(WHOLE)
+def test_a_value_is_read_as_it_was_written(value: Whole) -> None:
+    assert read(Whole, json.loads(json.dumps(write(value)))) == value
+
+
+def test_absent_keys_have_their_defaults() -> None:
+    assert read(Whole, RAW) == Whole(Level.LOW, Colour.RED, 1.5, (), {})
+
+
+def test_a_whole_number_is_a_float_and_stays_whole() -> None:
+    assert repr(read(Part, {"name": "a", "size": 2}).size) == "2"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("level", "MIDDLE", "level is 'MIDDLE', which is no Level"),
+        ("colour", "green", "colour is 'green', which is no Colour"),
+        ("rate", 0, "rate is 0, which is no rate"),
+        ("rate", float("nan"), "rate is nan, which is no plausible number"),
+        ("parts", "text", "parts is 'text', which is no list"),
+        ("parts", [1], "Part is 1, which is no mapping"),
+        ("parts", [{"name": 1}], "name has 1, which is no text"),
+        ("parts", [{"name": "", "size": 11}], "size is 11, which is not from 0 to 10"),
+        ("parts", [{"name": "", "shape": 1}], "'shape' is no key of Part"),
+        ("by_name", [], r"by_name is \[\], which is no mapping"),
+        ("flag", 1, "flag is 1, which is neither true nor false"),
+        ("number", 1.5, "number is 1.5, which is no whole number"),
+        ("number", True, "number is True, which is no plausible number"),
+        ("maybe", 1e300, r"maybe is 1e\+300, which is no plausible number"),
+        ("range", 5, "range has 5, which is no text"),
+    ],
+)
+def test_an_impossible_value_is_refused_by_its_key(key: str, value: Any, words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        read(Whole, {**RAW, key: value})
+
+
+def test_a_text_that_cannot_be_parsed_is_a_document_error() -> None:
+    with pytest.raises(DocumentError, match="not a Nagios range"):
+        read(Whole, {**RAW, "range": "x"})
+
+
+def test_a_missing_key_is_named() -> None:
+    with pytest.raises(KeyError, match="colour"):
+        read(Whole, {key: value for key, value in RAW.items() if key != "colour"})
+
+
+def test_unknown_keys_are_ignored_where_the_class_is_lenient() -> None:
+    assert read(Loose, {"number": 2, "newer": 1}) == Loose(2)
+
+
+def test_an_annotation_without_a_form_is_refused_at_once() -> None:
+    class Odd(NamedTuple):
+        value: complex
+
+    with pytest.raises(NotImplementedError, match="value"):
+        read(Odd, {"value": 1})
