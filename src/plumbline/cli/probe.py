@@ -258,7 +258,7 @@ def _line(queued: Place, beside: Mapping[str, str]) -> str:
         what = f"measured now beside {beside[name]}"
     else:
         what = "waits: the bytes of confirmation are used up"
-    return f"{name}: odds {odds(one.known.odds)} to 1, {after}, {what}; {one.sentence}"
+    return f"{name}: odds {odds(one.evidence.odds)} to 1, {after}, {what}; {one.sentence}"
 
 
 def _print_confirmed(results: Sequence[Result]) -> int:

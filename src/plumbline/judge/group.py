@@ -22,7 +22,7 @@ _BROKEN = (Reason.BROKEN, Reason.HUNG)
 
 
 class Note(NamedTuple):
-    """What the median does not show: a member that is broken, or what keeps several from theirs."""
+    """A fact that the median hides: a broken member, or the obstacle of several measurements."""
 
     state: State
     reason: Reason
@@ -67,22 +67,22 @@ def alarms_of(ruled: Iterable[tuple[Expectation, Sequence[Ruling]]]) -> Iterator
 
     They have alarms of their own, so a group without a figure only shows them.
     """
-    found = {
+    alarms = {
         member.component: ruling.finding
         for member, rulings in ruled
         for ruling in reversed(rulings)
         if ruling.finding.state is State.CRITICAL and ruling.finding.reason not in _BROKEN
     }
-    for name, finding in list(found.items())[:1]:
-        first = f", first {name}: {finding.text}" if len(found) > 1 else f": {finding.text}"
-        yield Note(State.WARNING, finding.reason, f"CRITICAL {several(list(found))}{first}")
+    for name, finding in list(alarms.items())[:1]:
+        first = f", first {name}: {finding.text}" if len(alarms) > 1 else f": {finding.text}"
+        yield Note(State.WARNING, finding.reason, f"CRITICAL {several(list(alarms))}{first}")
 
 
 _SHARED = (
     "look for what changed: plumbline changes; where it is to stay, accept it as the baseline: "
     "plumbline baseline accept"
 )
-"""What to do about a loss that a whole group shares."""
+"""Remedy for a loss that a whole group shares."""
 
 
 class _Median(NamedTuple):
@@ -184,16 +184,16 @@ def by_group(
     expectations: Iterable[Expectation],
 ) -> dict[tuple[str, str], list[Expectation]]:
     """Return the members of each group of peers, by layer and group; a host is in none."""
-    found: dict[tuple[str, str], list[Expectation]] = {}
+    groups: dict[tuple[str, str], list[Expectation]] = {}
     for expectation in expectations:
         if LAYERS[expectation.layer].grouped:
-            found.setdefault((expectation.layer, expectation.group), []).append(expectation)
-    return found
+            groups.setdefault((expectation.layer, expectation.group), []).append(expectation)
+    return groups
 
 
 def decide_group(
     ruled: Sequence[tuple[Expectation, Sequence[Ruling]]],
-    known: Optional[Evidence],
+    of_runs: Optional[Evidence],
     shown: Iterable[tuple[Expectation, Sequence[Ruling]]] = (),
 ) -> Verdict:
     """Return the verdict that follows from the rulings on the members of a group, at least one.
@@ -209,7 +209,7 @@ def decide_group(
     rulings = [(member.component, ruling) for member, rulings in ruled for ruling in rulings]
     places = dict.fromkeys((ruling.operation, ruling.scenario) for _, ruling in rulings)
     medians = [
-        _median(label(*place), _of(rulings, place), limits)._replace(known=known)
+        _median(label(*place), _of(rulings, place), limits)._replace(known=of_runs)
         for place in places
     ]
     decided, notes = _deciding(medians), tuple(notes_on(ruled))
@@ -237,7 +237,7 @@ def decide_group(
         or any(ruling.finding.state is not State.OK for _, ruling in rulings)
         or not rulings,
         evidence=(
-            *weighed(known),
+            *weighed(of_runs),
             *(f"{note.text} [{note.state.name}]" for note in notes),
             *(line for median in medians for line in _evidence(median)),
         ),
@@ -269,10 +269,10 @@ def _unnamed(rulings: Sequence[tuple[str, Ruling]]) -> str:
 
 def _deciding(medians: Sequence[_Median]) -> list[_Median]:
     """Return the operations that decide; the lack of baselines does not hide what is too low."""
-    known = [median for median in medians if median.percent is not None or median.floor]
-    found = known if any(median.floor for median in medians) else medians
-    state = worst(median.state for median in found)
-    return [median for median in found if median.state is state]
+    rated = [median for median in medians if median.percent is not None or median.floor]
+    candidates = rated if any(median.floor for median in medians) else medians
+    state = worst(median.state for median in candidates)
+    return [median for median in candidates if median.state is state]
 
 
 def _reason(deciding: Sequence[_Median]) -> Reason:

@@ -89,7 +89,7 @@ def past(*measured: Measured, planned: Mapping[str, float] = {}) -> Past:
 def due(of: Site, before: Past, now: float = NOW) -> list[tuple[list[str], list[str]]]:
     found = turns(of.known, places(wanted(of.known), before, now), before, now)
     return [
-        ([one.component for one in turn.targets], [one.component for one in turn.controls])
+        ([one.component for one in turn.targets], [control.component for control in turn.controls])
         for turn in found
     ]
 

@@ -51,7 +51,7 @@ def judge(
     since: float = LONG_AGO,
     running: Sequence[Running] = (),
 ) -> Verdict:
-    expectations = Expectations("client1", "lab", tuple(one.to_json() for one in entries))
+    expectations = Expectations("client1", "lab", tuple(entry.to_json() for entry in entries))
     return judge_node(JudgedNode(expectations, since, NOW), snapshot(*every, running=running))
 
 
@@ -63,7 +63,9 @@ def test_a_node_whose_probes_run_is_ok() -> None:
     assert (found.layer, found.component) == ("node", "client1")
     assert (found.state, found.reason) == (State.OK, Reason.FINE)
     assert found.sentence == "client1: ost 2 of 2 measured, last 60 min ago"
-    figures = {one.label: (one.value, one.maximum, one.unit) for one in found.figures}
+    figures = {
+        figure.label: (figure.value, figure.maximum, figure.unit) for figure in found.figures
+    }
     assert figures == {"ost_measured": (2, 2, ""), "ost_age": (3600, None, "s")}
 
 
@@ -194,7 +196,7 @@ def test_a_node_of_which_nothing_is_expected_is_unknown() -> None:
 
 
 def figures(found: Verdict) -> dict[str, Optional[float]]:
-    return {one.label: one.value for one in found.figures}
+    return {figure.label: figure.value for figure in found.figures}
 
 
 def test_what_was_never_measured_has_no_age() -> None:

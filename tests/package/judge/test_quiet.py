@@ -27,7 +27,7 @@ def source(random: Random, number: int, last: int, spread: float = 0.03) -> Sour
         )
         for night in nights
     ]
-    twice = [one._replace(at=one.at + 200.0) for one in runs if random.random() < 0.3]
+    twice = [run._replace(at=run.at + 200.0) for run in runs if random.random() < 0.3]
     return Source(tuple(sorted([*runs, *twice])), 0.02)
 
 

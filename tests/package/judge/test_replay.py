@@ -53,7 +53,7 @@ def test_a_gross_loss_is_watched_on_the_first_day_and_an_alarm_soon() -> None:
     first, *_, last = [one for one in replay(rows, Limits()) if one.component == "disk3"]
     assert (first.verdict.state, first.verdict.reason) == (State.OK, Reason.WATCHED)
     assert (last.verdict.state, last.verdict.reason) == (State.CRITICAL, Reason.SLOW)
-    assert {one.component for one in alarms(rows)} == {"disk3"}
+    assert {alarm.component for alarm in alarms(rows)} == {"disk3"}
 
 
 def test_the_order_of_the_rows_does_not_matter() -> None:

@@ -76,7 +76,10 @@ class Group:
 
     def alone(self) -> list[Reason]:
         memory = taken(*self.series)
-        return [judge(one, memory.of("ost", one.component), (), NOW).reason for one in self.members]
+        return [
+            judge(member, memory.of("ost", member.component), (), NOW).reason
+            for member in self.members
+        ]
 
 
 def _middle(rates_Bps: Sequence[float], number: int) -> Optional[float]:
