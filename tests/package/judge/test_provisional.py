@@ -145,11 +145,13 @@ def test_runs_of_a_year_differ_by_19_percent_and_their_median_is_better_known(ru
         (1, 0.01, 0.19 * sqrt(1 + 1.5708)),
         # a document may say that nothing was measured
         (0, 0.01, 0.19 * sqrt(1 + 1.5708)),
+        (1, 0.9, 0.9 * sqrt(1 + 1.5708)),
     ],
 )
 def test_a_weak_baseline_has_the_error_of_its_runs(runs: int, spread: float, error: float) -> None:
     found = known([], FEW_RUNS._replace(runs=runs, spread=spread))
     assert found
+    assert found.rate_Bps == 200e6
     assert found.error == pytest.approx(error, rel=1e-3)
 
 
