@@ -249,7 +249,7 @@ def show(moment: use_case.Moment) -> str:
 
 
 def _line(queued: Place, beside: Mapping[str, str]) -> str:
-    one, terms = queued.wanted, queued.wanted.entry.confirm
+    one, terms = queued.candidate, queued.candidate.entry.confirm
     name = one.entry.component
     after = f"{queued.runs} of {terms.runs} runs"
     if queued.obstacle:

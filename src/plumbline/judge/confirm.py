@@ -182,7 +182,7 @@ class Place(NamedTuple):
     ``obstacle`` is empty where nothing but the bytes is in the way.
     """
 
-    wanted: Candidate
+    candidate: Candidate
     runs: int
     obstacle: str
 
@@ -222,11 +222,13 @@ def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[
     for its latency alone has half of it, or one that no probe finds would leave nothing either.
     So has an alarm, which may stand for weeks.
     """
-    free = [place.wanted for place in queue if not place.obstacle]
+    free = [place.candidate for place in queue if not place.obstacle]
     if not free:
         return []
     # what all of a group share makes none of them a bad peer
-    in_question = {place.wanted.entry.component for place in queue if not place.wanted.obstacle}
+    in_question = {
+        place.candidate.entry.component for place in queue if not place.candidate.obstacle
+    }
     terms = free[0].entry.confirm
     budget_bytes = bytes_left(free[0].entry, past.measured, now)
     chosen_turns: list[Turn] = []

@@ -260,7 +260,7 @@ class _Low(NamedTuple):
     """A member below its floor whose peers are as low."""
 
     of: Measured
-    found: Shortfall
+    missing: Shortfall
 
 
 def group_below(members: Sequence[Optional[Measured]]) -> Optional[Finding]:
@@ -331,14 +331,14 @@ def _low(measured: Measured) -> Optional[_Low]:
 
 
 def _finding(low: Sequence[_Low], members: int) -> Finding:
-    ordered = sorted(low, key=lambda member: member.found.share)
+    ordered = sorted(low, key=lambda member: member.missing.share)
     of, missing = ordered[len(ordered) // 2]
     missing = missing._replace(
-        first=min(each.found.first for each in low),
-        earlier=any(each.found.earlier for each in low),
+        first=min(member.missing.first for member in low),
+        earlier=any(member.missing.earlier for member in low),
     )
     number = f", median of {len(low)}" + (f" of {members}" if len(low) < members else "")
-    words = floor_words(missing, of, _part([each.of for each in low]), number)
+    words = floor_words(missing, of, _part([member.of for member in low]), number)
     return Finding(State.WARNING, Reason.BELOW_FLOOR, f"{of.what}: {words}: {missing.since}")
 
 

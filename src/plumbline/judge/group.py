@@ -88,8 +88,8 @@ _SHARED = (
 class _Median(NamedTuple):
     """One operation of the whole group; ``ratios`` ascend, ``without`` names who has none.
 
-    ``floor`` is the finding where the group is below its floor, which needs no baseline; ``known``
-    what the last runs of the group say, None where they cannot be compared.
+    ``floor`` is the finding if the group is below its floor, which needs no baseline;
+    ``evidence`` is that of its last runs, None if they cannot be compared.
     """
 
     what: str
@@ -98,7 +98,7 @@ class _Median(NamedTuple):
     contended: int
     limits: Limits
     floor: Optional[Finding] = None
-    known: Optional[Evidence] = None
+    evidence: Optional[Evidence] = None
 
     @property
     def percent(self) -> Optional[float]:
@@ -110,18 +110,18 @@ class _Median(NamedTuple):
     @property
     def ratio(self) -> Optional[float]:
         """Return measured / baseline, of an alarm over all of its runs; None where unknown."""
-        if self.known and self.alarm:
-            return self.known.ratio
+        if self.evidence and self.alarm:
+            return self.evidence.ratio
         return None if self.percent is None else self.percent / 100
 
     @property
     def state(self) -> State:
         """Return the state by the evidence of several runs, and by the floor."""
-        if self.known and self.alarm:
-            return severity(self.known.ratio, self.limits)
+        if self.evidence and self.alarm:
+            return severity(self.evidence.ratio, self.limits)
         if self.floor:
             return self.floor.state
-        return State.UNKNOWN if self.percent is None and self.known is None else State.OK
+        return State.UNKNOWN if self.percent is None and self.evidence is None else State.OK
 
     @property
     def reason(self) -> Reason:
@@ -137,7 +137,7 @@ class _Median(NamedTuple):
     @property
     def alarm(self) -> bool:
         """Return whether this operation has lost most of those of an alarm."""
-        return self.known is not None and self.known.alarm and self.known.what == self.what
+        return self.evidence is not None and self.evidence.alarm and self.evidence.what == self.what
 
     @property
     def watched(self) -> bool:
@@ -155,17 +155,17 @@ class _Median(NamedTuple):
         """Return the operation's part of the sentence."""
         if self.floor and self.by_floor:
             return self.floor.text
-        if self.known and self.alarm:
-            return f"{self.what} {over_runs(self.known)}{also(self.known)}"
+        if self.evidence and self.alarm:
+            return f"{self.what} {over_runs(self.evidence)}{also(self.evidence)}"
         if self.watched:
-            return f"watching: {self._compared}; {so_far(self.known)}"
+            return f"watching: {self._compared}; {so_far(self.evidence)}"
         return self._compared
 
     @property
     def _compared(self) -> str:
         every = len(self.ratios) + len(self.without)
-        if self.percent is None and self.known:
-            return f"{self.what} compared with {self.known.against}"
+        if self.percent is None and self.evidence:
+            return f"{self.what} compared with {self.evidence.against}"
         if self.percent is None:
             names = several([name for name, _ in self.without])
             return (
@@ -209,7 +209,7 @@ def decide_group(
     rulings = [(member.component, ruling) for member, rulings in ruled for ruling in rulings]
     places = dict.fromkeys((ruling.operation, ruling.scenario) for _, ruling in rulings)
     medians = [
-        _median(label(*place), _of(rulings, place), limits)._replace(known=of_runs)
+        _median(label(*place), _of(rulings, place), limits)._replace(evidence=of_runs)
         for place in places
     ]
     decided, notes = _deciding(medians), tuple(notes_on(ruled))

@@ -114,14 +114,14 @@ _SPEC = ProbeSpec("recorded", 0, 0.0)
 class Judged(NamedTuple):
     """The verdict on a component at the end of a day, from that day and those before.
 
-    ``known`` is what these days say together, None where they cannot be compared.
+    ``evidence`` is that of these days together, None where they cannot be compared.
     """
 
     host: str
     component: str
     day: str
     verdict: Verdict
-    known: Optional[Evidence] = None
+    evidence: Optional[Evidence] = None
 
     def to_json(self, unit: str) -> dict[str, Any]:
         """Return the line for programs; ``ratio`` is rate / reference, below 1 is slower."""
@@ -352,21 +352,23 @@ class JobEvidence(NamedTuple):
 class JobsSay(NamedTuple):
     """Evidence of jobs on targets, slowest first; ``jobs`` and ``targets`` count its sources."""
 
-    said: Sequence[JobEvidence]
+    judgements: Sequence[JobEvidence]
     jobs: int
     targets: int
 
     @property
     def slow(self) -> Sequence[str]:
         """Return the targets that are slow."""
-        return list(dict.fromkeys(judgement.target for judgement in self.said if judgement.slow))
+        return list(
+            dict.fromkeys(judgement.target for judgement in self.judgements if judgement.slow)
+        )
 
     def sentences(self) -> Iterator[str]:
         """Yield slow targets, then those that are watched, and last how much this rests on."""
-        for judgement in self.said:
+        for judgement in self.judgements:
             if judgement.slow:
                 yield f"{judgement}; a hint, no alarm, {judgement.remedy}"
-        for judgement in self.said:
+        for judgement in self.judgements:
             if not judgement.slow:
                 yield f"watching: {judgement}, {odds(judgement.evidence.needed)} for a hint"
         slow = f"{len(self.slow)} of them slow" if self.slow else "none of them slow"
@@ -375,31 +377,31 @@ class JobsSay(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
-        judgements = [judgement.to_json() for judgement in self.said]
+        judgements = [judgement.to_json() for judgement in self.judgements]
         return {"jobs": self.jobs, "targets": self.targets, "said": judgements}
 
 
 def jobs_say(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> JobsSay:
     """Return what logs say of targets; ``traffic`` is all that is known to have used them."""
     load = _Load(traffic)
-    samples_of_logs = [one for log in logs if (one := list(_samples(log, naming, load)))]
+    samples_of_logs = [of_log for log in logs if (of_log := list(_samples(log, naming, load)))]
     every = [group for groups in samples_of_logs for group in groups]
     samples = [
-        one._replace(at=one.at + place * _APART_S)
+        sample._replace(at=sample.at + place * _APART_S)
         for place, group in enumerate(every)
-        for one in group
+        for sample in group
     ]
     samples.sort(key=lambda sample: (sample.at, sample.host))
     limits = default_limits(samples, _BUDGET)
-    last = {(one.host, one.component): one for one in replay(samples, limits)}
+    last = {(judged.host, judged.component): judged for judged in replay(samples, limits)}
     judgements = [
-        JobEvidence(target, host.rpartition(" ")[2], one.known)
-        for (host, target), one in last.items()
-        if one.known and one.known.worth_a_word
+        JobEvidence(target, host.rpartition(" ")[2], judged.evidence)
+        for (host, target), judged in last.items()
+        if judged.evidence and judged.evidence.worth_a_word
     ]
     low = sorted(
-        (one for one in judgements if one.ratio < _LOW),
-        key=lambda samples_of_logs: samples_of_logs.ratio,
+        (judgement for judgement in judgements if judgement.ratio < _LOW),
+        key=lambda judgement: judgement.ratio,
     )
     return JobsSay(low, len(samples_of_logs), len({target for _, target in last}))
 

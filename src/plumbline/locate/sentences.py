@@ -324,7 +324,7 @@ def _by_layer(located: Located, ambiguity: AmbiguitySet) -> str:
     drops = any(suspect.drops for suspect in ambiguity.suspects)
     for layer in BY_DEPTH:
         words = f"{layer.results} rates" if drops and layer.paired else layer.results
-        slow = [each.ratio for each in layers.get(layer.name, ()) if each.vote is Vote.BAD]
+        slow = [vote.ratio for vote in layers.get(layer.name, ()) if vote.vote is Vote.BAD]
         if slow:
             texts.append(f"{words} {_share(slow)} of what is expected")
         elif layer.name in layers:

@@ -117,7 +117,7 @@ class Confirming:
                 {expectation.component for turn in due for expectation in turn.chosen}, now
             )
             now += node.chosen[0].confirm.every_s
-        node.open[:] = [begun] if any(not place.wanted.obstacle for place in queue) else []
+        node.open[:] = [begun] if any(not place.candidate.obstacle for place in queue) else []
 
 
 class _NodeEvidence:

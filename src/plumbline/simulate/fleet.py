@@ -213,7 +213,7 @@ class Fleet(NamedTuple):
         Raises:
             UsageError: there is no such target or device, or no other one shares a part with it.
         """
-        own = [each for each in self.members if each.key[1] == component]
+        own = [place for place in self.members if place.key[1] == component]
         for member in own:
             parts = set(member.expectation.path) - {component}
             others = [

@@ -208,15 +208,15 @@ def test_a_record_more_than_a_minute_ahead_is_refused(
     ahead_s: float, reason: Optional[Reason]
 ) -> None:
     record = series().latest
-    found = absence(Last(record, "read", Limits(), record.finished_at - ahead_s))
-    assert (found and found.reason) is reason
+    finding = absence(Last(record, "read", Limits(), record.finished_at - ahead_s))
+    assert (finding and finding.reason) is reason
 
 
 @pytest.mark.parametrize(("more_s", "reason"), [(-1, None), (0, None), (1, Reason.STALE)])
 def test_a_record_is_stale_beyond_its_age(more_s: float, reason: Optional[Reason]) -> None:
     record, limits = series().latest, Limits(stale_after_s=1000.0)
-    found = absence(Last(record, "read", limits, record.finished_at + 1000.0 + more_s))
-    assert (found and found.reason) is reason
+    finding = absence(Last(record, "read", limits, record.finished_at + 1000.0 + more_s))
+    assert (finding and finding.reason) is reason
 
 
 @pytest.mark.parametrize(("more_s", "hangs"), [(-1, False), (0, False), (1, True)])

@@ -159,7 +159,7 @@ def test_files_of_64_mib_on_five_targets_say_something(size: int, targets: int) 
 
 def test_a_hint_takes_ten_times_the_odds_of_an_alarm() -> None:
     """As of a site of its own that has these targets alone, each asked about once a day."""
-    (low,) = say(nights([100e6] * 9 + [60e6])).said
+    (low,) = say(nights([100e6] * 9 + [60e6])).judgements
     assert low.evidence.needed == pytest.approx(
         natural_log(10 * odds_within(1.0, 10 * 30)), abs=0.02
     )

@@ -157,9 +157,9 @@ def test_a_baseline_that_cannot_be_used_gives_way_to_the_peers(
 
 
 def test_without_baseline_and_peers_nothing_is_judged() -> None:
-    found = judged(Reference(CEILING, None), peers_Bps=None)
-    assert (found.state, found.reason) == (State.UNKNOWN, Reason.NO_REFERENCE)
-    assert found.text == (
+    finding = judged(Reference(CEILING, None), peers_Bps=None)
+    assert (finding.state, finding.reason) == (State.UNKNOWN, Reason.NO_REFERENCE)
+    assert finding.text == (
         "read measured 200.0 MB/s but nothing to compare with: no baseline yet, no peers in the "
         "same run; run plumbline baseline capture"
     )
@@ -185,11 +185,11 @@ def past(day: int, rate_Bps: float = 80e6, coverage: float = 0.5) -> Sample:
 def test_contention_excuses_no_longer_than_the_days_that_confirm(
     earlier: tuple[Sample, ...], state: State
 ) -> None:
-    found = judged(rate_Bps=80.3e6, coverage=0.62, earlier=earlier)
+    finding = judged(rate_Bps=80.3e6, coverage=0.62, earlier=earlier)
     always = state is State.UNKNOWN
     reason = Reason.CONTENDED_FOR_DAYS if always else Reason.CONTENDED
-    assert (found.state, found.reason, found.counts) == (state, reason, False)
-    assert ("contended on each of the last 3 days" in found.text) is always
+    assert (finding.state, finding.reason, finding.counts) == (state, reason, False)
+    assert ("contended on each of the last 3 days" in finding.text) is always
 
 
 def test_levels_are_ranges_and_may_have_an_upper_end() -> None:

@@ -58,7 +58,7 @@ def test_twelve_runs_come_before_the_first_day() -> None:
 
 
 def test_hosts_meet_their_partners_in_turns() -> None:
-    records = [one for one in measured(1, 1)[1] if one.layer == "net"]
+    records = [verdict for verdict in measured(1, 1)[1] if verdict.layer == "net"]
     # 24 slots a day, one pair, both directions by turns
     assert Counter(record.component for record in records) == {"oss1": 24, "oss2": 24}
     assert {(record.component, record.partner) for record in records} == {
