@@ -19,7 +19,7 @@ from plumbline.site.verdicts import Verdicts
 from tests.package.records import record
 
 if TYPE_CHECKING:
-    from plumbline.judge.memory import Knowing, Memory
+    from plumbline.judge.memory import EvidenceSource, Memory
 
 DAY_S = 86400.0
 NOW = 20_000 * DAY_S
@@ -155,7 +155,7 @@ class Past(NamedTuple):
 
 
 def judge_group(
-    members: Sequence[Expectation], memory: Memory, now: float, known: Knowing
+    members: Sequence[Expectation], memory: Memory, now: float, known: EvidenceSource
 ) -> Verdict:
     """Return the verdict on a group by what its last runs say together."""
     return Judging(memory, known, now).group(members)

@@ -217,7 +217,7 @@ def show(moment: use_case.Moment) -> str:
 
 
 def _line(queued: Place, beside: Mapping[str, str]) -> str:
-    one, terms = queued.wanted, queued.wanted.entry.confirm
+    one, terms = queued.candidate, queued.candidate.entry.confirm
     name = one.entry.component
     after = f"{queued.runs} of {terms.runs} runs"
     if queued.obstacle:
@@ -226,7 +226,7 @@ def _line(queued: Place, beside: Mapping[str, str]) -> str:
         what = f"measured now beside {beside[name]}"
     else:
         what = "waits: the bytes of confirmation are used up"
-    return f"{name}: odds {odds(one.known.odds)} to 1, {after}, {what}; {one.sentence}"
+    return f"{name}: odds {odds(one.evidence.odds)} to 1, {after}, {what}; {one.sentence}"
 
 
 def _print_confirmed(results: Sequence[Result]) -> int:

@@ -260,7 +260,7 @@ def _document(arguments: argparse.Namespace, setting: Setting, outcome: Outcome)
 def _setting(arguments: argparse.Namespace) -> Setting:
     from plumbline.plan.policy import load
     from plumbline.simulate.fleet import NOISES as MODELS
-    from plumbline.simulate.fleet import Known, build, parse_losses, refuse_unknown
+    from plumbline.simulate.fleet import FaultTargets, build, parse_losses, refuse_unknown
     from plumbline.simulate.score import Setting
     from plumbline.simulate.weather import Capacity
     from plumbline.site.inventory import read_inventory, topology_of
@@ -273,7 +273,7 @@ def _setting(arguments: argparse.Namespace) -> Setting:
     fleet = build(topology_of(inventory), policy)
     capacity, site = Capacity(fleet), Site(fleet.paths, fleet.services, fleet.parts)
     faults = tuple(dict.fromkeys(_faults(arguments.fault, fleet)))
-    refuse_unknown(faults, Known(capacity.components, fleet.systems), arguments.days)
+    refuse_unknown(faults, FaultTargets(capacity.components, fleet.systems), arguments.days)
     if arguments.random_faults > len(capacity.components):
         raise UsageError(
             f"--random-faults {arguments.random_faults} is more than the "

@@ -80,7 +80,7 @@ def _here(expectation: Expectation, running: Iterable[Running]) -> Iterator[Runn
 
 
 class OfRunning(NamedTuple):
-    """What is said of a run that has not ended, each empty where there is nothing to say.
+    """Texts on a run that has not ended, each empty if there is nothing to report.
 
     ``hanging`` takes the place of a verdict, ``interrupted`` stands behind it.
     """

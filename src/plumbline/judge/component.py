@@ -38,16 +38,16 @@ def judge_service(
     series: Sequence[Series],
     running: Sequence[Running],
     now: float,
-    known: Optional[Evidence],
+    weighed: Optional[Evidence],
 ) -> Verdict:
     """Return the verdict on a component by what its last runs say together.
 
     That is ``known``, None where they cannot be compared; errors as of ``judge``.
     """
-    rulings = by_evidence(rulings_on(expectation, series, now), known)
+    rulings = by_evidence(rulings_on(expectation, series, now), weighed)
     lines = tuple(line for ruling in rulings for line in evidence(ruling, now))
-    found = decide(expectation, rulings, running, now)._replace(evidence=lines)
-    return with_runs(found, known)
+    verdict_of_last = decide(expectation, rulings, running, now)._replace(evidence=lines)
+    return with_runs(verdict_of_last, weighed)
 
 
 def rulings_on(
@@ -106,9 +106,9 @@ def firmly(ruling: Ruling) -> Ruling:
 
 
 def _of(series: Sequence[Series], step: tuple[Operation, Scenario]) -> Optional[Series]:
-    for one in series:
-        if (one.latest.operation, one.latest.scenario) == step:
-            return one
+    for measured_series in series:
+        if (measured_series.latest.operation, measured_series.latest.scenario) == step:
+            return measured_series
     return None
 
 

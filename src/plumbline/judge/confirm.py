@@ -18,7 +18,7 @@ from enum import Enum
 from itertools import chain, islice
 from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.memory import Knowing
+from plumbline.judge.memory import EvidenceSource
 from plumbline.judge.phrases import date_of
 from plumbline.judge.references import LEAST as PEERED
 from plumbline.model.evidence import Evidence
@@ -29,7 +29,7 @@ from plumbline.model.verdict import Reason, Verdict
 
 
 class Speaks(Enum):
-    """What speaks for measuring a component again."""
+    """Cause for measuring a component again."""
 
     ODDS = 1
     ONE_RUN = 2
@@ -37,7 +37,7 @@ class Speaks(Enum):
     ALARM = 4
 
 
-class Wanted(NamedTuple):
+class Candidate(NamedTuple):
     """A component that may be slow, what its last runs say together, and whether the last is gross.
 
     One with an alarm is measured again as well, for an alarm ends by runs alone.
@@ -48,7 +48,7 @@ class Wanted(NamedTuple):
     """
 
     entry: Expectation
-    known: Evidence
+    evidence: Evidence
     gross: bool
     sentence: str
     suspected: bool = False
@@ -57,15 +57,15 @@ class Wanted(NamedTuple):
     @property
     def speaks(self) -> Speaks:
         """Return what speaks for measuring it again."""
-        if self.known.alarm:
+        if self.evidence.alarm:
             return Speaks.ALARM
-        if self.known.worth_a_word:
+        if self.evidence.worth_a_word:
             return Speaks.ODDS
         return Speaks.LATENCY if self.suspected else Speaks.ONE_RUN
 
 
 class Layer(NamedTuple):
-    """What a node knows of one layer: its components, their verdicts and their evidence.
+    """Components of one layer of a node, their verdicts and their evidence.
 
     ``suspected`` are components that a console suspects, each since when, in epoch seconds; names
     that are none of a component mean nothing.
@@ -73,45 +73,49 @@ class Layer(NamedTuple):
 
     entries: Sequence[Expectation]
     verdict: Callable[[Expectation], Verdict]
-    known: Knowing
+    weighing: EvidenceSource
     suspected: Mapping[str, float] = {}
 
 
-def wanted(layer: Layer) -> list[Wanted]:
+def wanted(layer: Layer) -> list[Candidate]:
     """Return the components that are in question, the likeliest first, those with an alarm last.
 
     Of a group of which more than half is in question nobody is measured: what all share is no
     single one's matter.  Nor is anybody of one with too few peers: there a busy hour of the host
     looks like a slow device for as long as it lasts, and only other days tell.
     """
-    every = [one for entry in layer.entries if (one := _wanted(entry, layer)) is not None]
-    found = [one for one in every if not one.known.alarm]
-    alarms = [one for one in every if one.known.alarm]
-    low = {one.entry.component for one in every}
+    every = [
+        candidate for entry in layer.entries if (candidate := _wanted(entry, layer)) is not None
+    ]
+    candidates = [candidate for candidate in every if not candidate.evidence.alarm]
+    alarms = [candidate for candidate in every if candidate.evidence.alarm]
+    low = {candidate.entry.component for candidate in every}
     named = [entry for entry in layer.entries if entry.component in layer.suspected.keys() - low]
-    suspected = [one for entry in named if (one := _suspected(entry, layer)) is not None]
+    suspected = [
+        candidate for entry in named if (candidate := _suspected(entry, layer)) is not None
+    ]
     # in turn, so that neither a console's suspicions nor alarms take anybody's place
-    turns = (_beside_peers(each, layer) for each in (found, suspected, alarms))
+    turns = (_beside_peers(each, layer) for each in (candidates, suspected, alarms))
     return sorted(
         chain.from_iterable(turns),
-        key=lambda found: (
-            found.known.alarm,
-            found.suspected,
-            -found.known.odds,
-            found.entry.component,
+        key=lambda candidate: (
+            candidate.evidence.alarm,
+            candidate.suspected,
+            -candidate.evidence.odds,
+            candidate.entry.component,
         ),
     )
 
 
-def _wanted(entry: Expectation, layer: Layer) -> Optional[Wanted]:
+def _wanted(entry: Expectation, layer: Layer) -> Optional[Candidate]:
     """Return a component that is watched with good reason or has an alarm, None for all others."""
-    evidence = layer.known.evidence(entry.subject)
+    evidence = layer.weighing.evidence(entry.subject)
     if evidence is None or evidence.shared or not entry.confirm.runs:
         return None
     verdict = layer.verdict(entry)
     if evidence.alarm:
         alarm = verdict.reason in (Reason.SLOW, Reason.CONTENDED)
-        return Wanted(entry, evidence, gross=False, sentence=verdict.sentence) if alarm else None
+        return Candidate(entry, evidence, gross=False, sentence=verdict.sentence) if alarm else None
     percent = _percent(verdict)
     gross = percent is not None and entry.limits.critical.alerts(percent)
     watched = verdict.reason is Reason.WATCHED and (evidence.worth_a_word or gross)
@@ -119,12 +123,12 @@ def _wanted(entry: Expectation, layer: Layer) -> Optional[Wanted]:
     contended = verdict.reason is Reason.CONTENDED and evidence.worth_a_word
     if not (watched or contended):
         return None
-    return Wanted(entry, evidence, gross, verdict.sentence)
+    return Candidate(entry, evidence, gross, verdict.sentence)
 
 
-def _suspected(entry: Expectation, layer: Layer) -> Optional[Wanted]:
+def _suspected(entry: Expectation, layer: Layer) -> Optional[Candidate]:
     """Return a component that is suspected for its latency; None where a run would say nothing."""
-    evidence = layer.known.evidence(entry.subject)
+    evidence = layer.weighing.evidence(entry.subject)
     if not entry.confirm.runs or (evidence and (evidence.alarm or evidence.shared)):
         return None
     verdict = layer.verdict(entry)
@@ -133,16 +137,18 @@ def _suspected(entry: Expectation, layer: Layer) -> Optional[Wanted]:
     since = layer.suspected[entry.component]
     nothing = Evidence(0.0, 0.0, False, since, 0, "", None, "")
     sentence = f"suspected since {date_of(since)} by its latency under load"
-    return Wanted(entry, evidence or nothing, gross=False, sentence=sentence, suspected=True)
+    return Candidate(entry, evidence or nothing, gross=False, sentence=sentence, suspected=True)
 
 
-def _beside_peers(found: Sequence[Wanted], layer: Layer) -> list[Wanted]:
+def _beside_peers(candidates: Sequence[Candidate], layer: Layer) -> list[Candidate]:
     """Return the same, with what of their group keeps them from being compared."""
     members = Counter(entry.group for entry in layer.entries)
-    groups = Counter(one.entry.group for one in found)
+    groups = Counter(candidate.entry.group for candidate in candidates)
     return [
-        one._replace(obstacle=_obstacle(members[one.entry.group], groups[one.entry.group]))
-        for one in found
+        candidate._replace(
+            obstacle=_obstacle(members[candidate.entry.group], groups[candidate.entry.group])
+        )
+        for candidate in candidates
     ]
 
 
@@ -176,7 +182,7 @@ class Place(NamedTuple):
     ``obstacle`` is empty where nothing but the bytes is in the way.
     """
 
-    wanted: Wanted
+    candidate: Candidate
     runs: int
     obstacle: str
 
@@ -194,7 +200,7 @@ class Turn(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What was confirmed in this layer, the oldest first, and when each component was planned.
+    """Confirmations in this layer, the oldest first, and the planned run of each component.
 
     ``planned_at`` is when the last run began of each component that was no confirmation.
     """
@@ -203,9 +209,9 @@ class Past(NamedTuple):
     planned_at: Mapping[str, float]
 
 
-def places(found: Iterable[Wanted], past: Past, now: float) -> list[Place]:
+def places(candidates: Iterable[Candidate], past: Past, now: float) -> list[Place]:
     """Return who of them can be measured now, in epoch seconds, as far as its own runs go."""
-    return [_place(one, past, now) for one in found]
+    return [_place(candidate, past, now) for candidate in candidates]
 
 
 def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[Turn]:
@@ -216,30 +222,32 @@ def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[
     for its latency alone has half of it, or one that no probe finds would leave nothing either.
     So has an alarm, which may stand for weeks.
     """
-    free = [place.wanted for place in queue if not place.obstacle]
+    free = [place.candidate for place in queue if not place.obstacle]
     if not free:
         return []
     # what all of a group share makes none of them a bad peer
-    in_question = {place.wanted.entry.component for place in queue if not place.wanted.obstacle}
+    in_question = {
+        place.candidate.entry.component for place in queue if not place.candidate.obstacle
+    }
     terms = free[0].entry.confirm
-    left = bytes_left(free[0].entry, past.measured, now)
-    found: list[Turn] = []
+    budget_bytes = bytes_left(free[0].entry, past.measured, now)
+    chosen_turns: list[Turn] = []
     for speaks, kept in (
         (Speaks.ODDS, 0.0),
         (Speaks.ONE_RUN, terms.most_bytes - terms.daily_bytes),
         (Speaks.LATENCY, terms.most_bytes / 2),
         (Speaks.ALARM, terms.most_bytes / 2),
     ):
-        chosen = [one.entry for one in free if one.speaks is speaks]
+        chosen = [candidate.entry for candidate in free if candidate.speaks is speaks]
         for members in _of_one_group(chosen):
             turn = _turn(layer, members, in_question, past)
-            while turn and _cost(turn, layer) > left - kept:
+            while turn and _cost(turn, layer) > budget_bytes - kept:
                 turn = _turn(layer, turn.targets[:-1], in_question, past)
             if turn is None:
                 break
-            left -= _cost(turn, layer)
-            found.append(turn)
-    return found
+            budget_bytes -= _cost(turn, layer)
+            chosen_turns.append(turn)
+    return chosen_turns
 
 
 def moved(turn: Turn, run_id: str, now: float, layer: Layer) -> list[Measured]:
@@ -260,13 +268,15 @@ def moved(turn: Turn, run_id: str, now: float, layer: Layer) -> list[Measured]:
 def bytes_left(entry: Expectation, measured: Sequence[Measured], now: float) -> float:
     """Return how much confirmation may move now: what was saved up, less what was moved."""
     terms = entry.confirm
-    left, before = terms.most_bytes, now
-    for one in measured:
-        passed_s = max(0.0, one.at - before)
-        left = min(terms.most_bytes, left + terms.daily_bytes * passed_s / DAY_S) - one.bytes
-        before = one.at
+    budget_bytes, before = terms.most_bytes, now
+    for run in measured:
+        passed_s = max(0.0, run.at - before)
+        budget_bytes = (
+            min(terms.most_bytes, budget_bytes + terms.daily_bytes * passed_s / DAY_S) - run.bytes
+        )
+        before = run.at
     passed_s = max(0.0, now - before)
-    return min(terms.most_bytes, left + terms.daily_bytes * passed_s / DAY_S)
+    return min(terms.most_bytes, budget_bytes + terms.daily_bytes * passed_s / DAY_S)
 
 
 def bytes_of(entry: Expectation, *, together: bool) -> int:
@@ -289,13 +299,11 @@ def steps_of(turn: Turn, layer: Layer) -> tuple[Expectation, ...]:
     )
 
 
-def _place(request: Wanted, past: Past, now: float) -> Place:
+def _place(request: Candidate, past: Past, now: float) -> Place:
     entry = request.entry
     since = past.planned_at.get(entry.component, 0.0)
     every = [
-        found.at
-        for found in past.measured
-        if found.component == entry.component and not found.control
+        run.at for run in past.measured if run.component == entry.component and not run.control
     ]
     # where planned runs are rare, each day has runs of its own
     before = [at for at in every if at > max(since, now - DAY_S)]
@@ -304,7 +312,7 @@ def _place(request: Wanted, past: Past, now: float) -> Place:
 
 
 def _waits(
-    request: Wanted, measured_at: tuple[float, Sequence[float], Sequence[float]], now: float
+    request: Candidate, measured_at: tuple[float, Sequence[float], Sequence[float]], now: float
 ) -> str:
     """Return why its own runs keep it waiting: the planned one, those of a day, and all."""
     since, before, every = measured_at
@@ -317,22 +325,22 @@ def _waits(
         return f"measured {(now - last) / 60:.0f} min ago"
     if request.suspected and any(now - at < _EARLY * DAY_S for at in every):
         return "confirmed within a day"
-    if request.known.alarm and any(now - at < _EARLY * DAY_S for at in (since, *every)):
+    if request.evidence.alarm and any(now - at < _EARLY * DAY_S for at in (since, *every)):
         return "it has the alarm, and was measured within a day"
     return ""
 
 
 def _of_one_group(free: Sequence[Expectation]) -> list[tuple[Expectation, ...]]:
     """Return the components of each run, the likeliest first."""
-    found: list[tuple[Expectation, ...]] = []
+    groups: list[tuple[Expectation, ...]] = []
     for entry in free:
-        for number, members in enumerate(found):
+        for number, members in enumerate(groups):
             if members[0].group == entry.group and len(members) < TARGETS:
-                found[number] = (*members, entry)
+                groups[number] = (*members, entry)
                 break
         else:
-            found.append((entry,))
-    return found
+            groups.append((entry,))
+    return groups
 
 
 def _turn(
@@ -342,7 +350,7 @@ def _turn(
     if not targets:
         return None
     doubtful, group = frozenset(in_question), targets[0].group
-    served = {one.component: one.at for one in past.measured if one.control}
+    served = {run.component: run.at for run in past.measured if run.control}
     hosts = {expectation.host for expectation in targets}
     peers = [
         expectation
@@ -356,7 +364,7 @@ def _turn(
 
 
 def _is_healthy(entry: Expectation, layer: Layer) -> bool:
-    evidence = layer.known.evidence(entry.subject)
+    evidence = layer.weighing.evidence(entry.subject)
     return not (evidence and evidence.worth_a_word) and layer.verdict(entry).reason.fine
 
 
@@ -367,12 +375,12 @@ def _cost(turn: Turn, layer: Layer) -> int:
 
 def _all_together(turn: Turn, layer: Layer) -> bool:
     """Return whether all that run together in a planned run are chosen."""
-    wanted = {
+    layers = {
         expectation.component
         for expectation in layer.entries
         if any(map(_is_together, expectation.references))
     }
-    return bool(wanted) and wanted <= {expectation.component for expectation in turn.chosen}
+    return bool(layers) and layers <= {expectation.component for expectation in turn.chosen}
 
 
 def _is_together(key: str) -> bool:

@@ -1,4 +1,4 @@
-"""Why a verdict is what it is: every rule with its numbers, and what would have changed it.
+"""Explanation of a verdict: every rule with its numbers, and the changes that would alter it.
 
 The numbers are those the rules use, and what would have changed is found by asking the same rules
 about a measurement that differs in one thing.
@@ -22,7 +22,7 @@ from plumbline.model.units import format_rate
 from plumbline.model.verdict import Reason, State
 
 _FACTORS = tuple(1.02**exponent for exponent in range(1, 150))
-"""How far up and down a change of the outcome is looked for: to 20 times and a 20th."""
+"""Factors at which a change of the outcome is looked for: up to 20 times, down to a 20th."""
 
 _HALVINGS = 12
 
@@ -37,8 +37,10 @@ def explain(expectation: Expectation, series: Sequence[Series], now: float) -> I
         for partner in expectation.partners or (None,):
             own = with_partner(expectation, partner, place) if partner else expectation
             name = partner.name if partner else None
-            one = next((each for each in series if _is(each, place, name)), None)
-            yield from _operation(rule(own, place, one, now), one, own.reference(*place), name)
+            latest = next((each for each in series if _is(each, place, name)), None)
+            yield from _operation(
+                rule(own, place, latest, now), latest, own.reference(*place), name
+            )
 
 
 def _is(series: Series, step: tuple[Operation, Scenario], partner: Optional[str]) -> bool:
@@ -50,8 +52,8 @@ def _operation(
     ruling: Ruling, series: Optional[Series], reference: Reference, partner: Optional[str]
 ) -> Iterator[str]:
     finding, of = ruling.finding, ruling.measured
-    beside = f"with {partner}: " if partner else ""
-    yield f"{beside}{finding.text} [{finding.state.name}, {finding.reason.words}]"
+    prefix = f"with {partner}: " if partner else ""
+    yield f"{prefix}{finding.text} [{finding.state.name}, {finding.reason.words}]"
     if of is None or series is None:
         yield "  no rate: the rules on speed were not asked"
         return
@@ -63,10 +65,10 @@ def _operation(
 
 def _rules(latest: Measured) -> Iterator[str]:
     decided = False
-    for asked in RULES:
-        finding = asked.applies(latest)
+    for rule_of_speed in RULES:
+        finding = rule_of_speed.applies(latest)
         mark = "not asked" if decided else "applies" if finding else "no"
-        yield f"rule {asked.reason.words}: {mark} ({asked.explain(latest)})"
+        yield f"rule {rule_of_speed.reason.words}: {mark} ({rule_of_speed.explain(latest)})"
         decided = decided or finding is not None
 
 

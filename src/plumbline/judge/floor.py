@@ -25,11 +25,11 @@ NIGHTS = 5
 """Different nights that all stay below a floor before it alarms."""
 
 Nights = list[tuple[int, float]]
-"""What was demonstrated in each night, oldest first: the day since the epoch, and the best."""
+"""Best share of each night, oldest first, with the day since the epoch."""
 
 
 class Shortfall(NamedTuple):
-    """What stays below a floor, ``share`` of which it gives at best in the last nights.
+    """A measurement below its floor, of which it reached ``share`` at best in the last nights.
 
     ``best`` is False once a night was at the floor again: ``share`` is then the median of these
     nights.  ``first`` is the first day of it since the epoch, ``earlier`` True where it may
@@ -118,8 +118,8 @@ def shortfall_of(measured: Measured, level_Bps: Optional[float]) -> Optional[Sho
         for sample in sound(measured)
         if sample.rate_Bps
     )
-    found = shortfall(nights, cut=len(measured.samples) >= SAMPLES)
-    return None if found is None or accepted(measured, found.share * level_Bps) else found
+    missing = shortfall(nights, cut=len(measured.samples) >= SAMPLES)
+    return None if missing is None or accepted(measured, missing.share * level_Bps) else missing
 
 
 def accepted(measured: Measured, rate_Bps: float) -> bool:
@@ -144,58 +144,64 @@ def is_alone(measured: Measured, level_Bps: float) -> bool:
     own = best_of_nights(
         (sample.started_at, (sample.rate_Bps or 0.0) / level_Bps) for sample in samples
     )
-    best, others = (max(share for _, share in nights[-NIGHTS:]) for nights in (own, peers))
-    return shortfall(peers, cut=False) is None and best < (1 - measured.limits.peer_loss) * others
+    best_own, best_of_peers = (
+        max(share for _, share in nights[-NIGHTS:]) for nights in (own, peers)
+    )
+    return (
+        shortfall(peers, cut=False) is None
+        and best_own < (1 - measured.limits.peer_loss) * best_of_peers
+    )
 
 
 def below_goal(measured: Measured) -> Optional[Finding]:
     """Below the rate that was promised for it on each of some nights."""
     goal_Bps = measured.given.goal_Bps
-    found = shortfall_of(measured, goal_Bps)
-    if found is None or goal_Bps is None:
+    missing = shortfall_of(measured, goal_Bps)
+    if missing is None or goal_Bps is None:
         return None
-    text = (
-        f"{measured.what}: {goal_words(found, goal_Bps)}{at_most(measured.ceiling)}: {found.since}"
-    )
+    words = f"{goal_words(missing, goal_Bps)}{at_most(measured.ceiling)}"
+    text = f"{measured.what}: {words}: {missing.since}"
     return Finding(State.WARNING, Reason.BELOW_GOAL, text)
 
 
 def below_floor(measured: Measured) -> Optional[Finding]:
     """Below the least share of its ceiling on each of some nights, and its peers are not."""
     level_Bps = least_Bps(measured)
-    found = shortfall_of(measured, level_Bps)
+    missing = shortfall_of(measured, level_Bps)
     if (
-        found is None
+        missing is None
         or level_Bps is None
         or measured.ceiling is None
         or not is_alone(measured, level_Bps)
     ):
         return None
     names = measured.ceiling.kinds, measured.ceiling.limited_by
-    text = f"{measured.what}: {floor_words(found, measured, limited_by(*names))}"
-    return Finding(State.WARNING, Reason.BELOW_FLOOR, f"{text}: {found.since}")
+    text = f"{measured.what}: {floor_words(missing, measured, limited_by(*names))}"
+    return Finding(State.WARNING, Reason.BELOW_FLOOR, f"{text}: {missing.since}")
 
 
-def floor_words(found: Shortfall, measured: Measured, part: str, number: str = "") -> str:
+def floor_words(missing: Shortfall, measured: Measured, part: str, number: str = "") -> str:
     """Return what is demonstrated of a ceiling, what sets that, and the floor."""
     assert measured.ceiling is not None
     least = measured.limits.min_efficiency
     share = (
-        found.share
+        missing.share
         * (least_Bps(measured) or least * measured.ceiling.rate_Bps)
         / measured.ceiling.rate_Bps
     )
     return (
-        f"{found.nights} {100 * share:.3g} % of the ceiling "
+        f"{missing.nights} {100 * share:.3g} % of the ceiling "
         f"{format_rate(measured.ceiling.rate_Bps)} (limited by {part}){number}, "
         f"floor {100 * least:g} %"
     )
 
 
-def goal_words(found: Shortfall, goal_Bps: float) -> str:
+def goal_words(missing: Shortfall, goal_Bps: float) -> str:
     """Return what is demonstrated of a goal."""
-    rate = format_rate(found.share * goal_Bps)
-    return f"{found.nights} {rate}, {100 * found.share:.3g} % of the goal {format_rate(goal_Bps)}"
+    rate = format_rate(missing.share * goal_Bps)
+    return (
+        f"{missing.nights} {rate}, {100 * missing.share:.3g} % of the goal {format_rate(goal_Bps)}"
+    )
 
 
 def at_most(ceiling: Optional[Ceiling]) -> str:
@@ -254,7 +260,7 @@ class _Low(NamedTuple):
     """A member below its floor whose peers are as low."""
 
     of: Measured
-    found: Shortfall
+    missing: Shortfall
 
 
 def group_below(members: Sequence[Optional[Measured]]) -> Optional[Finding]:
@@ -262,8 +268,8 @@ def group_below(members: Sequence[Optional[Measured]]) -> Optional[Finding]:
 
     ``members`` are all of them; None is one that has no rate.
     """
-    known = [of for of in members if of is not None]
-    return _below_goal(known, len(members)) or _below_floor(known, len(members))
+    rated = [of for of in members if of is not None]
+    return _below_goal(rated, len(members)) or _below_floor(rated, len(members))
 
 
 def host_below(pairs: Sequence[Measured]) -> Optional[Finding]:
@@ -273,10 +279,10 @@ def host_below(pairs: Sequence[Measured]) -> Optional[Finding]:
     """
     rated = [of for of in pairs if of.ceiling is not None and of.limits.min_efficiency]
     nights = best_of_nights(share for of in rated for share in _shares(of))
-    found = shortfall(nights, cut=_cut(rated))
-    if found is None or accepted(rated[0], _best_Bps(rated)):
+    missing = shortfall(nights, cut=_cut(rated))
+    if missing is None or accepted(rated[0], _best_Bps(rated)):
         return None
-    text = f"{rated[0].what}: {floor_words(found, rated[0], _part(rated))}: {found.since}"
+    text = f"{rated[0].what}: {floor_words(missing, rated[0], _part(rated))}: {missing.since}"
     return Finding(State.WARNING, Reason.BELOW_FLOOR, text)
 
 
@@ -309,7 +315,7 @@ def _below_floor(members: Sequence[Measured], number: int) -> Optional[Finding]:
         if least_Bps(of) is not None and of.ceiling is not None:
             kinds.setdefault(of.ceiling.rate_Bps, []).append(of)
     for of_kind in kinds.values():
-        low = [one for one in map(_low, of_kind) if one]
+        low = [member for member in map(_low, of_kind) if member]
         # a contended night of a member is no reason to wait with what the others show
         if low and 2 * len(low) > sum(len(_nights(of)) >= NIGHTS for of in of_kind):
             return _finding(low, number)
@@ -318,22 +324,22 @@ def _below_floor(members: Sequence[Measured], number: int) -> Optional[Finding]:
 
 def _low(measured: Measured) -> Optional[_Low]:
     level_Bps = least_Bps(measured)
-    found = shortfall_of(measured, level_Bps)
-    if found is None or level_Bps is None or is_alone(measured, level_Bps):
+    missing = shortfall_of(measured, level_Bps)
+    if missing is None or level_Bps is None or is_alone(measured, level_Bps):
         return None
-    return _Low(measured, found)
+    return _Low(measured, missing)
 
 
 def _finding(low: Sequence[_Low], members: int) -> Finding:
-    ordered = sorted(low, key=lambda member: member.found.share)
-    of, found = ordered[len(ordered) // 2]
-    found = found._replace(
-        first=min(one.found.first for one in low),
-        earlier=any(one.found.earlier for one in low),
+    ordered = sorted(low, key=lambda member: member.missing.share)
+    of, missing = ordered[len(ordered) // 2]
+    missing = missing._replace(
+        first=min(member.missing.first for member in low),
+        earlier=any(member.missing.earlier for member in low),
     )
     number = f", median of {len(low)}" + (f" of {members}" if len(low) < members else "")
-    words = floor_words(found, of, _part([one.of for one in low]), number)
-    return Finding(State.WARNING, Reason.BELOW_FLOOR, f"{of.what}: {words}: {found.since}")
+    words = floor_words(missing, of, _part([member.of for member in low]), number)
+    return Finding(State.WARNING, Reason.BELOW_FLOOR, f"{of.what}: {words}: {missing.since}")
 
 
 def _part(members: Sequence[Measured]) -> str:
@@ -357,12 +363,12 @@ def _below_goal(members: Sequence[Measured], number: int) -> Optional[Finding]:
         return None
     goal_Bps = sum(part_Bps for _, part_Bps, _ in parts)
     sums = _sums([nights for _, _, nights in parts], goal_Bps)
-    found = shortfall(sums, cut=_cut(members))
-    if found is None or all(_as_accepted(of, part_Bps, its) for of, part_Bps, its in parts):
+    missing = shortfall(sums, cut=_cut(members))
+    if missing is None or all(_as_accepted(of, part_Bps, its) for of, part_Bps, its in parts):
         return None
     first = members[0]
     number_of = f" in sum of {number}" if number > 1 else at_most(first.ceiling)
-    text = f"{first.what}: {goal_words(found, goal_Bps)}{number_of}: {found.since}"
+    text = f"{first.what}: {goal_words(missing, goal_Bps)}{number_of}: {missing.since}"
     return Finding(State.WARNING, Reason.BELOW_GOAL, text)
 
 

@@ -11,7 +11,7 @@ from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.absence import hung_run, interruption, never
 from plumbline.judge.component import alone, rulings_on, verdict
-from plumbline.judge.memory import Knowing, Memory
+from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.operations import label
 from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, several, summary
 from plumbline.judge.rules import other_course
@@ -38,7 +38,7 @@ def judge_whole(
     name: str,
     memory: Memory,
     now: float,
-    known: Optional[Knowing] = None,
+    weighing: Optional[EvidenceSource] = None,
 ) -> Verdict:
     """Return the verdict on the file system ``name`` among the expectations of layer ``fs``.
 
@@ -52,8 +52,8 @@ def judge_whole(
             ruled = []
             for each in (whole, *members):
                 rulings = rulings_on(each, memory.of(each.layer, each.component), now)
-                if known:
-                    rulings = by_evidence(rulings, known.evidence(each.subject))
+                if weighing:
+                    rulings = by_evidence(rulings, weighing.evidence(each.subject))
                 ruled.append((each, rulings))
             return decide_whole(Ruled(ruled[0], tuple(ruled[1:])), memory.running, now)
     raise DocumentError(
@@ -66,7 +66,7 @@ def wholes(
     entries: Sequence[Expectation],
 ) -> Iterator[tuple[Expectation, tuple[Expectation, ...]]]:
     """Yield each file system of layer ``fs`` with its targets."""
-    expectations = [each for each in entries if LAYERS[each.layer].whole]
+    expectations = [entry for entry in entries if LAYERS[entry.layer].whole]
     for whole in expectations:
         if whole.parallel:
             yield whole, tuple(each for each in expectations if each.group == whole.component)
@@ -84,8 +84,8 @@ def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdic
     own = [_by_hand(expectation, ruling) or _excused(ruling, ruled.members) for ruling in rulings]
     notable = [
         (each.component, ruling)
-        for each, found in ruled.members
-        for ruling in found
+        for each, of_member in ruled.members
+        for ruling in of_member
         if _is_notable(ruling) and not _with_all(ruling, rulings)
     ]
     decided = deciding([*(ruling for _, ruling in notable), *own])
@@ -134,8 +134,10 @@ def _with_all(ruling: Ruling, whole: Sequence[Ruling]) -> bool:
     if ruling.finding.reason is not Reason.PROFILE:
         return False
     return any(
-        one.operation is ruling.operation and one.measured and other_course(one.measured)
-        for one in whole
+        of_whole.operation is ruling.operation
+        and of_whole.measured
+        and other_course(of_whole.measured)
+        for of_whole in whole
     )
 
 
@@ -143,10 +145,10 @@ def _excused(ruling: Ruling, members: Sequence[Each]) -> Ruling:
     """Return a ruling on the whole; its loss is known where what holds it up has an excuse."""
     if not (ruling.finding.reason.slow and ruling.finding.state.alarm):
         return ruling
-    held = _slowest(members, ruling.operation)
-    if held is None:
+    slowest = _slowest(members, ruling.operation)
+    if slowest is None:
         return ruling
-    name, by = held
+    name, by = slowest
     text = f"{ruling.finding.text}; limited by {name}, {by.finding.text}"
     state, reason = by.finding.state, by.finding.reason
     if reason is Reason.KNOWN_STATE or reason.contention:
@@ -173,9 +175,9 @@ def _bad(own: Sequence[Ruling], notable: Sequence[tuple[str, Ruling]]) -> str:
         first = deciding([ruling for _, ruling in notable])
         name = next(name for name, ruling in notable if ruling is first)
         texts.append(f"{name} {first.finding.text}")
-        others = list(dict.fromkeys(other for other in names if other != name))
-        if others:
-            texts.append(f"likewise {several(others)}")
+        siblings = list(dict.fromkeys(other for other in names if other != name))
+        if siblings:
+            texts.append(f"likewise {several(siblings)}")
     if worst(ruling.finding.state for ruling in own) is not State.OK:
         floors = [ruling.finding.text for ruling in own if ruling.finding.reason.low_from_the_start]
         decided = deciding(own).finding
@@ -201,10 +203,10 @@ def _fine(own: Sequence[Ruling], members: Sequence[Each]) -> str:
 def _shares(members: Sequence[Each], own: Sequence[Ruling]) -> Iterator[tuple[float, str, str]]:
     """Yield for each operation the slowest target's percentage of its peers."""
     for ruling in own:
-        found = _slowest(members, ruling.operation)
-        ratio = found[1].measured.ratio_peers if found and found[1].measured else None
-        if found and ratio is not None:
-            yield 100 * ratio, found[0], label(ruling.operation, ruling.scenario)
+        slowest = _slowest(members, ruling.operation)
+        ratio = slowest[1].measured.ratio_peers if slowest and slowest[1].measured else None
+        if slowest and ratio is not None:
+            yield 100 * ratio, slowest[0], label(ruling.operation, ruling.scenario)
 
 
 def _slowest_figures(ruled: Ruled) -> Iterator[Figure]:

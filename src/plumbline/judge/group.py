@@ -22,7 +22,7 @@ _BROKEN = (Reason.BROKEN, Reason.HUNG)
 
 
 class Note(NamedTuple):
-    """What the median does not show: a member that is broken, or what keeps several from theirs."""
+    """A fact that the median hides: a broken member, or the obstacle of several measurements."""
 
     state: State
     reason: Reason
@@ -67,29 +67,29 @@ def alarms_of(ruled: Iterable[tuple[Expectation, Sequence[Ruling]]]) -> Iterator
 
     They have alarms of their own, so a group without a figure only shows them.
     """
-    found = {
+    alarms = {
         member.component: ruling.finding
         for member, rulings in ruled
         for ruling in reversed(rulings)
         if ruling.finding.state is State.CRITICAL and ruling.finding.reason not in _BROKEN
     }
-    for name, finding in list(found.items())[:1]:
-        first = f", first {name}: {finding.text}" if len(found) > 1 else f": {finding.text}"
-        yield Note(State.WARNING, finding.reason, f"CRITICAL {several(list(found))}{first}")
+    for name, finding in list(alarms.items())[:1]:
+        first = f", first {name}: {finding.text}" if len(alarms) > 1 else f": {finding.text}"
+        yield Note(State.WARNING, finding.reason, f"CRITICAL {several(list(alarms))}{first}")
 
 
 _SHARED = (
     "look for what changed: plumbline changes; where it is to stay, accept it as the baseline: "
     "plumbline baseline accept"
 )
-"""What to do about a loss that a whole group shares."""
+"""Remedy for a loss that a whole group shares."""
 
 
 class _Median(NamedTuple):
     """One operation of the whole group; ``ratios`` ascend, ``without`` names who has none.
 
-    ``floor`` is the finding where the group is below its floor, which needs no baseline; ``known``
-    what the last runs of the group say, None where they cannot be compared.
+    ``floor`` is the finding if the group is below its floor, which needs no baseline;
+    ``evidence`` is that of its last runs, None if they cannot be compared.
     """
 
     what: str
@@ -98,7 +98,7 @@ class _Median(NamedTuple):
     contended: int
     limits: Limits
     floor: Optional[Finding] = None
-    known: Optional[Evidence] = None
+    evidence: Optional[Evidence] = None
 
     @property
     def percent(self) -> Optional[float]:
@@ -110,18 +110,18 @@ class _Median(NamedTuple):
     @property
     def ratio(self) -> Optional[float]:
         """Return measured / baseline, of an alarm over all of its runs; None where unknown."""
-        if self.known and self.alarm:
-            return self.known.ratio
+        if self.evidence and self.alarm:
+            return self.evidence.ratio
         return None if self.percent is None else self.percent / 100
 
     @property
     def state(self) -> State:
         """Return the state by the evidence of several runs, and by the floor."""
-        if self.known and self.alarm:
-            return severity(self.known.ratio, self.limits)
+        if self.evidence and self.alarm:
+            return severity(self.evidence.ratio, self.limits)
         if self.floor:
             return self.floor.state
-        return State.UNKNOWN if self.percent is None and self.known is None else State.OK
+        return State.UNKNOWN if self.percent is None and self.evidence is None else State.OK
 
     @property
     def reason(self) -> Reason:
@@ -137,7 +137,7 @@ class _Median(NamedTuple):
     @property
     def alarm(self) -> bool:
         """Return whether this operation has lost most of those of an alarm."""
-        return self.known is not None and self.known.alarm and self.known.what == self.what
+        return self.evidence is not None and self.evidence.alarm and self.evidence.what == self.what
 
     @property
     def watched(self) -> bool:
@@ -155,17 +155,17 @@ class _Median(NamedTuple):
         """Return the operation's part of the sentence."""
         if self.floor and self.by_floor:
             return self.floor.text
-        if self.known and self.alarm:
-            return f"{self.what} {over_runs(self.known)}{also(self.known)}"
+        if self.evidence and self.alarm:
+            return f"{self.what} {over_runs(self.evidence)}{also(self.evidence)}"
         if self.watched:
-            return f"watching: {self._compared}; {so_far(self.known)}"
+            return f"watching: {self._compared}; {so_far(self.evidence)}"
         return self._compared
 
     @property
     def _compared(self) -> str:
         every = len(self.ratios) + len(self.without)
-        if self.percent is None and self.known:
-            return f"{self.what} compared with {self.known.against}"
+        if self.percent is None and self.evidence:
+            return f"{self.what} compared with {self.evidence.against}"
         if self.percent is None:
             names = several([name for name, _ in self.without])
             return (
@@ -184,16 +184,16 @@ def by_group(
     expectations: Iterable[Expectation],
 ) -> dict[tuple[str, str], list[Expectation]]:
     """Return the members of each group of peers, by layer and group; a host is in none."""
-    found: dict[tuple[str, str], list[Expectation]] = {}
+    groups: dict[tuple[str, str], list[Expectation]] = {}
     for expectation in expectations:
         if LAYERS[expectation.layer].grouped:
-            found.setdefault((expectation.layer, expectation.group), []).append(expectation)
-    return found
+            groups.setdefault((expectation.layer, expectation.group), []).append(expectation)
+    return groups
 
 
 def decide_group(
     ruled: Sequence[tuple[Expectation, Sequence[Ruling]]],
-    known: Optional[Evidence],
+    of_runs: Optional[Evidence],
     shown: Iterable[tuple[Expectation, Sequence[Ruling]]] = (),
 ) -> Verdict:
     """Return the verdict that follows from the rulings on the members of a group, at least one.
@@ -209,7 +209,7 @@ def decide_group(
     rulings = [(member.component, ruling) for member, rulings in ruled for ruling in rulings]
     places = dict.fromkeys((ruling.operation, ruling.scenario) for _, ruling in rulings)
     medians = [
-        _median(label(*place), _of(rulings, place), limits)._replace(known=known)
+        _median(label(*place), _of(rulings, place), limits)._replace(evidence=of_runs)
         for place in places
     ]
     decided, notes = _deciding(medians), tuple(notes_on(ruled))
@@ -237,7 +237,7 @@ def decide_group(
         or any(ruling.finding.state is not State.OK for _, ruling in rulings)
         or not rulings,
         evidence=(
-            *weighed(known),
+            *weighed(of_runs),
             *(f"{note.text} [{note.state.name}]" for note in notes),
             *(line for median in medians for line in _evidence(median)),
         ),
@@ -269,10 +269,10 @@ def _unnamed(rulings: Sequence[tuple[str, Ruling]]) -> str:
 
 def _deciding(medians: Sequence[_Median]) -> list[_Median]:
     """Return the operations that decide; the lack of baselines does not hide what is too low."""
-    known = [median for median in medians if median.percent is not None or median.floor]
-    found = known if any(median.floor for median in medians) else medians
-    state = worst(median.state for median in found)
-    return [median for median in found if median.state is state]
+    rated = [median for median in medians if median.percent is not None or median.floor]
+    candidates = rated if any(median.floor for median in medians) else medians
+    state = worst(median.state for median in candidates)
+    return [median for median in candidates if median.state is state]
 
 
 def _reason(deciding: Sequence[_Median]) -> Reason:

@@ -1,4 +1,4 @@
-"""Which devices are slow under the load that they have anyway: latency at equal throughput.
+"""Devices that are slow under their ordinary load: latency at equal throughput.
 
 As Perseus does (Lu et al., FAST 2023): the latency of a group's devices is regressed on their
 throughput, and a device is slow in a window in which its latency is beyond what its throughput
@@ -24,7 +24,7 @@ _TRIMMED = 3
 
 
 class Load(NamedTuple):
-    """What a device did in a window that begins at ``at``, in epoch seconds.
+    """Load of a device in a window that begins at ``at``, in epoch seconds.
 
     ``rate_Bps`` is its throughput, ``latency_s`` the mean time of an operation; both are positive.
     """
@@ -36,11 +36,11 @@ class Load(NamedTuple):
 
 
 Loads = Mapping[str, Mapping[Operation, Sequence[Load]]]
-"""What was done, by layer and operation."""
+"""Verbs for the load, by layer and operation."""
 
 
 class Latency(NamedTuple):
-    """What the windows say of a device.
+    """Latency of a device over its windows.
 
     ``ratio`` is its latency / that of its peers at equal throughput, in the middle of the windows
     since it was first slow, of all windows where it was not; ``windows`` is how many were compared.
@@ -65,11 +65,14 @@ def compare(loads: Iterable[Load], limit: float, alarm_odds: float) -> list[Late
     """
     windows = _windows(loads)
     slope = _slope([point for window in windows.values() for point in window.values()])
-    beside: dict[str, list[_Beside]] = {}
+    by_device: dict[str, list[_Beside]] = {}
     for at, window in windows.items():
-        for device, found in _beside(at, window, slope).items():
-            beside.setdefault(device, []).append(found)
-    compared = [_latency(device, found, limit, alarm_odds) for device, found in beside.items()]
+        for device, comparison in _beside(at, window, slope).items():
+            by_device.setdefault(device, []).append(comparison)
+    compared = [
+        _latency(device, comparisons, limit, alarm_odds)
+        for device, comparisons in by_device.items()
+    ]
     return sorted(compared, key=lambda latency: (not latency.slow, -latency.ratio))
 
 
@@ -90,19 +93,19 @@ class _Beside(NamedTuple):
 
 def _windows(loads: Iterable[Load]) -> Mapping[float, Mapping[str, _Point]]:
     """Return the windows that enough devices had load in, in the order of time."""
-    found: dict[float, list[Load]] = {}
+    windows: dict[float, list[Load]] = {}
     for load in loads:
-        found.setdefault(load.at, []).append(load)
-    return {at: _centred(window) for at, window in sorted(found.items()) if len(window) >= LEAST}
+        windows.setdefault(load.at, []).append(load)
+    return {at: _centred(window) for at, window in sorted(windows.items()) if len(window) >= LEAST}
 
 
 def _centred(window: Sequence[Load]) -> dict[str, _Point]:
-    found = {load.device: _Point(log(load.rate_Bps), log(load.latency_s)) for load in window}
-    rate = median(point.rate for point in found.values())
-    latency = median(point.latency for point in found.values())
+    points = {load.device: _Point(log(load.rate_Bps), log(load.latency_s)) for load in window}
+    rate = median(point.rate for point in points.values())
+    latency = median(point.latency for point in points.values())
     return {
         device: _Point(point.rate - rate, point.latency - latency)
-        for device, point in found.items()
+        for device, point in points.items()
     }
 
 
@@ -129,10 +132,18 @@ def _beside(at: float, window: Mapping[str, _Point], slope: float) -> dict[str, 
     return {device: _Beside(at, value - middle, spread) for device, value in rest.items()}
 
 
-def _latency(device: str, found: Sequence[_Beside], limit: float, alarm_odds: float) -> Latency:
+def _latency(
+    device: str, comparisons: Sequence[_Beside], limit: float, alarm_odds: float
+) -> Latency:
     least = -log(1 - limit)
-    shown = [(one.at, one.excess > least and one.excess > _BEYOND * one.spread) for one in found]
-    known = recurrence(shown, alarm_odds)
-    since = known.since if known != NEVER else 0.0
-    ratio = exp(median(one.excess for one in found if one.at >= since))
-    return Latency(device, ratio, len(found), known)
+    shown = [
+        (
+            comparison.at,
+            comparison.excess > least and comparison.excess > _BEYOND * comparison.spread,
+        )
+        for comparison in comparisons
+    ]
+    recurring = recurrence(shown, alarm_odds)
+    since = recurring.since if recurring != NEVER else 0.0
+    ratio = exp(median(comparison.excess for comparison in comparisons if comparison.at >= since))
+    return Latency(device, ratio, len(comparisons), recurring)

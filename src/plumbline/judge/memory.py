@@ -11,11 +11,11 @@ from plumbline.model.series import Running, Series
 
 
 class Memory(Protocol):
-    """Where judging finds what was measured: a node's snapshot, or a history itself."""
+    """Source of measurements: a node's snapshot, or a history."""
 
     @property
     def running(self) -> tuple[Running, ...]:
-        """Return what has begun and not ended."""
+        """Return the runs that have not ended."""
         ...
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
@@ -24,23 +24,23 @@ class Memory(Protocol):
 
 
 class Weighable(Memory, Protocol):
-    """Where weighing finds them: a history, or what is simulated."""
+    """Memory that also dates changes of versions: a history, or a simulation."""
 
     def changed_at(self, latest: Record) -> Optional[float]:
         """Return since when a series has its latest versions, None if always, epoch seconds."""
         ...
 
 
-class Knowing(Protocol):
-    """What knows what the last runs say: a node's snapshot, or who weighs them."""
+class EvidenceSource(Protocol):
+    """Source of the evidence of the last runs: a node's snapshot, or the weighing itself."""
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
-        """Return what they say of a component or group, None where nothing is comparable."""
+        """Return the evidence on a component or group, None if nothing is comparable."""
         ...
 
 
 class Alarming(NamedTuple):
-    """What each node expects and what was measured until ``now``, in epoch seconds.
+    """Expectations of each node, and the measurements until ``now``, in epoch seconds.
 
     ``alarms`` are the places of the services in alarm in the plan, ``new`` those of them that were
     in none the day before.

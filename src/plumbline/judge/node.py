@@ -30,7 +30,7 @@ _ALARM_OF_THE_GROUP = frozenset({Reason.UNREACHABLE, Reason.NO_MOUNT})
 
 
 class JudgedNode(NamedTuple):
-    """What is judged: what a node measures, and since when, and now, in seconds of the epoch.
+    """Components that a node measures, since when, and the time of judging, in epoch seconds.
 
     ``expected`` is all that it measures, where that was built before.
     """
@@ -60,8 +60,8 @@ class _Operation(NamedTuple):
         return f"{self.component} {self.finding.text}" if self.finding else ""
 
 
-class _Said(NamedTuple):
-    """What is said of one layer."""
+class _Statement(NamedTuple):
+    """State, reason and text of one layer."""
 
     state: State
     reason: Reason
@@ -72,7 +72,7 @@ class _Layer(NamedTuple):
     """One layer of a node; ``measured`` of ``expected`` components have a rate."""
 
     name: str
-    said: _Said
+    statement: _Statement
     measured: int
     expected: int
     ended_at: float
@@ -88,39 +88,46 @@ def judge_node(node: JudgedNode, memory: Memory) -> Verdict:
         return Verdict(NODE, node.expectations.node, State.UNKNOWN, Reason.DAMAGED, text)
 
 
-def _judged(asked: JudgedNode, memory: Memory) -> Verdict:
+def _judged(node: JudgedNode, memory: Memory) -> Verdict:
     layers: dict[str, list[Expectation]] = {}
-    expectations = asked.expectations.every() if asked.expected is None else asked.expected
-    for each in expectations:
-        layers.setdefault(each.layer, []).append(each)
-    found = [_layer(name, members, asked, memory) for name, members in layers.items()]
-    state = worst(layer.said.state for layer in found)
-    deciding = [layer.said for layer in found if layer.said.state is state]
-    node = asked.expectations.node
-    texts = "; ".join(said.text for said in deciding) or "nothing is expected to be measured here"
+    expectations = node.expectations.every() if node.expected is None else node.expected
+    for expectation in expectations:
+        layers.setdefault(expectation.layer, []).append(expectation)
+    summaries = [_layer(name, members, node, memory) for name, members in layers.items()]
+    state = worst(layer.statement.state for layer in summaries)
+    deciding = [layer.statement for layer in summaries if layer.statement.state is state]
+    host = node.expectations.node
+    texts = (
+        "; ".join(statement.text for statement in deciding)
+        or "nothing is expected to be measured here"
+    )
     return Verdict(
         NODE,
-        node,
+        host,
         state,
         _reason(deciding),
-        f"{node}: {texts}",
-        evidence=tuple(line for layer in found for line in (layer.said.text, *layer.evidence)),
-        figures=tuple(figure for layer in found for figure in _figures(layer, asked.now)),
+        f"{host}: {texts}",
+        evidence=tuple(
+            line for layer in summaries for line in (layer.statement.text, *layer.evidence)
+        ),
+        figures=tuple(figure for layer in summaries for figure in _figures(layer, node.now)),
     )
 
 
 def _layer(name: str, members: Sequence[Expectation], node: JudgedNode, memory: Memory) -> _Layer:
-    known = [(each, _operations(each, memory, node.now)) for each in members]
-    every = [operation for _, found in known for operation in found]
+    measured_members = [(member, _operations(member, memory, node.now)) for member in members]
+    every = [operation for _, operations in measured_members for operation in operations]
     measured = len({operation.component for operation in every if operation.finding is None})
     ended_at = max(operation.ended_at for operation in every)
-    hang = next(filter(None, (hung_run(each, memory.running, node.now) for each in members)), None)
-    own = list(_without_alarm(known))
+    hang = next(
+        filter(None, (hung_run(member, memory.running, node.now) for member in members)), None
+    )
+    own = list(_without_alarm(measured_members))
     silent = [operation for operation in own if operation.finding]
     if hang:
-        said = _Said(State.OK, Reason.HANGS, f"{name} {hang.text}")
+        statement = _Statement(State.OK, Reason.HANGS, f"{name} {hang.text}")
     elif silent and len(silent) == len(every):
-        said = _all_silent(name, silent, node, members)
+        statement = _all_silent(name, silent, node, members)
     else:
         alarmed = len(
             {operation.component for operation in every}
@@ -129,42 +136,47 @@ def _layer(name: str, members: Sequence[Expectation], node: JudgedNode, memory: 
         text = f"{name} {measured} of {len(members)} measured"
         text += f", last {age(ended_at, node.now)}" if ended_at else ""
         text += f", {alarmed} with an alarm elsewhere" if alarmed else ""
-        said = _some_silent(
+        statement = _some_silent(
             text, [operation for operation in silent if _lasts(operation, node, members)]
         )
     evidence = tuple(f"  {operation.text}" for operation in silent)
-    return _Layer(name, said, measured, len(members), ended_at, evidence)
+    return _Layer(name, statement, measured, len(members), ended_at, evidence)
 
 
 def _operations(entry: Expectation, memory: Memory, now: float) -> list[_Operation]:
     """Return the operations of a component; a pair that has a rate speaks for the host."""
-    found: dict[str, list[Series]] = {}
+    series_by_name: dict[str, list[Series]] = {}
     every = memory.of(entry.layer, entry.component)
     for operation, scenario in operations(entry, every):
-        found[label(operation, scenario)] = [
+        series_by_name[label(operation, scenario)] = [
             series
             for series in every
             if (series.latest.operation, series.latest.scenario) == (operation, scenario)
         ]
-    made = [_operation(entry, what, series, now) for what, series in found.items()]
-    return made or [_Operation(entry.component, "it", never("it", entry.layer), 0.0, 0.0)]
+    judged = [_operation(entry, what, series, now) for what, series in series_by_name.items()]
+    return judged or [_Operation(entry.component, "it", never("it", entry.layer), 0.0, 0.0)]
 
 
-def _operation(entry: Expectation, what: str, found: Sequence[Series], now: float) -> _Operation:
-    if not found:
+def _operation(
+    entry: Expectation, what: str, candidates: Sequence[Series], now: float
+) -> _Operation:
+    if not candidates:
         return _Operation(entry.component, what, never(what, entry.layer), 0.0, 0.0)
-    ordered = sorted(found, key=lambda series: -series.latest.finished_at)
+    ordered = sorted(candidates, key=lambda series: -series.latest.finished_at)
     absences = [absence(Last(series.latest, what, entry.limits, now)) for series in ordered]
     finding = None if None in absences else absences[0]
     rates = (
-        sample.started_at for of in found for sample in of.samples if sample.rate_Bps is not None
+        sample.started_at
+        for of in candidates
+        for sample in of.samples
+        if sample.rate_Bps is not None
     )
     ended_at = ordered[0].latest.finished_at
     return _Operation(entry.component, what, finding, ended_at, max(rates, default=0.0))
 
 
 def _without_alarm(
-    known: Sequence[tuple[Expectation, Sequence[_Operation]]],
+    measured_members: Sequence[tuple[Expectation, Sequence[_Operation]]],
 ) -> Iterator[_Operation]:
     """Yield the operations that no other service alarms about.
 
@@ -172,12 +184,12 @@ def _without_alarm(
     to a full target.
     """
     sizes: dict[str, int] = {}
-    for each, _ in known:
-        sizes[each.group] = sizes.get(each.group, 0) + 1
-    for each, found in known:
-        grouped = sizes[each.group] > 1 and LAYERS[each.layer].grouped
-        rated = any(one.finding is None for one in found)
-        for operation in found:
+    for member, _ in measured_members:
+        sizes[member.group] = sizes.get(member.group, 0) + 1
+    for member, operations_of_member in measured_members:
+        grouped = sizes[member.group] > 1 and LAYERS[member.layer].grouped
+        rated = any(operation.finding is None for operation in operations_of_member)
+        for operation in operations_of_member:
             reason = operation.finding and operation.finding.reason
             alarmed = reason in _ALARM_OF_ITS_OWN or (grouped and reason in _ALARM_OF_THE_GROUP)
             if not alarmed and not (rated and reason is Reason.SKIPPED):
@@ -186,23 +198,23 @@ def _without_alarm(
 
 def _all_silent(
     name: str, silent: Sequence[_Operation], node: JudgedNode, members: Sequence[Expectation]
-) -> _Said:
+) -> _Statement:
     newest = max(silent, key=lambda silence: silence.ended_at)
     reason = newest.finding.reason if newest.finding else Reason.NOT_JUDGED
     if reason is Reason.NEVER_MEASURED and node.now - node.since <= _limit(members):
         deployed = age(node.since, node.now)
         text = f"{name} waits for its first run, expectations were deployed {deployed}"
-        return _Said(State.OK, reason, text)
+        return _Statement(State.OK, reason, text)
     text = f"{name} is silent, none of {len(members)} measured: {newest.text}"
-    return _Said(State.UNKNOWN, reason, text)
+    return _Statement(State.UNKNOWN, reason, text)
 
 
-def _some_silent(text: str, late: Sequence[_Operation]) -> _Said:
+def _some_silent(text: str, late: Sequence[_Operation]) -> _Statement:
     if not late or not late[0].finding:
-        return _Said(State.OK, Reason.FINE, text)
+        return _Statement(State.OK, Reason.FINE, text)
     names = several(tuple(dict.fromkeys(operation.component for operation in late)))
     text += f"; without a rate for too long: {names}, first {late[0].text}"
-    return _Said(State.WARNING, late[0].finding.reason, text)
+    return _Statement(State.WARNING, late[0].finding.reason, text)
 
 
 def _lasts(operation: _Operation, node: JudgedNode, members: Sequence[Expectation]) -> bool:
@@ -211,16 +223,16 @@ def _lasts(operation: _Operation, node: JudgedNode, members: Sequence[Expectatio
 
 
 def _limit(members: Sequence[Expectation]) -> float:
-    return max(each.limits.stale_after_s for each in members)
+    return max(member.limits.stale_after_s for member in members)
 
 
-def _reason(deciding: Sequence[_Said]) -> Reason:
+def _reason(deciding: Sequence[_Statement]) -> Reason:
     """Return the first reason that is not plainly fine."""
-    reasons = [said.reason for said in deciding] or [Reason.NOT_JUDGED]
+    reasons = [statement.reason for statement in deciding] or [Reason.NOT_JUDGED]
     return next((reason for reason in reasons if reason is not Reason.FINE), Reason.FINE)
 
 
 def _figures(layer: _Layer, now: float) -> Iterator[Figure]:
     yield Figure(f"{layer.name}_measured", layer.measured, maximum=layer.expected)
-    known = seconds_since(layer.ended_at, now) if layer.ended_at else (None, "s")
-    yield Figure(f"{layer.name}_age", *known)
+    age = seconds_since(layer.ended_at, now) if layer.ended_at else (None, "s")
+    yield Figure(f"{layer.name}_age", *age)

@@ -21,7 +21,10 @@ def operations(
     What is measured no longer is not judged: it would be stale for ever.
     """
     keys = tuple(expectation.references) or tuple(
-        dict.fromkeys(f"{one.latest.operation.value}/{one.latest.scenario.value}" for one in series)
+        dict.fromkeys(
+            f"{measured_series.latest.operation.value}/{measured_series.latest.scenario.value}"
+            for measured_series in series
+        )
     )
     for key in keys:
         operation, _, scenario = key.partition("/")

@@ -34,8 +34,8 @@ class Tests(NamedTuple):
             for ruling in self.rulings
             if ruling.record
         ]
-        known = [share for share in shares if share is not None]
-        return lower_median(known) if known else None
+        counted = [share for share in shares if share is not None]
+        return lower_median(counted) if counted else None
 
 
 def in_last_run(tests: Sequence[Tests], limits: Limits) -> Optional[Finding]:
@@ -52,11 +52,11 @@ def over_runs(tests: Sequence[Tests], limits: Limits) -> Optional[Finding]:
     """Return the same by what the last runs say together: one run with too many is watched."""
     watched = None
     for of in tests:
-        share, found = of.share, _recurrence(of, limits)
-        if share is None or (share <= limits.retransmit_share and not found.alarm):
+        share, recurring = of.share, _recurrence(of, limits)
+        if share is None or (share <= limits.retransmit_share and not recurring.alarm):
             continue
-        text = f"{_words(of.what, share, limits)}, {found.words}; bad cable?"
-        if found.alarm:
+        text = f"{_words(of.what, share, limits)}, {recurring.words}; bad cable?"
+        if recurring.alarm:
             return Finding(State.WARNING, Reason.RETRANSMITS, text)
         watched = watched or Finding(State.OK, Reason.WATCHED, f"watching: {text}")
     return watched
@@ -100,7 +100,7 @@ class _Pairs(NamedTuple):
     @property
     def tests(self) -> Tests:
         """Return the tests that gave a rate."""
-        return Tests(label(self.operation, self.scenario), [one for _, one in self.usable])
+        return Tests(label(self.operation, self.scenario), [ruling for _, ruling in self.usable])
 
     @property
     def ruling(self) -> Ruling:
@@ -132,11 +132,11 @@ def judge_pair_service(
     series: Sequence[Series],
     running: Sequence[Running],
     now: float,
-    known: Optional[Evidence],
+    weighed: Optional[Evidence],
 ) -> Verdict:
     """Return the verdict on a host by what its runs say together, as ``judge_service`` does."""
-    by = _By(lambda rulings: by_evidence(rulings, known), over_runs)
-    return with_runs(_judge(expectation, series, running, now, by), known)
+    by = _By(lambda rulings: by_evidence(rulings, weighed), over_runs)
+    return with_runs(_judge(expectation, series, running, now, by), weighed)
 
 
 def _judge(
@@ -202,10 +202,10 @@ def _rule(
     now: float,
 ) -> Ruling:
     own = with_partner(expectation, partner, step)
-    for one in series:
-        latest = one.latest
+    for measured_series in series:
+        latest = measured_series.latest
         if (latest.operation, latest.scenario, latest.partner) == (*step, partner.name):
-            return rule(own, step, one, now)
+            return rule(own, step, measured_series, now)
     return rule(own, step, None, now)
 
 
@@ -271,10 +271,10 @@ def _remarks(tested: _Pairs, pairs: Sequence[_Pairs], chosen: Ruling) -> str:
     elif chosen.finding.state is not State.OK:
         word = "with each" if chosen.finding.reason is Reason.BELOW_FLOOR else "upper median"
         remarks = f"; {word} of {len(tested.usable)} partners"
-    slow = dict.fromkeys(text for each in pairs for text in _slow_alone(each))
+    slow = dict.fromkeys(text for pair in pairs for text in _slow_alone(pair))
     remarks += "".join(f"; {text}" for text in slow)
     missing = dict.fromkeys(
-        name for each in pairs for name, ruling in each.rulings if ruling.measured is None
+        name for pair in pairs for name, ruling in pair.rulings if ruling.measured is None
     )
     return f"{remarks}; no figure with {several(tuple(missing))}" if missing else remarks
 

@@ -60,9 +60,9 @@ def deciding(rulings: Sequence[Ruling]) -> Ruling:
     There must be at least one.  What is below its floor needs no baseline: the lack of one in
     another operation does not hide it.
     """
-    found = _with_floors(rulings)
-    state = worst(ruling.finding.state for ruling in found)
-    return min((ruling for ruling in found if ruling.finding.state is state), key=_weight)
+    with_floors = _with_floors(rulings)
+    state = worst(ruling.finding.state for ruling in with_floors)
+    return min((ruling for ruling in with_floors if ruling.finding.state is state), key=_weight)
 
 
 def _with_floors(rulings: Sequence[Ruling]) -> Sequence[Ruling]:
@@ -104,61 +104,61 @@ def measured_ago(rulings: Iterable[Ruling], now: float) -> str:
     return f"; measured {age(min(ends), now)}" if ends and now - min(ends) > NEW_S else ""
 
 
-def weighed(known: Optional[Evidence]) -> Iterator[str]:
+def weighed(evidence: Optional[Evidence]) -> Iterator[str]:
     """Yield what the last runs say together, where that is worth a word."""
-    if known and known.worth_a_word and known.ratio is not None:
-        yield f"{known.what} {over_runs(known)}, {odds(known.needed)} for an alarm"
+    if evidence and evidence.worth_a_word and evidence.ratio is not None:
+        yield f"{evidence.what} {over_runs(evidence)}, {odds(evidence.needed)} for an alarm"
 
 
-def over_runs(known: Evidence) -> str:
+def over_runs(evidence: Evidence) -> str:
     """Return the loss over some runs, and how certain it is."""
-    share = "" if known.ratio is None else f"{100 * known.ratio:.0f} % of {known.against} "
+    share = "" if evidence.ratio is None else f"{100 * evidence.ratio:.0f} % of {evidence.against} "
     return (
-        f"{share}over {number(known.moments, 'run')} since {moment(known.since)}, odds "
-        f"{odds(known.odds)} to 1 against chance"
+        f"{share}over {number(evidence.moments, 'run')} since {moment(evidence.since)}, odds "
+        f"{odds(evidence.odds)} to 1 against chance"
     )
 
 
-def also(known: Evidence) -> str:
+def also(evidence: Evidence) -> str:
     """Return what other operations of a group have lost, empty where none has."""
-    return "".join(f"; {what} {100 * ratio:.0f} %" for what, ratio in known.also)
+    return "".join(f"; {what} {100 * ratio:.0f} %" for what, ratio in evidence.also)
 
 
-def so_far(known: Optional[Evidence]) -> str:
+def so_far(evidence: Optional[Evidence]) -> str:
     """Return why a slow run is no alarm yet."""
-    if known is None:
+    if evidence is None:
         return "too few runs to tell it from chance"
-    if known.shared:
+    if evidence.shared:
         return "its group has lost as much and has the alarm"
-    if known.worth_a_word and known.ratio is not None:
-        return f"{over_runs(known)}, {odds(known.needed)} for an alarm{more(known)}"
-    return f"{'one run is ' if known.moments == 1 else ''}no evidence yet{more(known)}"
+    if evidence.worth_a_word and evidence.ratio is not None:
+        return f"{over_runs(evidence)}, {odds(evidence.needed)} for an alarm{more(evidence)}"
+    return f"{'one run is ' if evidence.moments == 1 else ''}no evidence yet{more(evidence)}"
 
 
-def more(known: Evidence) -> str:
+def more(evidence: Evidence) -> str:
     """Return how many more runs raise the alarm, or end it, empty where that is unknown."""
-    if not known.more:
+    if not evidence.more:
         return ""
-    does = ("end" if known.alarm else "raise") + "s" * (known.more == 1)
-    which = "the" if known.alarm else "an"
-    return f"; {number(known.more, 'more run')} like this one {does} {which} alarm"
+    does = ("end" if evidence.alarm else "raise") + "s" * (evidence.more == 1)
+    which = "the" if evidence.alarm else "an"
+    return f"; {number(evidence.more, 'more run')} like this one {does} {which} alarm"
 
 
-def of_service(known: Optional[Evidence], *, low: bool) -> str:
+def of_service(evidence: Optional[Evidence], *, low: bool) -> str:
     """Return how the service differs from the verdict on the last run, empty where it does not.
 
     ``low`` says that the last run alone is bad.
     """
-    if known is None or known.shared or known.alarm is low:
+    if evidence is None or evidence.shared or evidence.alarm is low:
         return ""
-    return f"; its service {'still has the alarm' if known.alarm else 'is OK'}{more(known)}"
+    return f"; its service {'still has the alarm' if evidence.alarm else 'is OK'}{more(evidence)}"
 
 
-def odds_text(known: Optional[Evidence]) -> str:
+def odds_text(evidence: Optional[Evidence]) -> str:
     """Return the odds that the finding of one run is not chance."""
-    if known is None or known.shared:
-        return so_far(known)
-    return f"odds {odds(known.odds)} to 1 against chance, {odds(known.needed)} for an alarm"
+    if evidence is None or evidence.shared:
+        return so_far(evidence)
+    return f"odds {odds(evidence.odds)} to 1 against chance, {odds(evidence.needed)} for an alarm"
 
 
 def number(count: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""What a run shows or does not, such as segments retransmitted: when it recurs beyond chance.
+"""Recurrence beyond chance of a symptom that a run shows or not, such as retransmits.
 
 A healthy component shows it now and then, and then rather in the next run too; one that is at
 fault shows it in nearly every run.  The ratio of the two chances of each run is a Bayes factor, and
@@ -14,7 +14,7 @@ from plumbline.judge.chance import BESIDE_PEERS, FADES, HOUR_S, IN_ONE_GO_S
 from plumbline.judge.phrases import date_of, number, odds
 
 Shown = tuple[float, bool]
-"""When a run began, in epoch seconds, and whether it showed it."""
+"""Begin of a run, in epoch seconds, and whether it showed the symptom."""
 
 _BY_CHANCE = 0.05
 """Runs of a healthy component that show it: nobody knows, so a share that no healthy site has for
@@ -26,7 +26,7 @@ _FEWEST = 2
 
 
 class Recurrence(NamedTuple):
-    """How often it was shown: in ``shown`` of ``runs`` since a moment, in epoch seconds.
+    """A symptom in ``shown`` of ``runs`` runs since a moment, in epoch seconds.
 
     ``odds`` is the natural logarithm of the odds against chance; ``alarm`` says whether one was
     raised and stands.
@@ -59,19 +59,19 @@ def recurrence(runs: Sequence[Shown], alarm_odds: float) -> Recurrence:
     false; it stands until the odds that the component is healthy again are as high.
     """
     needed = log(alarm_odds)
-    found, before, healthy = NEVER, None, -inf
+    current, before, healthy = NEVER, None, -inf
     for run in runs:
         factor = _factor(run, before)
         before = run
-        if found.alarm:
+        if current.alarm:
             healthy = -factor + log1p(exp(healthy))
             if healthy >= needed:
-                found = NEVER
+                current = NEVER
                 continue
-        found = _with(found, run, factor)
-        if not found.alarm and found.odds >= needed and found.shown >= _FEWEST:
-            found, healthy = found._replace(alarm=True), -inf
-    return found
+        current = _with(current, run, factor)
+        if not current.alarm and current.odds >= needed and current.shown >= _FEWEST:
+            current, healthy = current._replace(alarm=True), -inf
+    return current
 
 
 def in_moments(shares: Sequence[Sequence[tuple[float, float]]], limit: float) -> Iterator[Shown]:
@@ -79,17 +79,17 @@ def in_moments(shares: Sequence[Sequence[tuple[float, float]]], limit: float) ->
 
     Each source has pairs of a run's begin and its share; what is measured in one go is a moment.
     """
-    runs = sorted((at, number, share) for number, one in enumerate(shares) for at, share in one)
+    runs = sorted((at, number, share) for number, pairs in enumerate(shares) for at, share in pairs)
     begun = -inf
-    seen: dict[int, float] = {}
+    shares_of_moment: dict[int, float] = {}
     for at, source, share in runs:
-        if seen and (source in seen or at - begun > IN_ONE_GO_S):
-            yield begun, lower_median(tuple(seen.values())) > limit
-            seen = {}
-        begun = begun if seen else at
-        seen[source] = share
-    if seen:
-        yield begun, lower_median(tuple(seen.values())) > limit
+        if shares_of_moment and (source in shares_of_moment or at - begun > IN_ONE_GO_S):
+            yield begun, lower_median(tuple(shares_of_moment.values())) > limit
+            shares_of_moment = {}
+        begun = begun if shares_of_moment else at
+        shares_of_moment[source] = share
+    if shares_of_moment:
+        yield begun, lower_median(tuple(shares_of_moment.values())) > limit
 
 
 def lower_median(values: Sequence[float]) -> float:
@@ -97,14 +97,14 @@ def lower_median(values: Sequence[float]) -> float:
     return sorted(values)[(len(values) - 1) // 2]
 
 
-def _with(found: Recurrence, run: Shown, factor: float) -> Recurrence:
+def _with(current: Recurrence, run: Shown, factor: float) -> Recurrence:
     """Return what is known after one more run; what speaks for chance alone is not counted."""
     # one more start, whose odds are even
-    odds = factor + (log1p(exp(found.odds)) if found.runs else 0.0)
-    if odds <= 0 and not found.alarm:
+    odds = factor + (log1p(exp(current.odds)) if current.runs else 0.0)
+    if odds <= 0 and not current.alarm:
         return NEVER
-    since = found.since if found.runs else run[0]
-    return Recurrence(odds, found.alarm, since, found.shown + run[1], found.runs + 1)
+    since = current.since if current.runs else run[0]
+    return Recurrence(odds, current.alarm, since, current.shown + run[1], current.runs + 1)
 
 
 def _factor(run: Shown, before: Optional[Shown]) -> float:

@@ -89,11 +89,11 @@ def _runs(of_host: Iterable[Sampled], window_s: float) -> Iterator[Run]:
     """Yield the runs of a host; samples of one moment are never parted."""
     run: list[Sampled] = []
     for at, same in groupby(of_host, key=attrgetter("at")):
-        found = list(same)
-        if run and (at - run[0].at > window_s or _components(run) & _components(found)):
+        samples = list(same)
+        if run and (at - run[0].at > window_s or _components(run) & _components(samples)):
             yield run
             run = []
-        run += found
+        run += samples
     if run:
         yield run
 
@@ -114,14 +114,14 @@ _SPEC = ProbeSpec("recorded", 0, 0.0)
 class Judged(NamedTuple):
     """The verdict on a component at the end of a day, from that day and those before.
 
-    ``known`` is what these days say together, None where they cannot be compared.
+    ``evidence`` is that of these days together, None where they cannot be compared.
     """
 
     host: str
     component: str
     day: str
     verdict: Verdict
-    known: Optional[Evidence] = None
+    evidence: Optional[Evidence] = None
 
     def to_json(self, unit: str) -> dict[str, Any]:
         """Return the line for programs; ``ratio`` is rate / reference, below 1 is slower."""
@@ -148,10 +148,10 @@ def default_limits(rows: Iterable[Sampled], budget: float = 1.0) -> Limits:
     ``budget`` is the number of false alarms that all of them may have in a month.
     """
     components = {(row.host, row.component) for row in rows}
-    asked = MONTH_S / DAY_S
+    days = MONTH_S / DAY_S
     return Limits(
-        alarm_odds=odds_within(budget, len(components) * asked),
-        end_odds=odds_within(budget, asked),
+        alarm_odds=odds_within(budget, len(components) * days),
+        end_odds=odds_within(budget, days),
     )
 
 
@@ -165,7 +165,7 @@ def replay(rows: Iterable[Sampled], limits: Limits) -> Iterator[Judged]:
 
 
 class _Memory:
-    """What is known of the components of one host up to a day."""
+    """Samples of the components of one host up to a day."""
 
     running: tuple[Running, ...] = ()
 
@@ -192,16 +192,16 @@ class _Memory:
             {row.component: row.rate for row in run}
             for _, run in groupby(own, key=attrgetter("at"))
         ]
-        beside = one_day(date.fromisoformat(day).toordinal() - _EPOCH, runs)
+        of_day = one_day(date.fromisoformat(day).toordinal() - _EPOCH, runs)
         every: dict[str, list[Sampled]] = {}
         for row in rows:
             every.setdefault(row.component, []).append(row)
-        for component, found in every.items():
-            self._latest[component] = found[-1]
-            if component in beside:
-                self._remember(_whole_day(found, beside[component], self._limits), component)
+        for component, of_component in every.items():
+            self._latest[component] = of_component[-1]
+            if component in of_day:
+                self._remember(_whole_day(of_component, of_day[component], self._limits), component)
             else:
-                for row in found:
+                for row in of_component:
                     self._remember(_sample(row), component)
         expected = [_expectation(row, self._limits) for row in self._latest.values()]
         weighing = Weighing({"": expected}, {"": self})
@@ -307,17 +307,17 @@ _APART_S = 1e-5
 """Between two groups of files, so that each is beside its own peers alone: jobs begin together."""
 
 
-class Said(NamedTuple):
-    """What jobs say of a target in one direction."""
+class JobEvidence(NamedTuple):
+    """Evidence of jobs on the speed of a target in one direction."""
 
     target: str
     operation: str
-    known: Evidence
+    evidence: Evidence
 
     @property
     def ratio(self) -> float:
         """Return what jobs got there / what they got on its peers, 1 where that is not known."""
-        return 1.0 if self.known.ratio is None else self.known.ratio
+        return 1.0 if self.evidence.ratio is None else self.evidence.ratio
 
     @property
     def slow(self) -> bool:
@@ -325,7 +325,7 @@ class Said(NamedTuple):
 
         An alarm stands until the odds for health end it; a hint, while the loss is there.
         """
-        return self.known.alarm and self.ratio < _LOW
+        return self.evidence.alarm and self.ratio < _LOW
 
     @property
     def remedy(self) -> str:
@@ -336,64 +336,74 @@ class Said(NamedTuple):
 
     def __str__(self) -> str:
         """Return the evidence in words; a run is what all jobs of a day say."""
-        return f"{shown(self.target)}: jobs {self.operation} at {over_runs(self.known)}"
+        return f"{shown(self.target)}: jobs {self.operation} at {over_runs(self.evidence)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form; ``odds`` are natural logarithms."""
         about = {"target": self.target, "operation": self.operation, "slow": self.slow}
-        return {**about, "ratio": self.ratio, "odds": self.known.odds, "needed": self.known.needed}
+        return {
+            **about,
+            "ratio": self.ratio,
+            "odds": self.evidence.odds,
+            "needed": self.evidence.needed,
+        }
 
 
 class JobsSay(NamedTuple):
-    """What jobs say of targets: what is worth a word, the slowest first, and who spoke."""
+    """Evidence of jobs on targets, slowest first; ``jobs`` and ``targets`` count its sources."""
 
-    said: Sequence[Said]
+    judgements: Sequence[JobEvidence]
     jobs: int
     targets: int
 
     @property
     def slow(self) -> Sequence[str]:
         """Return the targets that are slow."""
-        return list(dict.fromkeys(one.target for one in self.said if one.slow))
+        return list(
+            dict.fromkeys(judgement.target for judgement in self.judgements if judgement.slow)
+        )
 
     def sentences(self) -> Iterator[str]:
         """Yield slow targets, then those that are watched, and last how much this rests on."""
-        for one in self.said:
-            if one.slow:
-                yield f"{one}; a hint, no alarm, {one.remedy}"
-        for one in self.said:
-            if not one.slow:
-                yield f"watching: {one}, {odds(one.known.needed)} for a hint"
+        for judgement in self.judgements:
+            if judgement.slow:
+                yield f"{judgement}; a hint, no alarm, {judgement.remedy}"
+        for judgement in self.judgements:
+            if not judgement.slow:
+                yield f"watching: {judgement}, {odds(judgement.evidence.needed)} for a hint"
         slow = f"{len(self.slow)} of them slow" if self.slow else "none of them slow"
         jobs, targets = number(self.jobs, "job"), number(self.targets, "target")
         yield f"{jobs} measured {targets}, {slow}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
-        said = [one.to_json() for one in self.said]
-        return {"jobs": self.jobs, "targets": self.targets, "said": said}
+        judgements = [judgement.to_json() for judgement in self.judgements]
+        return {"jobs": self.jobs, "targets": self.targets, "said": judgements}
 
 
 def jobs_say(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> JobsSay:
     """Return what logs say of targets; ``traffic`` is all that is known to have used them."""
     load = _Load(traffic)
-    found = [one for log in logs if (one := list(_samples(log, naming, load)))]
-    every = [group for groups in found for group in groups]
+    samples_of_logs = [of_log for log in logs if (of_log := list(_samples(log, naming, load)))]
+    every = [group for groups in samples_of_logs for group in groups]
     samples = [
-        one._replace(at=one.at + place * _APART_S)
+        sample._replace(at=sample.at + place * _APART_S)
         for place, group in enumerate(every)
-        for one in group
+        for sample in group
     ]
     samples.sort(key=lambda sample: (sample.at, sample.host))
     limits = default_limits(samples, _BUDGET)
-    last = {(one.host, one.component): one for one in replay(samples, limits)}
-    said = [
-        Said(target, host.rpartition(" ")[2], one.known)
-        for (host, target), one in last.items()
-        if one.known and one.known.worth_a_word
+    last = {(judged.host, judged.component): judged for judged in replay(samples, limits)}
+    judgements = [
+        JobEvidence(target, host.rpartition(" ")[2], judged.evidence)
+        for (host, target), judged in last.items()
+        if judged.evidence and judged.evidence.worth_a_word
     ]
-    low = sorted((one for one in said if one.ratio < _LOW), key=lambda found: found.ratio)
-    return JobsSay(low, len(found), len({target for _, target in last}))
+    low = sorted(
+        (judgement for judgement in judgements if judgement.ratio < _LOW),
+        key=lambda judgement: judgement.ratio,
+    )
+    return JobsSay(low, len(samples_of_logs), len({target for _, target in last}))
 
 
 class _Load:
@@ -416,12 +426,12 @@ class _Load:
 
     def coverage(self, target: str, files: Sequence[FileIo], job: str) -> float:
         """Return a job's share of what was moved on a target while it used these files."""
-        begin, end = min(one.begin for one in files), max(one.end for one in files)
-        own = float(sum(one.bytes for one in files))
-        others = sum(
+        begin, end = min(file.begin for file in files), max(file.end for file in files)
+        own = float(sum(file.bytes for file in files))
+        foreign = sum(
             io.within(begin, end) for io in self._around(target, begin, end) if io.job != job
         )
-        return own / (own + others)
+        return own / (own + foreign)
 
     def _around(self, target: str, begin: float, end: float) -> Iterator[JobIo]:
         """Yield what may have been moved on a target between two moments."""
@@ -436,13 +446,13 @@ def _samples(log: Log, naming: Naming, load: _Load) -> Iterator[list[Sampled]]:
     begin = log.job.begin
     day = datetime.fromtimestamp(begin, timezone.utc).date().isoformat()
     for mount, operation, files in _groups(log):
-        found = []
+        samples = []
         for index, own in files.items():
             target = naming(mount, index)
-            rate = median([one.rate_Bps or 0.0 for one in own])
+            rate = median([sample.rate_Bps or 0.0 for sample in own])
             covered = load.coverage(target, own, log.job.id)
-            found.append(Sampled(f"{mount} {operation}", day, begin, target, rate, covered))
-        yield found
+            samples.append(Sampled(f"{mount} {operation}", day, begin, target, rate, covered))
+        yield samples
 
 
 _Files = Mapping[int, Sequence[FileIo]]

@@ -67,13 +67,13 @@ def course_over_runs(measured: Measured) -> Optional[Finding]:
         for sample in reversed(measured.samples)
         if sample.apart is not None and not contended(sample.coverage, measured.limits)
     ]
-    found = recurrence(shown, measured.limits.alarm_odds)
-    if found.alarm:
+    recurring = recurrence(shown, measured.limits.alarm_odds)
+    if recurring.alarm:
         text = last.text if last else f"{figures(measured)}: {course_words(measured)}"
-        return Finding(State.WARNING, Reason.PROFILE, f"{text}; {found.words}")
+        return Finding(State.WARNING, Reason.PROFILE, f"{text}; {recurring.words}")
     if last is None:
         return None
-    return Finding(State.OK, Reason.WATCHED, f"watching: {last.text}; {found.words}")
+    return Finding(State.OK, Reason.WATCHED, f"watching: {last.text}; {recurring.words}")
 
 
 def course_words(measured: Measured) -> str:
@@ -272,8 +272,8 @@ def coverage_words(record: Record) -> str:
     if others is None:
         return words
     bounds = (bound for bound in (others.least, others.most) if bound is not None)
-    known = " to ".join(f"{bound:.2f}" for bound in bounds)
-    return f"{words} ({known}) by the counters of {others.server}{job_words(record)}"
+    range_text = " to ".join(f"{bound:.2f}" for bound in bounds)
+    return f"{words} ({range_text}) by the counters of {others.server}{job_words(record)}"
 
 
 def _unknown(record: Record, others: Optional[Others]) -> str:

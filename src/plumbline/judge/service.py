@@ -117,22 +117,22 @@ def _earlier(sample: Sample, now: float) -> str:
     return line if sample.coverage is None else f"{line}, coverage {sample.coverage:.2f}"
 
 
-def by_evidence(rulings: Sequence[Ruling], known: Optional[Evidence]) -> tuple[Ruling, ...]:
+def by_evidence(rulings: Sequence[Ruling], weighed: Optional[Evidence]) -> tuple[Ruling, ...]:
     """Return the rulings on the last run as a service takes them.
 
     ``known`` is what the last runs say together, None where they cannot be compared.
     """
-    alarming = _alarming(rulings, known) if known and known.alarm else None
+    alarming = _alarming(rulings, weighed) if weighed and weighed.alarm else None
     return tuple(
-        ruling._replace(finding=_finding(ruling, known, alarm=ruling is alarming))
+        ruling._replace(finding=_finding(ruling, weighed, alarm=ruling is alarming))
         for ruling in rulings
     )
 
 
-def with_runs(found: Verdict, known: Optional[Evidence]) -> Verdict:
+def with_runs(verdict: Verdict, of_runs: Optional[Evidence]) -> Verdict:
     """Return the verdict of a service with what its last runs say together."""
-    ratio = known.ratio if known else None
-    return found._replace(evidence=(*weighed(known), *found.evidence), ratio_runs=ratio)
+    ratio = of_runs.ratio if of_runs else None
+    return verdict._replace(evidence=(*weighed(of_runs), *verdict.evidence), ratio_runs=ratio)
 
 
 def severity(ratio: Optional[float], limits: Limits) -> State:
@@ -141,36 +141,36 @@ def severity(ratio: Optional[float], limits: Limits) -> State:
     return State.CRITICAL if gross else State.WARNING
 
 
-def _alarming(rulings: Sequence[Ruling], known: Evidence) -> Optional[Ruling]:
+def _alarming(rulings: Sequence[Ruling], weighed: Evidence) -> Optional[Ruling]:
     """Return the ruling on what has lost most, or on another where that has no figure today."""
     rated = [ruling for ruling in rulings if ruling.measured and ruling.finding.reason.measured]
-    named = [ruling for ruling in rated if ruling.measured and ruling.measured.what == known.what]
+    named = [ruling for ruling in rated if ruling.measured and ruling.measured.what == weighed.what]
     return next(iter([*named, *rated]), None)
 
 
-def _finding(ruling: Ruling, known: Optional[Evidence], *, alarm: bool) -> Finding:
+def _finding(ruling: Ruling, weighed: Optional[Evidence], *, alarm: bool) -> Finding:
     of, finding = ruling.measured, ruling.finding
     if of is None or finding.reason is Reason.KNOWN_STATE:
         return finding
-    if alarm and known:
+    if alarm and weighed:
         # another operation stands for the one that has lost most where that has no figure today
-        lost = "" if of.what == known.what else f"{known.what} "
-        text = f"{figures_and_ceiling(of)}: {lost}{over_runs(known)}{more(known)}"
-        return Finding(severity(known.ratio, of.limits), Reason.SLOW, text)
-    if known and known.alarm and known.what != of.what and finding.reason.of_one_run:
+        lost = "" if of.what == weighed.what else f"{weighed.what} "
+        text = f"{figures_and_ceiling(of)}: {lost}{over_runs(weighed)}{more(weighed)}"
+        return Finding(severity(weighed.ratio, of.limits), Reason.SLOW, text)
+    if weighed and weighed.alarm and weighed.what != of.what and finding.reason.of_one_run:
         # the operation that has lost most has the alarm
-        return _watched(of, finding, known)
+        return _watched(of, finding, weighed)
     if finding.reason.of_one_run and _is_low(of):
         other = below_goal(of) or below_floor(of) or course_over_runs(of)
-        return other or _watched(of, finding, known)
+        return other or _watched(of, finding, weighed)
     if finding.reason is Reason.PROFILE or finding.reason.fine:
         course = course_over_runs(of)
         if course:
             return course
-    if known and finding.reason is Reason.NO_REFERENCE:
+    if weighed and finding.reason is Reason.NO_REFERENCE:
         return Finding(State.OK, Reason.FINE, figures(of))
-    if known and finding.reason.fine and known.worth_a_word and known.what == of.what:
-        return _watched(of, finding, known)
+    if weighed and finding.reason.fine and weighed.worth_a_word and weighed.what == of.what:
+        return _watched(of, finding, weighed)
     return finding
 
 
@@ -179,10 +179,10 @@ def _is_low(measured: Measured) -> bool:
     return measured.low(measured.percent) or measured.low(measured.provisional_percent)
 
 
-def _watched(measured: Measured, finding: Finding, known: Optional[Evidence]) -> Finding:
+def _watched(measured: Measured, finding: Finding, weighed: Optional[Evidence]) -> Finding:
     """Return that a slow run is no alarm yet; it is none either where its group is as slow.
 
     Where others may have used the component, and nobody can tell how much, their job is named.
     """
-    text = f"watching: {finding.text}{job_words(measured.record)}; {so_far(known)}"
+    text = f"watching: {finding.text}{job_words(measured.record)}; {so_far(weighed)}"
     return Finding(State.OK, Reason.WATCHED, text)

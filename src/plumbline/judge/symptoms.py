@@ -1,4 +1,4 @@
-"""What the last look at a node's symptoms says: of one kind of part, and whether there was one."""
+"""Verdict on the symptoms of a node: by kind of part, and on the age of the last look."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ class JudgedLook(NamedTuple):
     limit_s: float
 
 
-def judge_kind(asked: JudgedLook, kind: str) -> Verdict:
+def judge_kind(judged: JudgedLook, kind: str) -> Verdict:
     """Return the verdict on one of KINDS: the worst severity that raises a suspicion."""
-    looks = [look for look in asked.report.looks if look.kind == kind]
+    looks = [look for look in judged.report.looks if look.kind == kind]
     able = [look for look in looks if not look.unavailable]
-    absent = _absent(asked, kind)
+    absent = _absent(judged, kind)
     if absent:
         return absent
     if not able:
-        return _unavailable(asked.report.node, kind, looks)
-    return _of_kind(asked, kind, looks)
+        return _unavailable(judged.report.node, kind, looks)
+    return _of_kind(judged, kind, looks)
 
 
-def judge_looks(asked: JudgedLook) -> Verdict:
+def judge_looks(judged: JudgedLook) -> Verdict:
     """Return the verdict on whether a node is looked at, and by all commands of the site."""
-    absent = _absent(asked, "")
+    absent = _absent(judged, "")
     if absent:
         return absent
-    node, looks = asked.report.node, asked.report.looks
+    node, looks = judged.report.node, judged.report.looks
     able = [look for look in looks if not look.unavailable]
     failed = [look for look in looks if _fails(look)]
-    age_s = max(0.0, asked.now - asked.report.looked_at)
+    age_s = max(0.0, judged.now - judged.report.looked_at)
     text = f"looked at {format_duration(age_s)} ago"
     state, reason = State.OK, Reason.FINE
     if not able or failed:
@@ -114,8 +114,8 @@ def _unknown(node: str, kind: str, reason: Reason, text: str) -> Verdict:
     return Verdict(SYMPTOMS, name, State.UNKNOWN, reason, f"{name}: {text}")
 
 
-def _of_kind(asked: JudgedLook, kind: str, looks: Sequence[Look]) -> Verdict:
-    node, name = asked.report.node, title(asked.report.node, kind)
+def _of_kind(judged: JudgedLook, kind: str, looks: Sequence[Look]) -> Verdict:
+    node, name = judged.report.node, title(judged.report.node, kind)
     symptoms = by_state(symptom for look in looks for symptom in look.symptoms)
     state = worst((State.OK, *map(state_of, symptoms)))
     reason = Reason.SYMPTOM if state.alarm else Reason.FINE
@@ -158,8 +158,8 @@ def _summary(node: str, symptoms: Sequence[Symptom]) -> str:
 
 
 def _where(node: str, symptom: Symptom) -> str:
-    said = quote(symptom)
-    return said if symptom.component == node else f"{symptom.component}: {said}"
+    quoted = quote(symptom)
+    return quoted if symptom.component == node else f"{symptom.component}: {quoted}"
 
 
 def _line(node: str, symptom: Symptom) -> str:

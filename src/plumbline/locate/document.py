@@ -31,8 +31,8 @@ def behind(located: Located, ambiguity: AmbiguitySet) -> Iterator[int]:
             or slowing.keys().isdisjoint(observation.of.path)
         ):
             continue
-        found = set(_slowing(observation, slowing))
-        if all(not found.isdisjoint(alternative) for alternative in ambiguity.alternatives):
+        slowed = set(_slowing(observation, slowing))
+        if all(not slowed.isdisjoint(alternative) for alternative in ambiguity.alternatives):
             yield index
 
 
@@ -55,7 +55,7 @@ def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
     Where several do, the one that explains most: its alarm becomes a note, the others remain.  What
     does not vote and is as slow as a suspect makes it is explained as well.
     """
-    found: dict[tuple[str, str], AmbiguitySet] = {}
+    sets: dict[tuple[str, str], AmbiguitySet] = {}
     largest_first = sorted(located.sets, key=lambda ambiguity: -len(ambiguity.explains))
     explained = [
         (ambiguity_set, index)
@@ -68,8 +68,8 @@ def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
         for index in behind(located, ambiguity_set)
     ]
     for ambiguity, index in explained:
-        found.setdefault(_place(located, index), ambiguity)
-    return found
+        sets.setdefault(_place(located, index), ambiguity)
+    return sets
 
 
 def explained_by(located: Located, ambiguity: AmbiguitySet) -> dict[tuple[str, str], None]:
@@ -121,13 +121,13 @@ def _set(
     located: Located,
     ambiguity: AmbiguitySet,
     parts: Parts,
-    said: str,
+    text: str,
     probe: Optional[NextProbe] = None,
 ) -> dict[str, Any]:
     return {
-        "sentence": said,
+        "sentence": text,
         "certain": ambiguity.certain,
-        "alternatives": [list(one) for one in ambiguity.alternatives],
+        "alternatives": [list(alternative) for alternative in ambiguity.alternatives],
         "suspects": [_suspect(located, suspect, parts) for suspect in ambiguity.suspects],
         "slow": [_measured(located.observations[index]) for index in ambiguity.explains],
         "next": _next(probe) if probe else None,

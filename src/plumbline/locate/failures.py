@@ -43,15 +43,15 @@ def cut_off(
         DocumentError: a latest record is damaged.
         StoreError: the history cannot be read.
     """
-    found = tuple(_latest(nodes, now))
+    latest = tuple(_latest(nodes, now))
     lost: dict[str, list[Measured]] = {}
     mounts: dict[str, list[Measured]] = {}
-    for one in found:
-        node, entry, record = one
-        if record.outcome is Outcome.UNREACHABLE and not _answered(found, one):
-            lost.setdefault(entry.host, []).append(one)
+    for failure in latest:
+        node, entry, record = failure
+        if record.outcome is Outcome.UNREACHABLE and not _answered(latest, failure):
+            lost.setdefault(entry.host, []).append(failure)
         elif record.outcome is Outcome.NO_MOUNT:
-            mounts.setdefault(node, []).append(one)
+            mounts.setdefault(node, []).append(failure)
     for host, behind in lost.items():
         nobody = several(tuple(dict.fromkeys(node for node, _, _ in behind)))
         text = f"server {host} does not answer {nobody}: {_names(behind)}"
@@ -72,13 +72,13 @@ def _latest(
                         yield node, entry, series.latest
 
 
-def _answered(found: Iterable[Measured], lost: Measured) -> bool:
+def _answered(latest: Iterable[Measured], lost: Measured) -> bool:
     """Return whether a server has given a rate after it was missed."""
     return any(
         entry.host == lost[1].host
         and record.rate_Bps is not None
         and record.started_at > lost[2].started_at
-        for _, entry, record in found
+        for _, entry, record in latest
     )
 
 
@@ -121,7 +121,10 @@ def locate_failures(measured: Iterable[PlannedMeasurement], records: Iterable[Re
 
 def failure_sentence(located: Located, ambiguity: AmbiguitySet, parts: Parts) -> str:
     """Return e.g. ``Failing: disk oss2-disk1 (2 of 2 failed measurements cross it): ...``."""
-    names = [" and ".join(titled(name, parts) for name in one) for one in ambiguity.alternatives]
+    names = [
+        " and ".join(titled(name, parts) for name in alternative)
+        for alternative in ambiguity.alternatives
+    ]
     failed = [observation for observation in located.observations if observation.vote is Vote.BAD]
     them = "it" if len(ambiguity.suspects) == 1 else "them"
     reasons = dict.fromkeys(located.observations[index].reason for index in ambiguity.explains)

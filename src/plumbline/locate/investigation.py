@@ -26,7 +26,7 @@ ALL_AT_ONCE = 1_000_000
 
 
 class Step(NamedTuple):
-    """What is measured together: one component or, where it is empty, all of a layer.
+    """Measurements of one step: one component or, if that is empty, all of a layer.
 
     ``node`` measures, empty for all that do.  ``slots`` are those of the rounds of host
     pairs, empty in other layers; ``partner`` is the other host of a single pair.  ``seconds`` and
@@ -124,8 +124,8 @@ class Steps:
         What shares most of its path would be slow for the same reason.
         """
         entries = self._entries(step.layer, step.node)
-        own = next(one for one in entries if one.component == step.component)
-        peers = [one for one in entries if one.group == own.group and one is not own]
+        own = next(entry for entry in entries if entry.component == step.component)
+        peers = [entry for entry in entries if entry.group == own.group and entry is not own]
         for expectation in sorted(peers, key=lambda peer: len({*peer.path} & {*own.path})):
             yield self.one(expectation.layer, expectation.component, step.node)
 
@@ -149,9 +149,9 @@ class Steps:
 
     def _pair(self, measurable: Measurable) -> Optional[Step]:
         expectation = next(
-            each
-            for each in self._entries(measurable.layer, measurable.node)
-            if each.component == measurable.component
+            entry
+            for entry in self._entries(measurable.layer, measurable.node)
+            if entry.component == measurable.component
         )
         partner = measurable.operation.rpartition(" ")[2]
         hosts = _hosts(expectation)
@@ -196,7 +196,7 @@ _PAIRS = 3
 
 
 class Budget(NamedTuple):
-    """What is left: seconds, and bytes that may be moved."""
+    """Time and traffic that remain: seconds, and bytes that may be moved."""
 
     seconds: float
     bytes: float
@@ -206,8 +206,8 @@ class Budget(NamedTuple):
         return step.seconds <= self.seconds and step.bytes <= self.bytes
 
 
-class Found(NamedTuple):
-    """What explains the slow measurements so far, and what explains those that failed."""
+class Findings(NamedTuple):
+    """Explanations of the slow measurements so far, and of those that failed."""
 
     slow: Located
     failed: Located
@@ -265,32 +265,32 @@ class Investigation:
                     f"{name!r} is no part of this site; its targets are {', '.join(self._osts())}"
                 )
 
-    def decide(self, found: Found, done: Sequence[Step], budget: Budget) -> Decision:
+    def decide(self, findings: Findings, done: Sequence[Step], budget: Budget) -> Decision:
         """Return what to do next, given what was found, what was done and what is left."""
         beyond: dict[object, Step] = {}
-        steps = self._wanted(found, done, budget)
-        for step in (each for one in steps for each in self._judgeable(one, budget)):
-            if any(one.covers(step) for one in done) or self._unasked(step):
+        steps = self._wanted(findings, done, budget)
+        for step in (each for candidate in steps for each in self._judgeable(candidate, budget)):
+            if any(candidate.covers(step) for candidate in done) or self._unasked(step):
                 continue
             if budget.allows(step):
                 return Decision(step, step.words, tuple(beyond.values()))
             beyond[step.key] = step
-        return Decision(None, _end(found, bool(beyond)), tuple(beyond.values()))
+        return Decision(None, _end(findings, bool(beyond)), tuple(beyond.values()))
 
     def _unasked(self, step: Step) -> bool:
         """Return whether a step needs a node that does not answer."""
         return not self._silent.isdisjoint((step.node, step.partner))
 
-    def _wanted(self, found: Found, done: Sequence[Step], budget: Budget) -> Iterator[Step]:
+    def _wanted(self, findings: Findings, done: Sequence[Step], budget: Budget) -> Iterator[Step]:
         """Yield what is worth measuring, the most worthwhile first."""
         yield from self._opening()
-        yield from self._unjudged(found, budget)
-        for located, ambiguity_set in found.sets():
+        yield from self._unjudged(findings, budget)
+        for located, ambiguity_set in findings.sets():
             if not ambiguity_set.certain:
                 yield from self._dividing(located, ambiguity_set, done)
         if self._targets:
-            yield from self._beside(found.slow)
-            if not any(located.sets for located in found):
+            yield from self._beside(findings.slow)
+            if not any(located.sets for located in findings):
                 yield from self._behind()
         else:
             yield from self._whole(layer for layer in BY_DEPTH if layer.on_devices)
@@ -321,11 +321,13 @@ class Investigation:
 
     def _measuring(self, name: str, *, crossing: bool) -> Iterator[Step]:
         """Yield the steps that measure a part itself, or all targets behind it."""
-        for layer in (one.name for one in BY_DEPTH if one.grouped):
+        for layer in (layer_of_name.name for layer_of_name in BY_DEPTH if layer_of_name.grouped):
             for node, expectations in self._nodes.items():
                 for expectation in expectations:
-                    wanted = name in expectation.path if crossing else name == expectation.component
-                    if expectation.layer == layer and wanted and node not in self._silent:
+                    matches = (
+                        name in expectation.path if crossing else name == expectation.component
+                    )
+                    if expectation.layer == layer and matches and node not in self._silent:
                         yield self._steps.one(layer, expectation.component, node)
 
     def _dividing(
@@ -346,19 +348,19 @@ class Investigation:
     def _possible(
         self, located: Located, ambiguity: AmbiguitySet, done: Sequence[Step]
     ) -> Iterator[tuple[Candidate, Step]]:
-        lanes = {loss.lane for each in ambiguity.suspects for loss in each.losses}
+        lanes = {loss.lane for suspect in ambiguity.suspects for loss in suspect.losses}
         slow = [located.observations[index].of.component for index in ambiguity.explains]
         for candidate in self._candidates.crossing(
-            [each.name for each in ambiguity.suspects], slow
+            [suspect.name for suspect in ambiguity.suspects], slow
         ):
             step = self._steps.of(candidate)
             # what was tried and gave no vote is not asked again
             if step and not any(each.covers(step) for each in done):
-                yield from ((each, step) for each in _answers(candidate, lanes))
+                yield from ((answer, step) for answer in _answers(candidate, lanes))
 
     def _behind(self) -> Iterator[Step]:
         """Yield the network and the devices on the way to the targets, when these seem fine."""
-        seen = set()
+        tried = set()
         parts = {
             name
             for expectations in self._nodes.values()
@@ -369,11 +371,11 @@ class Investigation:
         for candidate in self._candidates.crossing(sorted(parts), ()):
             of, step = candidate.of, self._steps.of(candidate)
             if LAYERS[of.layer].paired:
-                wanted = {of.component, step.partner if step else ""} <= parts
+                is_behind = {of.component, step.partner if step else ""} <= parts
             else:
-                wanted = LAYERS[of.layer].on_devices and of.component in parts
-            if step and wanted and step.component and step.key not in seen:
-                seen.add(step.key)
+                is_behind = LAYERS[of.layer].on_devices and of.component in parts
+            if step and is_behind and step.component and step.key not in tried:
+                tried.add(step.key)
                 yield step
 
     def _beside(self, slow: Located) -> Iterator[Step]:
@@ -408,16 +410,16 @@ class Investigation:
         half = Budget(budget.seconds / 2, budget.bytes / 2)
         return whole if whole and half.allows(whole) else None
 
-    def _unjudged(self, found: Found, budget: Budget) -> Iterator[Step]:
+    def _unjudged(self, findings: Findings, budget: Budget) -> Iterator[Step]:
         """Yield peers of what gave a rate that could not be judged: its references did not do."""
         rated = {
             (observation.of.layer, observation.of.component, observation.of.node)
-            for observation in found.failed.observations
+            for observation in findings.failed.observations
             if observation.vote is Vote.GOOD and LAYERS[observation.of.layer].grouped
         }
         judged = {
             (observation.of.layer, observation.of.component, observation.of.node)
-            for observation in found.slow.observations
+            for observation in findings.slow.observations
             if observation.vote is not Vote.NONE
         }
         for place in sorted(rated - judged):
@@ -429,7 +431,7 @@ class Investigation:
                 yield from islice(self._steps.peers(step), _MAX_PEERS)
 
     def _osts(self) -> list[str]:
-        expectations = (expectation for found in self._nodes.values() for expectation in found)
+        expectations = (expectation for entries in self._nodes.values() for expectation in entries)
         return [
             expectation.component
             for expectation in expectations
@@ -460,12 +462,12 @@ def _answers(candidate: Candidate, lanes: Collection[str]) -> Iterator[Candidate
         yield candidate._replace(of=resending(candidate.of))
 
 
-def _end(found: Found, beyond: bool) -> str:
-    sets = [ambiguity_set for _, ambiguity_set in found.sets()]
+def _end(findings: Findings, beyond: bool) -> str:
+    sets = [ambiguity_set for _, ambiguity_set in findings.sets()]
     if beyond:
         return "budget"
     if not sets:
-        odd = any(located.unexplained for located in found)
+        odd = any(located.unexplained for located in findings)
         return "not explained by one part" if odd else NOTHING
     return (
         "certain"

@@ -68,12 +68,12 @@ class Candidates:
         """
         names = tuple(suspects)
         chosen = frozenset(islice(dict.fromkeys(slow), _MOST_SLOW))
-        seen: set[str] = set()
+        tried: set[str] = set()
         for name in names:
             for placed in self._crossing.get(name, ()):
                 for candidate in self._from(placed, names if placed.of.component in chosen else ()):
-                    if candidate.of.name not in seen:
-                        seen.add(candidate.of.name)
+                    if candidate.of.name not in tried:
+                        tried.add(candidate.of.name)
                         yield candidate
 
     def _from(self, placed: PlannedMeasurement, suspects: tuple[str, ...]) -> Iterator[Candidate]:
@@ -114,9 +114,9 @@ class Candidates:
                 for member in members:
                     counts.update({p: counts[p] + 1 for p in member.path if p in counts})
                 words = f"a read of all {len(members)} targets behind {name} together"
-                made = _derived(of, words, of.path, Intrusion.TOGETHER)
+                candidate = _derived(of, words, of.path, Intrusion.TOGETHER)
                 flows = tuple(counts[part] for part in of.path)
-                yield made._replace(of=made.of._replace(flows=flows))
+                yield candidate._replace(of=candidate.of._replace(flows=flows))
 
     def _failover(self, placed: PlannedMeasurement) -> Iterator[Candidate]:
         """Yield the way by another server that shares a part behind the servers."""
@@ -155,8 +155,10 @@ def _derived(
     measurable: Measurable, words: str, path: tuple[str, ...], intrusion: Intrusion
 ) -> Candidate:
     """Return what reads the same target on another way, with all parts in the lane of reading."""
-    made = measurable._replace(name=words, path=path, lanes=tuple((READ,) for _ in path), flows=())
-    return Candidate(made, intrusion, words)
+    derived = measurable._replace(
+        name=words, path=path, lanes=tuple((READ,) for _ in path), flows=()
+    )
+    return Candidate(derived, intrusion, words)
 
 
 ALIKE = 0.15
@@ -171,7 +173,7 @@ class Outcome(NamedTuple):
 
 
 class NextProbe(NamedTuple):
-    """What to measure next; ``outcomes`` begin with the slowest."""
+    """Next measurement; ``outcomes`` begin with the slowest."""
 
     candidate: Candidate
     outcomes: tuple[Outcome, ...]
@@ -182,7 +184,7 @@ def next_probe(
 ) -> Optional[NextProbe]:
     """Return what divides the alternatives best, None where nothing does."""
     begun = max(located.observations[index].since for index in ambiguity.explains)
-    known = {
+    measured = {
         observation.of.name
         for observation in located.observations
         if observation.vote is not Vote.NONE and observation.at >= begun
@@ -190,7 +192,7 @@ def next_probe(
     suspects = {suspect.name: suspect for suspect in ambiguity.suspects}
     best: Optional[tuple[tuple[float, int, str], NextProbe]] = None
     for candidate in candidates:
-        if candidate.of.name in known:
+        if candidate.of.name in measured:
             continue
         outcomes = _outcomes(candidate.of, ambiguity, suspects)
         remain = sum(len(outcome.alternatives) ** 2 for outcome in outcomes) / len(

@@ -29,11 +29,11 @@ class PlannedMeasurement(NamedTuple):
 
 
 class Site:
-    """What the measurements of all nodes have to know of one another."""
+    """Servers, shared parts and paths of all nodes of a site."""
 
     def __init__(self, nodes: Nodes) -> None:
-        """Find which hosts are servers, and which parts are whose own."""
-        expectations = [expectation for found in nodes.values() for expectation in found]
+        """Find the servers, and the owner of each part."""
+        expectations = [expectation for entries in nodes.values() for expectation in entries]
         self._nodes = nodes
         self.servers = frozenset(
             expectation.host for expectation in expectations if LAYERS[expectation.layer].grouped
@@ -184,7 +184,7 @@ SEGMENTS = "segments "
 
 
 class Vote(str, Enum):
-    """What an observation says: contended, invalid and unknown ones say nothing."""
+    """Vote of an observation; contended, invalid and unknown ones have none."""
 
     BAD = "bad"
     GOOD = "good"

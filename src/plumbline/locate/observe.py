@@ -57,14 +57,14 @@ def correlated(measured: Sequence[PlannedMeasurement]) -> list[tuple[int, ...]]:
     All that is measured of one component, or between two hosts; and what devices give that are read
     together, for each part that they share.
     """
-    found: dict[Hashable, list[int]] = {}
+    streams: dict[Hashable, list[int]] = {}
     for index, placed in enumerate(measured):
         of = placed.of
-        found.setdefault((of.layer, of.component, placed.partner), []).append(index)
+        streams.setdefault((of.layer, of.component, placed.partner), []).append(index)
         if LAYERS[of.layer].on_devices and placed.scenario is Scenario.TOGETHER:
             for part in of.path[:-1]:
-                found.setdefault(part, []).append(index)
-    return list(dict.fromkeys(tuple(each) for each in found.values() if len(each) > 1))
+                streams.setdefault(part, []).append(index)
+    return list(dict.fromkeys(tuple(each) for each in streams.values() if len(each) > 1))
 
 
 _One = tuple[NamedMeasurement, ComparedSource]
@@ -91,18 +91,18 @@ class WeighedVote(NamedTuple):
     state: State = State.OK
 
 
-def votes(placed: Sequence[PlannedMeasurement], known: Weighing) -> list[Optional[WeighedVote]]:
+def votes(placed: Sequence[PlannedMeasurement], weighing: Weighing) -> list[Optional[WeighedVote]]:
     """Return what the last runs of each measurement of a node say, None where there are too few."""
-    held = [_held(measurement, known) for measurement in placed]
-    since = [_own_alarm(measurement, known) for measurement in placed]
+    comparisons = [_held(measurement, weighing) for measurement in placed]
+    since = [_own_alarm(measurement, weighing) for measurement in placed]
     for group in correlated(placed):
         if _of_one_component([placed[index] for index in group]):
             # the judge has weighed it together
             continue
-        for begun, index in _together(group, held, known):
+        for begun, index in _together(group, comparisons, weighing):
             if since[index] is None:
                 since[index] = begun
-    return [_weighed(*each, known) for each in zip(placed, held, since)]
+    return [_weighed(*each, weighing) for each in zip(placed, comparisons, since)]
 
 
 def _of_one_component(group: Sequence[PlannedMeasurement]) -> bool:
@@ -118,8 +118,8 @@ def _held(placed: PlannedMeasurement, weighing: Weighing) -> Optional[_One]:
     expectation = placed.expectation
     what = label(placed.operation, placed.scenario)
     partner = placed.partner.name if placed.partner else ""
-    found = weighing.compared((expectation.layer, expectation.component))
-    return next((each for each in found if each[0][:2] == (what, partner)), None)
+    compared = weighing.compared((expectation.layer, expectation.component))
+    return next((each for each in compared if each[0][:2] == (what, partner)), None)
 
 
 def _own_alarm(placed: PlannedMeasurement, weighing: Weighing) -> Optional[float]:
@@ -129,26 +129,29 @@ def _own_alarm(placed: PlannedMeasurement, weighing: Weighing) -> Optional[float
 
 
 def _together(
-    group: Sequence[int], held: Sequence[Optional[_One]], weighing: Weighing
+    group: Sequence[int], comparisons: Sequence[Optional[_One]], weighing: Weighing
 ) -> Iterator[tuple[float, int]]:
     """Yield since when correlated measurements are slow together, for each of them."""
-    found = {index: one for index in group if (one := held[index])}
-    if len(found) > 1:
-        evidence = weighing.weigh(list(found.values()))
+    compared = {index: comparison for index in group if (comparison := comparisons[index])}
+    if len(compared) > 1:
+        evidence = weighing.weigh(list(compared.values()))
         if evidence.alarm:
-            yield from ((evidence.since, index) for index in found)
+            yield from ((evidence.since, index) for index in compared)
 
 
 def _weighed(
-    placed: PlannedMeasurement, held: Optional[_One], since: Optional[float], weighing: Weighing
+    placed: PlannedMeasurement,
+    comparison: Optional[_One],
+    since: Optional[float],
+    weighing: Weighing,
 ) -> Optional[WeighedVote]:
     place = placed.expectation.layer, placed.expectation.component
     of_all = weighing.of_its_group(place)
     if of_all and of_all.alarm:
-        held, since = _beside_baseline(held), of_all.since
-    if held is None:
+        comparison, since = _beside_baseline(comparison), of_all.since
+    if comparison is None:
         return None
-    measurement, (source, _) = held
+    measurement, (source, _) = comparison
     limit = log(1 - measurement.measurement.limits.peer_loss)
     if since is not None:
         # the same runs as the service shows: one good run before them would halve a loss of two
@@ -175,19 +178,19 @@ def _ratio_of_service(evidence: Optional[Evidence], what: str) -> Optional[float
     return {**dict(evidence.also), evidence.what: evidence.ratio}.get(what)
 
 
-def _beside_baseline(held: Optional[_One]) -> Optional[_One]:
+def _beside_baseline(comparison: Optional[_One]) -> Optional[_One]:
     """Return a measurement beside its baseline; None where it has none of this era."""
-    if held is None:
+    if comparison is None:
         return None
-    source = None if held[0].measurement.era else beside_baseline(held[0].measurement)
-    return (held[0], source) if source else None
+    source = None if comparison[0].measurement.era else beside_baseline(comparison[0].measurement)
+    return (comparison[0], source) if source else None
 
 
 def _group_is_low(placed: PlannedMeasurement, weighing: Weighing, limit: float) -> bool:
     """Return whether all of the group mostly are slow, which beside one another does not show."""
     what = label(placed.operation, placed.scenario)
-    found = weighing.compared_as_one((placed.expectation.layer, placed.expectation.component))
-    for measurement, (source, _) in found:
+    compared = weighing.compared_as_one((placed.expectation.layer, placed.expectation.component))
+    for measurement, (source, _) in compared:
         if measurement.what == what:
             return median(run.log_ratio for run in source.runs[-_MOST:]) < limit
     return False
@@ -206,7 +209,11 @@ def _expected_loss(named: NamedMeasurement, source: Source) -> float:
     """Return what a measurement gives while it is healthy, in B/s."""
     if named.measurement.baseline:
         return named.measurement.baseline.median_Bps
-    rates = {each.started_at: each.rate_Bps for each in named.measurement.samples if each.rate_Bps}
+    rates = {
+        sample.started_at: sample.rate_Bps
+        for sample in named.measurement.samples
+        if sample.rate_Bps
+    }
     return median(
         rates[run.at] / exp(run.log_ratio) for run in source.runs[-_MOST:] if run.at in rates
     )
@@ -228,7 +235,10 @@ class WithEarlier:
         """Return every series of a component; raise DocumentError when one is damaged."""
         series = self._memory.of(layer, component)
         before = _known(self._earlier, layer, component) if series else ()
-        return tuple(one._replace(earlier=tuple(_before(one, before))) for one in series)
+        return tuple(
+            measured_series._replace(earlier=tuple(_before(measured_series, before)))
+            for measured_series in series
+        )
 
 
 def unreferenced(
@@ -304,7 +314,7 @@ def observe(
     measured: Iterable[PlannedMeasurement],
     memory: Memory,
     now: float,
-    known: Optional[Weighing] = None,
+    weighing: Optional[Weighing] = None,
 ) -> Iterator[Observation]:
     """Yield an observation for each measurement, at ``now`` in seconds since the epoch.
 
@@ -312,15 +322,19 @@ def observe(
     evidence of the last runs does, which is ``known`` then.
     """
     placed = tuple(measured)
-    found = [_observe(each, memory, now, known) for each in placed]
-    weighed = votes(placed, known) if known else [None] * len(placed)
-    for one, over in zip(found, weighed):
-        yield _over(one.of_one, over) if known and one.telling else one.of_one
-        yield from one.segments
+    observations = [_observe(each, memory, now, weighing) for each in placed]
+    weighed = votes(placed, weighing) if weighing else [None] * len(placed)
+    for observation, over in zip(observations, weighed):
+        yield (
+            _over(observation.of_one, over)
+            if weighing and observation.telling
+            else observation.of_one
+        )
+        yield from observation.segments
 
 
 class _Observed(NamedTuple):
-    """What the latest run of a measurement says, and whether the last ones are to vote instead."""
+    """Observation of the latest run; with ``telling``, the last runs vote instead."""
 
     of_one: Observation
     telling: bool = False
@@ -351,12 +365,12 @@ def _observe(
 
 def _series(placed: PlannedMeasurement, series: Sequence[Series]) -> Optional[Series]:
     partner = placed.partner.name if placed.partner else None
-    for one in series:
-        latest = one.latest
+    for measured_series in series:
+        latest = measured_series.latest
         if (latest.operation, latest.scenario) == (placed.operation, placed.scenario) and (
             partner in (None, latest.partner)
         ):
-            return one
+            return measured_series
     return None
 
 
@@ -405,9 +419,9 @@ def _over(of_one: Observation, vote: Optional[WeighedVote]) -> Observation:
     """Return the observation of the last runs in the place of that of the latest."""
     if vote is None:
         return of_one._replace(vote=Vote.NONE)
-    made = of_one.of._replace(expected_Bps=vote.expected_Bps)
+    measurable = of_one.of._replace(expected_Bps=vote.expected_Bps)
     values = (vote.vote, vote.rate_Bps, vote.error, of_one.at, vote.begun, of_one.reason)
-    return Observation(made, *values, vote.state)
+    return Observation(measurable, *values, vote.state)
 
 
 def _vote(ruling: Ruling) -> Vote:

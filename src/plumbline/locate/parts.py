@@ -62,23 +62,23 @@ def expected(part: Part) -> dict[int, tuple[float, float]]:
     A range of the logarithm of B/s of one flow: from what overhead may take away to all that the
     part has left.
     """
-    found: dict[int, tuple[float, float]] = {}
+    bounds: dict[int, tuple[float, float]] = {}
     for lane in part.lanes:
         for index, (low, high) in _of_lane(lane).items():
-            before = found.get(index, (low, high))
-            found[index] = (min(low, before[0]), min(high, before[1]))
-    return found
+            before = bounds.get(index, (low, high))
+            bounds[index] = (min(low, before[0]), min(high, before[1]))
+    return bounds
 
 
 def _of_lane(lane: Lane) -> dict[int, tuple[float, float]]:
-    left = log(remaining(lane))
-    found = {}
+    remaining_log = log(remaining(lane))
+    bounds = {}
     for member in lane.members:
-        low = left - member.room
+        low = remaining_log - member.room
         if low < member.needed:
             share = log(member.flows)
-            found[member.observation] = (low - share, min(left, member.needed) - share)
-    return found
+            bounds[member.observation] = (low - share, min(remaining_log, member.needed) - share)
+    return bounds
 
 
 def odds(parts: Iterable[Expected], observations: Sequence[Observation]) -> float:
@@ -171,15 +171,18 @@ def find_parts(observations: Sequence[Observation]) -> dict[str, Part]:
     Takes time in proportion to the summed length of the paths.
     """
     suspected = {
-        name: None for each in observations if each.vote is Vote.BAD for name in each.of.path
+        name: None
+        for observation in observations
+        if observation.vote is Vote.BAD
+        for name in observation.of.path
     }
-    found = {}
+    parts = {}
     for name, crossed in _crossed(observations, suspected).items():
-        made = tuple(_part_lanes(crossed, observations))
-        if made:
-            blamed = frozenset(member.observation for lane in made for member in lane.blamed)
-            found[name] = Part(name, made, blamed)
-    return found
+        lanes = tuple(_part_lanes(crossed, observations))
+        if lanes:
+            blamed = frozenset(member.observation for lane in lanes for member in lane.blamed)
+            parts[name] = Part(name, lanes, blamed)
+    return parts
 
 
 def _part_lanes(
@@ -283,21 +286,23 @@ def remaining(lane: Lane) -> float:
     allows, so a few rounds of the mean settle it.
     """
     blamed = {member.observation for member in lane.blamed}
-    left = _mean([(member.carried, member.error) for member in lane.blamed])
+    mean_log = _mean([(member.carried, member.error) for member in lane.blamed])
     for _ in range(_ROUNDS):
         pulls = [
-            (min(max(left, member.carried), member.carried + member.room), member.error)
+            (min(max(mean_log, member.carried), member.carried + member.room), member.error)
             for member in lane.blamed
         ]
         pulls += [
             (member.carried, member.error)
             for member in lane.members
-            if member.observation not in blamed and member.needed > left and member.carried > left
+            if member.observation not in blamed
+            and member.needed > mean_log
+            and member.carried > mean_log
         ]
-        before, left = left, _mean(pulls)
-        if left == before:
+        before, mean_log = mean_log, _mean(pulls)
+        if mean_log == before:
             break
-    return exp(left)
+    return exp(mean_log)
 
 
 _ROUNDS = 8
@@ -309,11 +314,11 @@ def _mean(values: Sequence[tuple[float, float]]) -> float:
 
 
 _DIFFER = 0.02
-"""What one cause takes from several devices differs by so much, a standard deviation."""
+"""Standard deviation of the losses that one cause brings to several devices."""
 
 
 class _Stream(NamedTuple):
-    """What an observation (an index) says of a device, in one lane."""
+    """An observation (by index) of a device in one lane."""
 
     observation: int
     device: str
@@ -328,8 +333,8 @@ def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
 
     Each is a host of devices or lies behind one: beyond it the tests of the network tell.
     """
-    hosts = {one.of.component for one in observations if LAYERS[one.of.layer].paired}
-    hosts |= {one.of.node for one in observations if LAYERS[one.of.layer].on_devices}
+    hosts = {each.of.component for each in observations if LAYERS[each.of.layer].paired}
+    hosts |= {each.of.node for each in observations if LAYERS[each.of.layer].on_devices}
     slow: dict[str, set[str]] = {}
     for observation in observations:
         if observation.vote is Vote.BAD:
@@ -338,15 +343,15 @@ def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
     suspected = [name for name, devices in slow.items() if len(devices) > 1]
     if not suspected:
         return {}
-    observations = [one._replace(error=hypot(one.error, _DIFFER)) for one in observations]
+    observations = [each._replace(error=hypot(each.error, _DIFFER)) for each in observations]
     streams, most = _streams(observations, hosts, suspected)
-    found = {}
+    parts = {}
     for name in suspected:
         lanes = tuple(_lanes(streams[name], most, observations))
         if lanes:
             explains = frozenset(member.observation for lane in lanes for member in lane.blamed)
-            found[name] = Part(name, lanes, explains, _devices(explains, observations))
-    return found
+            parts[name] = Part(name, lanes, explains, _devices(explains, observations))
+    return parts
 
 
 def device_of(measurable: Measurable) -> Optional[str]:
@@ -400,24 +405,24 @@ def _lanes(
     streams: Mapping[str, Sequence[_Stream]], most: _Most, observations: Sequence[Observation]
 ) -> Iterator[Lane]:
     """Yield the lanes in which one share fits all devices; nothing unless it fits two in one."""
-    made = []
+    lanes = []
     several = False
-    for name, found in sorted(streams.items()):
-        devices = {stream.device for stream in found}
+    for name, members in sorted(streams.items()):
+        devices = {stream.device for stream in members}
         largest = max(most[name, device] for device in devices)
-        scaled = [(stream.observation, largest / most[name, stream.device]) for stream in found]
+        scaled = [(stream.observation, largest / most[name, stream.device]) for stream in members]
         lane = make_lane(name, scaled, observations)
         blamed = {member.observation for member in lane.blamed}
-        slow = {stream.device for stream in found if stream.observation in blamed}
+        slow = {stream.device for stream in members if stream.observation in blamed}
         if slow == devices:
-            made.append(lane)
+            lanes.append(lane)
             several |= len(devices) > 1
-    yield from made if several else ()
+    yield from lanes if several else ()
 
 
 def _devices(explains: frozenset[int], observations: Sequence[Observation]) -> tuple[str, ...]:
-    found = (device_of(observations[index].of) or "" for index in sorted(explains))
-    return tuple(dict.fromkeys(found))
+    devices = (device_of(observations[index].of) or "" for index in sorted(explains))
+    return tuple(dict.fromkeys(devices))
 
 
 _Crossing = dict[str, list[tuple[int, float]]]
@@ -457,7 +462,7 @@ def _crossing(
     observations: Sequence[Observation], hosts: Mapping[str, None]
 ) -> dict[str, tuple[_Crossing, _Crossing]]:
     """Return by host and lane the tests of the network that end in it, and all else."""
-    found: dict[str, tuple[_Crossing, _Crossing]] = {name: ({}, {}) for name in hosts}
+    crossings: dict[str, tuple[_Crossing, _Crossing]] = {name: ({}, {}) for name in hosts}
     for index, observation in enumerate(observations if hosts else ()):
         if (
             observation.vote is Vote.NONE
@@ -471,8 +476,8 @@ def _crossing(
             ends = LAYERS[observation.of.layer].paired and name in _ends(observation.of)
             for lane in lanes:
                 into, key = (0, NETWORK + lane) if ends else (1, lane)
-                found[name][into].setdefault(key, []).append((index, flows))
-    return found
+                crossings[name][into].setdefault(key, []).append((index, flows))
+    return crossings
 
 
 def _slow(crossing: _Crossing, observations: Sequence[Observation]) -> Iterator[Lane]:

@@ -64,25 +64,29 @@ def sentence(
 ) -> str:
     """Return e.g. ``Suspect: controller ddn03-b (3 of 3 slow targets cross it, ...). ...``."""
     choices = headline(ambiguity)
-    named = [_joined(one, parts) for one in choices]
+    named = [_joined(choice, parts) for choice in choices]
     if len(choices) == 1:
         begin = f"Suspect{'s' if len(choices[0]) > 1 else ''}: {named[0]}"
     else:
         begin = f"Suspects, ambiguous: {listed(named, ' or ')}"
     alike = _alike(ambiguity)
     tally = _all_alike(located, alike, parts) if alike else _tally(located, ambiguity)
-    found = [f"{begin} ({tally})."]
-    found += _losses(alike or ambiguity.suspects, ambiguity, parts)
+    lines = [f"{begin} ({tally})."]
+    lines += _losses(alike or ambiguity.suspects, ambiguity, parts)
     layers = _by_layer(located, ambiguity)
     if layers:
-        found.append(f"{layers[0].upper()}{layers[1:]}.")
-    return " ".join([*found, *_rest(ambiguity, parts, probe)])
+        lines.append(f"{layers[0].upper()}{layers[1:]}.")
+    return " ".join([*lines, *_rest(ambiguity, parts, probe)])
 
 
 def headline(ambiguity: AmbiguitySet) -> tuple[tuple[str, ...], ...]:
     """Return the alternatives that are named first: all, or what slows its devices alike."""
     shared = {suspect.name for suspect in _alike(ambiguity)}
-    return tuple(one for one in ambiguity.alternatives if not shared or shared.issuperset(one))
+    return tuple(
+        alternative
+        for alternative in ambiguity.alternatives
+        if not shared or shared.issuperset(alternative)
+    )
 
 
 def _alike(ambiguity: AmbiguitySet) -> tuple[Suspect, ...]:
@@ -99,7 +103,7 @@ def _joined(names: Sequence[str], parts: Parts) -> str:
 def _rest(ambiguity: AmbiguitySet, parts: Parts, probe: Optional[NextProbe]) -> Iterator[str]:
     """Yield what is less likely, and what to look at next."""
     alike, first = _alike(ambiguity), headline(ambiguity)
-    pairs = [one for one in ambiguity.alternatives if one not in first]
+    pairs = [alternative for alternative in ambiguity.alternatives if alternative not in first]
     if pairs:
         such = "" if len(pairs) == 1 else "such as "
         faults = f"{such}{_joined(pairs[0], parts)}"
@@ -123,10 +127,10 @@ def _all_alike(located: Located, alike: Sequence[Suspect], parts: Parts) -> str:
         for observation in located.observations
         if suspect.name in observation.of.path[:-1]
     } - {None, suspect.name}
-    slow, known = len(suspect.alike), len(behind | set(suspect.alike))
+    slow, measured = len(suspect.alike), len(behind | set(suspect.alike))
     what = _devices_of(suspect, parts)
-    counted = f"all {slow} of {'its' if len(alike) == 1 else 'their'} {known} {what}"
-    if slow < known:
+    counted = f"all {slow} of {'its' if len(alike) == 1 else 'their'} {measured} {what}"
+    if slow < measured:
         counted += " that could be judged"
     lanes = [loss for loss in suspect.losses if not loss.lane.startswith(NETWORK)]
     share = min(loss.left_Bps / loss.needed_Bps for loss in lanes)
@@ -171,7 +175,7 @@ def _shared_host(located: Located, parts: Parts) -> Iterator[str]:
         for ambiguity_set in located.sets
         for index in ambiguity_set.explains
     }
-    found: dict[str, dict[str, object]] = {}
+    hosts: dict[str, dict[str, object]] = {}
     for observation in located.observations:
         if (
             LAYERS[observation.of.layer].on_devices
@@ -179,8 +183,8 @@ def _shared_host(located: Located, parts: Parts) -> Iterator[str]:
             and observation.of.node in parts
         ):
             suspects = accused.get(observation.of.name)
-            found.setdefault(observation.of.node, {}).setdefault(observation.of.component, suspects)
-    for host, devices in found.items():
+            hosts.setdefault(observation.of.node, {}).setdefault(observation.of.component, suspects)
+    for host, devices in hosts.items():
         if None not in devices.values() and len(set(devices.values())) > 1:
             yield (
                 f"All {len(devices)} devices of {titled(host, parts)} are slow: look first at what "
@@ -277,13 +281,13 @@ def _main_layer(explained: Iterable[Observation]) -> str:
 
 def _losses(suspects: Sequence[Suspect], ambiguity: AmbiguitySet, parts: Parts) -> list[str]:
     """Return what is left of the suspects, where all of them say the same."""
-    if any(len(one) > 1 for one in headline(ambiguity)):
+    if any(len(alternative) > 1 for alternative in headline(ambiguity)):
         return []
     texts = {_left(suspect, parts) for suspect in suspects}
     if len(texts) > 1:
         texts = {_left(suspect, {}) for suspect in suspects}
-    found = texts.pop()
-    return [f"{found[0].upper()}{found[1:]}."] if found and not texts else []
+    text = texts.pop()
+    return [f"{text[0].upper()}{text[1:]}."] if text and not texts else []
 
 
 def _left(suspect: Suspect, parts: Parts) -> str:
@@ -308,22 +312,22 @@ def _of(loss: Loss, rated: Optional[float]) -> str:
 def _by_layer(located: Located, ambiguity: AmbiguitySet) -> str:
     """Return for each layer that crosses the suspects whether it is slow there."""
     suspects = {suspect.name for suspect in ambiguity.suspects}
-    found: dict[str, list[Observation]] = {}
+    layers: dict[str, list[Observation]] = {}
     for observation in located.observations:
         if (
             observation.vote is not Vote.NONE
             and observation.of.is_rate
             and not suspects.isdisjoint(observation.of.path)
         ):
-            found.setdefault(observation.of.layer, []).append(observation)
+            layers.setdefault(observation.of.layer, []).append(observation)
     texts = []
     drops = any(suspect.drops for suspect in ambiguity.suspects)
     for layer in BY_DEPTH:
         words = f"{layer.results} rates" if drops and layer.paired else layer.results
-        slow = [one.ratio for one in found.get(layer.name, ()) if one.vote is Vote.BAD]
+        slow = [vote.ratio for vote in layers.get(layer.name, ()) if vote.vote is Vote.BAD]
         if slow:
             texts.append(f"{words} {_share(slow)} of what is expected")
-        elif layer.name in found:
+        elif layer.name in layers:
             texts.append(f"{words} fine")
     return ", ".join(texts)
 
@@ -334,12 +338,16 @@ def _share(ratios: Sequence[float]) -> str:
 
 
 def _meaning(outcome: Outcome, parts: Parts) -> str:
-    who = listed(
-        [" and ".join(titled(name, parts) for name in one) for one in outcome.alternatives], " or "
+    names = listed(
+        [
+            " and ".join(titled(name, parts) for name in alternative)
+            for alternative in outcome.alternatives
+        ],
+        " or ",
     )
     if outcome.ratio >= _WHOLE:
-        return f"if it is fine, {who}"
-    return f"if it is at {100 * outcome.ratio:.0f} % of what is expected, {who}"
+        return f"if it is fine, {names}"
+    return f"if it is at {100 * outcome.ratio:.0f} % of what is expected, {names}"
 
 
 _WIRE = "read its link speed and error counters at both ends, then change transceiver and cable"

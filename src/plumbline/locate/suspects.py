@@ -61,54 +61,58 @@ class _Search:
         for row, columns in enumerate(rows):
             for column in columns:
                 covered.setdefault(column, []).append(row)
-        self._columns = {column: _bits(found) for column, found in covered.items()}
-        self._largest = max((len(found) for found in covered.values()), default=1)
+        self._columns = {
+            column: _bits(rows_of_column) for column, rows_of_column in covered.items()
+        }
+        self._largest = max((len(rows_of_column) for rows_of_column in covered.values()), default=1)
         self._visits = 0
         self.found: list[tuple[int, ...]] = []
 
-    def run(self, left: int, size: int, chosen: tuple[int, ...], banned: frozenset[int]) -> None:
-        """Find all covers of the rows ``left`` by ``size`` more columns; raise _Cut."""
-        if not left:
+    def run(
+        self, uncovered: int, size: int, chosen: tuple[int, ...], banned: frozenset[int]
+    ) -> None:
+        """Find all covers of the rows ``uncovered`` by ``size`` more columns; raise _Cut."""
+        if not uncovered:
             self.found.append(tuple(sorted(chosen)))
             if len(self.found) > MOST_COVERS:
                 raise _Cut
             return
-        count = _size(left)
+        count = _size(uncovered)
         self._visits += count
         if self._visits > MOST_VISITS:
             raise _Cut
         if count > size * self._largest:
             return
-        choices = self.choices(left, banned)
+        choices = self.choices(uncovered, banned)
         if apart(choices) > size:
             return
-        forced = {one[0] for one in choices if len(one) == 1}
+        forced = {choice[0] for choice in choices if len(choice) == 1}
         if forced:
             for column in forced:
-                left &= ~self._columns[column]
-            self.run(left, size - len(forced), (*chosen, *forced), banned)
+                uncovered &= ~self._columns[column]
+            self.run(uncovered, size - len(forced), (*chosen, *forced), banned)
             return
         for column in choices[0]:
-            self.run(left & ~self._columns[column], size - 1, (*chosen, column), banned)
+            self.run(uncovered & ~self._columns[column], size - 1, (*chosen, column), banned)
             banned |= {column}
 
-    def choices(self, left: int, banned: frozenset[int]) -> list[list[int]]:
-        """Return for each row that is left its columns that are, the fewest first."""
-        found = []
-        for row, bit in enumerate(reversed(bin(left))):
+    def choices(self, uncovered: int, banned: frozenset[int]) -> list[list[int]]:
+        """Return for each uncovered row its columns that are not banned, the fewest first."""
+        choices = []
+        for row, bit in enumerate(reversed(bin(uncovered))):
             if bit == "1":
-                found.append([one for one in self._rows[row] if one not in banned])
-        found.sort(key=len)
-        return found
+                choices.append([column for column in self._rows[row] if column not in banned])
+        choices.sort(key=len)
+        return choices
 
     def greedy(self) -> tuple[int, ...]:
         """Return a cover that takes the column with the most rows each time."""
-        left = _bits(range(len(self._rows)))
+        uncovered = _bits(range(len(self._rows)))
         chosen = []
-        while left:
-            best = max(self._columns, key=lambda column: _size(self._columns[column] & left))
+        while uncovered:
+            best = max(self._columns, key=lambda column: _size(self._columns[column] & uncovered))
             chosen.append(best)
-            left &= ~self._columns[best]
+            uncovered &= ~self._columns[best]
         return tuple(sorted(chosen))
 
 
@@ -146,10 +150,10 @@ def apart(choices: Sequence[Sequence[int]]) -> int:
 
 def _bits(rows: Sequence[int]) -> int:
     """Return a set of ascending rows; by bytes, for sums of bits take the square of their time."""
-    found = bytearray(rows[-1] // 8 + 1)
+    bits = bytearray(rows[-1] // 8 + 1)
     for row in rows:
-        found[row // 8] |= 1 << row % 8
-    return int.from_bytes(found, "little")
+        bits[row // 8] |= 1 << row % 8
+    return int.from_bytes(bits, "little")
 
 
 def _size(rows: int) -> int:
@@ -179,8 +183,8 @@ def solve(weighing: Weighing, bad: frozenset[int]) -> Solved:
     sets: list[Alternatives] = []
     complete = True
     for piece in _pieces(weighing.parts, bad):
-        found, whole = _solve(piece, weighing)
-        sets += found
+        alternatives, whole = _solve(piece, weighing)
+        sets += alternatives
         complete &= whole
     return Solved(tuple(sets), complete)
 
@@ -200,15 +204,15 @@ def _pieces(parts: Mapping[str, Part], bad: frozenset[int]) -> Iterator[_Piece]:
             classes.setdefault(part.explains & bad, []).append(name)
     roots: dict[int, int] = {}
     for explains in classes:
-        first, *others = (_root(roots, index) for index in explains)
-        for other in others:
+        first, *roots_after = (_root(roots, index) for index in explains)
+        for other in roots_after:
             roots[_root(roots, other)] = _root(roots, first)
     pieces: dict[int, list[frozenset[int]]] = {}
     for explains in classes:
         pieces.setdefault(_root(roots, next(iter(explains))), []).append(explains)
     for joined in pieces.values():
         within = tuple(sorted(frozenset().union(*joined)))
-        yield _Piece(within, {one: tuple(sorted(classes[one])) for one in joined})
+        yield _Piece(within, {column: tuple(sorted(classes[column])) for column in joined})
 
 
 def _root(roots: dict[int, int], index: int) -> int:
@@ -229,14 +233,20 @@ def _solve(piece: _Piece, weighing: Weighing) -> tuple[list[Alternatives], bool]
     likely = {column: weighing.likely(names[column]) for column in used}
     kept = weighing.most_likely(covers.sets, likely)
     shared = frozenset(kept[0]).intersection(*kept)
-    found: list[Alternatives] = [[(one,) for one in likely[column]] for column in sorted(shared)]
+    solutions: list[Alternatives] = [
+        [(name,) for name in likely[column]] for column in sorted(shared)
+    ]
     rest = [tuple(column for column in cover if column not in shared) for cover in kept]
     complete = covers.complete
     if rest[0]:
-        spelled = [one for cover in rest for one in product(*(likely[c] for c in cover))]
+        spelled = [
+            names_of_cover
+            for cover in rest
+            for names_of_cover in product(*(likely[c] for c in cover))
+        ]
         complete &= len(spelled) <= MOST_COVERS
-        found.append(spelled[:MOST_COVERS])
-    return found, complete
+        solutions.append(spelled[:MOST_COVERS])
+    return solutions, complete
 
 
 def _rows(piece: _Piece) -> list[tuple[int, ...]]:
@@ -259,9 +269,9 @@ class Weighing(NamedTuple):
         """Return those that explain the rates equally well, of parts that explain the same."""
         if len(names) == 1:
             return names
-        found = {name: odds([expected(self.parts[name])], self.observations) for name in names}
-        best = max(found.values())
-        return tuple(name for name in names if found[name] >= best - self.equal)
+        odds_of = {name: odds([expected(self.parts[name])], self.observations) for name in names}
+        best = max(odds_of.values())
+        return tuple(name for name in names if odds_of[name] >= best - self.equal)
 
     def most_likely(
         self, covers: Sequence[tuple[int, ...]], likely: Mapping[int, Class]
@@ -270,12 +280,12 @@ class Weighing(NamedTuple):
         if len(covers) == 1:
             return list(covers)
         ranges = {column: expected(self.parts[names[0]]) for column, names in likely.items()}
-        found = [odds([ranges[one] for one in cover], self.observations) for cover in covers]
-        return [one for one, score in zip(covers, found) if score >= max(found) - self.equal]
+        scores = [odds([ranges[name] for name in cover], self.observations) for cover in covers]
+        return [cover for cover, score in zip(covers, scores) if score >= max(scores) - self.equal]
 
 
 class Loss(NamedTuple):
-    """What a suspect has left in one lane, and the most that was asked of it, in B/s."""
+    """Rate that a suspect has left in one lane, and the most that was asked of it, in B/s."""
 
     lane: str
     left_Bps: float
@@ -303,19 +313,19 @@ class Suspect(NamedTuple):
 
     def leaves(self, measurable: Measurable) -> float:
         """Return what it leaves of a measurement, in B/s; infinite where it does not slow it."""
-        left = {loss.lane: loss.left_Bps for loss in self.losses}
+        rates = {loss.lane: loss.left_Bps for loss in self.losses}
         before = ""
-        if LAYERS[measurable.layer].paired and any(lane.startswith(NETWORK) for lane in left):
+        if LAYERS[measurable.layer].paired and any(lane.startswith(NETWORK) for lane in rates):
             before = NETWORK
         elif LAYERS[measurable.layer].paired and self.alike:
             return inf
         return min(
             (
                 # who runs beside it takes nothing from a stream that is slowed alike
-                left[before + lane] / (1 if self.alike else flows)
+                rates[before + lane] / (1 if self.alike else flows)
                 for name, lanes, flows in measurable.crossings()
                 for lane in lanes
-                if name == self.name and before + lane in left
+                if name == self.name and before + lane in rates
             ),
             default=inf,
         )
@@ -370,14 +380,17 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
     )
     weighing = Weighing(parts, observations, equal)
     sets: list[AmbiguitySet] = []
-    left = bad
+    open_rows = bad
     for names, alike in _shared(weighing, bad):
         explained = alike[names[0]].explains
-        pairs = _coincidences(weighing, left & explained, alike, names)
+        pairs = _coincidences(weighing, open_rows & explained, alike, names)
         sets.append(_set([*((name,) for name in names), *pairs], {**parts, **alike}))
-        left -= explained
-    solved = solve(weighing, left)
-    sets += [_set(sorted(tuple(sorted(one)) for one in found), parts) for found in solved.sets]
+        open_rows -= explained
+    solved = solve(weighing, open_rows)
+    sets += [
+        _set(sorted(tuple(sorted(alternative)) for alternative in alternatives), parts)
+        for alternatives in solved.sets
+    ]
     sets.sort(key=lambda ambiguity: (-len(ambiguity.explains), ambiguity.alternatives))
     unexplained = bad.difference(*(ambiguity_set.explains for ambiguity_set in sets))
     return Located(observations, tuple(sets), tuple(sorted(unexplained)), solved.complete)
@@ -417,7 +430,7 @@ def _coincidences(
         return
     solved = solve(weighing, explained)
     for chosen in islice(product(*solved.sets), _MOST_PAIRS):
-        pair = tuple(sorted(name for one in chosen for name in one))
+        pair = tuple(sorted(name for alternative in chosen for name in alternative))
         done = (weighing.parts[name].explains for name in pair)
         if alike.keys().isdisjoint(pair) and explained <= frozenset().union(*done):
             yield pair
@@ -438,7 +451,7 @@ def _likely(parts: Mapping[str, Part], observations: Sequence[Observation]) -> d
 
 
 def _set(alternatives: Alternatives, parts: Mapping[str, Part]) -> AmbiguitySet:
-    names = dict.fromkeys(name for one in alternatives for name in one)
+    names = dict.fromkeys(name for alternative in alternatives for name in alternative)
     suspects = tuple(_suspect(parts[name]) for name in names)
     explains = {index for suspect in suspects for index in suspect.explains}
     return AmbiguitySet(tuple(alternatives), suspects, tuple(sorted(explains)))
@@ -447,9 +460,9 @@ def _set(alternatives: Alternatives, parts: Mapping[str, Part]) -> AmbiguitySet:
 def _suspect(part: Part) -> Suspect:
     losses, passes = [], set()
     for lane in part.lanes:
-        left = remaining(lane)
+        rate_left = remaining(lane)
         needed = exp(max(member.needed for member in lane.members))
-        losses.append(Loss(lane.name, left, needed))
+        losses.append(Loss(lane.name, rate_left, needed))
         passes |= {member.observation for member in lane.members}
     passes -= part.explains
     explains, passed = tuple(sorted(part.explains)), tuple(sorted(passes))

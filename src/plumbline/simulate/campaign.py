@@ -36,12 +36,12 @@ _HALVINGS = 20
 def visible(capacity: Capacity, faults: Sequence[Fault]) -> bool:
     """Return whether each fault takes ``VISIBLE`` of a measurement from what the others leave."""
     for fault in faults:
-        others = capacity.under([one for one in faults if one is not fault])
-        left = {
-            flow: rate / min(capacity.healthy_Bps[flow], others.get(flow, rate / (1 - VISIBLE)))
+        without = capacity.under([other for other in faults if other is not fault])
+        rates = {
+            flow: rate / min(capacity.healthy_Bps[flow], without.get(flow, rate / (1 - VISIBLE)))
             for flow, rate in capacity.under([fault]).items()
         }
-        if not any(ratio <= 1 - VISIBLE + _ROUNDING for ratio in left.values()):
+        if not any(ratio <= 1 - VISIBLE + _ROUNDING for ratio in rates.values()):
             return False
     return True
 
@@ -54,21 +54,21 @@ def twins(capacity: Capacity, fault: Fault) -> Iterator[str]:
 
     The fault must slow something.
     """
-    seen = _ratios(capacity, [fault])
-    worst = min(seen, key=lambda flow: seen[flow])
+    ratios = _ratios(capacity, [fault])
+    worst = min(ratios, key=lambda flow: ratios[flow])
     for name in capacity.path(worst):
         if name == fault.component:
             continue
-        other = _ratios(capacity, [_like(capacity, worst, seen[worst], name)])
+        other = _ratios(capacity, [_like(capacity, worst, ratios[worst], name)])
         if all(
-            abs(seen.get(flow, 1.0) - other.get(flow, 1.0)) <= ALIKE for flow in {*seen, *other}
+            abs(ratios.get(flow, 1.0) - other.get(flow, 1.0)) <= ALIKE for flow in {*ratios, *other}
         ):
             yield name
 
 
 def _ratios(capacity: Capacity, faults: Sequence[Fault]) -> Mapping[Flow, float]:
-    found = capacity.under(faults)
-    return {flow: rate / capacity.healthy_Bps[flow] for flow, rate in found.items()}
+    rates = capacity.under(faults)
+    return {flow: rate / capacity.healthy_Bps[flow] for flow, rate in rates.items()}
 
 
 def _like(capacity: Capacity, flow: Flow, ratio: float, name: str) -> Fault:
@@ -76,8 +76,8 @@ def _like(capacity: Capacity, flow: Flow, ratio: float, name: str) -> Fault:
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        left = capacity.left_to(flow, Fault(name, middle)) / capacity.healthy_Bps[flow]
-        low, high = (middle, high) if left > ratio else (low, middle)
+        remaining = capacity.left_to(flow, Fault(name, middle)) / capacity.healthy_Bps[flow]
+        low, high = (middle, high) if remaining > ratio else (low, middle)
     return Fault(name, (low + high) / 2)
 
 
@@ -91,7 +91,7 @@ _MOST_HIDDEN = 1000
 
 
 class Terms(NamedTuple):
-    """What is tried: so many faults at once, found after so many days."""
+    """One trial: its number of simultaneous faults, losses, noise and days."""
 
     faults: int
     losses: Losses
@@ -100,7 +100,7 @@ class Terms(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """What became of one trial.
+    """Result of one trial.
 
     ``hidden`` counts the draws before it that no measurement could see; ``named`` are all
     suspects; ``twins`` are other parts whose
@@ -236,19 +236,19 @@ class Tally(NamedTuple):
     alarms: int = 0
     beside: int = 0
 
-    def add(self, one: Attempt) -> Tally:
+    def add(self, attempt: Attempt) -> Tally:
         """Return the sum with one more; ``suspects``, ``alarms``, ``beside`` count components."""
-        identifiable = len(one.faults) == 1 and not one.twins
+        identifiable = len(attempt.faults) == 1 and not attempt.twins
         more = (
             1,
-            one.hidden,
-            one.inside,
-            bool(one.named),
+            attempt.hidden,
+            attempt.inside,
+            bool(attempt.named),
             identifiable,
-            identifiable and one.named == one.true,
-            bool(one.unexplained),
-            len(one.named),
-            one.alarms,
-            one.beside,
+            identifiable and attempt.named == attempt.true,
+            bool(attempt.unexplained),
+            len(attempt.named),
+            attempt.alarms,
+            attempt.beside,
         )
         return Tally(*(mine + other for mine, other in zip(self, more)))

@@ -76,7 +76,7 @@ class Confirming:
     @property
     def moved_bytes(self) -> int:
         """Return the bytes that the nodes have counted against what they may move."""
-        return sum(one.bytes for node in self._nodes for one in node.measured)
+        return sum(run.bytes for node in self._nodes for run in node.measured)
 
     def day(self, number: int, rates_Bps: Mapping[Flow, float]) -> None:
         """Confirm what was low on a day, the first of which is 1, or before it and is not done."""
@@ -102,25 +102,25 @@ class Confirming:
             dict.fromkeys((expectation.component for expectation in node.chosen), begun),
         )
         queue: Sequence[Place] = ()
-        known = _Known(node, self._measuring, now)
+        memory_of_node = _NodeEvidence(node, self._measuring, now)
         while now < ends:
-            layer = Layer(node.chosen, known.verdict, known)
+            layer = Layer(node.chosen, memory_of_node.verdict, memory_of_node)
             queue = places(wanted(layer), past, now)
             due = turns(layer, queue, past, now)
             if not due:
                 break
             for number, turn in enumerate(due):
-                found = moved(turn, f"{now} {number}", now, layer)
-                node.measured.extend(found)
+                records = moved(turn, f"{now} {number}", now, layer)
+                node.measured.extend(records)
                 self._measuring.again(steps_of(turn, layer), now, rates_Bps)
-            known.forget(
+            memory_of_node.forget(
                 {expectation.component for turn in due for expectation in turn.chosen}, now
             )
             now += node.chosen[0].confirm.every_s
-        node.open[:] = [begun] if any(not place.wanted.obstacle for place in queue) else []
+        node.open[:] = [begun] if any(not place.candidate.obstacle for place in queue) else []
 
 
-class _Known:
+class _NodeEvidence:
     """Evidence and verdicts on what a node measures, kept until something is measured again."""
 
     def __init__(self, node: _Node, measuring: Measuring, now: float) -> None:
@@ -136,9 +136,13 @@ class _Known:
         self._now = now
         self._weighing = Weighing({"": self._node.every}, {"": memory}, self._node.weighed)
         self._evidence = {
-            key: one for key, one in self._evidence.items() if key[1] not in again and not key[2]
+            key: evidence
+            for key, evidence in self._evidence.items()
+            if key[1] not in again and not key[2]
         }
-        self._verdicts = {key: one for key, one in self._verdicts.items() if key[1] not in again}
+        self._verdicts = {
+            key: evidence for key, evidence in self._verdicts.items() if key[1] not in again
+        }
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return what the last runs say of a component or group."""
@@ -151,8 +155,8 @@ class _Known:
         key = entry.layer, entry.component
         if key not in self._verdicts:
             series = self._measuring.memory.of(*key)
-            known = self.evidence(entry.subject)
-            self._verdicts[key] = judge_service(entry, series, (), self._now, known)
+            evidence = self.evidence(entry.subject)
+            self._verdicts[key] = judge_service(entry, series, (), self._now, evidence)
         return self._verdicts[key]
 
 
@@ -167,7 +171,7 @@ Judge = Callable[[Sequence[Expectation], Memory, float], Iterable[Verdict]]
 
 
 class Scenario(NamedTuple):
-    """What happens: for how many days after the baselines, with which noise and faults.
+    """Scenario: the days after the baselines, with their noise and faults.
 
     Equal seeds give equal days.  ``new`` says that the first day is that of the installation: no
     healthy days have passed, and nothing has a baseline.
@@ -240,7 +244,7 @@ def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -
         confirming.day(day, under)
         now = end_of(day)
         memory = measuring.memory
-        verdicts = tuple(verdict for each in nodes.values() for verdict in judge(each, memory, now))
+        verdicts = tuple(verdict for node in nodes.values() for verdict in judge(node, memory, now))
         moved = measuring.planned_bytes - before, measuring.confirmed_bytes
         yield Today(day, now, verdicts, faults, nodes, memory, *moved)
 
@@ -264,7 +268,7 @@ def _under_release(fleet: Fleet, fault: Fault) -> Iterator[Flow]:
 
 
 class _Rates:
-    """What all flows give without noise, found again when there is another fault."""
+    """Rates of all flows without noise, computed again after each new fault."""
 
     def __init__(self, capacity: Capacity) -> None:
         self._capacity = capacity

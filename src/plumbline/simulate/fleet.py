@@ -24,7 +24,7 @@ from plumbline.topology.graph import Topology
 
 
 class Noise(NamedTuple):
-    """How measurements of one healthy fleet differ.
+    """Variation of the measurements of one healthy fleet.
 
     ``component``: between alike parts, for good.  ``host``: shared by all parts of a host on a day;
     ``day``: shared by a whole file system on a day.  ``run``: of one run; ``repeat``: of the
@@ -183,7 +183,7 @@ class Fleet(NamedTuple):
     paths: tuple[PathService, ...] = ()
     """Those of the plan that say the suspects."""
     parts: Mapping[str, SitePart] = MappingProxyType({})
-    """What each part of the plan is."""
+    """Kind of each part of the plan."""
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ class Fleet(NamedTuple):
 
     def longest(self) -> Iterator[Longest]:
         """Yield for each layer the node whose run takes longest, while everything is healthy."""
-        for layer in (one.name for one in LAYERS.values() if one.grouped):
+        for layer in (kind.name for kind in LAYERS.values() if kind.grouped):
             nodes: dict[str, list[Expectation]] = {}
             for member in self.members:
                 if member.key[0] == layer:
@@ -213,7 +213,7 @@ class Fleet(NamedTuple):
         Raises:
             UsageError: there is no such target or device, or no other one shares a part with it.
         """
-        own = [one for one in self.members if one.key[1] == component]
+        own = [place for place in self.members if place.key[1] == component]
         for member in own:
             parts = set(member.expectation.path) - {component}
             others = [
@@ -244,10 +244,10 @@ def build(topology: Topology, policy: Policy) -> Fleet:
     }
     # what other layers measure has a noise of its own, which nobody has fitted
     members = tuple(
-        Member(node, each, _system(each, systems), _covered(each, node))
+        Member(node, expectation, _system(expectation, systems), _covered(expectation, node))
         for node, expectations in plan.expectations.items()
-        for each in expectations
-        if each.layer in periods
+        for expectation in expectations
+        if expectation.layer in periods
     )
     if not members:
         raise DocumentError(
@@ -299,17 +299,17 @@ def _refuse_unlimited(expectation: Expectation) -> None:
 
 
 RELEASE = "release-"
-"""How the name of a release begins."""
+"""Prefix of the name of a release."""
 
 SITE = "site"
-"""Names all that is measured."""
+"""Name of the whole site."""
 
 NEIGHBOUR = "+neighbour"
 """Ends the name of a target or device, with whose nearest neighbour something is wrong as well."""
 
 
 class Fault(NamedTuple):
-    """What has ``1 - loss`` of its speed left from ``day`` on; the first day is 1.
+    """A component with ``1 - loss`` of its speed from ``day`` on; the first day is 1.
 
     ``component`` is a part or target; or a file system, the whole ``site``, ``release-2.4.0`` or
     ``release-2.4.0/scratch``, which slow what they name and no part.  Day 0 is that of the
@@ -380,7 +380,7 @@ def parse_losses(text: str) -> Losses:
         if lowest > highest:
             raise UsageError(f"loss {text!r} begins above its end")
         return Losses(lowest, highest)
-    chosen = tuple(_percent(one, text) for one in text.split(","))
+    chosen = tuple(_percent(loss, text) for loss in text.split(","))
     return Losses(min(chosen), max(chosen), chosen)
 
 
@@ -408,20 +408,20 @@ def random_faults(
     )
 
 
-def refuse_unknown(faults: Iterable[Fault], known: Known, days: int) -> None:
+def refuse_unknown(faults: Iterable[Fault], names: FaultTargets, days: int) -> None:
     """Refuse faults of what no measurement crosses, or that begin after the last day.
 
     Raises:
         UsageError: it names the fault.
     """
     for fault in faults:
-        if fault.version and fault.system not in ("", *known.systems):
+        if fault.version and fault.system not in ("", *names.systems):
             raise UsageError(
                 f"{fault.component!r} is for no file system of this site; it has "
-                f"{', '.join(known.systems) or 'none'}"
+                f"{', '.join(names.systems) or 'none'}"
             )
-        wide = fault.version or fault.component in (SITE, *known.systems)
-        if not wide and fault.component not in known.parts:
+        wide = fault.version or fault.component in (SITE, *names.systems)
+        if not wide and fault.component not in names.parts:
             raise UsageError(
                 f"no measurement of this site crosses {fault.component!r}; correct the name: "
                 "plumbline plan shows the paths"
@@ -430,8 +430,8 @@ def refuse_unknown(faults: Iterable[Fault], known: Known, days: int) -> None:
             raise UsageError(f"the fault of {fault.component} begins after the last day, {days}")
 
 
-class Known(NamedTuple):
-    """What may have a fault: parts and targets on a path, and file systems."""
+class FaultTargets(NamedTuple):
+    """Names that may have a fault: parts and targets on a path, and file systems."""
 
     parts: Collection[str]
     systems: Sequence[str]

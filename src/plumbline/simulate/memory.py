@@ -11,7 +11,7 @@ from plumbline.simulate.fleet import Flow, Member
 
 
 class Rate(NamedTuple):
-    """What one run of a flow gave; ``coverage`` is None where the node cannot know it."""
+    """Sample of one run of a flow; ``coverage`` is None if the node cannot know it."""
 
     started_at: float
     rate_Bps: float
@@ -63,12 +63,12 @@ class Memory:
 
     def copy(self) -> Memory:
         """Return one that knows the same, for another future."""
-        made = Memory(())
-        made._blank = self._blank
+        duplicate = Memory(())
+        duplicate._blank = self._blank
         for flow, series in self._series.items():
-            copied = made._add(flow, _Series(series.record, series.samples))
+            copied = duplicate._add(flow, _Series(series.record, series.samples))
             copied.versions, copied.changed_at = series.versions, series.changed_at
-        return made
+        return duplicate
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
         """Return every series of a component that has been measured."""
@@ -97,8 +97,8 @@ class Memory:
         values = [rate.rate_Bps for _, rate in ordered]
         peers = len(values) - 1
         for place, (flow, rate) in enumerate(ordered):
-            beside = median_without(values, place) if peers else None
-            self._known(flow).add(rate, beside, peers)
+            peers_Bps = median_without(values, place) if peers else None
+            self._known(flow).add(rate, peers_Bps, peers)
 
     def latest(self, flow: Flow) -> Record:
         """Return the last record of a flow that has been measured."""

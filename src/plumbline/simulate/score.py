@@ -23,7 +23,7 @@ PATH = "path"
 """The layer of suspects."""
 
 _ALARMS = {State.WARNING: 1, State.CRITICAL: 2}
-"""What notifies somebody, and how much."""
+"""States that notify somebody, by severity."""
 
 _MOST = 0.5
 """Share of the members of a group, or of the partners of a host, that must be slower for it to be
@@ -31,7 +31,7 @@ the one that is slow."""
 
 
 class Source(NamedTuple):
-    """Where an alarm comes from: a layer, or its groups, and the reason."""
+    """Source of an alarm: a layer, or its groups, and the reason."""
 
     layer: str
     group: bool
@@ -114,23 +114,23 @@ class Score:
         self._moved = 0, 0
         self._before: dict[Key, int] = {}
         slower = {fault: capacity.under([fault]) for fault in faults}
-        self._slow = {fault: _slow(fleet, found) for fault, found in slower.items()}
+        self._slow = {fault: _slow(fleet, rates) for fault, rates in slower.items()}
         self._accused: dict[Fault, set[Key]] = {fault: set() for fault in faults}
         self._notified: dict[Fault, set[Key]] = {fault: set() for fault in faults}
         self._trials = {
             fault: Trial(
                 fault,
                 _kind(fleet, fault),
-                max((1 - rate / capacity.healthy_Bps[f] for f, rate in found.items()), default=0.0),
+                max((1 - rate / capacity.healthy_Bps[f] for f, rate in rates.items()), default=0.0),
                 days - fault.since + 1,
             )
-            for fault, found in slower.items()
+            for fault, rates in slower.items()
         }
 
     def take(self, today: Today) -> None:
         """Count the verdicts of one day."""
         self._hide(fault for fault in today.faults if fault.since == today.day)
-        told = self._notifying.take(today.verdicts, today.nodes, today.memory, today.now)
+        notified = self._notifying.take(today.verdicts, today.nodes, today.memory, today.now)
         false = False
         for verdict in today.verdicts:
             key = verdict.layer, verdict.component, verdict.group
@@ -139,12 +139,12 @@ class Score:
             self._before[key] = severity
             if severity > before:
                 self._credit(causes, verdict, today.day)
-            if key in told.new or (severity > before > 0 and key in told.speaking):
+            if key in notified.new or (severity > before > 0 and key in notified.speaking):
                 self._notify(causes, key)
             if not any(key in self._slow[fault].any for fault in today.faults):
-                self._count(verdict, new=key in told.new)
+                self._count(verdict, new=key in notified.new)
                 false = false or severity > 0
-        self._take_paths(told, today)
+        self._take_paths(notified, today)
         self._false_days += false
         self._moved = today.planned_bytes, today.confirmed_bytes
 
@@ -155,14 +155,14 @@ class Score:
             hidden = bool(components) and all(self._before.get(key) for key in components)
             self._trials[fault] = self._trials[fault]._replace(hidden=hidden)
 
-    def _take_paths(self, told: Notified, today: Today) -> None:
+    def _take_paths(self, notified: Notified, today: Today) -> None:
         """Count the suspects that notify: of a fault that slows half of what is in alarm there.
 
         Where several runs of several members make a suspect, none of these may be in alarm yet: a
         fault that slows half of all is meant then.
         """
         there = list(today.faults)
-        for name, suspect in told.paths.items():
+        for name, suspect in notified.paths.items():
             members = suspect.alarms or suspect.members
             slowed = {fault: [key in self._slow[fault].most for key in members] for fault in there}
             causes = [fault for fault, of in slowed.items() if of and sum(of) >= _MOST * len(of)]
@@ -219,26 +219,26 @@ class Score:
 
 def add(outcomes: Iterable[Outcome]) -> Outcome:
     """Return the sum of outcomes, at least one; all courses were of the same length."""
-    found = list(outcomes)
+    all_outcomes = list(outcomes)
     return Outcome(
-        sum(outcome.fleets for outcome in found),
-        found[0].days,
-        sum(outcome.healthy_days for outcome in found),
-        _sum(outcome.raised for outcome in found),
-        _sum(outcome.standing for outcome in found),
-        _sum(outcome.unknown for outcome in found),
-        tuple(trial for outcome in found for trial in outcome.trials),
-        sum(outcome.false_days for outcome in found),
-        tuple(trial for outcome in found for trial in outcome.chance),
-        sum(outcome.planned_bytes for outcome in found),
-        sum(outcome.confirmed_bytes for outcome in found),
+        sum(outcome.fleets for outcome in all_outcomes),
+        all_outcomes[0].days,
+        sum(outcome.healthy_days for outcome in all_outcomes),
+        _sum(outcome.raised for outcome in all_outcomes),
+        _sum(outcome.standing for outcome in all_outcomes),
+        _sum(outcome.unknown for outcome in all_outcomes),
+        tuple(trial for outcome in all_outcomes for trial in outcome.trials),
+        sum(outcome.false_days for outcome in all_outcomes),
+        tuple(trial for outcome in all_outcomes for trial in outcome.chance),
+        sum(outcome.planned_bytes for outcome in all_outcomes),
+        sum(outcome.confirmed_bytes for outcome in all_outcomes),
     )
 
 
 def _sum(counts: Iterable[Mapping[Source, int]]) -> dict[Source, int]:
     total: Counter[Source] = Counter()
-    for one in counts:
-        total.update(one)
+    for count in counts:
+        total.update(count)
     return {source: total[source] for source in sorted(total) if total[source]}
 
 
@@ -251,20 +251,20 @@ def _kind(fleet: Fleet, fault: Fault) -> str:
 
 
 class _Slow(NamedTuple):
-    """What a fault slows: components and hosts; of groups ``any`` member, or ``most`` of them."""
+    """Components and hosts that a fault slows; of groups ``any`` member, or ``most`` of them."""
 
     any: frozenset[Key]
     most: frozenset[Key]
 
 
-def _slow(fleet: Fleet, found: Mapping[Flow, float]) -> _Slow:
+def _slow(fleet: Fleet, rates: Mapping[Flow, float]) -> _Slow:
     """Return the components that are slower, the hosts most of which is, and their groups."""
     some: set[Key] = set()
     groups: dict[Key, list[bool]] = {}
     for member in fleet.members:
         layer, component = member.key
         flows = list(member.flows())
-        slower = [flow in found for flow in flows]
+        slower = [flow in rates for flow in flows]
         if sum(slower) >= _MOST * len(flows) if LAYERS[layer].paired else any(slower):
             some.add((layer, component, False))
         groups.setdefault((layer, member.expectation.group, True), []).append(any(slower))
@@ -282,14 +282,14 @@ Suspects = Callable[[Alarming], frozenset[str]]
 
 
 class Suspect(NamedTuple):
-    """What a suspect makes slow if it is at fault; ``alarms`` are in alarm, perhaps none yet."""
+    """Measurements that a suspect slows if it is at fault; ``alarms`` are those in alarm."""
 
     members: tuple[Key, ...]
     alarms: tuple[Key, ...]
 
 
 class Notified(NamedTuple):
-    """What somebody is notified of on a day: services that ``speak``, and those that did not yet.
+    """Notifications of a day: services that ``speak``, and those that did not yet.
 
     ``paths`` are the suspects that are new, by the names of their services.
     """
@@ -340,7 +340,7 @@ class Notifying:
             new = alarms - self._before
             suspected = self._suspects(Alarming(nodes, memory, now, alarms, new))
         speaking = alarms - self._silent(alarms, suspected)
-        told = Notified(
+        notified = Notified(
             self._named(speaking),
             self._named(speaking - self._told),
             {
@@ -355,7 +355,7 @@ class Notifying:
         # what was notified and is silent now is no second alarm when it speaks again
         self._told = (self._told & alarms) | speaking
         self._before, self._suspected = alarms, suspected
-        return told
+        return notified
 
     def _silent(self, alarms: frozenset[int], suspected: frozenset[str]) -> frozenset[int]:
         behind = {place for path in self._paths if path.name in suspected for place in path.members}
@@ -371,7 +371,7 @@ Judges = Callable[[], Judge]
 
 
 class Setting(NamedTuple):
-    """What is the same for all fleets."""
+    """Settings that all fleets share."""
 
     fleet: Fleet
     capacity: Capacity

@@ -16,7 +16,7 @@ _MOST_SIZES = 10
 
 
 class Alarms(NamedTuple):
-    """How often a source alarmed without a cause.
+    """False alarms of one source.
 
     ``a_month`` is of one fleet; ``per_thousand`` of 1,000 healthy components in a month;
     ``standing`` the share of the healthy components' days on which it stood.
@@ -64,7 +64,7 @@ def false_alarms(outcome: Outcome) -> tuple[Alarms, ...]:
 
 
 class Truth(NamedTuple):
-    """What is asked first: false alarms of one fleet in a month, and the share of bad days.
+    """False alarms of one fleet in a month, and the share of bad days.
 
     ``number`` and ``months`` are of all fleets; ``days_share`` is of the days on which a false
     alarm stood, ``days`` their number.
@@ -97,12 +97,12 @@ def alarms_a_fault(outcome: Outcome) -> Optional[float]:
 
     None where none did.
     """
-    found = [
+    alarms = [
         trial.notifications
         for trial in outcome.trials
         if trial.identifiable and trial.notifications
     ]
-    return sum(found) / len(found) if found else None
+    return sum(alarms) / len(alarms) if alarms else None
 
 
 def silent_faults(outcome: Outcome) -> int:
@@ -143,14 +143,14 @@ def sizes(trials: Sequence[Trial]) -> Iterator[Size]:
 
 
 def _size(place: tuple[float, float], trials: Sequence[Trial]) -> Size:
-    seen = [trial for trial in trials if trial.identifiable]
-    days = sorted(inf if trial.found is None else trial.found for trial in seen)
+    identifiable = [trial for trial in trials if trial.identifiable]
+    days = sorted(inf if trial.found is None else trial.found for trial in identifiable)
     return Size(
         *place,
         len(trials),
-        len(seen),
-        sum(trial.found is not None for trial in seen),
-        tuple(_within(seen, limit) for limit in WITHIN_DAYS),
+        len(identifiable),
+        sum(trial.found is not None for trial in identifiable),
+        tuple(_within(identifiable, limit) for limit in WITHIN_DAYS),
         _quantile(days, 0.5),
         _quantile(days, 0.9),
     )
@@ -171,12 +171,12 @@ def _quantile(ordered: Sequence[float], share: float) -> Optional[int]:
     return None if value == inf else int(value)
 
 
-def to_json(outcome: Outcome, given: Mapping[str, Any]) -> dict[str, Any]:
+def to_json(outcome: Outcome, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document form; ``given`` is what was asked for, and comes first."""
     first, moved = truth(outcome), moved_a_day(outcome)
     return {
         "schema": SCHEMA,
-        **given,
+        **options,
         "false_alarms_a_month": first.a_month,
         "false_alarm_days_share": first.days_share,
         "alarms_a_fault": alarms_a_fault(outcome),
@@ -184,7 +184,7 @@ def to_json(outcome: Outcome, given: Mapping[str, Any]) -> dict[str, Any]:
         "planned_bytes_a_day": moved.planned,
         "confirmed_bytes_a_day": moved.confirmed,
         "healthy_component_days": outcome.healthy_days,
-        "false_alarms": [_alarms(one) for one in false_alarms(outcome)],
+        "false_alarms": [_alarms(false_alarm) for false_alarm in false_alarms(outcome)],
         "unknown_share": unknown_share(outcome),
         "detection": [_size_in_json(size) for size in sizes(outcome.trials)],
         "chance": [_size_in_json(size) for size in sizes(outcome.chance)],
@@ -196,10 +196,10 @@ def _size_in_json(size: Size) -> dict[str, Any]:
     return {**size._asdict(), "within": dict(zip(map(str, WITHIN_DAYS), size.within))}
 
 
-def _alarms(one: Alarms) -> dict[str, Any]:
-    source, figures = one.source._asdict(), one._asdict()
+def _alarms(alarms: Alarms) -> dict[str, Any]:
+    source, figures = alarms.source._asdict(), alarms._asdict()
     del figures["source"]
-    return {**source, "reason": one.source.reason.value, **figures}
+    return {**source, "reason": alarms.source.reason.value, **figures}
 
 
 def _fault(trial: Trial) -> dict[str, Any]:

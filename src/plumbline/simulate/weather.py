@@ -45,7 +45,7 @@ _KEY = 8
 
 
 class Sky(NamedTuple):
-    """What all of a file system share on one day: their loss, a logarithm, and if it is busy."""
+    """Day of a file system: the loss that all share, a logarithm, and whether it is busy."""
 
     loss: float
     busy: bool
@@ -59,7 +59,7 @@ class Draw(NamedTuple):
 
 
 class _Disturbance(NamedTuple):
-    """What a run met alone: its loss in the long tail, a logarithm, and its coverage."""
+    """Disturbance of one run: its loss in the long tail, a logarithm, and its coverage."""
 
     at: float
     tail: float
@@ -70,10 +70,10 @@ _CLEAR = Sky(0.0, False)
 
 
 class Weather:
-    """What the parts of one fleet meet; systems, hosts and components are known by their names."""
+    """Disturbances of one fleet; systems, hosts and components are given by name."""
 
     def __init__(self, noise: Noise, chance: Random) -> None:
-        """Take what is drawn from ``chance``; nobody else may draw from it."""
+        """Draw from ``chance``, which nobody else may use."""
         self._noise = noise
         self._chance = self._planned = chance
         self._further = Random(repr(chance.getstate()[1][:_KEY]))
@@ -179,7 +179,7 @@ _WAYS = {Operation.WRITE: "away", Operation.SEND: "pair", Operation.RECEIVE: "pa
 
 
 class _Place(NamedTuple):
-    """How a flow runs: which way, across what, and beside which others, itself included."""
+    """A flow with its direction and path, and the flows at the same time, itself included."""
 
     way: str
     path: tuple[str, ...]
@@ -221,12 +221,12 @@ class Capacity:
             for flow in self._crossing[fault.component]
             for other in self._places[flow].beside
         }
-        found = self._rates(crossing, parts)
+        rates = self._rates(crossing, parts)
         for fault in faults:
             for flow in self._named(fault) if fault not in parts else ():
-                found[flow] = found.get(flow, self.healthy_Bps[flow]) * (1 - fault.loss)
+                rates[flow] = rates.get(flow, self.healthy_Bps[flow]) * (1 - fault.loss)
         # rounding makes nobody slower
-        return {f: rate for f, rate in found.items() if rate < self.healthy_Bps[f] * (1 - 1e-9)}
+        return {f: rate for f, rate in rates.items() if rate < self.healthy_Bps[f] * (1 - 1e-9)}
 
     def _named(self, fault: Fault) -> Iterator[Flow]:
         """Yield what a fault slows that is of no part: a release, a file system, the site."""
@@ -246,53 +246,53 @@ class Capacity:
         return self._rates({flow: self._places[flow]}, [fault])[flow]
 
     def _rates(self, places: Mapping[Flow, _Place], faults: Sequence[Fault]) -> dict[Flow, float]:
-        found: dict[Flow, float] = {}
+        rates: dict[Flow, float] = {}
         lefts: dict[Operation, dict[str, float]] = {}
         for flow, place in places.items():
-            if flow in found:
+            if flow in rates:
                 continue
             if flow.operation not in lefts:
                 lefts[flow.operation] = _left(faults, flow.operation)
-            left = lefts[flow.operation]
+            share = lefts[flow.operation]
             paths = {other: self._places[other].path for other in place.beside}
             capacities = {
-                name: self._capacity(name, place.way, left)
+                name: self._capacity(name, place.way, share)
                 for path in paths.values()
                 for name in path
             }
             if len(paths) == 1:
-                found[flow] = _rate(alone(capacities, place.path))
+                rates[flow] = _rate(alone(capacities, place.path))
                 continue
             shares = together(capacities, {str(n): path for n, path in enumerate(paths.values())})
-            found.update(zip(paths, map(_rate, shares.values())))
-        return found
+            rates.update(zip(paths, map(_rate, shares.values())))
+        return rates
 
-    def _capacity(self, name: str, way: str, left: Mapping[str, float]) -> Optional[float]:
-        given = self._given[way].get(name)
-        if name not in left:
-            return given
-        return left[name] * (self._needed[name] if given is None else given)
+    def _capacity(self, name: str, way: str, share: Mapping[str, float]) -> Optional[float]:
+        rate_Bps = self._given[way].get(name)
+        if name not in share:
+            return rate_Bps
+        return share[name] * (self._needed[name] if rate_Bps is None else rate_Bps)
 
     def _most_asked(self) -> dict[str, float]:
         """Return the most that the flows ask of each part, whatever way they run."""
-        asked: dict[str, float] = {}
+        demands: dict[str, float] = {}
         for place in self._places.values():
             sums: dict[str, float] = {}
             for other in place.beside:
                 for name in self._places[other].path:
                     sums[name] = sums.get(name, 0.0) + self.healthy_Bps[other]
             for name, total in sums.items():
-                asked[name] = max(asked.get(name, 0.0), total)
-        return asked
+                demands[name] = max(demands.get(name, 0.0), total)
+        return demands
 
 
 def _left(faults: Sequence[Fault], operation: Operation) -> dict[str, float]:
     """Return what faults leave of each part for an operation."""
-    left: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for fault in faults:
         if _concerns(fault, operation):
-            left[fault.component] = left.get(fault.component, 1.0) * (1 - fault.loss)
-    return left
+            shares[fault.component] = shares.get(fault.component, 1.0) * (1 - fault.loss)
+    return shares
 
 
 def _concerns(fault: Fault, operation: Operation) -> bool:
@@ -306,11 +306,11 @@ def _rate(limit: Optional[Limit]) -> float:
 
 
 def _both(reads: Capacities, writes: Capacities) -> Capacities:
-    found: dict[str, Optional[float]] = {}
+    both: dict[str, Optional[float]] = {}
     for name, read in reads.items():
         write = writes[name]
-        found[name] = min(read, write) if read is not None and write is not None else None
-    return found
+        both[name] = min(read, write) if read is not None and write is not None else None
+    return both
 
 
 def _places(fleet: Fleet) -> dict[Flow, _Place]:
@@ -438,16 +438,16 @@ class Measuring:
                 step = flow.operation, flow.scenario
                 rate = self._measure(member, flow, start, rates_Bps[flow])
                 steps.setdefault(step, {})[flow] = rate
-        for (_, scenario), found in steps.items():
-            self.memory.add_run(self._ended(found, together=scenario is Scenario.TOGETHER))
-            yield from map(self.memory.latest, found)
+        for (_, scenario), flows in steps.items():
+            self.memory.add_run(self._ended(flows, together=scenario is Scenario.TOGETHER))
+            yield from map(self.memory.latest, flows)
 
-    def _ended(self, found: Mapping[Flow, Rate], *, together: bool) -> Mapping[Flow, Rate]:
+    def _ended(self, rates: Mapping[Flow, Rate], *, together: bool) -> Mapping[Flow, Rate]:
         """Return a run with the first repeats alone of what they were enough for."""
-        enough = {flow for flow, rate in found.items() if self._usual(flow, rate)}
-        if together and len(enough) < len(found):
-            return found
-        return {flow: rate.first if flow in enough else rate for flow, rate in found.items()}
+        enough = {flow for flow, rate in rates.items() if self._usual(flow, rate)}
+        if together and len(enough) < len(rates):
+            return rates
+        return {flow: rate.first if flow in enough else rate for flow, rate in rates.items()}
 
     def _usual(self, flow: Flow, rate: Rate) -> bool:
         entry = self._expected.get((flow.layer, flow.component))
@@ -485,12 +485,12 @@ def _key(flow: Flow) -> tuple[str, str]:
 
 
 def _groups(members: Sequence[Member]) -> tuple[_Group, ...]:
-    found: dict[tuple[str, str, str], list[Member]] = {}
+    groups: dict[tuple[str, str, str], list[Member]] = {}
     for member in members:
         if not LAYERS[member.expectation.layer].paired:
             place = (member.expectation.layer, member.node, member.expectation.group)
-            found.setdefault(place, []).append(member)
-    return tuple(_Group(*place, tuple(of)) for place, of in found.items())
+            groups.setdefault(place, []).append(member)
+    return tuple(_Group(*place, tuple(of)) for place, of in groups.items())
 
 
 def end_of(day: int) -> float:

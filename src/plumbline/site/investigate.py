@@ -25,7 +25,7 @@ from plumbline.locate.investigation import (
     NOTHING,
     Budget,
     Decision,
-    Found,
+    Findings,
     Investigation,
     Step,
 )
@@ -123,7 +123,7 @@ class Silence:
     """The nodes that do not answer, beside what the others have measured."""
 
     def __init__(
-        self, nodes: Nodes, silent: Iterable[str], found: Found, outside: Iterable[str] = ()
+        self, nodes: Nodes, silent: Iterable[str], found: Findings, outside: Iterable[str] = ()
     ) -> None:
         """Take what each node measures, who is silent, and what was found without them.
 
@@ -326,7 +326,7 @@ class _Standing(NamedTuple):
 
     plan: SitePlan
     records: Collection[Record]
-    found: Found
+    found: Findings
     probes: Sequence[Optional[NextProbe]]
     said: Said
     silence: Silence
@@ -408,14 +408,14 @@ def _standing(
     nodes = plan.measured()
     failed = locate_failures(Site(nodes).measurables(), records)
     reports = _said(plan, request)
-    found = Found(ordered(slow, reports.symptoms), ordered(failed, reports.symptoms))
+    found = Findings(ordered(slow, reports.symptoms), ordered(failed, reports.symptoms))
     silence = Silence(nodes, request.silent, found, request.outside)
     next_probes = [
         probe
         for ambiguity_set, probe in zip(found.slow.sets, probes)
         if not silence.explains(found.slow, ambiguity_set)
     ]
-    accused = Found(silence.without(found.slow), silence.without(found.failed))
+    accused = Findings(silence.without(found.slow), silence.without(found.failed))
     return _Standing(plan, records, accused, next_probes, reports, silence, before.remarks, jobs)
 
 

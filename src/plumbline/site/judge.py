@@ -32,7 +32,7 @@ from typing import (
 
 import plumbline
 from plumbline.judge.explain import explain
-from plumbline.judge.memory import Knowing, Memory
+from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.judge.phrases import weighed
 from plumbline.model.ages import OPEN, WatchedMoment, filled, parts, seconds_since
@@ -427,7 +427,7 @@ class Place(NamedTuple):
 
     chosen: Sequence[Expectation]
     memory: Memory
-    known: Knowing
+    known: EvidenceSource
 
 
 class Explained(NamedTuple):

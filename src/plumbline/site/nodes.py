@@ -15,7 +15,7 @@ from plumbline.judge.alarm import Past
 from plumbline.judge.component import decide, rulings_on
 from plumbline.judge.fs import Ruled, decide_whole, wholes
 from plumbline.judge.group import by_group, decide_group
-from plumbline.judge.memory import Knowing, Memory, Weighable
+from plumbline.judge.memory import EvidenceSource, Memory, Weighable
 from plumbline.judge.pair import judge_pair_host, judge_pair_service
 from plumbline.judge.phrases import Ruling, odds_text, of_service, weighed
 from plumbline.judge.service import by_evidence, evidence, with_runs
@@ -136,7 +136,7 @@ class Judging:
     def __init__(
         self,
         memory: Memory,
-        known: Knowing,
+        known: EvidenceSource,
         now: float,
         *,
         evidence: bool = True,

@@ -65,24 +65,6 @@ def test_unknown_outranks_warning_and_never_hides_critical() -> None:
     ("read", "state", "reason", "text"),
     [
         (
-            without_rate(Outcome.FAILED, "fio: no space"),
-            State.UNKNOWN,
-            Reason.FAILED,
-            "read failed: fio: no space",
-        ),
-        (
-            without_rate(Outcome.SKIPPED, "read-only"),
-            State.UNKNOWN,
-            Reason.SKIPPED,
-            "read was skipped: read-only",
-        ),
-        (
-            without_rate(Outcome.HUNG, "fio did not end"),
-            State.CRITICAL,
-            Reason.HUNG,
-            "read hung on 2024-10-03 22:59 UTC: fio did not end",
-        ),
-        (
             {"started_at": NOW - 3 * DAY_S - 9, "finished_at": NOW - 3 * DAY_S},
             State.UNKNOWN,
             Reason.STALE,
@@ -109,10 +91,6 @@ def test_without_a_fresh_rate_the_reason_is_said(
     assert (verdict.state, verdict.reason) == (state, reason)
     assert verdict.sentence == f"scratch-OST0003 {text}"
     assert verdict.figures[1].value is None
-
-
-def test_a_small_step_of_the_clock_is_forgiven() -> None:
-    assert judged(*both(read={"finished_at": NOW + 50})).state is State.OK
 
 
 def test_an_operation_that_was_never_measured_is_unknown() -> None:
@@ -205,10 +183,7 @@ def test_only_what_is_the_component_s_own_fault_is_critical(
     verdict = judged(*both(read=without_rate(outcome, "why")))
     assert (verdict.state, verdict.reason) == (state, Reason(outcome.value))
     assert verdict.sentence == f"scratch-OST0003 {words}"
-
-
-def test_a_component_that_was_broken_is_ok_after_the_next_good_run() -> None:
-    assert judged(*both()).state is State.OK
+    assert verdict.figures[1].value is None
 
 
 def test_after_an_interrupted_run_the_last_verdict_stands_and_says_so() -> None:

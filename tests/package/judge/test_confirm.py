@@ -89,7 +89,10 @@ def past(*measured: Measured, planned: Mapping[str, float] = {}) -> Past:
 def due(of: Site, before: Past, now: float = NOW) -> list[tuple[list[str], list[str]]]:
     found = turns(of.known, places(wanted(of.known), before, now), before, now)
     return [
-        ([one.component for one in turn.targets], [one.component for one in turn.controls])
+        (
+            [entry.component for entry in turn.targets],
+            [control.component for control in turn.controls],
+        )
         for turn in found
     ]
 
@@ -175,7 +178,7 @@ def test_a_target_without_healthy_peers_is_measured_alone() -> None:
 def test_of_a_few_nobody_is_measured_again_and_why_is_said(names: str, obstacle: str) -> None:
     of = Site(*map(target, names)).say("a")
     (place,) = places(wanted(of.known), past(), NOW)
-    assert (place.wanted.entry.component, place.obstacle) == ("a", obstacle)
+    assert (place.candidate.entry.component, place.obstacle) == ("a", obstacle)
     assert bool(due(of, past())) is not bool(obstacle)
 
 
@@ -361,10 +364,10 @@ def test_what_runs_together_is_measured_together_where_all_of_it_is_chosen(
     ]
     of = Site(*members, layer="raw").say("a")
     (turn,) = turns(of.known, places(wanted(of.known), past(), NOW), past(), NOW)
-    assert sorted(one.component for one in turn.chosen) == ["a", "b", "c"]
-    (first,) = [one for one in steps_of(turn, of.known) if one.component == "a"]
+    assert sorted(entry.component for entry in turn.chosen) == ["a", "b", "c"]
+    (first,) = [entry for entry in steps_of(turn, of.known) if entry.component == "a"]
     assert len(first.references) == steps
-    (noted,) = [one for one in moved(turn, "run", NOW, of.known) if one.component == "a"]
+    (noted,) = [run for run in moved(turn, "run", NOW, of.known) if run.component == "a"]
     assert noted.bytes == steps * SIZE
 
 

@@ -60,19 +60,21 @@ def test_a_quarter_of_the_ceiling_is_one_warning_a_file_system_by_the_fifth_nigh
     name: str, noise: Noise, systems: list[str]
 ) -> None:
     *before, fifth = nights(name, noise, 5, {"ost": QUARTER})
-    assert not [one for night in before for one in night if one.reason in FLOORS]
-    below = [one for one in fifth if one.reason in FLOORS]
-    assert [(one.component, one.group, one.state) for one in below] == [
+    assert not [verdict for night in before for verdict in night if verdict.reason in FLOORS]
+    below = [verdict for verdict in fifth if verdict.reason in FLOORS]
+    assert [(verdict.component, verdict.group, verdict.state) for verdict in below] == [
         (system, True, State.WARNING) for system in systems
     ]
-    for one in below:
-        assert one.sentence.startswith(f"file system {one.component} write: best of 5 nights 2")
-        assert "; read: best of 5 nights 2" in one.sentence
-        assert one.sentence.count("floor 30 %: since 2026-01-01") == 2
+    for verdict in below:
+        assert verdict.sentence.startswith(
+            f"file system {verdict.component} write: best of 5 nights 2"
+        )
+        assert "; read: best of 5 nights 2" in verdict.sentence
+        assert verdict.sentence.count("floor 30 %: since 2026-01-01") == 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "noise"), [("edison", YEAR), ("redstorm", YEAR), ("bgl", QUIET)])
 def test_a_healthy_site_is_above_its_floors(name: str, noise: Noise) -> None:
-    found = [one for night in nights(name, noise, 8, {}) for one in night]
-    assert not [one.sentence for one in found if one.reason in FLOORS]
+    found = [verdict for night in nights(name, noise, 8, {}) for verdict in night]
+    assert not [verdict.sentence for verdict in found if verdict.reason in FLOORS]

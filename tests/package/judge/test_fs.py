@@ -174,7 +174,7 @@ def test_what_was_never_measured_is_unknown() -> None:
 
 
 def test_performance_data_are_the_wholes_rates_and_the_slowest_targets_share() -> None:
-    figures = {one.label: one for one in judged([200e6, 200e6, 100e6, 200e6]).figures}
+    figures = {figure.label: figure for figure in judged([200e6, 200e6, 100e6, 200e6]).figures}
     assert list(figures) == [
         *(f"{operation}_together_Bps" for operation in ("write", "read")),
         *(f"{operation}_together_slowest" for operation in ("write", "read")),

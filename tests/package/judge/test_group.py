@@ -334,8 +334,8 @@ def test_of_operations_of_one_state_the_first_has_the_reason(
     both = {"write/single": REFERENCE, "read/single": REFERENCE}
     members = [expectation(component=f"OST{number}", references=both) for number in range(2)]
     every = [
-        series(rate, rate, component=one.component, operation=operation)
-        for one in members
+        series(rate, rate, component=member.component, operation=operation)
+        for member in members
         for operation, rate in ((Operation.WRITE, writes), (Operation.READ, reads))
     ]
     verdict = verdict_on(members, *every)

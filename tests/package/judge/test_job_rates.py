@@ -125,8 +125,8 @@ def test_more_streams_of_the_job_on_one_target_are_no_fault_of_it() -> None:
 )
 def test_files_that_cannot_be_compared_say_nothing(changes: dict[str, object]) -> None:
     logs = [
-        one._replace(files=(*one.files[:9], one.files[9]._replace(**changes)))  # type: ignore[arg-type]
-        for one in nights([100e6] * 9 + [30e6])
+        night._replace(files=(*night.files[:9], night.files[9]._replace(**changes)))  # type: ignore[arg-type]
+        for night in nights([100e6] * 9 + [30e6])
     ]
     said = say(logs)
     assert said.slow == []
@@ -159,5 +159,7 @@ def test_files_of_64_mib_on_five_targets_say_something(size: int, targets: int) 
 
 def test_a_hint_takes_ten_times_the_odds_of_an_alarm() -> None:
     """As of a site of its own that has these targets alone, each asked about once a day."""
-    (low,) = say(nights([100e6] * 9 + [60e6])).said
-    assert low.known.needed == pytest.approx(natural_log(10 * odds_within(1.0, 10 * 30)), abs=0.02)
+    (low,) = say(nights([100e6] * 9 + [60e6])).judgements
+    assert low.evidence.needed == pytest.approx(
+        natural_log(10 * odds_within(1.0, 10 * 30)), abs=0.02
+    )

@@ -57,10 +57,10 @@ def test_healthy_devices_are_never_suspected() -> None:
 def test_a_busy_device_has_the_latency_of_its_throughput() -> None:
     """Three times the throughput of its peers, all day."""
     busy = [
-        one._replace(rate_Bps=one.rate_Bps * 3, latency_s=one.latency_s * 3**0.33)
-        if one.device == "disk3"
-        else one
-        for one in loads(48)
+        load._replace(rate_Bps=load.rate_Bps * 3, latency_s=load.latency_s * 3**0.33)
+        if load.device == "disk3"
+        else load
+        for load in loads(48)
     ]
     assert slow(iter(busy)) == []
 
@@ -102,7 +102,7 @@ def test_higher_odds_take_longer() -> None:
 
 
 def test_a_device_without_load_is_not_there() -> None:
-    some = [one for one in loads(12) if one.device != "disk1"]
+    some = [load for load in loads(12) if load.device != "disk1"]
     assert "disk1" not in {one.device for one in compare(some, 0.1, ODDS)}
 
 
@@ -135,20 +135,20 @@ def test_a_window_counts_beyond_three_deviations_of_the_peers(
 def test_low_throughput_does_not_explain_high_latency() -> None:
     """What is slow has both: a line through it and its peers would excuse it."""
     few = [
-        one._replace(rate_Bps=12e6, latency_s=3e-3)
-        if one.device == "disk3"
-        else one._replace(rate_Bps=50e6 + one.rate_Bps / 100, latency_s=1e-3)
-        for one in loads(24)
+        load._replace(rate_Bps=12e6, latency_s=3e-3)
+        if load.device == "disk3"
+        else load._replace(rate_Bps=50e6 + load.rate_Bps / 100, latency_s=1e-3)
+        for load in loads(24)
     ]
     assert slow(iter(few)) == ["disk3"]
 
 
 def test_a_slow_device_does_not_bend_the_line_of_its_peers() -> None:
     bent = [
-        one._replace(rate_Bps=100e6, latency_s=3e-4 * (100 / 20) ** 0.33)
-        if one.device == "disk3"
-        else one
-        for one in loads(48, noise=0.02)
+        load._replace(rate_Bps=100e6, latency_s=3e-4 * (100 / 20) ** 0.33)
+        if load.device == "disk3"
+        else load
+        for load in loads(48, noise=0.02)
     ]
     first = compare(bent, 0.1, ODDS)[0]
     assert (first.device, first.slow) == ("disk3", True)

@@ -51,7 +51,7 @@ def judge(
     since: float = LONG_AGO,
     running: Sequence[Running] = (),
 ) -> Verdict:
-    expectations = Expectations("client1", "lab", tuple(one.to_json() for one in entries))
+    expectations = Expectations("client1", "lab", tuple(entry.to_json() for entry in entries))
     return judge_node(JudgedNode(expectations, since, NOW), snapshot(*every, running=running))
 
 
@@ -59,11 +59,13 @@ TWO = (target("OST0"), target("OST1"))
 
 
 def test_a_node_whose_probes_run_is_ok() -> None:
-    found = judge(TWO, ran("OST0"), ran("OST1"))
-    assert (found.layer, found.component) == ("node", "client1")
-    assert (found.state, found.reason) == (State.OK, Reason.FINE)
-    assert found.sentence == "client1: ost 2 of 2 measured, last 60 min ago"
-    figures = {one.label: (one.value, one.maximum, one.unit) for one in found.figures}
+    verdict = judge(TWO, ran("OST0"), ran("OST1"))
+    assert (verdict.layer, verdict.component) == ("node", "client1")
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
+    assert verdict.sentence == "client1: ost 2 of 2 measured, last 60 min ago"
+    figures = {
+        figure.label: (figure.value, figure.maximum, figure.unit) for figure in verdict.figures
+    }
     assert figures == {"ost_measured": (2, 2, ""), "ost_age": (3600, None, "s")}
 
 
@@ -72,11 +74,11 @@ def test_a_node_whose_probes_run_is_ok() -> None:
     [(STALE_S - 1, State.OK), (STALE_S, State.OK), (STALE_S + 1, State.UNKNOWN)],
 )
 def test_a_probe_that_did_not_run_is_one_alarm(age_s: float, state: State) -> None:
-    found = judge(TWO, old("OST0", age_s), old("OST1", age_s + 100 if state else age_s))
-    assert found.state is state
+    verdict = judge(TWO, old("OST0", age_s), old("OST1", age_s + 100 if state else age_s))
+    assert verdict.state is state
     if state is State.UNKNOWN:
-        assert found.reason is Reason.STALE
-        assert "client1: ost is silent, none of 2 measured: OST0 read is stale" in found.sentence
+        assert verdict.reason is Reason.STALE
+        assert "client1: ost is silent, none of 2 measured: OST0 read is stale" in verdict.sentence
 
 
 @pytest.mark.parametrize(
@@ -88,17 +90,17 @@ def test_a_probe_that_did_not_run_is_one_alarm(age_s: float, state: State) -> No
     ],
 )
 def test_a_layer_that_gave_no_rate_tonight_is_silent(outcome: Outcome, reason: Reason) -> None:
-    found = judge(TWO, ended("OST0", outcome), ended("OST1", outcome))
-    assert (found.state, found.reason) == (State.UNKNOWN, reason)
+    verdict = judge(TWO, ended("OST0", outcome), ended("OST1", outcome))
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, reason)
 
 
 def test_one_layer_that_is_silent_is_not_hidden_by_the_others() -> None:
     disk = target("disk1", layer="raw", group="client1")
     never = judge((*TWO, disk), ran("OST0"), ran("OST1"))
     assert (never.state, never.reason) == (State.UNKNOWN, Reason.NEVER_MEASURED)
-    found = judge((*TWO, disk), ran("OST0"), ran("OST1"), old_raw())
-    assert (found.state, found.reason) == (State.UNKNOWN, Reason.STALE)
-    assert found.sentence.startswith("client1: raw is silent, none of 1 measured: disk1")
+    verdict = judge((*TWO, disk), ran("OST0"), ran("OST1"), old_raw())
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.STALE)
+    assert verdict.sentence.startswith("client1: raw is silent, none of 1 measured: disk1")
 
 
 def old_raw() -> Series:
@@ -110,9 +112,9 @@ def old_raw() -> Series:
     [(60.0, State.OK), (STALE_S, State.OK), (STALE_S + 1, State.UNKNOWN)],
 )
 def test_what_was_deployed_just_now_waits_for_its_first_run(age_s: float, state: State) -> None:
-    found = judge(TWO, since=NOW - age_s)
-    assert (found.state, found.reason) == (state, Reason.NEVER_MEASURED)
-    assert ("waits for its first run" in found.sentence) is (state is State.OK)
+    verdict = judge(TWO, since=NOW - age_s)
+    assert (verdict.state, verdict.reason) == (state, Reason.NEVER_MEASURED)
+    assert ("waits for its first run" in verdict.sentence) is (state is State.OK)
 
 
 @pytest.mark.parametrize(
@@ -132,19 +134,19 @@ def test_what_was_deployed_just_now_waits_for_its_first_run(age_s: float, state:
 def test_a_target_that_is_never_measured_beside_others_is_a_warning_in_time(
     own: Optional[Series], since: float, state: State
 ) -> None:
-    found = judge(TWO, ran("OST0"), *([own] if own else []), since=since)
-    assert found.state is state
-    assert found.sentence.startswith("client1: ost 1 of 2 measured, last 60 min ago")
-    assert ("without a rate for too long: OST1, first OST1 read" in found.sentence) is (
+    verdict = judge(TWO, ran("OST0"), *([own] if own else []), since=since)
+    assert verdict.state is state
+    assert verdict.sentence.startswith("client1: ost 1 of 2 measured, last 60 min ago")
+    assert ("without a rate for too long: OST1, first OST1 read" in verdict.sentence) is (
         state is State.WARNING
     )
 
 
 @pytest.mark.parametrize("outcome", [Outcome.UNREACHABLE, Outcome.NO_MOUNT])
 def test_what_the_group_says_of_server_and_mount_is_not_said_again(outcome: Outcome) -> None:
-    found = judge(TWO, ended("OST0", outcome), ended("OST1", outcome))
-    assert found.state is State.OK
-    assert found.sentence.endswith("0 of 2 measured, last 60 min ago, 2 with an alarm elsewhere")
+    verdict = judge(TWO, ended("OST0", outcome), ended("OST1", outcome))
+    assert verdict.state is State.OK
+    assert verdict.sentence.endswith("0 of 2 measured, last 60 min ago, 2 with an alarm elsewhere")
     alone = judge(TWO[:1], ended("OST0", outcome))
     assert alone.state is State.UNKNOWN
 
@@ -159,8 +161,8 @@ def test_what_is_broken_has_an_alarm_of_its_own(outcome: Outcome) -> None:
 
 def test_a_run_that_hangs_has_an_alarm_of_its_own() -> None:
     running = [Running("ost", "OST0", NOW - 3 * DAY_S)]
-    found = judge(TWO, old("OST0"), old("OST1"), running=running)
-    assert (found.state, found.reason) == (State.OK, Reason.HANGS)
+    verdict = judge(TWO, old("OST0"), old("OST1"), running=running)
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.HANGS)
 
 
 def test_writes_that_a_full_target_is_spared_are_the_policys_decision() -> None:
@@ -170,8 +172,8 @@ def test_writes_that_a_full_target_is_spared_are_the_policys_decision() -> None:
     assert judge((full,), write, ran("OST0")).state is State.OK
     # a write that fails for long is not
     failed = ended("OST0", Outcome.FAILED, "quota", operation=Operation.WRITE)
-    found = judge((full,), failed._replace(samples=(LAST_WEEK,)), ran("OST0"))
-    assert found.state is State.WARNING
+    verdict = judge((full,), failed._replace(samples=(LAST_WEEK,)), ran("OST0"))
+    assert verdict.state is State.WARNING
 
 
 def test_one_partner_that_answers_is_enough_for_a_host() -> None:
@@ -184,9 +186,9 @@ def test_a_damaged_document_is_unknown_and_named() -> None:
     taken = snapshot(ran("OST0"))
     taken.series["ost/OST0"]["operations"][0]["latest"]["rate_Bps"] = "fast"
     expectations = Expectations("client1", "lab", (TWO[0].to_json(),))
-    found = judge_node(JudgedNode(expectations, LONG_AGO, NOW), taken)
-    assert (found.state, found.reason) == (State.UNKNOWN, Reason.DAMAGED)
-    assert found.sentence.startswith("client1: probes cannot be judged: record ")
+    verdict = judge_node(JudgedNode(expectations, LONG_AGO, NOW), taken)
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.DAMAGED)
+    assert verdict.sentence.startswith("client1: probes cannot be judged: record ")
 
 
 def test_a_node_of_which_nothing_is_expected_is_unknown() -> None:
@@ -194,7 +196,7 @@ def test_a_node_of_which_nothing_is_expected_is_unknown() -> None:
 
 
 def figures(found: Verdict) -> dict[str, Optional[float]]:
-    return {one.label: one.value for one in found.figures}
+    return {figure.label: figure.value for figure in found.figures}
 
 
 def test_what_was_never_measured_has_no_age() -> None:
@@ -212,23 +214,23 @@ def test_what_never_gave_a_rate_has_its_time_from_the_deployment_on(
 ) -> None:
     new = target("OST1")._replace(references=references)
     failed = [ended("OST1", Outcome.FAILED)._replace(samples=())] if references else []
-    found = judge((TWO[0], new), ran("OST0"), *failed, since=NOW - age_s)
-    assert found.state is state
+    verdict = judge((TWO[0], new), ran("OST0"), *failed, since=NOW - age_s)
+    assert verdict.state is state
 
 
 @pytest.mark.parametrize(("ahead_s", "age_s"), [(-1.0, 1), (0.0, 0), (5.0, 0)])
 def test_the_age_of_the_last_run_is_never_negative(ahead_s: float, age_s: int) -> None:
-    found = judge(TWO[:1], ran("OST0", started_at=NOW - 60, finished_at=NOW + ahead_s))
-    assert found.sentence == f"client1: ost 1 of 1 measured, last {age_s} s ago"
-    assert figures(found)["ost_age"] == age_s
+    verdict = judge(TWO[:1], ran("OST0", started_at=NOW - 60, finished_at=NOW + ahead_s))
+    assert verdict.sentence == f"client1: ost 1 of 1 measured, last {age_s} s ago"
+    assert figures(verdict)["ost_age"] == age_s
 
 
 def test_of_several_without_a_rate_the_first_is_said_and_all_are_named() -> None:
     failed = ended("OST2", Outcome.FAILED)._replace(samples=(LAST_WEEK,))
     three = (*TWO, target("OST2"))
-    found = judge(three, ran("OST0"), old("OST1"), failed)
-    assert (found.state, found.reason) == (State.WARNING, Reason.STALE)
-    assert "without a rate for too long: OST1, OST2, first OST1 read is stale" in found.sentence
+    verdict = judge(three, ran("OST0"), old("OST1"), failed)
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.STALE)
+    assert "without a rate for too long: OST1, OST2, first OST1 read is stale" in verdict.sentence
     again = judge((three[2], *TWO), ran("OST0"), old("OST1"), failed)
     assert (again.state, again.reason) == (State.WARNING, Reason.FAILED)
 
@@ -240,6 +242,6 @@ def test_of_a_host_the_test_that_ended_last_is_said(order: int) -> None:
         sent("oss1", None, outcome=Outcome.FAILED, started_at=NOW - 70, finished_at=NOW - 60),
         sent("oss2", None, outcome=Outcome.SKIPPED, started_at=NOW - 40, finished_at=NOW - 30),
     ]
-    found = judge((host,), *every[::order])
-    assert (found.state, found.reason) == (State.UNKNOWN, Reason.SKIPPED)
-    assert figures(found)["net_age"] == 30
+    verdict = judge((host,), *every[::order])
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.SKIPPED)
+    assert figures(verdict)["net_age"] == 30

@@ -114,7 +114,7 @@ def test_runs_that_change_or_go_in_the_middle_give_the_same_answers(seed: int) -
             runs[other] = runs[other]._replace(log_ratio=runs[other].log_ratio - 0.1)
         least = chance.choice([0, 1, 5])
         sources = Source(tuple(write[:day]), 0.02), Source(tuple(read[least:day]), 0.02)
-        claims = [Alone(one) for one in sources]
+        claims = [Alone(source) for source in sources]
         assert weigh(claims, [], question, past) == weigh(claims, [], question)
 
 
@@ -125,7 +125,7 @@ def test_a_reference_that_is_known_better_may_turn_the_answer() -> None:
     claims = [[Alone(Source(runs, off))] for off in (0.2, 0.02, 0.2)]
     answers = [weigh(claim, [], question, past) for claim in claims]
     assert answers == [weigh(claim, [], question) for claim in claims]
-    assert [one.alarm for one in answers] == [False, True, False]
+    assert [answer.alarm for answer in answers] == [False, True, False]
 
 
 def test_who_asks_for_alarms_alone_is_told_no_odds_but_theirs() -> None:

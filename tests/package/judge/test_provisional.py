@@ -74,9 +74,9 @@ def test_own_runs_without_peers_show_a_loss_and_clear_nobody() -> None:
     ],
 )
 def test_runs_that_are_old_or_contended_are_no_reference(before: list[Sample]) -> None:
-    found = judged(10e6, before)
-    assert found.state is State.UNKNOWN
-    assert "nothing to compare with" in found.sentence
+    verdict = judged(10e6, before)
+    assert verdict.state is State.UNKNOWN
+    assert "nothing to compare with" in verdict.sentence
 
 
 def test_a_contended_run_does_not_accuse() -> None:
@@ -84,8 +84,8 @@ def test_a_contended_run_does_not_accuse() -> None:
 
 
 def test_repeats_that_disagree_do_not_accuse() -> None:
-    found = judged(10e6, [earlier(1)], repeats_Bps=(10e6, 10e6, 200e6))
-    assert found.state is State.UNKNOWN
+    verdict = judged(10e6, [earlier(1)], repeats_Bps=(10e6, 10e6, 200e6))
+    assert verdict.state is State.UNKNOWN
 
 
 def test_a_baseline_of_other_terms_is_no_reference() -> None:
@@ -145,11 +145,13 @@ def test_runs_of_a_year_differ_by_19_percent_and_their_median_is_better_known(ru
         (1, 0.01, 0.19 * sqrt(1 + 1.5708)),
         # a document may say that nothing was measured
         (0, 0.01, 0.19 * sqrt(1 + 1.5708)),
+        (1, 0.9, 0.9 * sqrt(1 + 1.5708)),
     ],
 )
 def test_a_weak_baseline_has_the_error_of_its_runs(runs: int, spread: float, error: float) -> None:
     found = known([], FEW_RUNS._replace(runs=runs, spread=spread))
     assert found
+    assert found.rate_Bps == 200e6
     assert found.error == pytest.approx(error, rel=1e-3)
 
 
@@ -194,9 +196,9 @@ def test_two_peers_can_clear_a_component_and_one_cannot(peers: int, clears: bool
 
 
 def test_the_newest_run_says_how_many_peers_there_are() -> None:
-    found = known([earlier(1), earlier(2)._replace(peers=2)])
-    assert found
-    assert found.words == "the median of its 3 peers in its last 2 runs"
+    reference = known([earlier(1), earlier(2)._replace(peers=2)])
+    assert reference
+    assert reference.words == "the median of its 3 peers in its last 2 runs"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def source(random: Random, number: int, last: int, spread: float = 0.03) -> Sour
         )
         for night in nights
     ]
-    twice = [one._replace(at=one.at + 200.0) for one in runs if random.random() < 0.3]
+    twice = [run._replace(at=run.at + 200.0) for run in runs if random.random() < 0.3]
     return Source(tuple(sorted([*runs, *twice])), 0.02)
 
 
@@ -44,7 +44,7 @@ def test_what_is_quiet_has_the_weight_that_weighing_finds(
 ) -> None:
     random = Random(seed)
     claims = [claim(random, number) for number in range(random.randint(1, 3))]
-    merged = Alone(Source(tuple(sorted({run for one in claims for run in one.runs})), 0.02))
+    merged = Alone(Source(tuple(sorted({run for member in claims for run in member.runs})), 0.02))
     asked = ASKED._replace(change=change)
     found = quiet(claims, asked)
     assert found is not None
@@ -54,7 +54,8 @@ def test_what_is_quiet_has_the_weight_that_weighing_finds(
 def test_runs_need_not_be_told_apart() -> None:
     claims = [claim(Random(0), number) for number in range(2)]
     alike = [
-        Alone(Source(tuple(run._replace(source=0) for run in one.runs), 0.02)) for one in claims
+        Alone(Source(tuple(run._replace(source=0) for run in member.runs), 0.02))
+        for member in claims
     ]
     assert quiet(alike, ASKED) == weigh(claims, [], ASKED)
 
@@ -68,9 +69,9 @@ def test_the_last_moment_begins_with_the_first_run_of_one_go(
         Alone(Source((*before, Run(apart * number, 0.0, 0.03, number)), 0.02))
         for number in range(2)
     ]
-    found = quiet(claims, ASKED)
-    assert found == weigh(claims, [], ASKED)
-    assert found.since == (apart if apart > IN_ONE_GO_S else 0.0)
+    evidence = quiet(claims, ASKED)
+    assert evidence == weigh(claims, [], ASKED)
+    assert evidence.since == (apart if apart > IN_ONE_GO_S else 0.0)
 
 
 def healthy(*ratios: float) -> Alone:

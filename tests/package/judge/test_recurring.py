@@ -41,9 +41,9 @@ def test_it_takes_several_runs_to_raise_an_alarm_and_several_to_end_it(
 
 
 def test_a_first_run_gives_the_odds_of_its_two_chances() -> None:
-    found = recurrence(nights("x"), ODDS)
-    assert exp(found.odds) == pytest.approx(0.9 / 0.05)
-    assert (found.shown, found.runs, found.since) == (1, 1, NOW)
+    evidence = recurrence(nights("x"), ODDS)
+    assert exp(evidence.odds) == pytest.approx(0.9 / 0.05)
+    assert (evidence.shown, evidence.runs, evidence.since) == (1, 1, NOW)
     assert recurrence([], ODDS) == recurrence(nights("...."), ODDS) == NEVER
     assert NEVER == (0.0, False, 0.0, 0, 0)
 

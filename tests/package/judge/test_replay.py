@@ -50,10 +50,12 @@ def test_a_healthy_noisy_host_raises_no_alarm() -> None:
 
 def test_a_gross_loss_is_watched_on_the_first_day_and_an_alarm_soon() -> None:
     rows = samples(5, slow=3)
-    first, *_, last = [one for one in replay(rows, Limits()) if one.component == "disk3"]
+    first, *_, last = [
+        verdict for verdict in replay(rows, Limits()) if verdict.component == "disk3"
+    ]
     assert (first.verdict.state, first.verdict.reason) == (State.OK, Reason.WATCHED)
     assert (last.verdict.state, last.verdict.reason) == (State.CRITICAL, Reason.SLOW)
-    assert {one.component for one in alarms(rows)} == {"disk3"}
+    assert {alarm.component for alarm in alarms(rows)} == {"disk3"}
 
 
 def test_the_order_of_the_rows_does_not_matter() -> None:
@@ -137,8 +139,8 @@ def test_of_a_day_without_peers_the_last_sample_is_judged() -> None:
 
 @pytest.mark.parametrize("days", [29, 30, 31, 40])
 def test_thirty_runs_are_remembered(days: int) -> None:
-    found = alone([60.0] * days, baseline=100.0)[-1]
-    assert f"over {min(days, 30)} runs since" in found.sentence("B/s")
+    verdict = alone([60.0] * days, baseline=100.0)[-1]
+    assert f"over {min(days, 30)} runs since" in verdict.sentence("B/s")
 
 
 @pytest.mark.parametrize(("coverage", "watched"), [(0.89, False), (0.9, True), (1.0, True)])
@@ -152,11 +154,11 @@ def test_a_sample_that_had_little_of_its_disk_does_not_speak_for_its_day(
         else row
         for number, row in enumerate(samples(1, noise=0.01))
     ]
-    (found,) = [one for one in replay(rows, Limits()) if one.component == "disk3"]
+    (found,) = [verdict for verdict in replay(rows, Limits()) if verdict.component == "disk3"]
     assert (found.verdict.reason is Reason.WATCHED) is watched
 
 
 def test_a_day_beside_peers_is_dated_by_its_last_sample() -> None:
     rows = samples(5, slow=3, noise=0.05)
-    last = [one for one in replay(rows, Limits()) if one.component == "disk3"][-1]
+    last = [verdict for verdict in replay(rows, Limits()) if verdict.component == "disk3"][-1]
     assert "over 5 runs since 2023-11-15 19:00 UTC" in last.sentence("B/s")

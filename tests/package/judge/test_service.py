@@ -154,7 +154,7 @@ def test_beside_an_alarm_the_other_operations_last_run_raises_none() -> None:
     )
     taken = (series(80e6, operation=Operation.WRITE), series(240e6, operation=Operation.READ))
     rulings = rulings_on(one, taken, NOW)
-    assert [one.finding.reason for one in rulings] == [Reason.BELOW_LEVEL] * 2
+    assert [ruling.finding.reason for ruling in rulings] == [Reason.BELOW_LEVEL] * 2
     found = by_evidence(rulings, evidence(what="write"))
     assert [one.finding.reason for one in found] == [Reason.SLOW, Reason.WATCHED]
     alone = by_evidence(rulings, evidence(what="write", alarm=False))

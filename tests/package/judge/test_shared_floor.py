@@ -76,7 +76,10 @@ class Group:
 
     def alone(self) -> list[Reason]:
         memory = taken(*self.series)
-        return [judge(one, memory.of("ost", one.component), (), NOW).reason for one in self.members]
+        return [
+            judge(member, memory.of("ost", member.component), (), NOW).reason
+            for member in self.members
+        ]
 
 
 def _middle(rates_Bps: Sequence[float], number: int) -> Optional[float]:
@@ -203,8 +206,8 @@ def test_the_sentence_of_a_goal_gives_the_sum() -> None:
 
 @pytest.mark.parametrize(("nights", "earlier"), [(29, False), (30, True)])
 def test_a_goal_missed_as_far_as_is_remembered_may_be_older(nights: int, earlier: bool) -> None:
-    found = Group([154e6] * 4, nights=nights, limits=Limits(), goal_part_Bps=156.25e6)
-    assert found.group().sentence.endswith(" or earlier") is earlier
+    targets = Group([154e6] * 4, nights=nights, limits=Limits(), goal_part_Bps=156.25e6)
+    assert targets.group().sentence.endswith(" or earlier") is earlier
 
 
 def test_a_goal_is_not_judged_while_a_member_is_missing() -> None:
@@ -215,8 +218,8 @@ def test_a_goal_is_not_judged_while_a_member_is_missing() -> None:
 
 def test_members_that_were_accepted_below_their_part_silence_the_goal() -> None:
     known = BASELINE._replace(median_Bps=100e6, below_floor="67 % of its part of the goal")
-    found = Group([100e6] * 4, limits=Limits(), goal_part_Bps=150e6, baseline=known)
-    assert found.group().reason is Reason.FINE
+    targets = Group([100e6] * 4, limits=Limits(), goal_part_Bps=150e6, baseline=known)
+    assert targets.group().reason is Reason.FINE
 
 
 def met(partner: str, rate_Bps: float, nights: Sequence[int]) -> Series:
@@ -396,8 +399,8 @@ def test_a_host_that_gives_its_baseline_may_be_below_its_floor(
     ],
 )
 def test_the_goal_of_one_is_no_sum_and_has_its_ceiling(members: int, words: str) -> None:
-    found = Group([154e6] * members, limits=Limits(), goal_part_Bps=156.25e6)
-    assert words in found.group().sentence
+    targets = Group([154e6] * members, limits=Limits(), goal_part_Bps=156.25e6)
+    assert words in targets.group().sentence
 
 
 @pytest.mark.parametrize(

@@ -63,10 +63,10 @@ def own(of: Weighing, number: int) -> Optional[Evidence]:
 @pytest.mark.parametrize("members", [2, 3, 6])
 def test_a_loss_that_all_share_is_the_groups_and_no_members(members: int) -> None:
     of = weighed(*[[200e6] * 10 + [60e6] * 8] * members)
-    found = group(of)
-    assert found.alarm
-    assert found.what == "read"
-    assert found.ratio == pytest.approx(0.3, abs=0.01)
+    evidence = group(of)
+    assert evidence.alarm
+    assert evidence.what == "read"
+    assert evidence.ratio == pytest.approx(0.3, abs=0.01)
     for number in range(members):
         alone = own(of, number)
         assert alone is not None
@@ -107,12 +107,12 @@ def test_after_a_change_of_version_three_low_nights_are_an_alarm(
 ) -> None:
     began = NOW - 3610 - (nights - 1) * DAY_S
     of = weighed(*[[200e6] * 10 + [130e6] * nights] * 6, changed=began)
-    found = group(of)
-    assert found.alarm is alarm
-    assert found.against == "the baseline from before lustre 2.3.0 -> 2.4.0"
+    evidence = group(of)
+    assert evidence.alarm is alarm
+    assert evidence.against == "the baseline from before lustre 2.3.0 -> 2.4.0"
     if alarm:
-        assert found.since == began
-        assert found.ratio == pytest.approx(0.643, abs=0.01)
+        assert evidence.since == began
+        assert evidence.ratio == pytest.approx(0.643, abs=0.01)
     for number in range(6):
         alone = own(of, number)
         assert alone is None or not alone.worth_a_word
@@ -153,9 +153,9 @@ def test_a_change_is_of_the_night_of_which_each_measurement_sees_it_in_its_turn(
         said = {"component": f"OST{number}", "operation": operation, "started_at": at}
         every.append(series(110e6, None, earlier, **said, finished_at=at + 5, versions=AFTER))
     of = Weighing({"client1": entries}, {"client1": InTurn(snapshot(*every))})
-    found = group(of)
-    assert found.alarm
-    assert found.since == NOW - 3600 * 8 - DAY_S
+    evidence = group(of)
+    assert evidence.alarm
+    assert evidence.since == NOW - 3600 * 8 - DAY_S
 
 
 def test_without_the_moment_of_the_change_it_takes_longer() -> None:
@@ -202,12 +202,12 @@ def test_a_change_counts_for_more_nights_of_what_all_share(
 
 @pytest.mark.parametrize("starts", [0.0, 1e6])
 def test_a_change_counts_for_more_nights_of_a_component_without_a_group(starts: float) -> None:
-    found = own(
+    evidence = own(
         weighed([200e6] * 10 + [130e6] * 3, changed=NOW - 3610 - 2 * DAY_S, change_starts=starts),
         0,
     )
-    assert found is not None
-    assert found.alarm is (starts > 0)
+    assert evidence is not None
+    assert evidence.alarm is (starts > 0)
 
 
 def test_a_change_is_of_two_members_and_of_neither_alone() -> None:
@@ -236,24 +236,24 @@ def test_a_member_that_has_lost_a_tenth_more_than_its_group_has_its_own_alarm(
 ) -> None:
     # of three, the group gives what the one in the middle gives
     others = [[200e6] * 10 + [100e6] * 8] * 2
-    found = own(weighed([200e6] * 10 + [share * 100e6] * 8, *others), 0)
-    assert found is not None
-    assert (found.alarm, found.shared) == (not shared, shared)
+    evidence = own(weighed([200e6] * 10 + [share * 100e6] * 8, *others), 0)
+    assert evidence is not None
+    assert (evidence.alarm, evidence.shared) == (not shared, shared)
 
 
 def test_without_an_alarm_of_its_group_a_member_keeps_its_own() -> None:
-    found = own(weighed([200e6] * 10 + [60e6] * 8, [200e6] * 18, [200e6] * 18), 0)
-    assert found is not None
-    assert (found.alarm, found.shared) == (True, False)
+    evidence = own(weighed([200e6] * 10 + [60e6] * 8, [200e6] * 18, [200e6] * 18), 0)
+    assert evidence is not None
+    assert (evidence.alarm, evidence.shared) == (True, False)
 
 
 def test_what_all_have_lost_alike_is_the_groups_however_small_a_loss_is_asked_for() -> None:
     of = weighed(*[[200e6] * 10 + [60e6] * 8] * 3, peer_loss=0.0)
     assert group(of).alarm
     for number in range(3):
-        found = own(of, number)
-        assert found is not None
-        assert (found.alarm, found.shared) == (False, True)
+        evidence = own(of, number)
+        assert evidence is not None
+        assert (evidence.alarm, evidence.shared) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -267,6 +267,6 @@ def test_what_all_have_lost_alike_is_the_groups_however_small_a_loss_is_asked_fo
 def test_after_a_change_one_without_a_group_goes_on_by_the_baseline_before(
     members: int, against: str
 ) -> None:
-    found = own(weighed(*[[200e6] * 12] * members, changed=NOW - 3 * DAY_S), 0)
-    assert found is not None
-    assert found.against == against
+    evidence = own(weighed(*[[200e6] * 12] * members, changed=NOW - 3 * DAY_S), 0)
+    assert evidence is not None
+    assert evidence.against == against

@@ -143,5 +143,7 @@ def test_one_more_symptom_is_one() -> None:
 
 @pytest.mark.parametrize(("age_s", "shown"), [(-30.0, 0), (0.0, 0), (0.6, 1)])
 def test_a_look_of_a_clock_that_is_ahead_is_of_now(age_s: float, shown: int) -> None:
-    figures = {one.label: one.value for one in judge_looks(asked(look(), age_s=age_s)).figures}
+    figures = {
+        figure.label: figure.value for figure in judge_looks(asked(look(), age_s=age_s)).figures
+    }
     assert figures["age"] == shown

@@ -48,7 +48,9 @@ class Scene:
 
     def __init__(self, topology: Topology) -> None:
         self.plan: Plan = compile_plan(topology, load({}), {})
-        self.measurables = [one.of for one in Site(self.plan.expectations).measurables()]
+        self.measurables = [
+            measurable.of for measurable in Site(self.plan.expectations).measurables()
+        ]
         self.candidates = Candidates(self.plan.expectations)
 
     def observe(self, left: Left, silent: Iterable[str] = ()) -> list[Observation]:

@@ -17,7 +17,7 @@ def symptom(component: str, direction: Direction, sentence: str = "medium errors
 
 
 def suspects(*alternatives: tuple[str, ...]) -> AmbiguitySet:
-    names = dict.fromkeys(name for one in alternatives for name in one)
+    names = dict.fromkeys(name for alternative in alternatives for name in alternative)
     return AmbiguitySet(alternatives, tuple(Suspect(name, (), (0,), ()) for name in names), (0,))
 
 
@@ -39,7 +39,7 @@ def test_what_symptoms_speak_for_comes_first(found: Sequence[Symptom], order: li
     located = Located((), (suspects(("a",), ("b",), ("c",)),), ())
     [one] = ordered(located, found).sets
     assert [names for (names,) in one.alternatives] == order
-    assert [each.name for each in one.suspects] == order
+    assert [suspect.name for suspect in one.suspects] == order
 
 
 def test_a_longer_alternative_is_not_favoured_by_its_length() -> None:

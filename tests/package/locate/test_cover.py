@@ -21,7 +21,11 @@ def every_smallest(rows: list[list[int]]) -> tuple[tuple[int, ...], ...]:
     """Return the same by trying all sets, the small ones first."""
     columns = sorted({column for row in rows for column in row})
     for size in range(1, len(columns) + 1):
-        found = [one for one in combinations(columns, size) if all({*one} & {*r} for r in rows)]
+        found = [
+            combination
+            for combination in combinations(columns, size)
+            if all({*combination} & {*r} for r in rows)
+        ]
         if found:
             return tuple(found)
     raise AssertionError("each row has a column")

@@ -7,7 +7,7 @@ from typing import Iterable, Sequence
 import pytest
 
 from plumbline.locate.failures import failing, failure_sentence, locate_failures
-from plumbline.locate.investigation import Budget, Decision, Found, Investigation, Step
+from plumbline.locate.investigation import Budget, Decision, Findings, Investigation, Step
 from plumbline.locate.observation import SEGMENTS, Observation, PlannedMeasurement, Site, Vote
 from plumbline.locate.suspects import locate
 from plumbline.model.errors import UsageError
@@ -50,7 +50,7 @@ class Night:
             self.done.append(decision.step)
             assert len(self.done) < 20, "it does not end"
 
-    def found(self) -> Found:
+    def found(self) -> Findings:
         slow: list[Observation] = []
         failures: list[Observation] = []
         for placed in PLACED:
@@ -60,7 +60,7 @@ class Night:
                 failures.append(observation(failing(placed.of), 50.0 if bad else 100.0, **values))
                 if not bad:
                     slow += self._seen(placed)
-        return Found(locate(slow), locate(failures))
+        return Findings(locate(slow), locate(failures))
 
     def _seen(self, placed: PlannedMeasurement) -> Iterable[Observation]:
         yield observation(placed.of, rate(placed.of, self._left))
@@ -217,7 +217,7 @@ def test_whatever_was_moved_at_all_clears_what_it_crosses_of_a_failure() -> None
 def test_the_plan_of_a_large_machine_is_made_in_no_time() -> None:
     site = redstorm()
     asked = Investigation(site.plan.expectations)
-    empty = Found(locate([]), locate([]))
+    empty = Findings(locate([]), locate([]))
     first = asked.decide(empty, [], PLENTY)
     assert first.step is not None
     assert asked.decide(empty, [first.step], PLENTY).step != first.step

@@ -206,7 +206,7 @@ def by_trying(seen: list[Observation]) -> set[frozenset[str]]:
     likely = {
         name for name, part in find_parts(seen).items() if odds([expected_rates(part)], seen) > 0
     }
-    names = {name for one in voters for name in one.of.path if name in likely}
+    names = {name for voter in voters for name in voter.of.path if name in likely}
     families = {name: explained(name, voters) for name in sorted(names)}
     reachable = set().union(*(found for family in families.values() for found in family), set())
     for size in range(1, len(families) + 1):
@@ -225,7 +225,9 @@ def explained(name: str, voters: list[Observation]) -> list[set[str]]:
     """Return what a part may explain, for each pair of capacities left in its two lanes."""
     by_lane = []
     for lane in ("read", "write"):
-        crossing = [one for one in voters if name in one.of.path and one.of.operation == lane]
+        crossing = [
+            voter for voter in voters if name in voter.of.path and voter.of.operation == lane
+        ]
         width = reach(len(crossing)) * ERROR
         most = {
             layer: max(one.of.expected_Bps for one in crossing if one.of.layer == layer)

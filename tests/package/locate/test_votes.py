@@ -178,7 +178,7 @@ def test_a_host_that_is_slow_with_all_partners_makes_each_of_its_pairs_bad() -> 
     slow, fast = [*[117e6] * 5, *[40e6] * 3], [117e6] * 8
     found = pairs(slow, slow, slow)
     assert {one.vote for one in found.values() if one} == {Vote.BAD}
-    first, *others = [one.vote for one in pairs(slow, fast, fast).values() if one]
+    first, *others = [pair.vote for pair in pairs(slow, fast, fast).values() if pair]
     assert first is not Vote.GOOD
     assert others == [Vote.GOOD, Vote.GOOD]
 

@@ -39,7 +39,9 @@ def course(
         found = set()
         for node, entries in nodes.items():
             known = Weighing({node: entries}, {node: measuring.memory}).every()
-            found |= {name for (_, name, group), one in known.items() if one.alarm and not group}
+            found |= {
+                name for (_, name, group), evidence in known.items() if evidence.alarm and not group
+            }
         alarms.append(found)
     return alarms, confirming.moved_bytes
 

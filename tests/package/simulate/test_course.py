@@ -18,9 +18,9 @@ ALARMS = (State.WARNING, State.CRITICAL)
 
 def bad(verdicts: tuple[Verdict, ...]) -> dict[str, str]:
     return {
-        f"{one.layer} {one.component}": one.state.name
-        for one in verdicts
-        if one.state is not State.OK
+        f"{verdict.layer} {verdict.component}": verdict.state.name
+        for verdict in verdicts
+        if verdict.state is not State.OK
     }
 
 
@@ -54,7 +54,9 @@ def test_a_gross_fault_is_found_by_its_evidence_and_named() -> None:
     assert [bad(today.verdicts) for today in found[:3]] == [{}] * 3
     slow = {"raw oss2-disk1": "CRITICAL", "ost scratch-OST2": "CRITICAL"}
     assert bad(found[-1].verdicts) == slow
-    sentence = next(one.sentence for one in found[-1].verdicts if one.component == "oss2-disk1")
+    sentence = next(
+        verdict.sentence for verdict in found[-1].verdicts if verdict.component == "oss2-disk1"
+    )
     assert sentence.startswith("oss2-disk1 read 28.2 MB/s, 40 % of baseline 70.4 MB/s")
     assert "runs since 2026-01-04" in sentence
     assert found[2].faults == ()
@@ -70,12 +72,12 @@ def test_a_release_slows_a_file_system_and_is_one_alarm_that_names_it() -> None:
     found = list(days(fleet(), 8, Fault("release-2.4.0", 0.7, 3, "read")))
     assert [bad(today.verdicts) for today in found[:3]] == [{}] * 3
     assert bad(found[-1].verdicts) == {"ost scratch": "CRITICAL"}
-    (alarm,) = [one for one in found[-1].verdicts if one.state is State.CRITICAL]
+    (alarm,) = [verdict for verdict in found[-1].verdicts if verdict.state is State.CRITICAL]
     assert "read 30 % of the baseline from before client earlier -> 2.4.0" in alarm.sentence
     assert all(
         dict(one.latest.versions or {}) == {"client": "2.4.0"}
-        for each in found[-1].nodes["client1"]
-        for one in found[-1].memory.of("ost", each.component)
+        for node in found[-1].nodes["client1"]
+        for one in found[-1].memory.of("ost", node.component)
     )
 
 
@@ -95,9 +97,11 @@ def test_a_site_that_never_gave_what_it_should_is_seen_without_baselines() -> No
     found = list(course(of, Capacity(of), scenario, judge))
     assert found[-1].memory.of("ost", "scratch-OST0")[0].samples[5:] != ()
     assert found[-1].memory.of("ost", "scratch-OST0")[0].samples[6:] == ()
-    below = [one for one in found[4].verdicts if one.reason is Reason.BELOW_FLOOR]
+    below = [verdict for verdict in found[4].verdicts if verdict.reason is Reason.BELOW_FLOOR]
     assert {(one.layer, one.component) for one in below} >= {("ost", "scratch"), ("raw", "oss1")}
-    assert not [one for today in found[:4] for one in today.verdicts if one.state in ALARMS]
+    assert not [
+        verdict for today in found[:4] for verdict in today.verdicts if verdict.state in ALARMS
+    ]
 
 
 @pytest.mark.slow
@@ -117,7 +121,7 @@ def test_a_fault_changes_no_day_before_it_and_no_noise() -> None:
     faulty = [today.verdicts for today in days(fleet(), 8, fault, noise=YEAR)]
     assert healthy[:4] == faulty[:4]
     hosts = [
-        [[one for one in verdicts if one.layer == "net"] for verdicts in found]
+        [[verdict for verdict in verdicts if verdict.layer == "net"] for verdicts in found]
         for found in (healthy, faulty)
     ]
     assert hosts[0] == hosts[1]
@@ -125,7 +129,11 @@ def test_a_fault_changes_no_day_before_it_and_no_noise() -> None:
 
 def test_the_verdicts_are_those_of_the_judge() -> None:
     *_, today = days(fleet(), 9, Fault("oss2-disk1", 0.3, 2), noise=YEAR)
-    verdicts = {(one.layer, one.component): one for one in today.verdicts if not one.group}
+    verdicts = {
+        (verdict.layer, verdict.component): verdict
+        for verdict in today.verdicts
+        if not verdict.group
+    }
     for found in today.nodes.values():
         known = Weighing({"": found}, {"": today.memory})
         for each in found:
@@ -146,23 +154,23 @@ def test_baselines_are_captured_from_the_days_before() -> None:
         for reference in each.references.values()
     ]
     assert len(baselines) == 4 * 2 + 4 * 2 + 2 * 2
-    for one in baselines:
-        assert one is not None
-        assert one.runs == 12
-        assert one.last == "2025-12-31"
+    for baseline in baselines:
+        assert baseline is not None
+        assert baseline.runs == 12
+        assert baseline.last == "2025-12-31"
 
 
 def test_what_is_far_below_its_siblings_in_the_days_before_gets_no_baseline() -> None:
     noise = NONE._replace(component=0.3)
     (today,) = days(fleet(), 1, noise=noise, seed="3")
     without = [
-        each.component
-        for each in today.nodes["client1"]
-        if each.references["read/single"].baseline is None
+        node.component
+        for node in today.nodes["client1"]
+        if node.references["read/single"].baseline is None
     ]
     rates = {
-        each.component: today.memory.of("ost", each.component)[0].latest.rate_Bps
-        for each in today.nodes["client1"]
+        node.component: today.memory.of("ost", node.component)[0].latest.rate_Bps
+        for node in today.nodes["client1"]
     }
     assert without
     assert min(rates, key=lambda name: rates[name] or 0.0) in without
@@ -171,4 +179,4 @@ def test_what_is_far_below_its_siblings_in_the_days_before_gets_no_baseline() ->
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_no_run_is_faster_than_the_hardware(seed: str) -> None:
     for today in days(fleet(), 15, noise=YEAR, seed=seed):
-        assert not [one for one in today.verdicts if one.reason is Reason.INVALID]
+        assert not [verdict for verdict in today.verdicts if verdict.reason is Reason.INVALID]

@@ -7,7 +7,7 @@ import pytest
 from plumbline.model.errors import UsageError
 from plumbline.simulate.fleet import (
     Fault,
-    Known,
+    FaultTargets,
     Losses,
     parse_fault,
     parse_losses,
@@ -16,7 +16,7 @@ from plumbline.simulate.fleet import (
 )
 from tests.package.simulate.fleets import fleet
 
-KNOWN = Known(["disk1"], ["scratch"])
+KNOWN = FaultTargets(["disk1"], ["scratch"])
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,10 @@ def test_a_fault_after_the_last_day_is_refused() -> None:
 
 def test_a_release_is_for_a_file_system_of_the_site_or_for_all() -> None:
     releases = [Fault("release-2.4.0/scratch", 0.4), Fault("release-2.4.0", 0.4)]
-    assert [(one.version, one.system) for one in releases] == [("2.4.0", "scratch"), ("2.4.0", "")]
+    assert [(release.version, release.system) for release in releases] == [
+        ("2.4.0", "scratch"),
+        ("2.4.0", ""),
+    ]
     wide = [*releases, Fault("site", 0.4), Fault("scratch", 0.4)]
     refuse_unknown(wide, KNOWN, 30)
     with pytest.raises(UsageError, match="no file system of this site; it has scratch"):
@@ -99,7 +102,11 @@ def test_a_release_is_for_a_file_system_of_the_site_or_for_all() -> None:
 
 def test_the_neighbour_of_a_target_shares_most_parts_with_it() -> None:
     of = fleet()
-    paths = {one.key[1]: set(one.expectation.path) for one in of.members if one.key[0] == "ost"}
+    paths = {
+        member.key[1]: set(member.expectation.path)
+        for member in of.members
+        if member.key[0] == "ost"
+    }
     for name, path in paths.items():
         shared = {other: len(path & its) for other, its in paths.items() if other != name}
         assert shared[of.neighbour(name)] == max(shared.values())

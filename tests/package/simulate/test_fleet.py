@@ -13,9 +13,9 @@ from tests.package.sites import part, parts, site
 
 def test_a_fleet_has_each_operation_of_each_component_and_partner() -> None:
     flows = [
-        f"{one.layer} {one.component} {one.operation.value} {one.scenario.value} {one.partner}"
+        f"{flow.layer} {flow.component} {flow.operation.value} {flow.scenario.value} {flow.partner}"
         for member in fleet().members
-        for one in member.flows()
+        for flow in member.flows()
     ]
     assert len(flows) == len(set(flows)) == 4 * 2 + 4 * 2 + 2 * 2
     assert "ost scratch-OST0 write single " in flows

@@ -38,7 +38,7 @@ def test_a_layer_runs_as_often_as_the_policy_says_and_on_the_first_day(
     period: str, runs: int
 ) -> None:
     records = measured(1, 14, every("raw", period))[1]
-    starts = {one.started_at for one in records if one.layer == "raw"}
+    starts = {record.started_at for record in records if record.layer == "raw"}
     assert len(starts) == runs
     assert end_of(0) <= min(starts) < end_of(1)
 
@@ -48,7 +48,9 @@ def test_twelve_runs_come_before_the_first_day() -> None:
     assert measuring.days_before == 84
     records = measured(1 - 84, 0, every("raw", "7 d"))[1]
     runs = Counter(
-        (one.layer, one.operation, one.scenario) for one in records if one.component[-1] == "1"
+        (record.layer, record.operation, record.scenario)
+        for record in records
+        if record.component[-1] == "1"
     )
     counts = {layer: count for (layer, _, _), count in runs.items()}
     assert counts["raw"] == 12 * 2
@@ -56,18 +58,21 @@ def test_twelve_runs_come_before_the_first_day() -> None:
 
 
 def test_hosts_meet_their_partners_in_turns() -> None:
-    records = [one for one in measured(1, 1)[1] if one.layer == "net"]
+    records = [verdict for verdict in measured(1, 1)[1] if verdict.layer == "net"]
     # 24 slots a day, one pair, both directions by turns
-    assert Counter(one.component for one in records) == {"oss1": 24, "oss2": 24}
-    assert {(one.component, one.partner) for one in records} == {("oss1", "oss2"), ("oss2", "oss1")}
+    assert Counter(record.component for record in records) == {"oss1": 24, "oss2": 24}
+    assert {(record.component, record.partner) for record in records} == {
+        ("oss1", "oss2"),
+        ("oss2", "oss1"),
+    }
 
 
 def test_a_sample_stands_beside_the_median_of_the_others() -> None:
     measuring, records = measured(1, 1, noise=YEAR)
     rates = {
-        one.component: one.rate_Bps
-        for one in records
-        if one.layer == "ost" and one.operation.value == "read"
+        record.component: record.rate_Bps
+        for record in records
+        if record.layer == "ost" and record.operation.value == "read"
     }
     for name, rate in rates.items():
         others = sorted(other for key, other in rates.items() if key != name and other)
@@ -81,7 +86,7 @@ def test_a_sample_stands_beside_the_median_of_the_others() -> None:
 def test_a_history_is_as_long_as_a_node_keeps_it() -> None:
     measuring, _ = measured(1, 40)
     series = measuring.memory.of("ost", "scratch-OST0")
-    assert [len(one.samples) for one in series] == [30, 30]
+    assert [len(measured_series.samples) for measured_series in series] == [30, 30]
     assert series[0].samples[0].started_at == series[0].latest.started_at
 
 

@@ -117,7 +117,7 @@ def notified(
 ) -> Any:
     """Return for each fault how many services alarmed, and how many notified."""
     trials = scored(*each, suspects=suspects, faults=faults).trials
-    return [(one.services, one.notifications) for one in trials]
+    return [(trial.services, trial.notifications) for trial in trials]
 
 
 def test_a_device_is_silent_while_the_target_on_it_alarms() -> None:

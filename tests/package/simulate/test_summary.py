@@ -68,7 +68,7 @@ def test_faults_of_one_size_are_told_together() -> None:
 
 def test_many_sizes_are_put_together_by_tens_of_percent() -> None:
     losses = [0.20, 0.203, 0.25, 0.30, 0.31, 0.35, 0.41, 0.45, 0.5, 0.6, 0.7, 0.9]
-    found = [(one.least, one.most, one.faults) for one in sizes([trial(x, 1) for x in losses])]
+    found = [(size.least, size.most, size.faults) for size in sizes([trial(x, 1) for x in losses])]
     assert found == [
         (0.1, 0.2, 1),
         (0.2, 0.3, 3),

@@ -99,9 +99,9 @@ def test_nothing_is_low_where_it_is_quiet() -> None:
 
 def test_as_many_runs_are_contended_as_in_the_year_and_these_are_slower() -> None:
     draws = drawn(YEAR._replace(spell_begins=0.0), 5000)
-    contended = [one for one in draws if one.coverage < 0.9]
+    contended = [draw for draw in draws if draw.coverage < 0.9]
     assert len(contended) / len(draws) == pytest.approx(0.08, abs=0.015)
-    others = [one for one in draws if one.coverage >= 0.9]
+    others = [draw for draw in draws if draw.coverage >= 0.9]
     cost = median(one.loss for one in contended) - median(one.loss for one in others)
     assert 0.08 < cost < 0.25
 
