@@ -12,6 +12,7 @@ from typing import Any, Iterator, Sequence
 
 import pytest
 
+from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, PlumblineError, StoreError, ToolError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.service import Service
@@ -43,7 +44,7 @@ def write_plan(
         "schema": 1,
         "site": "lab",
         "nodes": {"client1": node.to_json()} if expected else {},
-        "services": [one.to_json() for one in services],
+        "services": [write(service) for service in services],
     }
     path.write_text(json.dumps(document), encoding="utf-8")
     return str(path)
