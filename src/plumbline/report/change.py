@@ -28,7 +28,7 @@ from plumbline.report.marks import Mark, chosen_moment, drawn, levels, marks
 from plumbline.report.site import Days, Member, Metric, Metrics, Site, by_group, middle, spanned
 
 WINDOW_DAYS = 14
-"""What a component gave before is its median over so many days; what it gives now too."""
+"""Days of the median that stands for a rate before the moment, and for the latest rate."""
 
 _AGAINST = "compared with the days before"
 

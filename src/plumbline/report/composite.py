@@ -42,7 +42,7 @@ from plumbline.report.site import Site
 
 ABSENT = "The servers' own counters were not recorded during this run."
 _SOURCES = {"diskstats": ("devices", TEAL), "lustre": ("targets", BLUE)}
-"""What counts: its name in words, and the colour of its sum."""
+"""Sources of counters: name in words, and colour of the sum."""
 
 _COUNTED_AS = {Operation.REREAD.value: Operation.READ.value}
 _SINGLE = 14

@@ -1,4 +1,4 @@
-"""What happened at a site, on the axis of time: notes of people, and changes on nodes.
+"""Events of a site on the axis of time: notes of people, and changes on nodes.
 
 A change is seen best against the days before the latest of them.
 """

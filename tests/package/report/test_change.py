@@ -29,24 +29,24 @@ def drawn(folder: Path, since: int) -> tuple[Site, Metrics]:
 @pytest.mark.slow
 def test_a_test_is_held_against_the_fortnight_before_the_day(tmp_path: Path) -> None:
     _, metrics = drawn(tmp_path, since=10)
-    found = find_change("ost write", metrics[WRITES], (TODAY - 9) * DAY_S)
-    assert found is not None
-    assert found.members == 6
-    assert found.days[TODAY - 20] == pytest.approx(0, abs=0.01)
-    assert found.days[TODAY] == pytest.approx(LOST, abs=0.02)
-    assert found.before_Bps == pytest.approx(107.6e6, rel=0.01)
+    test = find_change("ost write", metrics[WRITES], (TODAY - 9) * DAY_S)
+    assert test is not None
+    assert test.members == 6
+    assert test.days[TODAY - 20] == pytest.approx(0, abs=0.01)
+    assert test.days[TODAY] == pytest.approx(LOST, abs=0.02)
+    assert test.before_Bps == pytest.approx(107.6e6, rel=0.01)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nights", [1, 2, 5, 10])
 def test_a_change_is_whole_from_its_first_night_on(tmp_path: Path, nights: int) -> None:
     _, metrics = drawn(tmp_path, since=nights)
-    found = find_change("ost write", metrics[WRITES], (TODAY - nights + 1) * DAY_S)
-    assert found is not None
-    assert found.change == pytest.approx(LOST, abs=0.01)
-    assert found.latest_Bps == pytest.approx(54e6, rel=0.01)
-    assert found.days[TODAY - nights] == pytest.approx(0, abs=0.01)
-    assert found.days[TODAY - nights + 1] == pytest.approx(LOST, abs=0.01)
+    test = find_change("ost write", metrics[WRITES], (TODAY - nights + 1) * DAY_S)
+    assert test is not None
+    assert test.change == pytest.approx(LOST, abs=0.01)
+    assert test.latest_Bps == pytest.approx(54e6, rel=0.01)
+    assert test.days[TODAY - nights] == pytest.approx(0, abs=0.01)
+    assert test.days[TODAY - nights + 1] == pytest.approx(LOST, abs=0.01)
 
 
 @pytest.mark.slow
@@ -62,9 +62,9 @@ def test_the_day_itself_belongs_to_the_new_time(tmp_path: Path, day: int, change
         rates=[rate for _, rate in runs],
         days=Days({each: rate for each, rate in one.days.items() if each < TODAY - 2}),
     )
-    found = find_change("ost write", [cut], day * DAY_S)
-    assert found is not None
-    assert found.change == pytest.approx(change, abs=0.01)
+    test = find_change("ost write", [cut], day * DAY_S)
+    assert test is not None
+    assert test.change == pytest.approx(change, abs=0.01)
 
 
 def test_a_change_in_the_middle_of_a_day_parts_its_runs(tmp_path: Path) -> None:
@@ -74,11 +74,11 @@ def test_a_change_in_the_middle_of_a_day_parts_its_runs(tmp_path: Path) -> None:
     before = [(noon - 3600 - day * DAY_S, 100.0) for day in range(5)]
     times, rates = zip(*before, (noon + 3600, 30.0))
     runs = one._replace(times=times, rates=rates, days=daily(times, rates, NOW))
-    found = find_change("ost write", [runs], noon)
-    assert found is not None
-    assert (found.before_Bps, found.latest_Bps) == (100.0, 30.0)
-    assert found.change == pytest.approx(-0.7)
-    assert found.days[TODAY - 1] == pytest.approx(-0.7)
+    test = find_change("ost write", [runs], noon)
+    assert test is not None
+    assert (test.before_Bps, test.latest_Bps) == (100.0, 30.0)
+    assert test.change == pytest.approx(-0.7)
+    assert test.days[TODAY - 1] == pytest.approx(-0.7)
 
 
 def test_what_was_not_measured_before_the_day_has_no_change(tmp_path: Path) -> None:

@@ -10,35 +10,35 @@ def named(*places: int, height: float = 10.0, name: str = "scratch-OST0000") -> 
 
 
 def test_the_first_of_near_neighbours_has_its_name() -> None:
-    assert [one["x"] for one in labels(named(4, 3, 5), 336, 100.0)] == [4]
+    assert [label["x"] for label in labels(named(4, 3, 5), 336, 100.0)] == [4]
 
 
 def test_names_that_would_touch_stand_at_different_heights() -> None:
     # 15 letters are 112 pixels, of which 40 places have 15 each
-    found = list(labels(named(20, 25), 40, 100.0))
-    assert [one["x"] for one in found] == [20, 25]
-    assert abs(found[0]["ay"]) < abs(found[1]["ay"])
+    drawn = list(labels(named(20, 25), 40, 100.0))
+    assert [label["x"] for label in drawn] == [20, 25]
+    assert abs(drawn[0]["ay"]) < abs(drawn[1]["ay"])
 
 
 def test_no_name_lies_over_another_or_over_its_line() -> None:
-    found = list(labels(named(*range(5, 35)), 40, 100.0))
-    assert len(found) >= 5
-    for one in found:
-        for other in found:
-            apart = 15 * abs(one["x"] - other["x"])
-            if other["ay"] == one["ay"]:
+    drawn = list(labels(named(*range(5, 35)), 40, 100.0))
+    assert len(drawn) >= 5
+    for label in drawn:
+        for other in drawn:
+            apart = 15 * abs(label["x"] - other["x"])
+            if other["ay"] == label["ay"]:
                 assert apart == 0 or apart > 55
             else:
                 assert apart > 55
 
 
 def test_what_is_far_apart_is_named_however_many_there_are_between() -> None:
-    assert [one["x"] for one in labels(named(5, 160, 330), 336, 100.0)] == [5, 160, 330]
+    assert [label["x"] for label in labels(named(5, 160, 330), 336, 100.0)] == [5, 160, 330]
 
 
 def test_at_the_edges_a_name_stays_within_the_picture() -> None:
-    found = labels(named(0, 160, 335), 336, 100.0)
-    assert [one["xanchor"] for one in found] == ["left", "center", "right"]
+    drawn = labels(named(0, 160, 335), 336, 100.0)
+    assert [label["xanchor"] for label in drawn] == ["left", "center", "right"]
 
 
 def test_below_a_point_near_the_top_above_one_near_the_bottom() -> None:
@@ -48,6 +48,6 @@ def test_below_a_point_near_the_top_above_one_near_the_bottom() -> None:
 
 
 def test_a_long_name_is_short_and_no_markup() -> None:
-    (one,) = labels(named(1, name="<b>" + 100 * "x"), 6, 0.0)
-    assert one["text"].startswith("&lt;b&gt;xxx")
-    assert len(one["text"]) < 60
+    (label,) = labels(named(1, name="<b>" + 100 * "x"), 6, 0.0)
+    assert label["text"].startswith("&lt;b&gt;xxx")
+    assert len(label["text"]) < 60

@@ -1,4 +1,4 @@
-"""What is expected and what was measured become metrics with peers side by side."""
+"""Expected and measured operations become metrics with peers side by side."""
 
 from __future__ import annotations
 
