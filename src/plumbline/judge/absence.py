@@ -49,7 +49,7 @@ def never(what: str, layer: str) -> Finding:
 
 
 def absence(last: Last) -> Optional[Finding]:
-    """Return why the latest record gives no rate to judge, None when it does."""
+    """Return the finding on a latest record without a rate, None if it has one."""
     for rule in _ASKED:
         finding = rule(last)
         if finding:
@@ -90,7 +90,7 @@ class OfRunning(NamedTuple):
 
 
 def of_running(running: Iterable[Running], limit_s: float, layer: str, now: float) -> OfRunning:
-    """Return what is said of the runs of one component, the first of each kind, at a moment."""
+    """Return the texts on unfinished runs of one component, the first of each kind, at a moment."""
     hanging = interrupted = ""
     for run in running:
         if run.interrupted:
@@ -136,7 +136,7 @@ def stale(last: Last) -> Optional[Finding]:
 
 
 def ended(last: Last) -> Optional[Finding]:
-    """Say how it ended without a rate.
+    """Return the finding on a run that ended without a rate.
 
     Hung is a tool that did not come back from the component's own file or device; broken a
     component that gives I/O errors or is gone, in the words of the kernel or a tool.  Of the rest

@@ -23,7 +23,7 @@ from plumbline.model.verdict import Verdict
 def judge(
     expectation: Expectation, series: Sequence[Series], running: Sequence[Running], now: float
 ) -> Verdict:
-    """Return what the last run of a component says alone, ``now`` in epoch seconds.
+    """Return the verdict on the last run of a component alone, ``now`` in epoch seconds.
 
     Raises:
         DocumentError: a reference is no rate, or an operation is unknown.

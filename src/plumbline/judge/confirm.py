@@ -56,7 +56,7 @@ class Candidate(NamedTuple):
 
     @property
     def speaks(self) -> Speaks:
-        """Return what speaks for measuring it again."""
+        """Return the cause for measuring it again."""
         if self.evidence.alarm:
             return Speaks.ALARM
         if self.evidence.worth_a_word:
@@ -210,7 +210,7 @@ class Past(NamedTuple):
 
 
 def places(candidates: Iterable[Candidate], past: Past, now: float) -> list[Place]:
-    """Return who of them can be measured now, in epoch seconds, as far as its own runs go."""
+    """Return the queue place of each candidate by its own runs, at ``now`` (epoch seconds)."""
     return [_place(candidate, past, now) for candidate in candidates]
 
 
@@ -251,7 +251,7 @@ def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[
 
 
 def moved(turn: Turn, run_id: str, now: float, layer: Layer) -> list[Measured]:
-    """Return what a run that begins now is to be remembered by."""
+    """Return the entries by which a run that begins now is remembered."""
     return [
         Measured(
             run_id,
@@ -266,7 +266,7 @@ def moved(turn: Turn, run_id: str, now: float, layer: Layer) -> list[Measured]:
 
 
 def bytes_left(entry: Expectation, measured: Sequence[Measured], now: float) -> float:
-    """Return how much confirmation may move now: what was saved up, less what was moved."""
+    """Return the bytes that confirmation may move now: those saved up, less those moved."""
     terms = entry.confirm
     budget_bytes, before = terms.most_bytes, now
     for run in measured:
@@ -280,13 +280,13 @@ def bytes_left(entry: Expectation, measured: Sequence[Measured], now: float) -> 
 
 
 def bytes_of(entry: Expectation, *, together: bool) -> int:
-    """Return how much one run of a component moves at most, with what it does with all others."""
+    """Return the bytes that one run of a component moves at most, joint runs included."""
     steps = [key for key in entry.references if together or not _is_together(key)]
     return entry.spec.bytes * entry.spec.repeats * len(steps)
 
 
 def steps_of(turn: Turn, layer: Layer) -> tuple[Expectation, ...]:
-    """Return what a run measures: nothing together but where all that belong to it are chosen."""
+    """Return the steps of a run; joint steps only if all their members are chosen."""
     if _all_together(turn, layer):
         return turn.chosen
     return tuple(
@@ -314,7 +314,7 @@ def _place(request: Candidate, past: Past, now: float) -> Place:
 def _waits(
     request: Candidate, measured_at: tuple[float, Sequence[float], Sequence[float]], now: float
 ) -> str:
-    """Return why its own runs keep it waiting: the planned one, those of a day, and all."""
+    """Return why it waits for its own runs: the planned one, those of a day, or all."""
     since, before, every = measured_at
     terms, last = request.entry.confirm, max([since, *before])
     if now - since > request.entry.limits.stale_after_s:

@@ -43,7 +43,7 @@ class Shortfall(NamedTuple):
 
     @property
     def nights(self) -> str:
-        """Return what of how many nights the share is."""
+        """Return the statistic of the share and its number of nights."""
         return f"{'best' if self.best else 'median'} of {NIGHTS} nights"
 
     @property
@@ -74,7 +74,7 @@ def best_of_nights(values: Iterable[tuple[float, float]]) -> Nights:
 
 
 def shortfall(nights: Nights, *, cut: bool) -> Optional[Shortfall]:
-    """Return what stays below a floor to which ``nights`` are set: 1 is at the floor.
+    """Return the shortfall of nights, each as a share of the floor.
 
     It begins with NIGHTS nights that are all below, and ends when the median of so many is not.
     ``cut`` says whether there were nights before these that nobody remembers.
@@ -107,7 +107,7 @@ def least_Bps(measured: Measured) -> Optional[float]:
 
 
 def shortfall_of(measured: Measured, level_Bps: Optional[float]) -> Optional[Shortfall]:
-    """Return what stays below a level and was not accepted there, None where nothing does."""
+    """Return the shortfall below a level unless it was accepted, None if there is none."""
     # most are far above, and whoever judges ten thousand of them has no time for nights
     if not level_Bps or all(
         (sample.rate_Bps or level_Bps) >= level_Bps for sample in measured.samples
@@ -181,7 +181,7 @@ def below_floor(measured: Measured) -> Optional[Finding]:
 
 
 def floor_words(missing: Shortfall, measured: Measured, part: str, number: str = "") -> str:
-    """Return what is demonstrated of a ceiling, what sets that, and the floor."""
+    """Return the demonstrated share of a ceiling, the part that limits it, and the floor."""
     assert measured.ceiling is not None
     least = measured.limits.min_efficiency
     share = (
@@ -197,7 +197,7 @@ def floor_words(missing: Shortfall, measured: Measured, part: str, number: str =
 
 
 def goal_words(missing: Shortfall, goal_Bps: float) -> str:
-    """Return what is demonstrated of a goal."""
+    """Return the demonstrated share of a goal."""
     rate = format_rate(missing.share * goal_Bps)
     return (
         f"{missing.nights} {rate}, {100 * missing.share:.3g} % of the goal {format_rate(goal_Bps)}"
@@ -343,7 +343,7 @@ def _finding(low: Sequence[_Low], members: int) -> Finding:
 
 
 def _part(members: Sequence[Measured]) -> str:
-    """Return what limits all of them: by name where it is one part, else by its kind."""
+    """Return the part that limits all of them: its name if it is one, else its kind."""
     ceilings = [of.ceiling for of in members if of.ceiling]
     names = {ceiling.limited_by for ceiling in ceilings}
     kinds = dict.fromkeys(kind for ceiling in ceilings for kind in ceiling.kinds)
@@ -377,7 +377,7 @@ def _nights(measured: Measured) -> Nights:
 
 
 def _sums(members: Sequence[Nights], goal_Bps: float) -> Nights:
-    """Return what all gave in each night in parts of the goal.
+    """Return the sum of each night as a share of the goal.
 
     In a night of which nothing is known of a member it counts with its best.
     """

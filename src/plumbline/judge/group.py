@@ -30,7 +30,7 @@ class Note(NamedTuple):
 
 
 def notes_on(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Iterator[Note]:
-    """Yield what is wrong beside speed, once each.
+    """Yield each trouble other than speed once.
 
     A server or mount has no service of its own on the node that misses it: this is its alarm.  A
     member that is broken has one, so the group only shows it.
@@ -54,7 +54,7 @@ def notes_on(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Iterator[
 
 
 def _cause(member: Expectation, ruling: Ruling) -> str:
-    """Return what keeps a member from being measured, empty where nothing before it does."""
+    """Return the obstacle to measuring a member, empty if there is none."""
     if ruling.finding.reason is Reason.UNREACHABLE:
         return f"server {member.host} does not answer"
     if ruling.finding.reason is Reason.NO_MOUNT and ruling.record is not None:
@@ -283,7 +283,7 @@ def _reason(deciding: Sequence[_Median]) -> Reason:
 
 
 def _subject(deciding: Sequence[_Median], layer: str) -> str:
-    """Return what a group is called: all targets below their floor are their file system."""
+    """Return the name of a group; all targets below their floor are their file system."""
     system = LAYERS[layer].per_target and any(median.by_floor for median in deciding)
     return "file system" if system else "group"
 

@@ -58,7 +58,7 @@ class Latency(NamedTuple):
 
 
 def compare(loads: Iterable[Load], limit: float, alarm_odds: float) -> list[Latency]:
-    """Return what the windows say of each device of one group, the highest latency first.
+    """Return the latency of each device of one group, the highest first.
 
     A window counts where five devices or more had load.  ``limit`` is the smallest loss that is
     looked for, a fraction of the speed; ``alarm_odds`` are the odds that a suspicion takes.

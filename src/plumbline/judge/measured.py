@@ -61,7 +61,7 @@ class Provisional(NamedTuple):
 
 
 def provisional(series: Series, weak: Optional[Baseline], limits: Limits) -> Optional[Provisional]:
-    """Return what the latest run of a series can be compared with, None where there is nothing.
+    """Return the provisional reference of the latest run of a series, None if there is none.
 
     ``weak`` is a baseline that was taken under the same conditions and is not firm.
     """
@@ -151,7 +151,7 @@ class Measured(NamedTuple):
 
     @property
     def peers(self) -> int:
-        """Return how many peers were measured in the same run."""
+        """Return the number of peers in the same run."""
         return self.samples[0].peers if self.samples else 0
 
     @property
@@ -161,7 +161,7 @@ class Measured(NamedTuple):
 
     @property
     def reference_Bps(self) -> Optional[float]:
-        """Return what percentages refer to: the baseline, else the peers, else nothing."""
+        """Return the reference of percentages: the baseline, else the peers, else None."""
         return self.baseline.median_Bps if self.baseline else self.peers_Bps
 
     @property
@@ -192,7 +192,7 @@ class Measured(NamedTuple):
 
     @property
     def even(self) -> bool:
-        """Return whether it ran at once with others and got an even share of what all can have."""
+        """Return whether it ran together with others and got an even share of the total."""
         even_Bps = self.ceiling and self.ceiling.even_Bps
         return even_Bps is not None and self.rate_Bps >= (1 - self.limits.peer_loss) * even_Bps
 
@@ -265,7 +265,7 @@ def doubt_about(baseline: Optional[Baseline], record: Record, limits: Limits) ->
 
 
 def era_of(baseline: Optional[Baseline], record: Record, limits: Limits) -> str:
-    """Return which versions have changed since a baseline, empty where anything else has, too.
+    """Return the versions that changed since a baseline, empty if anything else changed too.
 
     For example ``client 2.3.0 -> 2.4.0``.
     """

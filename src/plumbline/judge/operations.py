@@ -1,4 +1,4 @@
-"""What is measured of one component: its operations, and their names."""
+"""Operations that are measured of one component, and their names."""
 
 from __future__ import annotations
 

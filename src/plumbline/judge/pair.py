@@ -123,7 +123,7 @@ class _By(NamedTuple):
 def judge_pair_host(
     expectation: Expectation, series: Sequence[Series], running: Sequence[Running], now: float
 ) -> Verdict:
-    """Return what the last runs of a host with each partner say alone."""
+    """Return the verdict on the last run of a host with each partner."""
     return _judge(expectation, series, running, now, _By(tuple, in_last_run))
 
 
@@ -212,7 +212,7 @@ def _rule(
 def with_partner(
     expectation: Expectation, partner: Partner, step: tuple[Operation, Scenario]
 ) -> Expectation:
-    """Return what is expected of one pair: the host's baseline, the pair's own ceiling."""
+    """Return the reference of one pair: the host's baseline, the pair's own ceiling."""
     operation, scenario = step
     reference = Reference(partner.ceiling, expectation.reference(operation, scenario).baseline)
     return expectation._replace(references={f"{operation.value}/{scenario.value}": reference})
@@ -260,7 +260,7 @@ def _decide(
 
 
 def _remarks(tested: _Pairs, pairs: Sequence[_Pairs], chosen: Ruling) -> str:
-    """Return what the reader must know about the partners behind the figure."""
+    """Return a remark on the partners behind the figure."""
     name = tested.chosen[0]
     if not tested.usable:
         every = len(tested.rulings)

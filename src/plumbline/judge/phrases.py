@@ -94,7 +94,7 @@ def moment(epoch_s: float) -> str:
 
 
 def measured_ago(rulings: Iterable[Ruling], now: float) -> str:
-    """Return how old the oldest figure of some rulings is, empty if it is new."""
+    """Return the age of the oldest figure of some rulings, empty if it is new."""
     ends = [
         ruling.record.finished_at
         for ruling in rulings
@@ -105,7 +105,7 @@ def measured_ago(rulings: Iterable[Ruling], now: float) -> str:
 
 
 def weighed(evidence: Optional[Evidence]) -> Iterator[str]:
-    """Yield what the last runs say together, where that is worth a word."""
+    """Yield the evidence of the last runs, if it is worth a word."""
     if evidence and evidence.worth_a_word and evidence.ratio is not None:
         yield f"{evidence.what} {over_runs(evidence)}, {odds(evidence.needed)} for an alarm"
 
@@ -120,7 +120,7 @@ def over_runs(evidence: Evidence) -> str:
 
 
 def also(evidence: Evidence) -> str:
-    """Return what other operations of a group have lost, empty where none has."""
+    """Return the losses of other operations of a group, empty if there are none."""
     return "".join(f"; {what} {100 * ratio:.0f} %" for what, ratio in evidence.also)
 
 
@@ -136,7 +136,7 @@ def so_far(evidence: Optional[Evidence]) -> str:
 
 
 def more(evidence: Evidence) -> str:
-    """Return how many more runs raise the alarm, or end it, empty where that is unknown."""
+    """Return the number of runs that would raise or end the alarm, empty if unknown."""
     if not evidence.more:
         return ""
     does = ("end" if evidence.alarm else "raise") + "s" * (evidence.more == 1)
@@ -145,7 +145,7 @@ def more(evidence: Evidence) -> str:
 
 
 def of_service(evidence: Optional[Evidence], *, low: bool) -> str:
-    """Return how the service differs from the verdict on the last run, empty where it does not.
+    """Return the state of the service if it differs from the verdict on the last run, else empty.
 
     ``low`` says that the last run alone is bad.
     """
@@ -198,7 +198,7 @@ def limited_by(kinds: Sequence[str], names: Sequence[str]) -> str:
 
 
 def compared(measured: Measured) -> str:
-    """Return what a rate is in percent of which reference; without one, why there is none."""
+    """Return a rate in percent of its reference; without one, the reason."""
     if measured.baseline:
         return (
             f"{measured.percent:.0f} % of baseline {format_rate(measured.baseline.median_Bps)} "
@@ -210,7 +210,7 @@ def compared(measured: Measured) -> str:
 
 
 def provisionally(measured: Measured) -> str:
-    """Return what a rate is in percent of its provisional reference, which there must be."""
+    """Return a rate in percent of its provisional reference, which must exist."""
     reference = measured.provisional
     assert reference is not None
     rate = format_rate(reference.rate_Bps)

@@ -40,7 +40,7 @@ class Recurrence(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Return how often it was shown, and how certain that is."""
+        """Return the count of runs that showed it, and the odds."""
         if self.runs < _FEWEST:
             return "one run is no evidence yet"
         return (
@@ -53,7 +53,7 @@ NEVER = Recurrence(0.0, alarm=False, since=0.0, shown=0, runs=0)
 
 
 def recurrence(runs: Sequence[Shown], alarm_odds: float) -> Recurrence:
-    """Return what runs in the order of time say together.
+    """Return the recurrence in runs in the order of time.
 
     The statistic is that of Shiryaev and Roberts, whose threshold says how seldom an alarm is
     false; it stands until the odds that the component is healthy again are as high.
@@ -98,7 +98,7 @@ def lower_median(values: Sequence[float]) -> float:
 
 
 def _with(current: Recurrence, run: Shown, factor: float) -> Recurrence:
-    """Return what is known after one more run; what speaks for chance alone is not counted."""
+    """Return the recurrence after one more run; it begins again if chance explains all runs."""
     # one more start, whose odds are even
     odds = factor + (log1p(exp(current.odds)) if current.runs else 0.0)
     if odds <= 0 and not current.alarm:

@@ -316,7 +316,7 @@ class JobEvidence(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Return what jobs got there / what they got on its peers, 1 where that is not known."""
+        """Return the rate of jobs there / their rate on its peers, 1 if unknown."""
         return 1.0 if self.evidence.ratio is None else self.evidence.ratio
 
     @property
@@ -382,7 +382,7 @@ class JobsSay(NamedTuple):
 
 
 def jobs_say(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> JobsSay:
-    """Return what logs say of targets; ``traffic`` is all that is known to have used them."""
+    """Return the evidence of logs on targets; ``traffic`` is all known use of them."""
     load = _Load(traffic)
     samples_of_logs = [of_log for log in logs if (of_log := list(_samples(log, naming, load)))]
     every = [group for groups in samples_of_logs for group in groups]
@@ -434,7 +434,7 @@ class _Load:
         return own / (own + foreign)
 
     def _around(self, target: str, begin: float, end: float) -> Iterator[JobIo]:
-        """Yield what may have been moved on a target between two moments."""
+        """Yield the traffic that a target may have had between two moments."""
         for lasts, ios in self._kept.get(target, {}).items():
             begins = self._begins[target, lasts]
             first = bisect_left(begins, begin - 2.0**lasts)

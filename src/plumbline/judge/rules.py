@@ -31,7 +31,7 @@ from plumbline.parallel.profile import Distance
 
 
 def course_distance(measured: Measured) -> Optional[Distance]:
-    """Return how far a run's profile is from its baseline's; None where either has none.
+    """Return the distance of a run's profile from its baseline's; None if either has none.
 
     Raises:
         DocumentError: the record's profile is damaged.
@@ -77,7 +77,7 @@ def course_over_runs(measured: Measured) -> Optional[Finding]:
 
 
 def course_words(measured: Measured) -> str:
-    """Return how far the profile is from the baseline's, and the limit; empty without profiles."""
+    """Return the distance of the profile from the baseline's, and the limit; empty without any."""
     distance = course_distance(measured)
     if distance is None:
         return ""

@@ -81,7 +81,7 @@ def judge_unread(node: str, kind: str, trouble: str) -> Verdict:
 
 
 def state_of(symptom: Symptom) -> State:
-    """Return what a symptom is to a service: what is expected to pass is no alarm."""
+    """Return the state of a service with a symptom; one that is expected to pass is no alarm."""
     if symptom.direction is Direction.RAISES or symptom.kind in _WITHOUT_REDUNDANCY:
         return symptom.severity
     return State.OK

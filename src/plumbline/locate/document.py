@@ -110,7 +110,7 @@ def document(
 
 
 def failed_sets(located: Located, parts: Parts) -> list[dict[str, Any]]:
-    """Return what explains failures, each set in the form of those of the document."""
+    """Return the explanations of failures, in the form of the sets of the document."""
     return [
         _set(located, ambiguity_set, parts, failure_sentence(located, ambiguity_set, parts))
         for ambiguity_set in located.sets

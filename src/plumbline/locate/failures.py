@@ -112,7 +112,7 @@ def fails(measurable: Measurable) -> bool:
 
 
 def locate_failures(measured: Iterable[PlannedMeasurement], records: Iterable[Record]) -> Located:
-    """Return what explains the failures among the latest records of each measurement."""
+    """Return the explanations of failures among the latest records of each measurement."""
     latest: dict[tuple[object, ...], Record] = {}
     for record in sorted(records, key=lambda record: record.started_at):
         latest[_key_of(record)] = record
@@ -138,7 +138,7 @@ def failure_sentence(located: Located, ambiguity: AmbiguitySet, parts: Parts) ->
 
 
 def failure_rows(located: Located, ambiguity: AmbiguitySet) -> Iterator[tuple[str, ...]]:
-    """Yield what failed, and what crosses a suspect without failing, as ``words.rows`` does."""
+    """Yield failed measurements, and those that cross a suspect and did not, as ``words.rows``."""
     for vote, name, _, _, _, crossed, reason in rows(located, ambiguity):
         yield "failed" if vote == Vote.BAD.value else "worked", name, "", "", "", crossed, reason
 

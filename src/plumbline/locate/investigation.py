@@ -44,7 +44,7 @@ class Step(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str, tuple[int, ...]]:
-        """Return what tells it from others."""
+        """Return its identity among steps."""
         return self.layer, self.component, self.node, self.slots
 
     def covers(self, other: Step) -> bool:
@@ -130,7 +130,7 @@ class Steps:
             yield self.one(expectation.layer, expectation.component, step.node)
 
     def _batches(self, nodes: int) -> int:
-        """Return how often nodes take turns, where not all of them can work at the same time."""
+        """Return the number of turns that nodes take if they cannot all work at the same time."""
         return -(-nodes // self._forks)
 
     def _entries(self, layer: str, node: str) -> list[Expectation]:
@@ -266,7 +266,7 @@ class Investigation:
                 )
 
     def decide(self, findings: Findings, done: Sequence[Step], budget: Budget) -> Decision:
-        """Return what to do next, given what was found, what was done and what is left."""
+        """Return the next step by the findings, the steps done and the remaining budget."""
         beyond: dict[object, Step] = {}
         steps = self._wanted(findings, done, budget)
         for step in (each for candidate in steps for each in self._judgeable(candidate, budget)):
@@ -282,7 +282,7 @@ class Investigation:
         return not self._silent.isdisjoint((step.node, step.partner))
 
     def _wanted(self, findings: Findings, done: Sequence[Step], budget: Budget) -> Iterator[Step]:
-        """Yield what is worth measuring, the most worthwhile first."""
+        """Yield the steps worth measuring, the most useful first."""
         yield from self._opening()
         yield from self._unjudged(findings, budget)
         for located, ambiguity_set in findings.sets():
@@ -333,7 +333,7 @@ class Investigation:
     def _dividing(
         self, located: Located, ambiguity: AmbiguitySet, done: Sequence[Step]
     ) -> Iterator[Step]:
-        """Yield what divides the alternatives, the best first, each one once.
+        """Yield the steps that divide the alternatives, the best first, each once.
 
         A pair of hosts without a baseline has no peers: it shows lost segments, not a low rate.
         """
@@ -453,7 +453,7 @@ def _best_first(
 
 
 def _answers(candidate: Candidate, lanes: Collection[str]) -> Iterator[Candidate]:
-    """Yield what a measurement would say in these lanes: rates, retransmits, failures."""
+    """Yield the outcomes of a measurement in these lanes: rates, retransmits, failures."""
     if any(lane.startswith(FAILURES) for lane in lanes):
         yield candidate._replace(of=failing(candidate.of))
         return

@@ -62,7 +62,7 @@ class Candidates:
                 self._crossing.setdefault(name, []).append(placed)
 
     def crossing(self, suspects: Iterable[str], slow: Iterable[str]) -> Iterator[Candidate]:
-        """Yield what crosses one of the suspects, each once.
+        """Yield the measurements that cross one of the suspects, each once.
 
         Other ways and company are for the targets that are ``slow``, the first few of them.
         """
@@ -154,7 +154,7 @@ def _planned(placed: PlannedMeasurement) -> Candidate:
 def _derived(
     measurable: Measurable, words: str, path: tuple[str, ...], intrusion: Intrusion
 ) -> Candidate:
-    """Return what reads the same target on another way, with all parts in the lane of reading."""
+    """Return the measurement that reads the same target on another path, in the lane of reading."""
     derived = measurable._replace(
         name=words, path=path, lanes=tuple((READ,) for _ in path), flows=()
     )
@@ -182,7 +182,7 @@ class NextProbe(NamedTuple):
 def next_probe(
     located: Located, ambiguity: AmbiguitySet, candidates: Iterable[Candidate]
 ) -> Optional[NextProbe]:
-    """Return what divides the alternatives best, None where nothing does."""
+    """Return the measurement that divides the alternatives best, None if none does."""
     begun = max(located.observations[index].since for index in ambiguity.explains)
     measured = {
         observation.of.name

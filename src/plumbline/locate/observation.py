@@ -51,7 +51,7 @@ class Site:
             yield from self.of(node)
 
     def of(self, node: str) -> Iterator[PlannedMeasurement]:
-        """Yield what one node measures.
+        """Yield the measurables of one node.
 
         The expected rate is the baseline's, else the ceiling, else 0.  A path's part is crossed
         towards storage by what is written and away from it by what is read; a host's test sends
@@ -93,7 +93,7 @@ class Site:
 
 
 def _sharing(expectations: Sequence[Expectation]) -> Counter[tuple[str, str]]:
-    """Return how many flows cross each part when members of a group run together, by both names."""
+    """Return the flows that cross each part when members of a group run together, by both names."""
     return Counter(
         (_company(expectation), name)
         for expectation in expectations

@@ -92,7 +92,7 @@ class WeighedVote(NamedTuple):
 
 
 def votes(placed: Sequence[PlannedMeasurement], weighing: Weighing) -> list[Optional[WeighedVote]]:
-    """Return what the last runs of each measurement of a node say, None where there are too few."""
+    """Return the vote of the last runs of each measurement of a node, None if they are too few."""
     comparisons = [_held(measurement, weighing) for measurement in placed]
     since = [_own_alarm(measurement, weighing) for measurement in placed]
     for group in correlated(placed):
@@ -206,7 +206,7 @@ def _of(vote: Vote, named: NamedMeasurement, source: Source, runs: Sequence[Run]
 
 
 def _expected_loss(named: NamedMeasurement, source: Source) -> float:
-    """Return what a measurement gives while it is healthy, in B/s."""
+    """Return the healthy rate of a measurement, in B/s."""
     if named.measurement.baseline:
         return named.measurement.baseline.median_Bps
     rates = {
@@ -490,7 +490,7 @@ def resending(measurable: Measurable) -> Measurable:
 
 
 def _segments(placed: PlannedMeasurement, ruling: Ruling) -> Iterator[Observation]:
-    """Yield what a pair says of segments retransmitted: as if half of the rate were lost.
+    """Yield the vote of a pair on retransmits, as if half of the rate were lost.
 
     It is yes or no, so the size of a loss says nothing; it has lanes of its own.  A buffer that is
     too small overflows near full speed only, so a slow pair that loses none is inconclusive.

@@ -57,7 +57,7 @@ _LEAST_REMAINING_BPS = 1.0
 
 
 def expected(part: Part) -> dict[int, tuple[float, float]]:
-    """Return what a part leaves of each measurement that it slows, by index.
+    """Return the range that a part leaves of each measurement that it slows, by index.
 
     A range of the logarithm of B/s of one flow: from what overhead may take away to all that the
     part has left.
@@ -109,7 +109,7 @@ OVERHEAD = 1.25
 """The largest factor between R and the rate of a flow that R limits."""
 
 _ANY = log(1e12)
-"""The room of what a part slows by chance."""
+"""Room of a measurement that a part slows by chance."""
 
 _LEAST_BPS = 1.0
 """A measurement that hung moved this much at most; it keeps logarithms finite."""

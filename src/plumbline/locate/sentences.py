@@ -42,7 +42,7 @@ def _ordered(ambiguity: AmbiguitySet, symptoms: Sequence[Symptom]) -> AmbiguityS
 
 
 def quoted(ambiguity: AmbiguitySet, parts: Parts, symptoms: Sequence[Symptom]) -> str:
-    """Return what is appended to a sentence: each suspect's symptoms, empty without any.
+    """Return the symptoms of each suspect for the end of a sentence, empty without any.
 
     For example `` Symptoms of disk oss2-disk1: kernel: I/O errors of sdb (14 times).``
     """
@@ -101,7 +101,7 @@ def _joined(names: Sequence[str], parts: Parts) -> str:
 
 
 def _rest(ambiguity: AmbiguitySet, parts: Parts, probe: Optional[NextProbe]) -> Iterator[str]:
-    """Yield what is less likely, and what to look at next."""
+    """Yield the less likely suspects, and the next thing to look at."""
     alike, first = _alike(ambiguity), headline(ambiguity)
     pairs = [alternative for alternative in ambiguity.alternatives if alternative not in first]
     if pairs:
@@ -155,7 +155,7 @@ def asked(probe: NextProbe, parts: Parts) -> str:
 
 
 def remarks(located: Located, parts: Parts) -> Iterator[str]:
-    """Yield what is to be said beside the suspects: what they share, and what they leave open."""
+    """Yield remarks on the suspects: what they share, and what they leave open."""
     yield from _shared_host(located, parts)
     names = [located.observations[index].of.name for index in located.unexplained]
     if names:
@@ -193,7 +193,7 @@ def _shared_host(located: Located, parts: Parts) -> Iterator[str]:
 
 
 def summary(located: Located) -> str:
-    """Return how many measurements voted, and whether the search was cut short."""
+    """Return the number of votes, and whether the search was cut short."""
     votes = [observation.vote for observation in located.observations]
     text = (
         f"{votes.count(Vote.BAD)} slow and {votes.count(Vote.GOOD)} good measurements, "
@@ -280,7 +280,7 @@ def _main_layer(explained: Iterable[Observation]) -> str:
 
 
 def _losses(suspects: Sequence[Suspect], ambiguity: AmbiguitySet, parts: Parts) -> list[str]:
-    """Return what is left of the suspects, where all of them say the same."""
+    """Return the sentence on the rate that the suspects have left, if it is the same for all."""
     if any(len(alternative) > 1 for alternative in headline(ambiguity)):
         return []
     texts = {_left(suspect, parts) for suspect in suspects}

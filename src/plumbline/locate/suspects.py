@@ -190,14 +190,14 @@ def solve(weighing: Weighing, bad: frozenset[int]) -> Solved:
 
 
 def fewest(parts: Mapping[str, Part], bad: frozenset[int]) -> int:
-    """Return how many parts it takes to explain ``bad``; what none explains takes one each."""
+    """Return the fewest parts that explain ``bad``; an unexplained observation counts as one."""
     explained = frozenset().union(*(part.explains for part in parts.values()))
     sizes = (len(smallest_covers(_rows(piece)).sets[0]) for piece in _pieces(parts, bad))
     return len(bad - explained) + sum(sizes)
 
 
 def _pieces(parts: Mapping[str, Part], bad: frozenset[int]) -> Iterator[_Piece]:
-    """Yield what has no component and no bad observation in common with anything else."""
+    """Yield the pieces that share no component and no bad observation."""
     classes: dict[frozenset[int], list[str]] = {}
     for name, part in parts.items():
         if not bad.isdisjoint(part.explains):
@@ -216,7 +216,7 @@ def _pieces(parts: Mapping[str, Part], bad: frozenset[int]) -> Iterator[_Piece]:
 
 
 def _root(roots: dict[int, int], index: int) -> int:
-    """Return what stands for all that is joined with ``index``, and shorten the way to it."""
+    """Return the root of all that is joined with ``index``, and shorten the path to it."""
     way = []
     while roots.setdefault(index, index) != index:
         way.append(index)
@@ -250,7 +250,7 @@ def _solve(piece: _Piece, weighing: Weighing) -> tuple[list[Alternatives], bool]
 
 
 def _rows(piece: _Piece) -> list[tuple[int, ...]]:
-    """Return which classes explain each bad observation, equal ones once."""
+    """Return the classes that explain each bad observation, equal rows once."""
     explaining: dict[int, list[int]] = {index: [] for index in piece.bad}
     for number, explains in enumerate(piece.classes):
         for index in explains:
@@ -312,7 +312,7 @@ class Suspect(NamedTuple):
         return any(loss.lane.startswith(SEGMENTS) for loss in self.losses)
 
     def leaves(self, measurable: Measurable) -> float:
-        """Return what it leaves of a measurement, in B/s; infinite where it does not slow it."""
+        """Return the rate that it leaves of a measurement, in B/s, or infinity."""
         rates = {loss.lane: loss.left_Bps for loss in self.losses}
         before = ""
         if LAYERS[measurable.layer].paired and any(lane.startswith(NETWORK) for lane in rates):

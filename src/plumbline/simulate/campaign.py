@@ -179,7 +179,7 @@ def campaign(
 def _located(
     site: Site, nodes: Mapping[str, Sequence[Expectation]], memory: Memory, now: float
 ) -> Located:
-    """Return what explains the slow measurements of a site, as ``plumbline locate`` does."""
+    """Return the suspects of a site, as ``plumbline locate`` finds them."""
     weighing = Weighing(nodes, dict.fromkeys(nodes, memory))
     return locate(
         [

@@ -145,7 +145,7 @@ class _NodeEvidence:
         }
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
-        """Return what the last runs say of a component or group."""
+        """Return the evidence of the last runs on a component or group."""
         if subject not in self._evidence:
             self._evidence[subject] = self._weighing.evidence(subject)
         return self._evidence[subject]
@@ -167,7 +167,7 @@ _EARLIER = "earlier"
 """The version before a release, whatever it was."""
 
 Judge = Callable[[Sequence[Expectation], Memory, float], Iterable[Verdict]]
-"""Gives the verdicts on what one node measures, its groups included, at a moment."""
+"""Judge of one node and its groups at one time."""
 
 
 class Scenario(NamedTuple):
@@ -261,7 +261,7 @@ def _begun(fleet: Fleet, capacity: Capacity, scenario: Scenario, weather: Weathe
 
 
 def _under_release(fleet: Fleet, fault: Fault) -> Iterator[Flow]:
-    """Yield what is measured through the clients that have a release."""
+    """Yield the measurements through the clients that have a release."""
     for member in fleet.members:
         if LAYERS[member.key[0]].per_target and fault.system in ("", member.system):
             yield from member.flows()
@@ -298,7 +298,7 @@ def _accepted(records: Iterable[Record], members: Sequence[Member]) -> Baselines
 
 
 def _nodes(members: Sequence[Member], baselines: Baselines) -> dict[str, list[Expectation]]:
-    """Return what each node judges, with its baselines."""
+    """Return the expectations of each node, with its baselines."""
     nodes: dict[str, list[Expectation]] = {}
     for member in members:
         nodes.setdefault(member.node, []).append(_with(member.expectation, baselines))

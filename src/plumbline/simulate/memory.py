@@ -1,4 +1,4 @@
-"""All that was measured so far, in the form in which the judge asks for it."""
+"""Simulated measurements so far, in the form that the judge reads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Rate(NamedTuple):
 
     @property
     def first(self) -> Rate:
-        """Return what the first repeat alone gave."""
+        """Return the rate of the first repeat, in B/s."""
         first = self.repeats_Bps[0]
         return self._replace(rate_Bps=first, repeats_Bps=(first,))
 
@@ -115,7 +115,7 @@ class Memory:
 
 
 def _blank(member: Member, flow: Flow) -> Record:
-    """Return what all records of a flow have in common, and a rate that is replaced."""
+    """Return a record with the constant fields of a flow, and a rate to be replaced."""
     expectation = member.expectation
     return Record(
         id="",

@@ -180,7 +180,7 @@ class Score:
             self._trials[fault] = self._trials[fault]._replace(notifications=number)
 
     def outcome(self) -> Outcome:
-        """Return what was counted."""
+        """Return the counts."""
         return Outcome(
             1,
             self._days,
@@ -328,7 +328,7 @@ class Notifying:
         memory: Memory,
         now: float,
     ) -> Notified:
-        """Return what is notified on a day with these verdicts."""
+        """Return the notifications of a day with these verdicts."""
         keys = (
             (verdict.layer, verdict.component, verdict.group)
             for verdict in verdicts
@@ -367,7 +367,7 @@ class Notifying:
 
 
 Judges = Callable[[], Judge]
-"""Gives a judge who knows nothing of the days before."""
+"""Maker of a judge without memory of earlier days."""
 
 
 class Setting(NamedTuple):
@@ -417,7 +417,7 @@ def _scored(
     days: Iterable[Today],
     show: Optional[Callable[[int], None]],
 ) -> Outcome:
-    """Return what days are worth if there are these faults, or were."""
+    """Return the outcome of days with these faults, present or past."""
     suspects = setting.suspects() if setting.suspects else None
     score = Score(setting.fleet, setting.capacity, faults, setting.days, suspects)
     for today in days:

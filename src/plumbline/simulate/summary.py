@@ -82,7 +82,7 @@ class Truth(NamedTuple):
 
 
 def truth(outcome: Outcome) -> Truth:
-    """Return how often a fleet alarms without a cause."""
+    """Return the false alarms of a fleet."""
     every = outcome.fleets * outcome.days
     return Truth(
         sum(outcome.raised.values()),
@@ -93,7 +93,7 @@ def truth(outcome: Outcome) -> Truth:
 
 
 def alarms_a_fault(outcome: Outcome) -> Optional[float]:
-    """Return how many services notified of a fault, in the mean over those with any.
+    """Return the mean number of services that notified of a fault, over faults with any.
 
     None where none did.
     """
@@ -106,7 +106,7 @@ def alarms_a_fault(outcome: Outcome) -> Optional[float]:
 
 
 def silent_faults(outcome: Outcome) -> int:
-    """Return how many faults were found and not notified: another one's alarm stood."""
+    """Return the number of faults found but not notified, because another one's alarm stood."""
     return sum(bool(trial.services and not trial.notifications) for trial in outcome.trials)
 
 
@@ -124,13 +124,13 @@ class Moved(NamedTuple):
 
 
 def moved_a_day(outcome: Outcome) -> Moved:
-    """Return what the probes moved."""
+    """Return the traffic of the probes."""
     every = outcome.fleets * outcome.days
     return Moved(outcome.planned_bytes / every, outcome.confirmed_bytes / every)
 
 
 def sizes(trials: Sequence[Trial]) -> Iterator[Size]:
-    """Yield what became of faults, the small ones first."""
+    """Yield the results of faults, the small ones first."""
     losses = {round(trial.fault.loss, 6) for trial in trials}
     groups: dict[tuple[float, float], list[Trial]] = {}
     for trial in trials:

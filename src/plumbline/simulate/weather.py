@@ -99,7 +99,7 @@ class Weather:
             self._chance = self._planned
 
     def run(self, flow: Flow, host: str, system: str, at: float) -> Draw:
-        """Return what one run of a flow meets today, at a moment in epoch seconds."""
+        """Return the disturbance of one run of a flow today, at a moment in epoch seconds."""
         noise, gauss = self._noise, self._chance.gauss
         sky = self._skies.get(system)
         if sky is None:
@@ -119,7 +119,7 @@ class Weather:
         return Draw(loss, met.coverage)
 
     def _disturbed(self, before: Optional[_Disturbance], at: float, sky: Sky) -> _Disturbance:
-        """Return what disturbs a run: often what disturbed the one before it, often as much."""
+        """Return the disturbance of a run: often the same as of the one before it."""
         if before is None or self._chance.random() >= _lasts(at - before.at):
             return _Disturbance(at, self._tail(), self._coverage(sky.busy))
         tail, coverage = before.tail, before.coverage
@@ -229,7 +229,7 @@ class Capacity:
         return {f: rate for f, rate in rates.items() if rate < self.healthy_Bps[f] * (1 - 1e-9)}
 
     def _named(self, fault: Fault) -> Iterator[Flow]:
-        """Yield what a fault slows that is of no part: a release, a file system, the site."""
+        """Yield the flows that a fault of no part slows: of a release, a file system, the site."""
         system = fault.system if fault.version else fault.component
         for flow in self._places:
             ours = LAYERS[flow.layer].per_target and self._systems[flow.component] == system
@@ -287,7 +287,7 @@ class Capacity:
 
 
 def _left(faults: Sequence[Fault], operation: Operation) -> dict[str, float]:
-    """Return what faults leave of each part for an operation."""
+    """Return the share that faults leave of each part for an operation."""
     shares: dict[str, float] = {}
     for fault in faults:
         if _concerns(fault, operation):
@@ -386,7 +386,7 @@ class Measuring:
 
     @property
     def days_before(self) -> int:
-        """Return how many days it takes until there are runs enough for baselines."""
+        """Return the number of days until there are enough runs for baselines."""
         layers = {group.layer for group in self._groups}
         longest = max((self._periods_s[layer] for layer in layers), default=0.0)
         return max(1, ceil(LAST_RUNS * longest / DAY_S), self._days_of_rounds())

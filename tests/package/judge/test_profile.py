@@ -116,7 +116,7 @@ def test_a_profile_of_other_conditions_is_not_compared() -> None:
     assert "profile" not in " ".join(judged(percents(STEEP), spec_hash="other").evidence)
 
 
-@pytest.mark.parametrize("damaged", [[], ["fast"], [0, 0, 0], [-5, 100, 200], 7, [float("nan")]])
+@pytest.mark.parametrize("damaged", [[], ["fast"], [0, 0, 0], [-0.1, 1, 1, 1], 7, [float("nan")]])
 def test_a_damaged_profile_is_refused(damaged: Any) -> None:
     with pytest.raises(DocumentError, match="profile of scratch-OST0003 read is damaged"):
         judged(damaged)
@@ -136,13 +136,5 @@ def test_the_distance_the_limit_and_the_scatter_are_shown_in_percent() -> None:
     assert judged(curve, (1.0,) * 20, limits).sentence.endswith("apart (limit 12.5 %)")
 
 
-@pytest.mark.parametrize(
-    ("own", "sound"),
-    [([0.0, 0.1, 0.1, 0.1], True), ([0.0, 0.0, 0.0, 0.0], False), ([-0.1, 1, 1, 1], False)],
-)
-def test_a_profile_has_rates_and_none_below_nothing(own: list[float], sound: bool) -> None:
-    if sound:
-        assert judged(own).evidence
-        return
-    with pytest.raises(DocumentError, match="the profile of scratch-OST0003 read is damaged"):
-        judged(own)
+def test_a_profile_may_begin_without_a_rate() -> None:
+    assert judged([0.0, 0.1, 0.1, 0.1]).evidence

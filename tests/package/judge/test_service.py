@@ -66,12 +66,6 @@ def test_a_watched_run_names_the_job_that_may_have_slowed_it() -> None:
     assert ", job 4711 moved 38.0 GB in the 40 s around it; one run" in verdict.sentence
 
 
-def test_a_run_that_cannot_be_compared_with_others_is_watched_as_well() -> None:
-    verdict = said(80e6, None)
-    assert (verdict.state, verdict.reason) == (State.OK, Reason.WATCHED)
-    assert verdict.sentence.endswith("too few runs to tell it from chance")
-
-
 def test_what_is_worth_a_word_says_how_far_it_is() -> None:
     known = evidence(alarm=False, odds=3.0)
     assert "odds 20 to 1 against chance, 8,103 for an alarm" in said(80e6, known).sentence
@@ -93,14 +87,47 @@ def test_enough_evidence_is_an_alarm_with_its_figures() -> None:
     assert verdict.evidence[0].endswith("8,103 for an alarm")
 
 
-def test_an_alarm_stands_through_a_good_run() -> None:
-    assert said(200e6, evidence()).state is State.CRITICAL
+LOST_BY_ITS_GROUP = evidence(alarm=False, shared=True)
+LONG_AGO = {"started_at": NOW - 9e6, "finished_at": NOW - 9e6}
 
 
-def test_what_its_group_has_lost_is_no_alarm_of_its_own() -> None:
-    verdict = said(80e6, evidence(alarm=False, shared=True))
-    assert (verdict.state, verdict.reason) == (State.OK, Reason.WATCHED)
-    assert verdict.sentence.endswith("its group has lost as much and has the alarm")
+@pytest.mark.parametrize(
+    ("rate_Bps", "weighed", "changes", "outcome", "end"),
+    [
+        (80e6, None, {}, (State.OK, Reason.WATCHED), "too few runs to tell it from chance"),
+        (
+            80e6,
+            LOST_BY_ITS_GROUP,
+            {},
+            (State.OK, Reason.WATCHED),
+            "its group has lost as much and has the alarm",
+        ),
+        (200e6, evidence(), {}, (State.CRITICAL, Reason.SLOW), ""),
+        (80e6, evidence(), {"flags": (Flag.DEGRADED,)}, (State.WARNING, Reason.KNOWN_STATE), ""),
+        (None, evidence(), {}, (State.UNKNOWN, Reason.FAILED), ""),
+        (80e6, evidence(), LONG_AGO, (State.UNKNOWN, Reason.STALE), ""),
+        (400e6, evidence(), {}, (State.UNKNOWN, Reason.INVALID), ""),
+    ],
+    ids=[
+        "not comparable",
+        "lost by its group",
+        "a good run",
+        "a known state",
+        "no rate",
+        "stale",
+        "invalid",
+    ],
+)
+def test_evidence_alarms_only_on_a_valid_rate_without_another_cause(
+    rate_Bps: Optional[float],
+    weighed: Optional[Evidence],
+    changes: dict[str, Any],
+    outcome: tuple[State, Reason],
+    end: str,
+) -> None:
+    verdict = said(rate_Bps, weighed, **changes)
+    assert (verdict.state, verdict.reason) == outcome
+    assert verdict.sentence.endswith(end)
 
 
 def test_of_two_operations_the_one_that_has_lost_most_alarms() -> None:
@@ -112,19 +139,6 @@ def test_of_two_operations_the_one_that_has_lost_most_alarms() -> None:
     # where that has no figure today, the other one stands for it
     failed = (series(150e6, operation=Operation.WRITE), series(None))
     assert judge_service(one, failed, (), NOW, evidence()).state is State.CRITICAL
-
-
-def test_what_was_not_measured_is_no_alarm_by_evidence() -> None:
-    assert said(None, evidence()).state is State.UNKNOWN
-    assert said(80e6, evidence(), finished_at=NOW - 9e6, started_at=NOW - 9e6).state is (
-        State.UNKNOWN
-    )
-    assert said(400e6, evidence()).reason is Reason.INVALID
-
-
-def test_a_known_state_stays_a_warning() -> None:
-    verdict = said(80e6, evidence(), flags=(Flag.DEGRADED,))
-    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.KNOWN_STATE)
 
 
 def test_without_a_baseline_its_own_history_is_a_reference() -> None:
