@@ -6,7 +6,15 @@ from typing import Any, Mapping, Sequence
 
 import pytest
 
-from plumbline.measure.sample import PART_S, Counter, Origin, Reading, Sampled, records_of, sample
+from plumbline.measure.sample import (
+    PART_S,
+    Counter,
+    Origin,
+    Reading,
+    SamplePart,
+    records_of,
+    sample,
+)
 from plumbline.model.errors import UsageError
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.observe.job_stats import JobTraffic
@@ -30,7 +38,7 @@ def counted(*bytes_read: int) -> Script:
     return Script([{READ: stood} for stood in bytes_read])
 
 
-def watched(source: Script, limit_s: float, waits: Sequence[float] = ()) -> Sampled:
+def watched(source: Script, limit_s: float, waits: Sequence[float] = ()) -> SamplePart:
     """Sample; ``waits`` are the seconds that each wait really takes, else what was asked."""
     clock, late = FakeClock(), list(waits)
 
@@ -45,7 +53,7 @@ def watched(source: Script, limit_s: float, waits: Sequence[float] = ()) -> Samp
 ORIGIN = Origin("oss1", "sampling-1")
 
 
-def records(sampled: Sampled) -> list[Record]:
+def records(sampled: SamplePart) -> list[Record]:
     return list(records_of(sampled, ORIGIN))
 
 
