@@ -271,8 +271,8 @@ def _pmi(launch: Launch, launcher: Launcher, run: CommandRunner) -> str:
     library = run(["env", *library_paths(launcher), launcher.python, "-c", _LIBRARY], _QUICK_S)
     listed = run([launch.launcher, "--mpi=list"], _QUICK_S)
     offered = (listed.stdout + listed.stderr).split()
-    wanted = next((pmi for mark, pmi in _PMI if mark in library.stdout), "")
-    return wanted if wanted in offered else ""
+    plugin = next((pmi for mark, pmi in _PMI if mark in library.stdout), "")
+    return plugin if plugin in offered else ""
 
 
 def library_paths(launcher: Launcher) -> Iterator[str]:
