@@ -17,7 +17,7 @@ from plumbline.model.units import format_rate, parse_duration
 from plumbline.store.files import DATABASE
 
 if TYPE_CHECKING:
-    from plumbline.measure.sample import Devices, Number, Sampled, Targets
+    from plumbline.measure.sample import Devices, Number, SamplePart, Targets
     from plumbline.model.expectation import Expectations
     from plumbline.model.record import Record
     from plumbline.observe.command import Clock
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _records(
-    parts: Iterator[Sampled], host: str, targets: Targets, jobs: Jobs
+    parts: Iterator[SamplePart], host: str, targets: Targets, jobs: Jobs
 ) -> Iterator[tuple[int, list[Record]]]:
     """Yield the seconds and the records of each part; what may not be read is said in the first."""
     from uuid import uuid4

@@ -30,7 +30,7 @@ from plumbline.observe.lustre_output import OPERATIONS, lustre_stats
 
 DISKSTATS = "/proc/diskstats"
 LUSTRE_STATS = tuple(f"{root}/obdfilter" for root in ROOTS)
-"""Where Lustre's servers keep a folder with statistics for each storage target, by release."""
+"""Folders with the statistics of each storage target on Lustre's servers, by release."""
 _METADATA = ("/sys/fs/lustre/mdt", *(f"{root}/mdt" for root in ROOTS))
 NEEDS_DEBUGFS = (
     "Lustre keeps their statistics in debugfs, which this user may not enter; set "
@@ -38,9 +38,9 @@ NEEDS_DEBUGFS = (
 )
 
 _SERVED = ("/sys/fs/lustre/obdfilter", *LUSTRE_STATS)
-"""Where any user sees which targets a server has, by release."""
+"""Folders of a server's targets that any user may list, by release."""
 _SECTOR_BYTES = 512
-"""Of /proc/diskstats, whatever the device says of its own (Documentation/admin-guide/iostats)."""
+"""Sector of /proc/diskstats for any device (Documentation/admin-guide/iostats)."""
 _READ_PLACE, _WRITTEN_PLACE = 5, 9
 
 Number = tuple[int, int]
@@ -48,7 +48,7 @@ Number = tuple[int, int]
 
 
 class Counter(NamedTuple):
-    """One direction of one component; ``source`` says who counts, ``diskstats`` or ``lustre``."""
+    """One direction of one component; ``source`` is ``diskstats`` or ``lustre``."""
 
     component: str
     operation: Operation
@@ -56,14 +56,14 @@ class Counter(NamedTuple):
 
 
 Reading = Mapping[Counter, int]
-"""Bytes that each counter stands at; one that could not be read is not there."""
+"""Bytes of each readable counter."""
 
 
 class Source(Protocol):
-    """Something that counts bytes."""
+    """Source of byte counters."""
 
     def read(self) -> Reading:
-        """Return where its counters stand now; raise ToolError if that is not understood."""
+        """Return the present values of the counters; raise ToolError for unknown text."""
         ...
 
 
@@ -75,7 +75,7 @@ class CounterFiles(Protocol):
         ...
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """Return what lies in a folder, nothing where there is none."""
+        """Return the names in a folder, none if it is missing."""
         ...
 
 
@@ -88,7 +88,7 @@ class Devices:
         self._files = files
 
     def read(self) -> Reading:
-        """Return what each device has moved; raise ToolError for lines that are not understood."""
+        """Return the bytes of each device; raise ToolError for unknown lines."""
         moved = diskstats(self._files.read(DISKSTATS))
         return {
             Counter(name, operation, "diskstats"): count
@@ -99,10 +99,10 @@ class Devices:
 
 
 class Targets:
-    """Lustre's storage targets on this server, by what they have given to and taken of clients."""
+    """Lustre's storage targets on this server, by the counters of their clients' bytes."""
 
     def __init__(self, files: CounterFiles) -> None:
-        """Look once which targets there are, and which of them may be read."""
+        """List the targets, and those that may be read."""
         self._files = files
         self.names: dict[str, str] = {
             name: f"{folder}/{name}/stats"
@@ -114,15 +114,15 @@ class Targets:
         self.closed: tuple[str, ...] = tuple(
             sorted(name for name in served - set(self.names) if re.fullmatch(STORAGE, name))
         )
-        """Those that this server has and of which this user may not read the statistics."""
+        """Targets of this server with statistics that this user may not read."""
         names = {name for folder in _METADATA for name in files.names(folder)}
         self.metadata: tuple[str, ...] = tuple(
             sorted(name for name in names if re.fullmatch(METADATA, name))
         )
-        """Metadata targets, whose jobs are followed: they move no bytes to speak of."""
+        """Metadata targets, sampled by job alone: they move few bytes."""
 
     def read(self) -> Reading:
-        """Return what each target has moved; raise ToolError for text that is not understood."""
+        """Return the bytes of each target; raise ToolError for unknown text."""
         return {
             Counter(name, operation, "lustre"): count
             for name, path in self.names.items()
@@ -141,9 +141,9 @@ def closed(targets: Targets) -> dict[Counter, str]:
 
 
 def unwatched(targets: Targets, planned: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence on targets that may not be read, and on ``planned`` ones that are not here.
+    """Yield a sentence on unreadable targets, and on ``planned`` targets that are missing.
 
-    ``planned`` are those that the topology puts on this server.
+    ``planned`` are the targets of this server in the topology.
     """
     if targets.closed:
         every = len(targets.names) + len(targets.closed)
@@ -174,7 +174,7 @@ def _device(words: Sequence[str]) -> tuple[Number, tuple[int, int]]:
 
 
 def device_number(component: str, path: str) -> Number:
-    """Return the number of a block device, whatever link leads to it.
+    """Return the number of a block device; follow links.
 
     Raises:
         DocumentError: there is no such device, naming component and path.
@@ -191,13 +191,13 @@ def device_number(component: str, path: str) -> Number:
 
 
 LONGEST_S = 3600.0
-"""An hour of 100 devices that are busy both ways is 7 MB in the history."""
+"""Longest sampling: an hour of 100 devices, busy both ways, takes 7 MB in the history."""
 
 PART_S = 300
-"""What was seen is kept so often: the console need not wait for the end to know who moved what."""
+"""Seconds of a part: each part is kept at once, so the console need not wait for the end."""
 
 Wait = Callable[[float], bool]
-"""Waits so many seconds at most and returns whether the sampling shall end."""
+"""Waits at most so many seconds and returns True to end the sampling."""
 
 
 class Stretch(NamedTuple):
@@ -212,12 +212,12 @@ class Stretch(NamedTuple):
         return self.begin_s + len(self.rates_Bps)
 
 
-class Sampled(NamedTuple):
-    """What was seen; ``began_at`` is seconds since the epoch, ``seconds`` how long it was watched.
+class SamplePart(NamedTuple):
+    """Part of a sampling; ``began_at`` is seconds since the epoch, ``seconds`` its length.
 
-    A counter that went back, or was not there for a while, has several stretches or none.
-    ``merged`` are seconds that one reading stands for, as first second and number; ``late_s`` is
-    the most that a reading was away from its second.
+    A counter that went back, or was missing for a while, has several stretches or none.
+    ``merged`` are seconds that share a reading, as first second and number; ``late_s`` is the
+    largest delay of a reading.
     """
 
     began_at: float
@@ -228,7 +228,7 @@ class Sampled(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Who has sampled: the host, and what all records of one sampling have in common."""
+    """Origin of a sampling, common to all its records."""
 
     host: str
     run_id: str
@@ -236,11 +236,11 @@ class Origin(NamedTuple):
 
 def sample(
     sources: Sequence[Source], clock: Clock, wait: Wait, limit_s: float
-) -> Iterator[Sampled]:
-    """Watch counters until the limit, or until ``wait`` says that it is enough; yield the parts.
+) -> Iterator[SamplePart]:
+    """Watch counters until the limit, or until ``wait`` ends it; yield the parts.
 
     Raises:
-        UsageError: the limit is no time that a sampler may take.
+        UsageError: the limit is outside 1 s to an hour.
         ToolError: a counter is not understood.
     """
     if not 1 <= limit_s <= LONGEST_S:
@@ -250,7 +250,7 @@ def sample(
     return _parts(_Watch(sources, clock), wait, limit_s)
 
 
-def _parts(watch: _Watch, wait: Wait, limit_s: float) -> Iterator[Sampled]:
+def _parts(watch: _Watch, wait: Wait, limit_s: float) -> Iterator[SamplePart]:
     enough = False
     while not enough and watch.done < limit_s:
         end_s = min(limit_s, watch.done + PART_S)
@@ -263,7 +263,7 @@ def _parts(watch: _Watch, wait: Wait, limit_s: float) -> Iterator[Sampled]:
 
 
 class _Watch:
-    """Counters since the start; ``done`` are the seconds that were read."""
+    """Counters since the start; ``done`` is the number of sampled seconds."""
 
     def __init__(self, sources: Sequence[Source], clock: Clock) -> None:
         self._sources = sources
@@ -278,15 +278,15 @@ class _Watch:
         return max(0.0, self.done + 1 - self._elapsed_s())
 
     def count(self) -> None:
-        """Read all counters, and note what each has moved since the last time."""
+        """Read all counters, and note the bytes of each since the last reading."""
         now, now_s = self._read(), self._elapsed_s()
-        # a machine that was held up gets one reading for several seconds: each has the mean
+        # a delayed machine has one reading for several seconds: each gets the mean
         seconds = round(now_s) - self.done
         if seconds <= 0:
             return
-        for counter, stood in now.items():
-            # by the seconds that it stands for, so that no byte is lost when a reading comes late
-            rate_Bps = (stood - self._before.get(counter, stood + 1)) / seconds
+        for counter, value in now.items():
+            # divided by all seconds of the reading, so that a late one loses no byte
+            rate_Bps = (value - self._before.get(counter, value + 1)) / seconds
             if rate_Bps >= 0:
                 place = self.done - self._part_begin
                 _extend(self._courses.setdefault(counter, []), place, seconds, rate_Bps)
@@ -295,10 +295,10 @@ class _Watch:
         self._before, self.done = now, self.done + seconds
         self._lateness_s.append(abs(now_s - self.done))
 
-    def part(self) -> Sampled:
-        """Return what was seen since the last part."""
+    def part(self) -> SamplePart:
+        """Return the part since the last one."""
         begin = self._part_begin
-        part = Sampled(
+        part = SamplePart(
             self._began_at + begin,
             self.done - begin,
             self._courses,
@@ -319,7 +319,7 @@ class _Watch:
 
     def _read(self) -> Reading:
         return {
-            counter: stood for source in self._sources for counter, stood in source.read().items()
+            counter: value for source in self._sources for counter, value in source.read().items()
         }
 
 
@@ -330,19 +330,19 @@ def _extend(stretches: list[Stretch], at_s: int, seconds: int, rate_Bps: float) 
 
 
 def records_of(
-    sampled: Sampled,
+    part: SamplePart,
     origin: Origin,
     closed: Mapping[Counter, str] = MappingProxyType({}),
     jobs: Sequence[JobTraffic] = (),
 ) -> Iterator[Record]:
-    """Yield what is kept: each stretch from the first second in which something moved to the last.
+    """Yield a record of each stretch, from its first moving second to the last.
 
-    A counter that never moved, or could not be read, has one record that says so; ``closed`` has
-    those that this user may not read, with the reason.  ``jobs`` go with what was read of their
-    target; those of a metadata target have a record of their own.
+    A counter that never moved, or could not be read, has a record with the reason; ``closed`` has
+    the counters that this user may not read, with the reason.  ``jobs`` belong to the read record
+    of their target; jobs of a metadata target have a separate record.
     """
-    courses = {**dict.fromkeys(closed, ()), **sampled.courses}
-    for counter, stretches in courses.items() if sampled.seconds else ():
+    courses = {**dict.fromkeys(closed, ()), **part.courses}
+    for counter, stretches in courses.items() if part.seconds else ():
         about = {
             "run_id": origin.run_id,
             "layer": SERVER,
@@ -354,25 +354,27 @@ def records_of(
         own = [traffic for traffic in jobs if traffic.target == counter.component]
         job_rows = {"jobs": as_rows(own)} if own and counter.operation is Operation.READ else {}
         moving = [stretch for stretch in stretches if any(stretch.rates_Bps)]
-        still = _still(sampled, counter, stretches, closed.get(counter, ""))
-        results = [_moved(sampled, stretch) for stretch in moving] or [still]
+        still = _still(part, counter, stretches, closed.get(counter, ""))
+        results = [_moved(part, stretch) for stretch in moving] or [still]
         for number, result in enumerate(results):
             details = {
                 "source": counter.source,
-                "watched_s": sampled.seconds,
+                "watched_s": part.seconds,
                 **result.details,
                 **({} if number else job_rows),
             }
-            at = sampled.began_at
+            at = part.began_at
             times = {"started_at": at + result.begin_s, "finished_at": at + result.end_s}
             yield Record(id=str(uuid4()), **about, **times, **result.values, details=details)
     metadata = [traffic for traffic in jobs if traffic.is_metadata]
     for target in dict.fromkeys(traffic.target for traffic in metadata):
-        yield _asked(sampled, origin, [traffic for traffic in metadata if traffic.target == target])
+        yield _metadata_record(
+            part, origin, [traffic for traffic in metadata if traffic.target == target]
+        )
 
 
-def _asked(sampled: Sampled, origin: Origin, jobs: Sequence[JobTraffic]) -> Record:
-    """Return the record of a metadata target: what its jobs asked, and no rate."""
+def _metadata_record(part: SamplePart, origin: Origin, jobs: Sequence[JobTraffic]) -> Record:
+    """Return the record of a metadata target: the requests of its jobs, without a rate."""
     return Record(
         id=str(uuid4()),
         run_id=origin.run_id,
@@ -381,16 +383,16 @@ def _asked(sampled: Sampled, origin: Origin, jobs: Sequence[JobTraffic]) -> Reco
         operation=Operation.READ,
         scenario=Scenario.TOGETHER,
         host=origin.host,
-        started_at=sampled.began_at,
-        finished_at=sampled.began_at + sampled.seconds,
+        started_at=part.began_at,
+        finished_at=part.began_at + part.seconds,
         outcome=Outcome.SKIPPED,
         reason="its requests are counted by job, and no bytes",
-        details={"source": LUSTRE, "watched_s": sampled.seconds, "requests": as_rows(jobs)},
+        details={"source": LUSTRE, "watched_s": part.seconds, "requests": as_rows(jobs)},
     )
 
 
 class _Result(NamedTuple):
-    """What a record says of the seconds from ``begin_s`` to ``end_s`` after the start."""
+    """Values of a record from ``begin_s`` to ``end_s`` after the start."""
 
     begin_s: int
     end_s: int
@@ -399,13 +401,13 @@ class _Result(NamedTuple):
 
 
 def _trimmed(stretch: Stretch) -> Stretch:
-    """Return a stretch without the seconds at its ends in which nothing moved."""
+    """Return a stretch without the idle seconds at its ends."""
     moving = [place for place, rate in enumerate(stretch.rates_Bps) if rate]
     first, last = moving[0], moving[-1]
     return Stretch(stretch.begin_s + first, stretch.rates_Bps[first : last + 1])
 
 
-def _moved(sampled: Sampled, whole: Stretch) -> _Result:
+def _moved(part: SamplePart, whole: Stretch) -> _Result:
     stretch = _trimmed(whole)
     seconds, moved = len(stretch.rates_Bps), sum(stretch.rates_Bps)
     values = {
@@ -415,38 +417,35 @@ def _moved(sampled: Sampled, whole: Stretch) -> _Result:
         "rate_Bps": moved / seconds,
         "profile_Bps": tuple(map(round, stretch.rates_Bps)),
     }
-    return _Result(
-        stretch.begin_s, stretch.end_s, values, _followed(sampled, whole, stretch.begin_s)
-    )
+    return _Result(stretch.begin_s, stretch.end_s, values, _followed(part, whole, stretch.begin_s))
 
 
-def _followed(sampled: Sampled, whole: Stretch, begin_s: int) -> dict[str, Any]:
-    """Return how well the seconds are known, all of them counted from ``begin_s``.
+def _followed(part: SamplePart, whole: Stretch, begin_s: int) -> dict[str, Any]:
+    """Return the precision of the seconds, all of them counted from ``begin_s``.
 
-    ``watched`` is from when until when the counter was followed without a break: outside of the
-    profile it stood still.
+    ``watched`` is the time without a break in the counter: outside the profile it stood still.
     """
     inside = [
         [first - begin_s, count]
-        for first, count in sampled.merged
+        for first, count in part.merged
         if first < whole.end_s and first + count > whole.begin_s
     ]
     return {
         "watched": [whole.begin_s - begin_s, whole.end_s - begin_s],
-        "late_s": round(sampled.late_s, 3),
+        "late_s": round(part.late_s, 3),
         **({"merged": inside} if inside else {}),
     }
 
 
 def _still(
-    sampled: Sampled, counter: Counter, stretches: Sequence[Stretch], closed: str
+    part: SamplePart, counter: Counter, stretches: Sequence[Stretch], closed: str
 ) -> _Result:
-    seconds = format_duration(sampled.seconds)
+    seconds = format_duration(part.seconds)
     outcome, reason = (
         (Outcome.SKIPPED, f"{counter.source} counted no byte in {seconds}")
         if stretches
         else (Outcome.FAILED, closed or f"{counter.source} had no counter to follow for {seconds}")
     )
     first: Optional[Stretch] = stretches[0] if len(stretches) == 1 else None
-    followed = _followed(sampled, first, 0) if first else {}
-    return _Result(0, sampled.seconds, {"outcome": outcome, "reason": reason}, followed)
+    followed = _followed(part, first, 0) if first else {}
+    return _Result(0, part.seconds, {"outcome": outcome, "reason": reason}, followed)

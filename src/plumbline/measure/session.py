@@ -1,10 +1,10 @@
-"""One run of one layer: waves of units under locks, each record kept as it comes.
+"""One run of one layer: waves of units under locks; each record is kept at once.
 
-A unit talks to nobody but its own tools; what it finds is handed over, so that whoever keeps
-records, locks and the list of what runs does so alone.
+A unit talks only to its own tools and hands over its records; the session alone keeps records,
+locks and the list of running measurements.
 
-Whatever happens to one unit, the run goes on with the next; whatever happens to the run, what was
-measured before is kept, and the next run ends what this one left.
+After the failure of a unit the run goes on with the next; after the death of a run its records are
+kept, and the next run ends its orphans.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from plumbline.observe.query import QUESTIONS
 
 
 class RepeatEnd(NamedTuple):
-    """A repeat is over; ``title`` is that of its task."""
+    """End of a repeat; ``title`` is that of its task."""
 
     title: str
 
 
 class UnitEnd(NamedTuple):
-    """A unit is done; ``error`` is what has ended it early."""
+    """End of a unit, with the ``error`` of a premature end."""
 
     error: Optional[BaseException]
 
@@ -47,10 +47,10 @@ UnitEvent = Union[Record, Retry, RepeatEnd, UnitEnd]
 
 
 class Wave:
-    """Measures units at the same time; iterate over it to hear of them, close it to end them."""
+    """Units measured at the same time: iterate to get their events, close to end them."""
 
     def __init__(self, units: int) -> None:
-        """Take how many there are at most."""
+        """Take the largest number of units."""
         self._threads = ThreadPoolExecutor(units, thread_name_prefix="plumbline-unit")
         self._events: SimpleQueue[tuple[Unit, UnitEvent]] = SimpleQueue()
         self._contexts: list[UnitContext] = []
@@ -66,7 +66,7 @@ class Wave:
         future.add_done_callback(lambda done: self._events.put((unit, UnitEnd(done.exception()))))
 
     def __iter__(self) -> Iterator[tuple[Unit, UnitEvent]]:
-        """Yield what comes of the units until all of them are done."""
+        """Yield the events of the units until all of them are done."""
         while self._measured:
             unit, event = self._events.get()
             if isinstance(event, UnitEnd):
@@ -74,9 +74,9 @@ class Wave:
             yield unit, event
 
     def close(self) -> None:
-        """End the tools of all units that are not done, and wait for their threads.
+        """End the tools of all unfinished units, and wait for their threads.
 
-        What they would still say is not heard: a measurement that was ended has no result.
+        Later events are dropped: an ended measurement has no result.
         """
         self._closed.set()
         for context in self._contexts:
@@ -87,19 +87,19 @@ class Wave:
         with closing(unit.measure(context)) as results:
             for result in results:
                 if self._closed.is_set():
-                    # its file may have to be removed yet
+                    # the unit may still have to remove its file
                     context.go_on()
                     return
                 self._events.put((unit, result))
 
 
 class SessionContext(NamedTuple):
-    """What a session needs of the world.
+    """Surroundings of a session.
 
-    ``runner`` gives a command runner whose commands inherit descriptors of locks and end when the
-    event is set; ``publish`` writes the snapshot of a moment of the wall clock; ``progress`` is
-    told each step; ``limit_s`` bounds the whole run, None where something else does.  ``by_hand``
-    is set where no unit started the run: what this user may not measure leaves no record then.
+    ``runner`` returns a command runner; its commands inherit descriptors of locks and end when the
+    event is set.  ``publish`` writes the snapshot at a time of the wall clock; ``progress`` gets
+    each step; ``limit_s`` bounds the whole run, None for no bound.  ``by_hand`` is True if no
+    unit of systemd started the run: a component that this user may not measure has no record then.
     """
 
     journal: Journal
@@ -115,7 +115,7 @@ class SessionContext(NamedTuple):
 
 
 class Session:
-    """Measures units; ``busy`` holds what left no record: measured by others, or not permitted."""
+    """Run over units; ``busy`` has the errors without a record: busy or forbidden components."""
 
     def __init__(self, context: SessionContext) -> None:
         self.busy: list[PlumblineError] = []
@@ -125,7 +125,7 @@ class Session:
         self._silent: set[str] = set()
 
     def run(self, units: Sequence[Unit]) -> None:
-        """Measure all units in order; raise StoreError when a record cannot be kept."""
+        """Measure all units in order; raise StoreError if a record cannot be kept."""
         context = self._context
         self._total = _repeats(units)
         begun = context.clock.monotonic()
@@ -140,10 +140,10 @@ class Session:
             context.publish(context.clock.wall())
 
     def settle_killed(self, measured: Collection[tuple[str, str]]) -> None:
-        """End the tools that outlived a killed run, and note that what it measured is interrupted.
+        """End the tools that outlived a killed run, and mark its measurements as interrupted.
 
-        What a living run measures is left alone.  ``known`` are layer and component of all that
-        this node measures; of what it measures no longer nothing is noted.
+        Measurements of a living run are untouched.  ``measured`` are layer and component of all
+        measurements of this node; others are removed without a mark.
         """
         journal = self._context.journal
         for running in journal.running():
@@ -154,7 +154,7 @@ class Session:
                 (journal.interrupt if place in measured else journal.end)(*place)
 
     def _has_time(self, spent_s: float, unit: Unit) -> bool:
-        """Return whether the run's limit lets a unit begin; record it as skipped if not."""
+        """Return True if the run's limit lets a unit begin; else record it as skipped."""
         limit_s = self._context.limit_s
         if limit_s is None or spent_s < limit_s:
             return True
@@ -164,9 +164,9 @@ class Session:
         return False
 
     def _turn(self, units: Sequence[Unit], begun: float, *, last: bool) -> list[Unit]:
-        """Measure units wave by wave; return what is to be asked again when all of them are done.
+        """Measure units wave by wave; return the units to retry when all of them are done.
 
-        What is asked again is asked alone.
+        A retried unit is measured alone.
         """
         later: list[Unit] = []
         for wave in in_waves(units, lambda unit: ALONE if last else _wave_of(unit)):
@@ -179,7 +179,7 @@ class Session:
         return later
 
     def _unit(self, unit: Unit, later: list[Unit], *, last: bool) -> None:
-        """Measure one unit, or record why not; add what of it is to be asked again later."""
+        """Measure one unit, or record why not; add its retry to ``later``."""
         with self._concluding(unit, later, last=last), ExitStack() as stack:
             descriptors = stack.enter_context(self._locked(unit))
             results = unit.measure(self._unit_context(unit, descriptors))
@@ -197,7 +197,7 @@ class Session:
                 with self._concluding(unit, later, last=False):
                     descriptors = stacks[unit].enter_context(self._locked(unit))
                     contexts[unit] = self._unit_context(unit, descriptors)
-            # a lock may have to be waited for, and what is found meanwhile would not be kept
+            # waiting for a lock would delay the records of units already begun
             for unit, context in contexts.items():
                 wave.begin(unit, context)
             for unit, event in wave:
@@ -232,7 +232,7 @@ class Session:
         )
 
     def _others_answer(self, unit: Unit) -> bool:
-        """Return whether no other target has given no answer so far."""
+        """Return True if all other targets have answered so far."""
         return self._silent <= _components(unit)
 
     def _take(self, result: Union[Record, Retry], later: list[Unit]) -> None:
@@ -245,14 +245,14 @@ class Session:
     def _concluding(self, unit: Unit, later: list[Unit], *, last: bool) -> Iterator[None]:
         """Record why a unit is not measured.
 
-        What another run measures needs no record, nor does what was to be measured together with a
-        stuck component: one cause, one alarm.
+        A unit that another run measures needs no record, nor do components measured together with
+        a stuck one: one cause, one alarm.
         """
         try:
             yield
         except StuckError as error:
             stuck = [task for task in unit.tasks if task.entry.component == error.component]
-            # a question that is stuck may wait for another target, and may get its answer yet
+            # a stuck question may wait for another target, and may still get its answer
             by_question = error.programs <= QUESTIONS
             if by_question and not last:
                 later.append(unit)
@@ -267,12 +267,12 @@ class Session:
             self._refuse(unit, error)
 
     def _closer(self, unit: Unit, stuck: Sequence[Task], reason: str) -> Failure:
-        """Return whose fault a question is that stays stuck: what answers in any case is asked."""
+        """Return the failure behind a stuck question, from sources that always answer."""
         silence = Silence(Outcome.UNANSWERED, reason)
         entry = next((task.entry for task in stuck if LAYERS[task.entry.layer].per_target), None)
         if entry is None:
             return silence
-        # the lock is not passed on: what asks now measures nothing
+        # these questions measure nothing and need no lock
         runner = self._context.runner((), threading.Event())
         suspicion = Suspicion(
             entry,
@@ -286,10 +286,10 @@ class Session:
         return silence if closer.outcome is Outcome.UNANSWERED else closer
 
     def _refuse(self, unit: Unit, error: PrivilegeError) -> None:
-        """Record what a unit of systemd may not measure; by hand only say who may."""
+        """Record a forbidden measurement; in a run by hand only report the remedy."""
         own = [task for task in unit.tasks if task.entry.component == error.component]
         if self._context.by_hand:
-            # the whole comes last, and its unit measures all of it
+            # the whole comes last, and its unit measures all parts
             entry = (own or unit.tasks)[-1].entry
             remedy = f"systemctl start {layer_of(entry.layer).unit(entry.component)}"
             sentence = f"{entry.layer} {entry.component}: not measured, {error}; as root: {remedy}"
@@ -300,7 +300,7 @@ class Session:
 
     @contextmanager
     def _locked(self, unit: Unit) -> Iterator[dict[str, int]]:
-        """Hold the locks of all components of a unit, and note that they are being measured."""
+        """Hold the locks of all components of a unit, and list them as running."""
         context = self._context
         entries = {task.entry.component: task.entry.layer for task in unit.tasks}
         # a file over several targets keeps all of them busy
@@ -338,7 +338,7 @@ class Session:
 
 
 def _wave_of(unit: Unit) -> int:
-    """Return the wave of a unit; what measures several components at once is one of its own."""
+    """Return the wave of a unit; a unit of several components is a wave of its own."""
     waves = {task.entry.component: task.entry.wave for task in unit.tasks}
     return next(iter(waves.values())) if len(waves) == 1 else ALONE
 
@@ -354,7 +354,7 @@ def _repeats(units: Sequence[Unit]) -> int:
 def _inherited_locks(
     unit: Unit, descriptors: Mapping[str, int]
 ) -> Iterator[tuple[str, Sequence[int]]]:
-    """Yield which locks the tools of each component keep taken: ranks those of all targets."""
+    """Yield the locks that each component's tools inherit: ranks inherit those of all targets."""
     wholes = {task.entry.component for task in unit.tasks if task.entry.parallel}
     for name, descriptor in descriptors.items():
         yield name, tuple(descriptors.values()) if name in wholes else (descriptor,)

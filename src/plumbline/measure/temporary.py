@@ -1,8 +1,8 @@
-"""A temporary folder that does not outlive a kill for long: whoever makes one removes such as were.
+"""Temporary folders, and the removal of abandoned ones of killed runs.
 
-A run holds the lock of a file in its folder, and the kernel lets go of that when the process is
-gone, however it ended.  What this user has made on this host and nobody holds belongs to nobody any
-more.  What other hosts have made in a place that they share is theirs to remove.
+A run holds the lock of a file in its folder, and the kernel releases it at any end of the process.
+Folders of this user and host without a holder are abandoned.  Other hosts remove their own folders
+in a shared place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from plumbline.model.errors import StoreError
 from plumbline.observe.folders import UnsafeError, check_place
 
 _ADDED = r"(?P<process>\d+)-[a-z0-9_]{8}"
-"""The process that has made a folder, and what :mod:`tempfile` adds."""
+"""Process that made a folder, and the suffix of :mod:`tempfile`."""
 
 _HELD = "held.lock"
 _TRIES = 25
@@ -33,10 +33,10 @@ _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def temporary_folder(where: str = "") -> Iterator[Path]:
-    """Give a new folder of this user alone, removed afterwards, in a named place or in TMPDIR.
+    """Yield a new folder of this user alone in a named place or TMPDIR; remove it afterwards.
 
     Raises:
-        StoreError: it cannot be made, or somebody else could exchange it.
+        StoreError: it cannot be made, or another user could replace it.
     """
     try:
         base = Path(where or tempfile.gettempdir())
@@ -54,10 +54,10 @@ def temporary_folder(where: str = "") -> Iterator[Path]:
     try:
         yield folder
     finally:
-        # first: of a file that is open NFS keeps another one in the folder
+        # closed first: NFS keeps a hidden copy of an open file in the folder
         os.close(descriptor)
         _remove(folder)
-        # what the ranks of a killed run were still writing at the beginning
+        # folders that ranks of a killed run were still writing at the beginning
         _remove_abandoned(base)
 
 
@@ -74,7 +74,7 @@ def _made(base: Path) -> tuple[Path, int]:
     """Return a new folder and the descriptor that holds its lock."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=f"{_own()}{os.getpid()}-", dir=base))
-        # gone when another run has found it before it was locked
+        # another run may remove the folder before it is locked
         with suppress(FileNotFoundError):
             descriptor = os.open(folder / _HELD, _FLAGS | os.O_CREAT, 0o600)
             # a file system may have no locks
@@ -86,7 +86,7 @@ def _made(base: Path) -> tuple[Path, int]:
 
 
 def _remove_abandoned(base: Path) -> None:
-    """Remove the folders of this user that no process holds; one that resists is left."""
+    """Remove this user's folders without a holder; a folder that resists stays."""
     pattern = re.compile(re.escape(_own()) + _ADDED)
     with suppress(OSError):
         for folder in list(base.iterdir()):
@@ -102,7 +102,7 @@ def _remove_unheld(folder: Path, process: int) -> None:
     try:
         descriptor = os.open(folder / _HELD, _FLAGS)
     except FileNotFoundError:
-        # just made, or left by ranks that have written for longer than their run has lived
+        # just made, or still written by ranks after the death of their run
         if gone:
             shutil.rmtree(folder, ignore_errors=True)
         return
@@ -114,7 +114,7 @@ def _remove_unheld(folder: Path, process: int) -> None:
 
 
 def _let_go(descriptor: int, gone: bool) -> bool:
-    """Return whether nobody has a lock, or, where there are no locks, whether its maker is gone."""
+    """Return True if nobody has the lock, or, without locks, if the folder's maker is gone."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -125,5 +125,5 @@ def _let_go(descriptor: int, gone: bool) -> bool:
 
 
 def _own() -> str:
-    """Return how the names of this host's folders begin."""
+    """Return the prefix of this host's folders."""
     return f"plumbline-{gethostname()}-"

@@ -38,11 +38,11 @@ from plumbline.model.units import format_duration
 from plumbline.observe.command import Clock
 
 NO_STATE = TargetState(fill=None, flags=(), versions={})
-"""Of what has no file system above it, or could not be asked."""
+"""State of a target without a file system, or without an answer."""
 
 
 class Conditions(NamedTuple):
-    """Under what a trial was made; ``coverage`` is a fraction, None where it is not known."""
+    """Conditions of a trial; ``coverage`` is a fraction, None if unknown."""
 
     state: TargetState = NO_STATE
     coverage: Optional[float] = None
@@ -52,9 +52,9 @@ UNCONDITIONED = Conditions()
 
 
 class TaskResult(NamedTuple):
-    """What came of one task of a run that carries out several at once, and when that was.
+    """Result of one task in a run of several tasks at once.
 
-    Times are seconds since the epoch; ``details`` is kept in the record as it is.
+    Times are seconds since the epoch; ``details`` goes into the record unchanged.
     """
 
     outcome: Union[Measurement, Failure]
@@ -65,19 +65,19 @@ class TaskResult(NamedTuple):
 
 
 class Recorder:
-    """Writes the records of one run of one host."""
+    """Factory of the records of one run on one host."""
 
     def __init__(
         self, run_id: str, host: str, clock: Clock, topology_names: Optional[frozenset[str]] = None
     ) -> None:
-        """Take the names that the topology has for targets, None where they are not known."""
+        """Take the topology's names of targets, None if unknown."""
         self._topology_names = topology_names
         self.run_id = run_id
         self.host = host
         self._clock = clock
 
     def of_trial(self, trial: Trial, conditions: Conditions = UNCONDITIONED) -> Record:
-        """Return the record of a trial: the median of its repeats, or why there is none."""
+        """Return the record of a trial: the median of its repeats, or its failure."""
         values = self._values(trial.task, conditions)
         values.update(started_at=trial.started_at, finished_at=trial.finished_at, tool=trial.tool)
         if trial.failure is not None:
@@ -89,7 +89,7 @@ class Recorder:
     def of_run(
         self, task: Task, result: TaskResult, conditions: Conditions = UNCONDITIONED
     ) -> Record:
-        """Return the record of a task that one tool carried out together with others."""
+        """Return the record of a task that a tool carried out together with others."""
         values = self._values(task, conditions)
         values.update(
             started_at=result.started_at, finished_at=result.finished_at, tool=result.tool
@@ -104,7 +104,7 @@ class Recorder:
     def without(
         self, task: Task, failure: Failure, conditions: Conditions = UNCONDITIONED
     ) -> Record:
-        """Return the record of a task that was not even begun."""
+        """Return the record of a task that did not begin."""
         now = self._clock.wall()
         values = self._values(task, conditions)
         return Record(**values, **failure._asdict(), started_at=now, finished_at=now)
@@ -130,13 +130,13 @@ class Recorder:
         }
 
     def _details(self, state: TargetState) -> Optional[dict[str, Any]]:
-        """Return the targets in use that the topology does not name, None where there are none."""
+        """Return the targets in use that the topology does not name, None if there are none."""
         names = [] if self._topology_names is None else unnamed(state.active, self._topology_names)
         return {"unnamed": list(names)} if names else None
 
 
 def _result(measurements: Sequence[Measurement], conditions: Conditions) -> dict[str, Any]:
-    """Return sums of what moved, the median rate, and the detail of the repeat that shows it."""
+    """Return the sums of bytes and seconds, the median rate, and the detail of its repeat."""
     rates = tuple(measurement.rate_Bps for measurement in measurements)
     middle = measurements[rates.index(median_low(rates))]
     flags = [flag for measurement in measurements for flag in measurement.flags]
@@ -168,7 +168,7 @@ class Task(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What a person calls it, e.g. ``scratch-OST0003 write``."""
+        """Name for people, e.g. ``scratch-OST0003 write``."""
         words = [self.entry.component, self.operation.value]
         if self.scenario is Scenario.TOGETHER:
             words.append(self.scenario.value)
@@ -179,7 +179,7 @@ def tasks_of(entry: Expectation, partner: Optional[Partner] = None) -> tuple[Tas
     """Return the tasks of an expectation in measuring order.
 
     Raises:
-        DocumentError: it names an operation or a scenario that does not exist.
+        DocumentError: an operation or a scenario is unknown.
     """
     try:
         steps = [key.split("/") for key in entry.references]
@@ -195,12 +195,12 @@ def tasks_of(entry: Expectation, partner: Optional[Partner] = None) -> tuple[Tas
 
 
 def command_of(job: Job) -> tuple[str, ...]:
-    """Return what the tool of a job is called with."""
+    """Return the call of a job's tool."""
     return probe_for(job.spec.tool).command(job)
 
 
 class Failure(NamedTuple):
-    """Why there is no rate."""
+    """Reason for a missing rate."""
 
     outcome: Outcome
     reason: str
@@ -214,7 +214,7 @@ class Trial:
     """The repeats of one task; after a failure no further repeat is tried."""
 
     def __init__(self, task: Task, job: Job, runner: CommandRunner, clock: Clock) -> None:
-        """Begin a trial that ends at the latest when its expectation calls it hung."""
+        """Begin a trial, which ends at the latest when its expectation calls it hung."""
         self.task = task
         self.started_at = clock.wall()
         self.measurements: list[Measurement] = []
@@ -246,7 +246,7 @@ class Trial:
         return not first.flags and task.entry.usual(task.operation, task.scenario, first.rate_Bps)
 
     def repeat(self) -> None:
-        """Measure once more; trouble is kept as the trial's failure, never raised."""
+        """Measure once more; keep an error as the trial's failure."""
         if self._ended:
             return
         try:
@@ -260,7 +260,7 @@ class Trial:
             self.fail(Failure(Outcome.SKIPPED, str(error)))
 
     def fail(self, failure: Failure) -> None:
-        """Void the trial; what voided it first stays the reason."""
+        """Void the trial; the first failure stays."""
         self.failure = self.failure or failure
 
     def _measure(self) -> None:
@@ -279,7 +279,7 @@ class Trial:
         )
 
     def _limit_s(self) -> float:
-        """Return the seconds for the next repeat; raise SkipTarget when too few are left."""
+        """Return the seconds for the next repeat; raise SkipTarget if too few remain."""
         allowed_s = self.task.entry.limits.hung_after_s
         left_s = allowed_s - (self._clock.monotonic() - self._begun)
         if left_s < self._job.spec.seconds:
@@ -310,7 +310,7 @@ _OUTCOMES = (
 
 
 class Watch:
-    """Passes commands on and remembers whether the last of them did not come back in time."""
+    """Command runner that remembers a late or stuck command."""
 
     def __init__(self, runner: CommandRunner) -> None:
         self._runner = runner
@@ -327,10 +327,10 @@ class Watch:
         return completed
 
     def failure(self, error: Exception) -> Failure:
-        """Return why there is no rate.
+        """Return the failure of an error.
 
-        A question that got no answer is no hang of the target: it may wait for another one, as a
-        folder does that lies on all of them.
+        A question without an answer is no hang of the target: it may wait for another target, like
+        a folder that lies on all of them.
         """
         if self._late:
             return Silence(Outcome.UNANSWERED, str(error))
@@ -348,7 +348,7 @@ class Reached(NamedTuple):
 
 
 def reach(target: Target, runner: CommandRunner, size_bytes: int) -> Union[Reached, Failure]:
-    """Ask a target for its state and place ``size_bytes`` on it; return why not, if not.
+    """Ask a target for its state and place ``size_bytes`` on it; else return the failure.
 
     Raises:
         PrivilegeError: this user may not measure it.
@@ -366,9 +366,9 @@ def reach(target: Target, runner: CommandRunner, size_bytes: int) -> Union[Reach
 def explanation(
     target: Target, runner: CommandRunner, failure: Failure, since: float
 ) -> Optional[Failure]:
-    """Return a failure with its cause in front, where the target knows one, else None.
+    """Return a failure with its cause in front if the target knows it, else None.
 
-    ``since`` is when what failed began, in seconds since the epoch.
+    ``since`` is the start of the failed command, in seconds since the epoch.
     """
     try:
         cause = target.cause(runner, failure.reason, since)
@@ -391,22 +391,21 @@ class WatchedTrial:
 
     @property
     def measured_bytes(self) -> Optional[int]:
-        """The fewest bytes that a repeat has moved, None after a failure."""
+        """Fewest bytes of a repeat, None after a failure."""
         if self._trial.failure is not None:
             return None
         return min(measurement.bytes for measurement in self._trial.measurements)
 
     def begin(self) -> None:
-        """Prove the placement, and note what the target has moved so far."""
+        """Prove the placement, and read the target's byte counter."""
         with self._voiding():
             self._reached.target.verify(self._reached.watch, self._reached.path)
             self._before = self._reached.target.traffic(self._reached.watch)
 
     def repeat(self) -> None:
-        """Measure once more; trouble voids the trial and is never raised.
+        """Measure once more; an error voids the trial and is never raised.
 
-        Somebody may have put something else in the place of the file since the last time, and a
-        tool would follow a link.
+        The placement is proven again: another user may have replaced the file by a link.
         """
         if self._trial.measurements:
             with self._voiding():
@@ -417,7 +416,7 @@ class WatchedTrial:
             self._explain()
 
     def end(self) -> None:
-        """See what the target has moved meanwhile, and prove the placement again."""
+        """Read the target's byte counter again, and prove the placement again."""
         if self._trial.failure is not None:
             return
         with self._voiding():
@@ -433,17 +432,17 @@ class WatchedTrial:
 
     @property
     def failure(self) -> Optional[Failure]:
-        """Why there is no rate, None when there is one."""
+        """Reason for a missing rate, None if there is a rate."""
         return self._trial.failure
 
     def conclude(self, failure: Failure) -> None:
-        """Put what a closer look has found in the place of the failure."""
+        """Replace the failure by the result of a closer look."""
         self._trial.failure = failure
 
     def _explain(self) -> None:
-        """Say why the tool failed, before its own words, where the target knows.
+        """Put the cause that the target knows before the words of the failed tool.
 
-        What has a cause says nothing about the storage: an evicted client gets I/O errors too.
+        A failure with a cause does not accuse the storage: an evicted client gets I/O errors too.
         """
         failure = self._trial.failure
         if failure is None or failure.outcome not in (Outcome.FAILED, Outcome.BROKEN):
@@ -460,16 +459,16 @@ class WatchedTrial:
         return recorder.of_trial(self._trial, Conditions(self._reached.state, self._coverage()))
 
     def _coverage(self) -> Optional[float]:
-        """Return the probe's bytes as a fraction of all that the target moved, None if unknown."""
+        """Return the probe's share of all bytes that the target moved, None if unknown."""
         moved = sum(measurement.bytes for measurement in self._trial.measurements)
         if self._growth is None or self._growth <= 0 or not moved:
             return None
         return min(1.0, moved / self._growth)
 
     def _look_for_space(self) -> None:
-        """See whether no space is left; where some is, the storage below cannot take the data.
+        """Check for space; if there is some, the storage below cannot take the data.
 
-        So say devices that allocate late, and disks that fail under a file system.
+        Devices that allocate late, and disks that fail under a file system, report no space.
         """
         failure = self._trial.failure
         try:
@@ -489,14 +488,14 @@ class WatchedTrial:
 
 
 UNSURE = (Outcome.BROKEN, Outcome.UNREACHABLE, Outcome.NO_MOUNT, Outcome.UNANSWERED)
-"""What may pass, or may be the fault of another one, and is tried twice."""
+"""Outcomes that may pass, or may be another component's fault, and are tried twice."""
 
 
 class Suspicion(NamedTuple):
-    """What is asked when a target fails; ``last`` says that this is the second try.
+    """Questions about a failed target; ``last`` is True in the second try.
 
-    ``since`` is when it began, in seconds since the epoch; ``others_answer`` whether the run got
-    an answer from all other targets.
+    ``since`` is the start of the trial, in seconds since the epoch; ``others_answer`` is True if
+    all other targets of the run have answered.
     """
 
     entry: Expectation
@@ -507,11 +506,11 @@ class Suspicion(NamedTuple):
     others_answer: bool = False
 
     def waits(self, failure: Failure) -> bool:
-        """Return whether a failure is to be tried again when the other targets are done."""
+        """Return True if a failure is retried after the other targets."""
         return not self.last and failure.outcome in UNSURE
 
     def concluded(self, failure: Failure) -> Failure:
-        """Return a failure with the outcome that it has for good."""
+        """Return a failure with its final outcome."""
         closer = failure
         if failure.outcome is Outcome.BROKEN:
             explained = explanation(self.target, self.runner, failure, self.since)
@@ -526,7 +525,7 @@ class Suspicion(NamedTuple):
         return closer
 
     def _lost(self, failure: Failure, reason: str) -> Failure:
-        """Return whose fault it is that there is no connection to a target."""
+        """Return the failure behind a lost connection: of the server, or of the target."""
         answers, server = self._answers(), self.entry.host
         if answers is False:
             text = f"server {server} does not answer: {reason}, nor to its other targets"
@@ -540,9 +539,9 @@ class Suspicion(NamedTuple):
         return Failure(Outcome.BROKEN, f"{reason}; {target_gone if answers else unclear}")
 
     def _silent(self, failure: Failure) -> Failure:
-        """Return the cause of a question without an answer: the connection, the target, unknown.
+        """Return the failure behind silence: of the connection, of the target, or unknown.
 
-        A question may wait for another target, so one is at fault only if no other is silent.
+        A question may wait for another target, so a target is at fault only if no other is silent.
         """
         twice = Failure(failure.outcome, f"{failure.reason}, twice in this run")
         if not isinstance(failure, Silence):
@@ -560,10 +559,7 @@ class Suspicion(NamedTuple):
         return Failure(Outcome.HUNG, f"{failure.reason}; nothing else in this run hangs")
 
     def _elsewhere(self) -> Optional[Failure]:
-        """Return what keeps the target from being measured that may not be its own fault.
-
-        That is its connection, or this node's mount, also one that does not answer.
-        """
+        """Return a failure outside the target: its connection, or this node's mount."""
         watch = Watch(self.runner)
         try:
             self.target.state(watch)
@@ -574,7 +570,7 @@ class Suspicion(NamedTuple):
         return None
 
     def _answers(self) -> Optional[bool]:
-        """Return whether the server answers for other targets, None where nobody knows."""
+        """Return True if the server answers for other targets, None if unknown."""
         try:
             return self.target.server_answers(self.runner)
         except (SkipTarget, ToolError):

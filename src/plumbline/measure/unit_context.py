@@ -1,45 +1,59 @@
-"""What the layers are given to work with, and the interfaces of whom a run reports to."""
+"""Units of measuring: their interface, their means, and the interfaces of their reports."""
 
 from __future__ import annotations
 
-from typing import Callable, Generator, Mapping, NamedTuple, Optional, Protocol, Union
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    Generator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+    Union,
+)
 
 from plumbline.measure.trial import Recorder, Task
 from plumbline.model.command import CommandRunner
+from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.series import Running
 from plumbline.observe.command import Clock
 
+if TYPE_CHECKING:
+    from plumbline.model.expectation import Expectation
+
 PAUSE_S = 5.0
-"""Before a second try: what passes, such as a connection that is made again, has passed by then."""
+"""Pause before a second try, for faults that pass, such as a lost connection."""
 
 
 class Journal(Protocol):
-    """Keeps records and says what is running; the history does."""
+    """Store of records and running measurements."""
 
     def begin(self, run_id: str, running: Running) -> None:
-        """Note that a measurement begins."""
+        """Note the begin of a measurement."""
         ...
 
     def end(self, layer: str, component: str) -> None:
-        """Note that it has ended."""
+        """Note the end of a measurement."""
         ...
 
     def interrupt(self, layer: str, component: str) -> None:
-        """Note that nothing is left of a measurement that has begun."""
+        """Note the interruption of a measurement."""
         ...
 
     def running(self) -> tuple[Running, ...]:
-        """Return what has begun and not ended."""
+        """Return the measurements that have begun and not ended."""
         ...
 
     def save(self, record: Record) -> None:
-        """Keep a record for good."""
+        """Save a record."""
         ...
 
 
 class Step(NamedTuple):
-    """How far a run is: ``done`` of ``total`` repeats; ``record`` when a measurement has ended."""
+    """Progress of a run: ``done`` of ``total`` repeats; ``record`` at the end of a measurement."""
 
     title: str
     done: int
@@ -50,9 +64,9 @@ class Step(NamedTuple):
 class UnitContext(NamedTuple):
     """The means of one unit.
 
-    ``runners`` are by component, each passes its own lock on.  ``step`` gets the title of each
-    repeat that is over; ``stop`` ends whatever the runners are running or are given, until
-    ``go_on``.  ``others_answer`` says in the second try that all other targets have answered.
+    ``runners`` are by component, each with its own lock.  ``step`` gets the title of each finished
+    repeat; ``stop`` ends all present and later commands of the runners, until ``go_on``.
+    ``others_answer`` is True in the second try if all other targets have answered.
     """
 
     recorder: Recorder
@@ -66,23 +80,38 @@ class UnitContext(NamedTuple):
 
 
 class Retry(NamedTuple):
-    """What is to be asked again when all other units are done: a unit whose word then is final."""
+    """Request to measure a unit again after all others; its second result is final."""
 
     unit: Unit
 
 
 class Unit(Protocol):
-    """What is measured under one set of locks."""
+    """Components measured under one set of locks."""
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """All that the unit has to give a record for, in measuring order."""
+        """Tasks with a record each, in measuring order."""
         ...
 
     def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
-        """Measure and yield one record for each task, or at last what to ask again later."""
+        """Measure and yield one record for each task, or at last a retry."""
         ...
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
-        """Return what the tools would be called with."""
+        """Return the calls of the tools."""
         ...
+
+
+def units_of(layer: str, entries: Sequence[Expectation]) -> list[Unit]:
+    """Return the units of a layer whose components are measured one by one, in measuring order.
+
+    Raises:
+        DocumentError: the target of an expectation is unusable.
+    """
+    if LAYERS[layer].on_devices:
+        from plumbline.measure.raw import units
+
+        return list(units(entries))
+    from plumbline.measure.ost import TargetUnit
+
+    return [TargetUnit(entry) for entry in entries]

@@ -113,13 +113,13 @@ FIND_MPI4PY = """
 import os, sys
 from importlib.util import find_spec
 folders = [os.path.join(path, name) for path in sys.path if path for name in sys.argv[1:]]
-usual, found = find_spec("mpi4py"), ""
+usual, folder = find_spec("mpi4py"), ""
 if usual is None:
-    found = next((one for one in folders if os.path.isdir(os.path.join(one, "mpi4py"))), "")
-print(found)
-sys.exit(usual is None and not found)
+    folder = next((path for path in folders if os.path.isdir(os.path.join(path, "mpi4py"))), "")
+print(folder)
+sys.exit(usual is None and not folder)
 """
-"""Prints where mpi4py lies when Python does not look there; 1 when it is nowhere."""
+"""Prints the folder of mpi4py if Python does not search it; exits with 1 if there is none."""
 
 _LIBRARY = """
 import mpi4py
@@ -271,8 +271,8 @@ def _pmi(launch: Launch, launcher: Launcher, run: CommandRunner) -> str:
     library = run(["env", *library_paths(launcher), launcher.python, "-c", _LIBRARY], _QUICK_S)
     listed = run([launch.launcher, "--mpi=list"], _QUICK_S)
     offered = (listed.stdout + listed.stderr).split()
-    wanted = next((pmi for mark, pmi in _PMI if mark in library.stdout), "")
-    return wanted if wanted in offered else ""
+    plugin = next((pmi for mark, pmi in _PMI if mark in library.stdout), "")
+    return plugin if plugin in offered else ""
 
 
 def library_paths(launcher: Launcher) -> Iterator[str]:

@@ -26,16 +26,16 @@ class Strict(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, raw: Any) -> Any:
-        known = [field.alias or name for name, field in cls.model_fields.items()]
-        unknown = [key for key in raw if key not in known] if _is_mapping(raw) else []
+        keys = [field.alias or name for name, field in cls.model_fields.items()]
+        unknown = [key for key in raw if key not in keys] if _is_mapping(raw) else []
         empty = [key for key in raw if raw[key] is None] if _is_mapping(raw) else []
         if unknown:
             if isinstance(unknown[0], bool):
                 raise ValueError(
                     "YAML reads the words on, off, yes and no as true and false; quote them"
                 )
-            near = get_close_matches(f"{unknown[0]!s:.64}", known, n=1)
-            hint = f"did you mean {near[0]!r}" if near else f"known keys are {', '.join(known)}"
+            near = get_close_matches(f"{unknown[0]!s:.64}", keys, n=1)
+            hint = f"did you mean {near[0]!r}" if near else f"known keys are {', '.join(keys)}"
             raise ValueError(f"the key {unknown[0]!r:.80} is unknown; {hint}")
         if empty:
             raise ValueError(f"the key {empty[0]!r} is left empty; write a value, or remove it")

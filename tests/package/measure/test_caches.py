@@ -53,28 +53,30 @@ def entry(**changes: Any) -> Expectation:
     return base._replace(spec=base.spec._replace(bytes=SIZE, **changes))
 
 
-def found(runner: FakeRunner, **changes: Any) -> list[Record]:
+def sequence(runner: FakeRunner, **changes: Any) -> list[Record]:
     return measured(CachesUnit(entry(**changes)), runner, FakeClock(), keep_files=False)
 
 
 def caches(rates: Mapping[str, float]) -> Caches:
-    return told_apart(OST, found(Storage(rates)))
+    return told_apart(OST, sequence(Storage(rates)))
 
 
 def test_each_read_is_without_one_cache_more() -> None:
     runner = Storage()
-    write, *reads = found(runner)
+    write, *reads = sequence(runner)
     assert write.outcome is Outcome.OK
-    assert [one.rate_Bps for one in reads] == pytest.approx([rate * 1e6 for rate in RATES.values()])
-    assert [(one.details or {})[WITHOUT] for one in reads] == [
+    assert [each.rate_Bps for each in reads] == pytest.approx(
+        [rate * 1e6 for rate in RATES.values()]
+    )
+    assert [(each.details or {})[WITHOUT] for each in reads] == [
         *("", "page cache", "lock cache", "server cache")
     ]
-    assert [len(one.repeats_Bps) for one in (write, *reads)] == [1, 2, 2, 2, 2]
+    assert [len(each.repeats_Bps) for each in (write, *reads)] == [1, 2, 2, 2, 2]
 
 
 def test_every_repeat_begins_without_what_was_dropped() -> None:
     runner = Storage()
-    found(runner)
+    sequence(runner)
     order = [
         next(
             (start for start in (PAGE, LOCKS, SERVER, "fio --name") if words.startswith(start)), ""
@@ -94,7 +96,7 @@ def test_every_repeat_begins_without_what_was_dropped() -> None:
 
 def test_nothing_else_is_set_and_the_permanent_file_is_not_touched() -> None:
     runner = Storage()
-    found(runner)
+    sequence(runner)
     assert {words for words in runner.calls if "set_param" in words} == set(runner.called(LOCKS))
     folders = {within.names[0] for within in runner.places if within and within.names}
     assert folders == {".plumbline-caches"}
@@ -104,7 +106,7 @@ def test_nothing_else_is_set_and_the_permanent_file_is_not_touched() -> None:
 
 def test_caches_serve_buffered_reads_that_fio_does_not_drop_itself() -> None:
     runner = Storage()
-    found(runner, transfer_bytes=16 << 20, queue_depth=32)
+    sequence(runner, transfer_bytes=16 << 20, queue_depth=32)
     for words in runner.called("fio --name"):
         assert "--direct=0 --invalidate=0" in words
         assert "--bs=1048576" in words
@@ -113,8 +115,8 @@ def test_caches_serve_buffered_reads_that_fio_does_not_drop_itself() -> None:
 
 def test_a_cache_that_cannot_be_dropped_is_said_and_the_others_are_told_apart() -> None:
     refused = answer(stderr="lfs ladvise: Operation not supported", exit_code=1)
-    *reads, last = found(Storage(changes={SERVER: refused}))
-    assert [one.outcome for one in reads] == [Outcome.OK] * 4
+    *reads, last = sequence(Storage(changes={SERVER: refused}))
+    assert [each.outcome for each in reads] == [Outcome.OK] * 4
     assert last.outcome is Outcome.SKIPPED
     assert "not dropped: lfs ladvise" in last.reason
     assert "Operation not supported" in last.reason
@@ -124,8 +126,8 @@ def test_a_cache_that_cannot_be_dropped_is_said_and_the_others_are_told_apart() 
 
 def test_a_server_that_is_stuck_ends_it_and_nothing_waits_for_its_file() -> None:
     runner = Storage(changes={LOCKS: HANGING})
-    reads = found(runner)
-    assert [one.outcome for one in reads] == [*[Outcome.OK] * 3, Outcome.UNANSWERED]
+    reads = sequence(runner)
+    assert [each.outcome for each in reads] == [*[Outcome.OK] * 3, Outcome.UNANSWERED]
     assert not runner.called(SERVER)
     assert not runner.called("rm -f")
 
@@ -177,7 +179,7 @@ def test_what_served_the_read_follows_from_the_rates(
     rates: Mapping[str, float], served: list[Optional[bool]], worth: str
 ) -> None:
     said = caches(rates)
-    assert [one.served for one in said.drops] == served
+    assert [each.served for each in said.drops] == served
     assert worth in " ".join(said.sentences)
     certain = "not certain" in " ".join(said.sentences)
     assert certain is (None in served)

@@ -51,23 +51,23 @@ class FakeFiles:
 
 
 def test_a_sector_has_512_bytes_on_every_device() -> None:
-    found = diskstats(DISKS)
-    assert len(found) == len(DISKS.splitlines())
+    moved = diskstats(DISKS)
+    assert len(moved) == len(DISKS.splitlines())
     # vda: 268155178 sectors read, 286791120 written
-    assert found[254, 0] == (268155178 * 512, 286791120 * 512)
+    assert moved[254, 0] == (268155178 * 512, 286791120 * 512)
 
 
 def test_what_this_kernel_counts_is_what_it_counts_of_each_device() -> None:
-    found = diskstats(LocalSystem(SystemRunner()).read(DISKSTATS))
+    moved = diskstats(LocalSystem(SystemRunner()).read(DISKSTATS))
     for stat in Path("/sys/block").glob("*/stat"):
         number = tuple(map(int, (stat.parent / "dev").read_text().split(":")))
         sectors = int(stat.read_text().split()[2])
-        assert sectors * 512 >= found[number[0], number[1]][0]
+        assert sectors * 512 >= moved[number[0], number[1]][0]
 
 
 def test_a_device_that_is_gone_has_no_counter() -> None:
-    found = Devices({"disk1": (7, 7), "gone": (9, 9)}, FakeFiles({DISKSTATS: DISKS})).read()
-    assert found == {
+    moved = Devices({"disk1": (7, 7), "gone": (9, 9)}, FakeFiles({DISKSTATS: DISKS})).read()
+    assert moved == {
         Counter("disk1", READ, "diskstats"): 3934674 * 512,
         Counter("disk1", WRITE, "diskstats"): 806888 * 512,
     }
@@ -119,7 +119,7 @@ def test_targets_that_this_user_may_not_read_are_said(
     names = [f"scratch-OST{n:04x}" for n in range(4)]
     assert sorted([*targets.names, *targets.closed]) == names
     assert list(unwatched(targets, names)) == said
-    assert {(one.component, one.operation) for one in closed(targets)} == {
+    assert {(counter.component, counter.operation) for counter in closed(targets)} == {
         (name, operation) for name in targets.closed for operation in (READ, WRITE)
     }
 

@@ -31,7 +31,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     unit = site.unit(
         METHOD, spec=spec, references=references, python=str(Path(slow_targets.__file__))
     )
-    return [one for one in measured(unit) if one.operation is Operation.READ]
+    return [record for record in measured(unit) if record.operation is Operation.READ]
 
 
 def told(records: list[Record], name: str) -> Mapping[str, Any]:
@@ -41,11 +41,15 @@ def told(records: list[Record], name: str) -> Mapping[str, Any]:
 
 
 def test_late_ranks_are_told_apart_by_where_their_delay_came_from(records: list[Record]) -> None:
-    found = told(records, "whole")["stragglers"]
-    assert {one["target"]: one["kind"] for one in found} == {"g": "late", "h": "slow", "i": "tail"}
-    for one in found:
-        assert one["late_s"] == pytest.approx(LATE_S, abs=0.4)
-        assert "after the others: " in one["sentence"]
+    late = told(records, "whole")["stragglers"]
+    assert {straggler["target"]: straggler["kind"] for straggler in late} == {
+        "g": "late",
+        "h": "slow",
+        "i": "tail",
+    }
+    for straggler in late:
+        assert straggler["late_s"] == pytest.approx(LATE_S, abs=0.4)
+        assert "after the others: " in straggler["sentence"]
 
 
 def test_reads_of_one_mean_are_told_apart_by_their_course(records: list[Record]) -> None:

@@ -115,10 +115,10 @@ def test_a_lock_that_was_never_signed_in_full_says_that_it_is_held(locks: Locks,
 
 
 def test_a_name_longer_than_a_file_may_have_is_locked_too(locks: Locks) -> None:
-    one, other = "/mnt/" + "a" * 250, "/mnt/" + "a" * 250 + "b"
-    with locks.hold("ost", one), locks.hold("ost", other):
+    component, other = "/mnt/" + "a" * 250, "/mnt/" + "a" * 250 + "b"
+    with locks.hold("ost", component), locks.hold("ost", other):
         assert len(list(locks.directory.iterdir())) == 2
-    with locks.hold("ost", one):
+    with locks.hold("ost", component):
         pass
 
 
@@ -188,8 +188,8 @@ def test_a_target_that_another_run_has_taken_over_is_not_called_stuck(
         assert not isinstance(caught.value, StuckError)
         assert f"measured by process {others[0][0].pid} on" in str(caught.value)
     finally:
-        for one in (*others, (process, tool)):
-            end(*one)
+        for run in (*others, (process, tool)):
+            end(*run)
 
 
 FORKS = """

@@ -232,17 +232,17 @@ def draining(**changes: Answer) -> FakeRunner:
 
 
 def test_a_draining_ost_is_measured_on_the_file_that_is_there_and_flagged() -> None:
-    one, run = target(), draining()
-    assert one.state(run).flags == (Flag.DRAINING,)
-    assert one.place(run, SIZE) == FILE
+    draining_ost, run = target(), draining()
+    assert draining_ost.state(run).flags == (Flag.DRAINING,)
+    assert draining_ost.place(run, SIZE) == FILE
     assert run.called("lfs setstripe") == []
 
 
 def test_a_draining_ost_without_a_file_says_how_it_is_retired() -> None:
-    one, run = target(), draining(stat=NO_FILE)
-    one.state(run)
+    draining_ost, run = target(), draining(stat=NO_FILE)
+    draining_ost.state(run)
     with pytest.raises(SkipTarget) as caught:
-        one.place(run, SIZE)
+        draining_ost.place(run, SIZE)
     assert str(caught.value) == (
         "lustre-OST0003 creates no objects (no_create, it is drained) and has no probe file; name "
         "it in retired of the topology, or end it with obdfilter.lustre-OST0003.no_create=0 on its "

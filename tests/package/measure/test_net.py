@@ -138,8 +138,8 @@ def test_the_hosts_of_one_slot_agree_on_who_begins() -> None:
         roles = []
         for host in hosts:
             entry = pair(1)._replace(component=host)
-            found = slot_of(entry, 0.0, number).turn
-            roles.append(found.role if found else None)
+            own_turn = slot_of(entry, 0.0, number).turn
+            roles.append(own_turn.role if own_turn else None)
         assert sorted(map(str, roles)) == sorted(map(str, [Role.INITIATOR, Role.RESPONDER, None]))
 
 

@@ -73,12 +73,12 @@ def test_a_good_output_is_read(case: Good) -> None:
     # sgp_dd speaks on standard error
     streams = {"stderr": text} if case.tool == "sgp_dd" else {"stdout": text}
     done = completed(**streams, exit_code=case.exit_code)
-    found = probe_for(case.tool).parse(job(case.tool, case.spec, **case.changes), done)
-    assert found.rate_Bps / 1e6 == pytest.approx(case.rate_MBps, abs=0.01)
-    assert found.bytes / found.seconds == pytest.approx(found.rate_Bps, rel=0.01)
-    assert found.flags == case.flags
-    assert found.retransmits == case.retransmits
-    assert case.seconds is None or len(found.profile_Bps) == case.seconds
+    measurement = probe_for(case.tool).parse(job(case.tool, case.spec, **case.changes), done)
+    assert measurement.rate_Bps / 1e6 == pytest.approx(case.rate_MBps, abs=0.01)
+    assert measurement.bytes / measurement.seconds == pytest.approx(measurement.rate_Bps, rel=0.01)
+    assert measurement.flags == case.flags
+    assert measurement.retransmits == case.retransmits
+    assert case.seconds is None or len(measurement.profile_Bps) == case.seconds
 
 
 FIO = data("fio/read-3.39.json")
@@ -233,10 +233,10 @@ def test_no_output_however_damaged_causes_a_traceback(tool: str, values: st.Data
     )
     damaged = text[:start] + junk + text[end:]
     try:
-        found = probe_for(tool).parse(job(tool), completed(damaged, damaged))
+        measurement = probe_for(tool).parse(job(tool), completed(damaged, damaged))
     except PlumblineError:
         return
-    assert isinstance(found, Measurement)
+    assert isinstance(measurement, Measurement)
 
 
 def test_what_a_tool_says_is_cut_between_words_and_never_within_one() -> None:

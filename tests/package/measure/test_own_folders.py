@@ -32,8 +32,8 @@ def given(base: Path) -> list[str]:
 
 
 def is_own(base: Path) -> bool:
-    found = (base / ".plumbline").lstat()
-    return (found.st_uid, found.st_gid, found.st_mode) == (DAEMON.uid, DAEMON.gid, 0o040700)
+    status = (base / ".plumbline").lstat()
+    return (status.st_uid, status.st_gid, status.st_mode) == (DAEMON.uid, DAEMON.gid, 0o040700)
 
 
 def with_file(base: Path, owner: int) -> Path:

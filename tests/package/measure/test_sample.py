@@ -6,7 +6,15 @@ from typing import Any, Mapping, Sequence
 
 import pytest
 
-from plumbline.measure.sample import PART_S, Counter, Origin, Reading, Sampled, records_of, sample
+from plumbline.measure.sample import (
+    PART_S,
+    Counter,
+    Origin,
+    Reading,
+    SamplePart,
+    records_of,
+    sample,
+)
 from plumbline.model.errors import UsageError
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.observe.job_stats import JobTraffic
@@ -30,7 +38,7 @@ def counted(*bytes_read: int) -> Script:
     return Script([{READ: stood} for stood in bytes_read])
 
 
-def watched(source: Script, limit_s: float, waits: Sequence[float] = ()) -> Sampled:
+def watched(source: Script, limit_s: float, waits: Sequence[float] = ()) -> SamplePart:
     """Sample; ``waits`` are the seconds that each wait really takes, else what was asked."""
     clock, late = FakeClock(), list(waits)
 
@@ -45,20 +53,25 @@ def watched(source: Script, limit_s: float, waits: Sequence[float] = ()) -> Samp
 ORIGIN = Origin("oss1", "sampling-1")
 
 
-def records(sampled: Sampled) -> list[Record]:
+def records(sampled: SamplePart) -> list[Record]:
     return list(records_of(sampled, ORIGIN))
 
 
-def told(one: Record) -> Mapping[str, Any]:
-    return one.details or {}
+def told(record: Record) -> Mapping[str, Any]:
+    return record.details or {}
 
 
 def test_each_second_has_the_bytes_that_it_added() -> None:
-    (one,) = records(watched(counted(500, 700, 1100, 1200), 3))
-    assert one.profile_Bps == (200, 400, 100)
-    assert (one.layer, one.component, one.host) == ("server", "disk1", "oss1")
-    assert (one.started_at, one.finished_at, one.bytes, one.seconds) == (1000, 1003, 700, 3)
-    assert one.rate_Bps == pytest.approx(700 / 3)
+    (record,) = records(watched(counted(500, 700, 1100, 1200), 3))
+    assert record.profile_Bps == (200, 400, 100)
+    assert (record.layer, record.component, record.host) == ("server", "disk1", "oss1")
+    assert (record.started_at, record.finished_at, record.bytes, record.seconds) == (
+        1000,
+        1003,
+        700,
+        3,
+    )
+    assert record.rate_Bps == pytest.approx(700 / 3)
 
 
 def test_it_ends_at_its_limit_and_reads_once_a_second() -> None:
@@ -75,8 +88,8 @@ def test_it_ends_when_it_is_told_and_keeps_what_it_has() -> None:
         return told.pop(0)
 
     (part,) = sample([counted(0, 100, 900)], clock, wait, 600)
-    (one,) = records(part)
-    assert one.profile_Bps == (100, 800)
+    (record,) = records(part)
+    assert record.profile_Bps == (100, 800)
 
 
 def test_an_end_early_in_a_second_leaves_that_second_out() -> None:
@@ -87,14 +100,14 @@ def test_an_end_early_in_a_second_leaves_that_second_out() -> None:
         return not ends
 
     (part,) = sample([counted(0, 100, 900)], clock, wait, 600)
-    (one,) = records(part)
-    assert one.profile_Bps == (100,)
+    (record,) = records(part)
+    assert record.profile_Bps == (100,)
 
 
 def test_a_machine_that_was_held_up_shows_the_mean_of_those_seconds() -> None:
-    (one,) = records(watched(counted(0, 100, 700, 800), 5, waits=[1.0, 3.0]))
-    assert one.profile_Bps == (100, 200, 200, 200, 100)
-    assert told(one)["merged"] == [[1, 3]]
+    (record,) = records(watched(counted(0, 100, 700, 800), 5, waits=[1.0, 3.0]))
+    assert record.profile_Bps == (100, 200, 200, 200, 100)
+    assert told(record)["merged"] == [[1, 3]]
 
 
 def test_a_counter_that_went_back_is_not_guessed() -> None:
@@ -103,7 +116,7 @@ def test_a_counter_that_went_back_is_not_guessed() -> None:
     assert (second.profile_Bps, second.started_at) == ((200,), 1002)
     assert first.run_id == second.run_id
     # nobody knows what went through between the two
-    assert [told(one)["watched"] for one in (first, second)] == [[0, 1], [0, 1]]
+    assert [told(record)["watched"] for record in (first, second)] == [[0, 1], [0, 1]]
 
 
 def test_a_counter_that_was_away_is_not_guessed() -> None:
@@ -114,10 +127,10 @@ def test_a_counter_that_was_away_is_not_guessed() -> None:
 
 
 def test_still_seconds_at_the_ends_are_left_out_and_those_between_are_kept() -> None:
-    (one,) = records(watched(counted(5, 5, 5, 15, 15, 25, 25), 6))
-    assert one.profile_Bps == (10, 0, 10)
-    assert (one.started_at, one.finished_at) == (1002, 1005)
-    assert told(one)["watched"] == [-2, 4]
+    (record,) = records(watched(counted(5, 5, 5, 15, 15, 25, 25), 6))
+    assert record.profile_Bps == (10, 0, 10)
+    assert (record.started_at, record.finished_at) == (1002, 1005)
+    assert told(record)["watched"] == [-2, 4]
 
 
 def test_what_never_moved_is_told_from_what_could_not_be_followed() -> None:
@@ -141,8 +154,8 @@ def test_a_wall_clock_that_is_stepped_moves_no_second() -> None:
         return False
 
     (part,) = sample([counted(0, 100, 200)], clock, wait, 2)
-    (one,) = records(part)
-    assert (one.started_at, one.profile_Bps) == (1000, (100, 100))
+    (record,) = records(part)
+    assert (record.started_at, record.profile_Bps) == (1000, (100, 100))
 
 
 def test_nothing_is_kept_of_less_than_a_second() -> None:
@@ -157,19 +170,19 @@ def test_it_takes_no_limit_that_is_none(limit_s: float) -> None:
 
 
 def test_its_records_survive_their_document() -> None:
-    for one in records(watched(counted(0, 100, 300), 2)):
-        assert Record.from_json(one.to_json()) == one
+    for record in records(watched(counted(0, 100, 300), 2)):
+        assert Record.from_json(record.to_json()) == record
 
 
 def test_a_counter_that_may_not_be_read_has_a_record_that_says_why() -> None:
     closed = {Counter("scratch-OST0000", Operation.READ, "lustre"): "root alone may read it"}
-    found = list(records_of(watched(counted(500, 700), 2), ORIGIN, closed))
-    assert [(one.component, one.outcome) for one in found] == [
+    entries = list(records_of(watched(counted(500, 700), 2), ORIGIN, closed))
+    assert [(record.component, record.outcome) for record in entries] == [
         ("scratch-OST0000", Outcome.FAILED),
         ("disk1", Outcome.OK),
     ]
-    assert found[0].reason == "root alone may read it"
-    assert (found[0].details or {})["watched_s"] == 2
+    assert entries[0].reason == "root alone may read it"
+    assert (entries[0].details or {})["watched_s"] == 2
 
 
 def test_it_gives_what_it_has_part_by_part_without_losing_a_second() -> None:
@@ -181,7 +194,7 @@ def test_it_gives_what_it_has_part_by_part_without_losing_a_second() -> None:
 
     parts = list(sample([counted(*range(0, 5000, 5))], clock, wait, PART_S + 40))
     assert [part.seconds for part in parts] == [PART_S, 40]
-    first, second = (one for part in parts for one in records(part))
+    first, second = (record for part in parts for record in records(part))
     assert first.finished_at == second.started_at == 1000 + PART_S
     assert {*first.profile_Bps, *second.profile_Bps} == {5}
     assert first.run_id == second.run_id
@@ -189,9 +202,9 @@ def test_it_gives_what_it_has_part_by_part_without_losing_a_second() -> None:
 
 def test_it_says_how_far_a_reading_was_from_its_second() -> None:
     sampled = watched(counted(0, 100, 200, 300), 3, waits=[1.2])
-    (one,) = records(sampled)
-    assert told(one)["late_s"] == 0.2
-    assert "merged" not in told(one)
+    (record,) = records(sampled)
+    assert told(record)["late_s"] == 0.2
+    assert "merged" not in told(record)
 
 
 def test_the_jobs_of_a_target_go_with_what_was_read_of_it() -> None:
@@ -202,14 +215,14 @@ def test_the_jobs_of_a_target_go_with_what_was_read_of_it() -> None:
     moved = {"read": 5, "write": 0}
     job = JobTraffic("scratch-OST0000", 990.0, 1000.5, "4711", moved)
     other = job._replace(target="scratch-OST0001")
-    found = list(records_of(sampled, ORIGIN, {}, [job, other]))
-    assert told(found[0])["jobs"] == [[990.0, 1000.5, "4711", 5, 0]]
-    assert "jobs" not in told(found[1])
+    entries = list(records_of(sampled, ORIGIN, {}, [job, other]))
+    assert told(entries[0])["jobs"] == [[990.0, 1000.5, "4711", 5, 0]]
+    assert "jobs" not in told(entries[1])
 
 
 def test_the_jobs_of_a_metadata_target_have_a_record_of_their_own() -> None:
     sampled = watched(Script([{}, {}]), 1)
     job = JobTraffic("scratch-MDT0000", 990.0, 1000.5, "4711", {"open": 5, "close": 0})
-    (one,) = records_of(sampled, ORIGIN, {}, [job])
-    assert (one.layer, one.component, one.rate_Bps) == ("server", "scratch-MDT0000", None)
-    assert told(one)["requests"] == [[990.0, 1000.5, "4711", {"open": 5}]]
+    (record,) = records_of(sampled, ORIGIN, {}, [job])
+    assert (record.layer, record.component, record.rate_Bps) == ("server", "scratch-MDT0000", None)
+    assert told(record)["requests"] == [[990.0, 1000.5, "4711", {"open": 5}]]

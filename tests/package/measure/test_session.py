@@ -97,7 +97,9 @@ class World(NamedTuple):
         )
 
     def running(self) -> list[tuple[str, str, bool]]:
-        return [(one.layer, one.component, one.interrupted) for one in self.history.running()]
+        return [
+            (entry.layer, entry.component, entry.interrupted) for entry in self.history.running()
+        ]
 
     def outcomes(self) -> list[tuple[str, str, str]]:
         records = self.history.records(Selection())
@@ -372,8 +374,8 @@ def test_one_of_a_wave_that_is_busy_or_not_permitted_keeps_no_other_from_its_tur
     with world.locks.hold("ost", "a"):
         units = [BesideUnit("a", met), BesideUnit("b", met), BesideUnit("c", met, not_permitted)]
         session.run(units)
-    found = {(component, outcome) for component, _, outcome in world.outcomes()}
-    assert found == {("b", "skipped"), ("c", "skipped")}
+    recorded = {(component, outcome) for component, _, outcome in world.outcomes()}
+    assert recorded == {("b", "skipped"), ("c", "skipped")}
     reasons = {record.reason for record in world.history.records(Selection(component="c"))}
     assert reasons == {"this user may not read /dev/sdb"}
     assert len(session.busy) == 1

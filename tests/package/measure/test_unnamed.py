@@ -39,9 +39,9 @@ def test_a_mount_is_compared_with_the_topology_in_both_directions(
     known: dict[str, str],
     expected: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> None:
-    found = compare(FakeRunner({"lfs osts /mnt/lustre": osts}), "/mnt/lustre", measured, known)
-    assert (found.unnamed, found.missing) == expected
-    assert len(found.sentences()) == len(found.unnamed) + len(found.missing)
+    difference = compare(FakeRunner({"lfs osts /mnt/lustre": osts}), "/mnt/lustre", measured, known)
+    assert (difference.unnamed, difference.missing) == expected
+    assert len(difference.sentences()) == len(difference.unnamed) + len(difference.missing)
 
 
 def test_sentences_name_the_ost_and_the_mount() -> None:

@@ -59,16 +59,16 @@ def runner(layout: Answer, path: str = "/mnt/lustre/u/f", mounts: str = MOUNTS) 
 )
 def test_each_ost_of_a_layout_is_named_once(capture: str, indices: list[int]) -> None:
     run = runner(lustre(capture))
-    found = whereabouts(run, "/mnt/lustre/u/f", LUSTRE)
-    assert [one.component for one in found.holders] == [f"lustre-OST000{i}" for i in indices]
-    assert (found.kind, found.mount) == ("lustre", "/mnt/lustre")
+    place = whereabouts(run, "/mnt/lustre/u/f", LUSTRE)
+    assert [holder.component for holder in place.holders] == [f"lustre-OST000{i}" for i in indices]
+    assert (place.kind, place.mount) == ("lustre", "/mnt/lustre")
     assert not run.called("stat")
 
 
 def test_a_name_of_the_site_and_one_that_this_host_does_not_measure() -> None:
     known = {"first": {"kind": "lustre", "mount": "/mnt/lustre", "ost": "lustre-OST0000"}}
-    found = whereabouts(runner(lustre("lfs_getstripe_y_wide.txt")), "/l/f", known)
-    assert found.holders[:2] == (Holder("lustre-OST0000", "first"), Holder("lustre-OST0001", ""))
+    place = whereabouts(runner(lustre("lfs_getstripe_y_wide.txt")), "/l/f", known)
+    assert place.holders[:2] == (Holder("lustre-OST0000", "first"), Holder("lustre-OST0001", ""))
 
 
 def test_an_ost_has_a_hexadecimal_index() -> None:
@@ -153,8 +153,8 @@ def test_a_file_of_glusterfs_lies_on_the_brick_that_its_pathinfo_names() -> None
         for index in (2, 3)
     }
     run = runner(gluster("pathinfo.txt"), "/mnt/scratch/f", gluster("mountinfo.txt"))
-    found = whereabouts(run, "/mnt/scratch/f", known)
-    assert found.holders == (Holder("oss2:/data/disk2/brick", "scratch-OST0003"),)
+    place = whereabouts(run, "/mnt/scratch/f", known)
+    assert place.holders == (Holder("oss2:/data/disk2/brick", "scratch-OST0003"),)
     folder = gluster("pathinfo.txt") + "(scratch-dht-layout (scratch-client-0 0 4294967295))"
     with pytest.raises(UsageError, match="is a directory"):
         whereabouts(runner(folder, "/mnt/scratch", gluster("mountinfo.txt")), "/mnt/scratch", known)
@@ -165,5 +165,5 @@ def test_a_directory_target_holds_all_of_its_mount() -> None:
         "disk1": {"kind": "directory", "directory": "/data/disk1/plumbline"},
         "disk2": {"kind": "directory", "directory": "/data/disk2"},
     }
-    found = whereabouts(runner("", "/data/disk1/u/f"), "/data/disk1/u/f", known)
-    assert found.holders == (Holder("disk1", "disk1"),)
+    place = whereabouts(runner("", "/data/disk1/u/f"), "/data/disk1/u/f", known)
+    assert place.holders == (Holder("disk1", "disk1"),)

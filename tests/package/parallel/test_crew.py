@@ -21,25 +21,25 @@ def member(changes: Mapping[str, Answer] = MappingProxyType({})) -> Member:
 
 
 def test_a_target_that_answers_when_all_others_were_looked_at_takes_part() -> None:
-    one = member({"stat --file-system": [HANGING, HEALTHY]})
-    one.look()
-    assert one.failure is not None
-    assert one.failure.outcome is Outcome.UNANSWERED
-    one.look_again(Files.FRESH)
-    assert one.failure is None
+    own = member({"stat --file-system": [HANGING, HEALTHY]})
+    own.look()
+    assert own.failure is not None
+    assert own.failure.outcome is Outcome.UNANSWERED
+    own.look_again(Files.FRESH)
+    assert own.failure is None
 
 
 def test_a_target_that_does_not_answer_twice_is_not_said_to_hang() -> None:
-    one = member({"stat --file-system": HANGING})
-    one.look()
-    one.look_again(Files.FRESH)
-    assert one.failure is not None
-    assert one.failure.outcome is Outcome.UNANSWERED
+    own = member({"stat --file-system": HANGING})
+    own.look()
+    own.look_again(Files.FRESH)
+    assert own.failure is not None
+    assert own.failure.outcome is Outcome.UNANSWERED
 
 
 def test_an_io_error_is_left_to_the_layer_that_measures_targets_one_by_one() -> None:
     stale = answer(stderr="realpath: /mnt/a: Stale file handle\n", exit_code=1)
-    one = member({"realpath": stale})
-    one.look()
-    assert one.failure is not None
-    assert one.failure.outcome is Outcome.SKIPPED
+    own = member({"realpath": stale})
+    own.look()
+    assert own.failure is not None
+    assert own.failure.outcome is Outcome.SKIPPED

@@ -15,10 +15,10 @@ curves = st.lists(rates, min_size=SHORTEST, max_size=90)
 def test_a_decline_is_told_from_a_flat_read_of_the_same_mean() -> None:
     steep, level = declining(200), flat(200)
     assert sum(steep) == pytest.approx(sum(level))
-    found = distance(steep, form(level))
-    assert found.beyond(LIMIT)
-    assert found.at == pytest.approx(0.5, abs=0.06)
-    assert found.own > found.reference
+    difference = distance(steep, form(level))
+    assert difference.beyond(LIMIT)
+    assert difference.at == pytest.approx(0.5, abs=0.06)
+    assert difference.own > difference.reference
     # 1 + d to 1 - d is d / 4 from a constant rate
     assert distance(steep, [1.0] * 20).share == pytest.approx(0.6 / 4, abs=0.001)
 
@@ -37,9 +37,9 @@ def test_zigzag_of_a_quarter_hides_no_decline_and_makes_none(seconds: int, seed:
 
 def test_what_chance_makes_of_a_few_scattered_seconds_counts_for_nothing() -> None:
     scattered = [1.0, 9.0, 1.0, 9.0, 9.0, 1.0]
-    found = distance(scattered, [1.0] * POINTS)
-    assert found.noise > found.share > 0.10
-    assert not found.beyond(LIMIT)
+    difference = distance(scattered, [1.0] * POINTS)
+    assert difference.noise > difference.share > 0.10
+    assert not difference.beyond(LIMIT)
 
 
 def test_the_sentence_says_when_how_much_had_been_moved() -> None:
@@ -56,12 +56,12 @@ def test_rate_and_duration_do_not_matter(curve: list[float], factor: float) -> N
 
 @given(curves, curves)
 def test_a_distance_is_a_fraction_and_the_same_both_ways(
-    one: list[float], other: list[float]
+    first: list[float], other: list[float]
 ) -> None:
-    found = distance(one, other)
-    assert 0 <= found.share < 1
-    assert found.share == pytest.approx(distance(other, one).share)
-    assert found.share == pytest.approx(abs(found.own - found.reference))
+    difference = distance(first, other)
+    assert 0 <= difference.share < 1
+    assert difference.share == pytest.approx(distance(other, first).share)
+    assert difference.share == pytest.approx(abs(difference.own - difference.reference))
 
 
 @given(curves)

@@ -45,8 +45,8 @@ def missing() -> str:
     """Return what a parallel run needs and this machine has not."""
     if shutil.which("mpirun") is None:
         return "mpirun is not installed: openmpi-bin"
-    found = subprocess.run([PYTHON, "-c", "import mpi4py"], capture_output=True, check=False)
-    return "" if found.returncode == 0 else "mpi4py is not installed: python3-mpi4py"
+    completed = subprocess.run([PYTHON, "-c", "import mpi4py"], capture_output=True, check=False)
+    return "" if completed.returncode == 0 else "mpi4py is not installed: python3-mpi4py"
 
 
 pytestmark = [
@@ -122,20 +122,20 @@ def context_for(
 
 def until_trouble(records: Iterator[Record], trouble: type[BaseException]) -> list[Record]:
     """Return the records that come before a trouble, which must come."""
-    found: list[Record] = []
+    kept: list[Record] = []
     with pytest.raises(trouble):
-        found.extend(records)
-    return found
+        kept.extend(records)
+    return kept
 
 
 def of(records: Sequence[Record], component: str, operation: Operation) -> Record:
-    (found,) = (r for r in records if (r.component, r.operation) == (component, operation))
-    return found
+    (record,) = (r for r in records if (r.component, r.operation) == (component, operation))
+    return record
 
 
 def processes(words: str) -> dict[int, str]:
     """Return the living processes whose command line holds some words, and that line."""
-    found = {}
+    lines = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -143,8 +143,8 @@ def processes(words: str) -> dict[int, str]:
             continue
         pid = int(folder.name)
         if words in line and pid != os.getpid() and alive(pid):
-            found[pid] = line
-    return found
+            lines[pid] = line
+    return lines
 
 
 @contextmanager
@@ -487,9 +487,9 @@ def test_kept_files_are_read_again_until_the_next_run_makes_its_own(site: Site) 
     before = [path.stat() for name in "ab" for path in site.files(name)]
     assert [kept.st_size for kept in before] == [SMALL, SMALL]
     reread = dict.fromkeys(("reread/together",), NONE)
-    found = site.unit(files=Files.FOUND, references=reread)
-    assert found.planned_bytes == 0
-    records = measured(found)
+    unit = site.unit(files=Files.FOUND, references=reread)
+    assert unit.planned_bytes == 0
+    records = measured(unit)
     assert [(r.component, r.operation, r.outcome, r.bytes) for r in records] == [
         ("a", Operation.REREAD, Outcome.OK, SMALL),
         ("b", Operation.REREAD, Outcome.OK, SMALL),

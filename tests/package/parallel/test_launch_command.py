@@ -53,26 +53,26 @@ def test_ranks_are_out_of_reach_of_a_launcher_that_kills_all_with_one(
     [("4.1.4", "--mca orte_local_tmpdir_base"), ("5.0.7", "--prtemca prte_local_tmpdir_base")],
 )
 def test_what_open_mpi_keeps_goes_with_the_folder_of_the_run(version: str, option: str) -> None:
-    found = Launcher(Kind.OPENMPI, version, "python3", folder="/tmp/run")
-    words = " ".join(command(Launch(), found, 2, "/scratch/work/run/job.json"))
+    launcher = Launcher(Kind.OPENMPI, version, "python3", folder="/tmp/run")
+    words = " ".join(command(Launch(), launcher, 2, "/scratch/work/run/job.json"))
     assert "--mca btl_vader_backing_directory /tmp/run " in words
     assert f"{option} /tmp/run " in words
-    several = " ".join(command(Launch(clients=parse_clients("c1,c2")), found, 2, "/w/job.json"))
+    several = " ".join(command(Launch(clients=parse_clients("c1,c2")), launcher, 2, "/w/job.json"))
     assert f"{option} /tmp/run " in several
     # ranks would refuse the folder of ORTE with it
     assert ("env -u OMPI_MCA_orte_local_tmpdir_base PYTHON" in several) is (version < "5")
     # the others have no such folder
     assert "backing_directory" not in several
-    shown = " ".join(command(Launch(), found._replace(folder=""), 2, "/w/job.json"))
+    shown = " ".join(command(Launch(), launcher._replace(folder=""), 2, "/w/job.json"))
     assert "director" not in shown
     assert "tmpdir" not in shown
 
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_hints_of_romio_are_heard(kind: Kind) -> None:
-    found = Launcher(kind, "1.0", "python3")
-    hinted = command(Launch(), found, 2, "/w/job.json", romio=True)
-    plain = command(Launch(), found, 2, "/w/job.json")
+    launcher = Launcher(kind, "1.0", "python3")
+    hinted = command(Launch(), launcher, 2, "/w/job.json", romio=True)
+    plain = command(Launch(), launcher, 2, "/w/job.json")
     assert set(hinted) - set(plain) <= {"OMPI_MCA_io_ompio_priority=1"}
     # MPICH has nothing else
     assert (hinted == plain) == (kind is Kind.MPICH)
@@ -93,8 +93,8 @@ def test_what_lies_apart_is_named_to_the_ranks(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
     monkeypatch.setenv("PYTHONPATH", "/opt/own")
     home, modules = "/usr/lib64/mpich", "/usr/lib64/python3.9/site-packages/mpich"
-    found = Launcher(Kind.MPICH, "4.0", "python3", f"{home}/bin/mpirun", modules)
-    call = command(Launch(), found, 2, "/w/job.json")
+    launcher = Launcher(Kind.MPICH, "4.0", "python3", f"{home}/bin/mpirun", modules)
+    call = command(Launch(), launcher, 2, "/w/job.json")
     assert call[0] == f"{home}/bin/mpirun"
     assert f"LD_LIBRARY_PATH={home}/lib" in call
     assert any(f":{modules}:/opt/own" in word for word in call if word.startswith("PYTHONPATH="))

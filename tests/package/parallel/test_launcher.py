@@ -37,8 +37,8 @@ HAS_NOT = answer(exit_code=1)
 )
 def test_a_launcher_is_known_by_what_it_says_of_itself(said: str, kind: Kind, version: str) -> None:
     runner = FakeRunner({"mpirun --version": said, sys.executable: HAS_MPI})
-    found = find_launcher(Launch(), runner)
-    assert found == Launcher(kind, version, sys.executable, program="", modules="")
+    launcher = find_launcher(Launch(), runner)
+    assert launcher == Launcher(kind, version, sys.executable, program="", modules="")
 
 
 PLUGINS = (
@@ -68,9 +68,9 @@ def test_slurm_is_told_what_the_ranks_of_that_mpi_need(
         {"srun --version": SLURM, sys.executable: HAS_MPI, "env": library, "srun --mpi": plugins}
     )
     launch = Launch("srun", options=options)
-    found = find_launcher(launch, runner)
-    assert found == Launcher(Kind.SLURM, "22.05.8", sys.executable, pmi=pmi)
-    given = [word for word in command(launch, found, 2, "/w/job.json") if "--mpi" in word]
+    launcher = find_launcher(launch, runner)
+    assert launcher == Launcher(Kind.SLURM, "22.05.8", sys.executable, pmi=pmi)
+    given = [word for word in command(launch, launcher, 2, "/w/job.json") if "--mpi" in word]
     assert given == ([f"--mpi={pmi}"] if pmi else list(options))
 
 
@@ -103,8 +103,8 @@ def test_an_mpi_of_the_redhat_family_needs_no_module_load(kind: Kind, said: str)
         }
     )
     launch = Launch(python="/usr/bin/python3")
-    found = find_launcher(launch, runner)
-    assert (found.program, found.modules) == (f"{home}/bin/mpirun", modules)
+    launcher = find_launcher(launch, runner)
+    assert (launcher.program, launcher.modules) == (f"{home}/bin/mpirun", modules)
     # of its own kind alone: that of another MPI would not work
     assert runner.called("/usr/bin/python3")[0].endswith(f" {kind.value}")
 

@@ -22,8 +22,8 @@ def test_a_ledger_survives_its_document() -> None:
 
 def test_what_was_measured_is_not_left_and_what_failed_is() -> None:
     ledger = Ledger({}, PLANNED)
-    for one in (done(POINTS[0], 100, 200), done(POINTS[1], None, reason="full")):
-        ledger = ledger.ended(one)
+    for point in (done(POINTS[0], 100, 200), done(POINTS[1], None, reason="full")):
+        ledger = ledger.ended(point)
     assert ledger.remaining(POINTS) == POINTS[1:]
     again = ledger.ended(done(POINTS[1], 50, 50))
     assert again.remaining(POINTS) == POINTS[2:]

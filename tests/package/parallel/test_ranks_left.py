@@ -18,15 +18,15 @@ def test_a_stopped_rank_of_the_job_is_ended_and_that_of_another_is_not() -> None
         )
         for job in ("/w/one/job.json", "/w/other/job.json")
     ]
-    one, other = ranks
+    own, other = ranks
     try:
         for rank in ranks:
             # while a program is being started it has no command line yet
             assert rank.stdout is not None
             assert rank.stdout.readline()
-        os.kill(one.pid, signal.SIGSTOP)
+        os.kill(own.pid, signal.SIGSTOP)
         end_ranks("/w/one/job.json")
-        assert one.wait(10) == -signal.SIGKILL
+        assert own.wait(10) == -signal.SIGKILL
         assert other.poll() is None
     finally:
         for rank in ranks:

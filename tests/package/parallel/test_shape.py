@@ -9,24 +9,24 @@ from tests.package.parallel.curves import MB, declining, flat, noisy
 
 
 def shaped(curve: list[float]) -> Shape:
-    found = shape(curve)
-    assert found is not None
-    return found
+    result = shape(curve)
+    assert result is not None
+    return result
 
 
 def test_a_read_after_a_write_declines_from_full_speed() -> None:
-    found = shaped(declining(200))
-    assert found.start_Bps == pytest.approx(1600 * MB, rel=0.05)
-    assert found.end_Bps == pytest.approx(400 * MB, rel=0.2)
-    assert found.decline == pytest.approx(0.75)
-    assert (found.sag, found.spread, found.tail_s) == pytest.approx((0, 0, 0), abs=1e-6)
+    result = shaped(declining(200))
+    assert result.start_Bps == pytest.approx(1600 * MB, rel=0.05)
+    assert result.end_Bps == pytest.approx(400 * MB, rel=0.2)
+    assert result.decline == pytest.approx(0.75)
+    assert (result.sag, result.spread, result.tail_s) == pytest.approx((0, 0, 0), abs=1e-6)
 
 
 def test_a_reread_is_flat_after_its_initial_drop() -> None:
-    found = shaped(flat(200))
-    assert found.start_Bps > 1.2 * found.end_Bps
-    assert abs(found.decline) < 0.01
-    assert found.tail_s == 0
+    result = shaped(flat(200))
+    assert result.start_Bps > 1.2 * result.end_Bps
+    assert abs(result.decline) < 0.01
+    assert result.tail_s == 0
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -40,24 +40,24 @@ def test_zigzag_shows_as_spread_and_not_as_decline(seed: int) -> None:
 def test_a_sag_is_found_where_it_is() -> None:
     curve = [100.0] * 400
     curve[250:300] = [40.0] * 50
-    found = shaped(curve)
-    assert found.sag == pytest.approx(0.6)
-    assert found.sag_at_s == pytest.approx(275, abs=10)
-    assert found.decline == pytest.approx(0, abs=0.01)
-    assert found.tail_s == 0
+    result = shaped(curve)
+    assert result.sag == pytest.approx(0.6)
+    assert result.sag_at_s == pytest.approx(275, abs=10)
+    assert result.decline == pytest.approx(0, abs=0.01)
+    assert result.tail_s == 0
 
 
 @pytest.mark.parametrize("tail", [1, 5, 60])
 def test_what_goes_on_after_most_have_finished_is_a_tail(tail: int) -> None:
-    found = shaped([680.0] * 30 + [80.0] * tail)
-    assert found.tail_s == tail
-    assert (found.start_Bps, found.end_Bps, found.decline) == (680, 680, 0)
+    result = shaped([680.0] * 30 + [80.0] * tail)
+    assert result.tail_s == tail
+    assert (result.start_Bps, result.end_Bps, result.decline) == (680, 680, 0)
 
 
 def test_a_decline_to_almost_nothing_is_no_tail() -> None:
-    found = shaped(declining(100, first_MBps=1600, last_MBps=50))
-    assert found.tail_s == 0
-    assert found.decline > 0.9
+    result = shaped(declining(100, first_MBps=1600, last_MBps=50))
+    assert result.tail_s == 0
+    assert result.decline > 0.9
 
 
 def test_a_rate_that_rises_declines_by_less_than_nothing() -> None:
@@ -66,17 +66,17 @@ def test_a_rate_that_rises_declines_by_less_than_nothing() -> None:
 
 @given(st.lists(st.floats(0, 1e9), min_size=SHORTEST, max_size=80), st.floats(0.01, 100))
 def test_every_shape_is_of_possible_numbers_and_scales(curve: list[float], factor: float) -> None:
-    found = shape(curve)
+    result = shape(curve)
     if sum(curve) == 0:
-        assert found is None
+        assert result is None
         return
-    assert found is not None
-    assert 0 <= found.end_Bps <= max(curve)
-    assert -1 <= found.decline <= 1
-    assert 0 <= found.sag <= 1
-    assert 0 <= found.sag_at_s <= len(curve)
-    assert found.spread >= 0
-    assert 0 <= found.tail_s <= len(curve) - SHORTEST
+    assert result is not None
+    assert 0 <= result.end_Bps <= max(curve)
+    assert -1 <= result.decline <= 1
+    assert 0 <= result.sag <= 1
+    assert 0 <= result.sag_at_s <= len(curve)
+    assert result.spread >= 0
+    assert 0 <= result.tail_s <= len(curve) - SHORTEST
 
 
 def test_the_document_form_is_rounded() -> None:

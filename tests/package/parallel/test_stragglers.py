@@ -33,8 +33,8 @@ def test_fixed_data_shows_delayed_starts_beside_those_slow_from_start_to_finish(
         rank(30, steady(20), SIZE, server="s7", client="c2"),
         rank(31, steady(22), SIZE, server="s7", client="c2"),
     ]
-    found = {one.ranks: one.kind for one in stragglers(tracks)}
-    assert found == {(28,): Kind.LATE, (29,): Kind.LATE, (30,): Kind.SLOW, (31,): Kind.SLOW}
+    slowed = {straggler.ranks: straggler.kind for straggler in stragglers(tracks)}
+    assert slowed == {(28,): Kind.LATE, (29,): Kind.LATE, (30,): Kind.SLOW, (31,): Kind.SLOW}
 
 
 def test_stonewalling_shows_the_slow_ones_by_what_they_moved() -> None:
@@ -51,9 +51,9 @@ def test_stonewalling_shows_the_slow_ones_by_what_they_moved() -> None:
 def test_ranks_of_one_client_on_one_server_are_said_to_be_beside_one_another() -> None:
     tracks = [rank(number, steady(), SIZE, client=f"c{number}") for number in range(8)]
     tracks += [rank(number, steady(20), SIZE, client="c9", server="s9") for number in (8, 9)]
-    found = stragglers(tracks)
-    assert {one.ranks: one.beside for one in found} == {(8,): (9,), (9,): (8,)}
-    assert found[0].sentence == (
+    slowed = stragglers(tracks)
+    assert {straggler.ranks: straggler.beside for straggler in slowed} == {(8,): (9,), (9,): (8,)}
+    assert slowed[0].sentence == (
         "rank 8 on t8 finished 30 s after the others: slow from start to finish, "
         "beside rank 9 of its client on server s9"
     )
@@ -71,38 +71,38 @@ def test_ranks_of_one_client_on_one_server_are_said_to_be_beside_one_another() -
     ],
 )
 def test_where_the_delay_came_from_is_told(rate: Rate, kind: Kind) -> None:
-    (found,) = stragglers([*others(), rank(9, rate, SIZE)])
-    assert (found.ranks, found.kind) == ((9,), kind)
+    (slowed,) = stragglers([*others(), rank(9, rate, SIZE)])
+    assert (slowed.ranks, slowed.kind) == ((9,), kind)
 
 
 def test_a_last_flush_that_takes_long_is_a_tail() -> None:
     own = rank(9, steady(), SIZE)
-    (found,) = stragglers([*others(), own._replace(end_s=own.end_s + 9)])
-    assert found.kind is Kind.TAIL
-    assert found.late_s == pytest.approx(9, abs=0.5)
+    (slowed,) = stragglers([*others(), own._replace(end_s=own.end_s + 9)])
+    assert slowed.kind is Kind.TAIL
+    assert slowed.late_s == pytest.approx(9, abs=0.5)
 
 
 def test_who_catches_up_is_late_by_what_is_left_at_the_end() -> None:
     def slow_then_fast(moment: float) -> float:
         return 0 if moment < 10 else 80 * MB
 
-    (found,) = stragglers([*others(), rank(9, slow_then_fast, SIZE)])
-    assert found.kind is Kind.LATE
-    assert found.late_s == pytest.approx(2.5, abs=0.3)
+    (slowed,) = stragglers([*others(), rank(9, slow_then_fast, SIZE)])
+    assert slowed.kind is Kind.LATE
+    assert slowed.late_s == pytest.approx(2.5, abs=0.3)
 
 
 def test_one_of_two_is_compared_with_the_other() -> None:
-    (found,) = stragglers([rank(0, steady(), SIZE), rank(1, steady(31.25), SIZE)])
+    (slowed,) = stragglers([rank(0, steady(), SIZE), rank(1, steady(31.25), SIZE)])
     assert (
-        found.sentence == "rank 1 on t1 finished 12 s after the others: slow from start to finish"
+        slowed.sentence == "rank 1 on t1 finished 12 s after the others: slow from start to finish"
     )
 
 
 def test_ranks_of_one_target_and_kind_are_one_straggler() -> None:
     both = [rank(number, steady(number), SIZE, target="OST0004") for number in (20, 25)]
-    (found,) = stragglers([*others(), *both])
-    assert found.ranks == (20, 25)
-    assert found.sentence.startswith("ranks 20, 25 on OST0004 finished 30 s after the others")
+    (slowed,) = stragglers([*others(), *both])
+    assert slowed.ranks == (20, 25)
+    assert slowed.sentence.startswith("ranks 20, 25 on OST0004 finished 30 s after the others")
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ def test_who_is_no_straggler(tracks: list[Track]) -> None:
 
 
 def test_the_document_form_names_the_kind_and_has_the_sentence() -> None:
-    (found,) = stragglers([*others(), rank(9, steady(30), SIZE)])
-    raw = found.to_json()
+    (slowed,) = stragglers([*others(), rank(9, steady(30), SIZE)])
+    raw = slowed.to_json()
     assert raw["kind"] == "slow"
-    assert raw["sentence"] == found.sentence
+    assert raw["sentence"] == slowed.sentence
     assert raw["late_s"] == round(raw["late_s"], 3)

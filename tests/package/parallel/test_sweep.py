@@ -77,7 +77,7 @@ def test_a_kill_loses_the_point_under_way_alone_and_not_its_bytes() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         sweep(kept).work_off(EMPTY, measure)
-    assert [one.point.writers for one in kept.ledger.done] == [1, 8]
+    assert [done.point.writers for done in kept.ledger.done] == [1, 8]
     # of the third as much as the first two let expect
     assert kept.ledger.written == 3 * GB
     assert 60.0 <= kept.ledger.seconds < 70.0
@@ -112,7 +112,7 @@ def test_three_points_without_a_figure_end_a_sweep_and_are_tried_again() -> None
 
 
 def test_a_plan_says_which_points_the_budget_does_not_reach() -> None:
-    found = planned(sweep(Kept(), budget_bytes=3 * GB), EMPTY)
-    assert [(point.writers, reason != "") for point, reason in found] == [
+    points = planned(sweep(Kept(), budget_bytes=3 * GB), EMPTY)
+    assert [(point.writers, reason != "") for point, reason in points] == [
         *((1, False), (8, False), (2, False), (4, True)),
     ]

@@ -40,24 +40,24 @@ def tally(*results: Result, completed: Optional[Completed] = ENDED) -> Tally:
 
 def test_a_target_is_as_fast_as_its_last_rank_lets_it_be() -> None:
     both = tally(result(0, "a"), result(1, "a", end_s=4.0, curve=(100.0, 50.0, 100.0, 50.0)))
-    found = both.of_target("a", 2)
-    assert isinstance(found, Measurement)
-    assert (found.bytes, found.seconds, found.rate_Bps) == (600, 4.0, 150.0)
-    assert found.profile_Bps == (200.0, 200.0, 150.0, 50.0)
-    assert found.latency is not None
-    assert found.latency.mean_s == 1.0
+    figures = both.of_target("a", 2)
+    assert isinstance(figures, Measurement)
+    assert (figures.bytes, figures.seconds, figures.rate_Bps) == (600, 4.0, 150.0)
+    assert figures.profile_Bps == (200.0, 200.0, 150.0, 50.0)
+    assert figures.latency is not None
+    assert figures.latency.mean_s == 1.0
 
 
 def test_all_together_are_as_fast_as_the_last_of_all() -> None:
-    found = tally(result(0, "a"), result(1, "b", end_s=5.0)).of_all()
-    assert isinstance(found, Measurement)
-    assert (found.bytes, found.rate_Bps) == (600, 120.0)
+    figures = tally(result(0, "a"), result(1, "b", end_s=5.0)).of_all()
+    assert isinstance(figures, Measurement)
+    assert (figures.bytes, figures.rate_Bps) == (600, 120.0)
 
 
 def test_one_short_rank_makes_the_figure_short() -> None:
-    found = tally(result(0, "a"), result(1, "a", state=State.SHORT)).of_target("a", 2)
-    assert isinstance(found, Measurement)
-    assert found.flags == (Flag.SHORT,)
+    figures = tally(result(0, "a"), result(1, "a", state=State.SHORT)).of_target("a", 2)
+    assert isinstance(figures, Measurement)
+    assert figures.flags == (Flag.SHORT,)
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_a_rank_without_a_result_is_said_and_the_other_target_is_kept(
 ) -> None:
     half = tally(result(0, "a"), completed=completed)
     assert isinstance(half.of_target("a", 1), Measurement)
-    for found in (half.of_target("b", 1), half.of_all()):
-        assert isinstance(found, Failure)
-        assert found.outcome is outcome
+    for figures in (half.of_target("b", 1), half.of_all()):
+        assert isinstance(figures, Failure)
+        assert figures.outcome is outcome
     missing = half.of_target("b", 1)
     assert isinstance(missing, Failure)
     assert sentence in missing.reason
@@ -101,60 +101,60 @@ def test_a_rank_without_a_result_is_said_and_the_other_target_is_kept(
 def test_what_a_rank_says_itself_goes_before_what_its_launcher_says() -> None:
     told = "plumbline: 1 ranks have found one another instead of 2"
     end = ENDED._replace(stderr=f"noise\n{told}\nexited on signal 9\n")
-    found = tally(completed=end).of_all()
-    assert isinstance(found, Failure)
-    assert found.reason == f"2 of 2 ranks left no result: mpirun ended with 137: {told}"
+    figures = tally(completed=end).of_all()
+    assert isinstance(figures, Failure)
+    assert figures.reason == f"2 of 2 ranks left no result: mpirun ended with 137: {told}"
 
 
 def test_what_a_launcher_says_of_a_dead_rank_counts_wherever_it_says_it() -> None:
     told = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)"
     end = ENDED._replace(stdout=f"{told}\nsee the FAQ\n", stderr="setsid: child 7: Success\n")
-    found = tally(completed=end).of_all()
-    assert isinstance(found, Failure)
-    assert found.reason.endswith(f"ended with 137: {told}")
+    figures = tally(completed=end).of_all()
+    assert isinstance(figures, Failure)
+    assert figures.reason.endswith(f"ended with 137: {told}")
 
 
 def test_a_rank_that_failed_says_where_and_why() -> None:
     bad = result(1, "b", state=State.FAILED, reason="No space left on device")
-    found = tally(result(0, "a"), bad).of_all()
-    assert found == Failure(Outcome.FAILED, "rank 1 on c1: No space left on device")
+    figures = tally(result(0, "a"), bad).of_all()
+    assert figures == Failure(Outcome.FAILED, "rank 1 on c1: No space left on device")
 
 
 def test_a_rank_that_moved_nothing_is_no_rate() -> None:
-    found = tally(result(0, "a", bytes=0, state=State.SHORT)).of_target("a", 1)
-    assert isinstance(found, Failure)
+    figures = tally(result(0, "a", bytes=0, state=State.SHORT)).of_target("a", 1)
+    assert isinstance(figures, Failure)
 
 
 def test_a_record_keeps_each_rank_with_its_curve() -> None:
     results = [result(1, "b"), result(0, "a")]
-    found = details(results, tally(*results).of_all())
-    first, second = found["ranks"]
+    figures = details(results, tally(*results).of_all())
+    first, second = figures["ranks"]
     assert (first["rank"], second["rank"]) == (0, 1)
     assert first["curve"] == [100, 150, 50]
-    assert set(found) == {"ranks", "durations"}, "a curve of 2 s has no shape"
-    json.dumps(found)
+    assert set(figures) == {"ranks", "durations"}, "a curve of 2 s has no shape"
+    json.dumps(figures)
 
 
 def test_a_record_tells_the_shape_of_a_target_and_its_form_in_percent_of_its_mean() -> None:
     curve = (400.0, 300.0, 200.0, 100.0, 0.0, 7.0)
     own = result(0, "a", bytes=1007, end_s=5.1, curve=curve)
-    found = details([own], tally(own).of_target("a", 1))
-    assert found["form"] == [200, 150, 100, 50, 0]
-    assert found["shape"]["decline"] == 1.0
-    assert json.loads(json.dumps(found)) == found
+    figures = details([own], tally(own).of_target("a", 1))
+    assert figures["form"] == [200, 150, 100, 50, 0]
+    assert figures["shape"]["decline"] == 1.0
+    assert json.loads(json.dumps(figures)) == figures
 
 
 def test_the_record_of_all_tells_who_was_late_and_how() -> None:
     quick = result(0, "a", bytes=600, end_s=6.0, curve=(100.0,) * 6)
     slow = result(1, "b", bytes=600, end_s=12.0, curve=(50.0,) * 12)
     both = tally(quick, slow)
-    found = details_of_all(both, both.of_all())
-    (late,) = found["stragglers"]
+    figures = details_of_all(both, both.of_all())
+    (late,) = figures["stragglers"]
     assert late["sentence"] == (
         "rank 1 on b finished 6 s after the others: slow from start to finish"
     )
-    assert found["shape"]["tail_s"] == 6
-    assert "ranks" not in found
+    assert figures["shape"]["tail_s"] == 6
+    assert "ranks" not in figures
 
 
 def test_a_run_without_a_figure_still_tells_who_was_late() -> None:
@@ -162,10 +162,10 @@ def test_a_run_without_a_figure_still_tells_who_was_late() -> None:
     late = result(3, "b", begin_s=4.1, end_s=10.0, curve=(0.0,) * 4 + (50.0,) * 6)
     dead = result(4, "b", state=State.FAILED, reason="I/O error", end_s=99.0)
     whole = tally(*ranks, late, dead)
-    found = details_of_all(whole, whole.of_all())
-    assert [one["ranks"] for one in found["stragglers"]] == [(3,)]
-    assert found["stragglers"][0]["kind"] == "late"
-    assert "shape" not in found
+    figures = details_of_all(whole, whole.of_all())
+    assert [one["ranks"] for one in figures["stragglers"]] == [(3,)]
+    assert figures["stragglers"][0]["kind"] == "late"
+    assert "shape" not in figures
 
 
 def test_results_are_found_and_a_damaged_one_is_refused(tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ def test_nothing_limits_next_where_no_other_part_has_a_rate() -> None:
 def test_what_one_flow_cannot_use_the_others_share() -> None:
     capacities = {"link": 100.0, "slow": 20.0, "fast": 90.0}
     paths = {"a": ("link", "slow"), "b": ("link", "fast"), "c": ("link", "fast")}
-    found = together(capacities, paths)
-    assert {flow: limit and limit.ceiling for flow, limit in found.items()} == {
+    flows = together(capacities, paths)
+    assert {flow: limit and limit.ceiling for flow, limit in flows.items()} == {
         "a": Ceiling(20.0, ("slow",)),
         "b": Ceiling(40.0, ("link",)),
         "c": Ceiling(40.0, ("link",)),
@@ -46,8 +46,8 @@ def test_what_one_flow_cannot_use_the_others_share() -> None:
 def test_flows_with_the_same_limit_grow_on_together_when_it_is_lifted() -> None:
     capacities = {"link": 100.0, "slow": 20.0, "fast": 90.0}
     paths = {"a": ("link", "slow"), "b": ("link", "fast"), "c": ("link", "fast")}
-    found = together(capacities, paths)
-    assert {flow: limit and limit.next for flow, limit in found.items()} == {
+    flows = together(capacities, paths)
+    assert {flow: limit and limit.next for flow, limit in flows.items()} == {
         # b and c keep what they have, so the link has nothing left for a
         "a": Ceiling(20.0, ("link",)),
         "b": Ceiling(45.0, ("fast",)),
@@ -58,22 +58,22 @@ def test_flows_with_the_same_limit_grow_on_together_when_it_is_lifted() -> None:
 def test_the_rest_of_a_group_grows_on_when_one_of_it_meets_its_next_limit() -> None:
     capacities = {"port": 10.0, "slow": 6.0, "link": 20.0}
     paths = {"a": ("link", "port", "slow"), "b": ("link", "port")}
-    found = together(capacities, paths)
-    assert found["a"] == Limit(Ceiling(5.0, ("port",)), Ceiling(6.0, ("slow",)))
-    assert found["b"] == Limit(Ceiling(5.0, ("port",)), Ceiling(14.0, ("link",)))
+    flows = together(capacities, paths)
+    assert flows["a"] == Limit(Ceiling(5.0, ("port",)), Ceiling(6.0, ("slow",)))
+    assert flows["b"] == Limit(Ceiling(5.0, ("port",)), Ceiling(14.0, ("link",)))
 
 
 def test_a_flow_that_nothing_limits_does_not_disturb_the_others() -> None:
-    found = together({"link": 10.0}, {"free": ("air",), "bound": ("link",)})
-    assert found == {"free": None, "bound": Limit(Ceiling(10.0, ("link",)), None)}
+    flows = together({"link": 10.0}, {"free": ("air",), "bound": ("link",)})
+    assert flows == {"free": None, "bound": Limit(Ceiling(10.0, ("link",)), None)}
 
 
 def test_a_sum_names_every_limit_and_what_it_would_be_without_them() -> None:
     capacities = {"link": 100.0, "slow": 20.0, "a": 70.0, "b": 50.0}
-    found = in_sum(capacities, {"a": ("link", "slow", "a"), "b": ("link", "b")})
-    assert found is not None
-    assert found.limit == Limit(Ceiling(70.0, ("slow", "b")), Ceiling(100.0, ("link",)))
-    assert (found.lowest_Bps, found.highest_Bps) == (20.0, 50.0)
+    summed = in_sum(capacities, {"a": ("link", "slow", "a"), "b": ("link", "b")})
+    assert summed is not None
+    assert summed.limit == Limit(Ceiling(70.0, ("slow", "b")), Ceiling(100.0, ("link",)))
+    assert (summed.lowest_Bps, summed.highest_Bps) == (20.0, 50.0)
 
 
 def test_a_sum_with_a_flow_that_nothing_limits_has_no_limit() -> None:
@@ -93,8 +93,8 @@ def numbered(routes: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:
     return {str(index): route for index, route in enumerate(routes)}
 
 
-def rates(found: Mapping[str, Optional[Limit]]) -> dict[str, float]:
-    return {flow: limit.ceiling.rate_Bps for flow, limit in found.items() if limit}
+def rates(flows: Mapping[str, Optional[Limit]]) -> dict[str, float]:
+    return {flow: limit.ceiling.rate_Bps for flow, limit in flows.items() if limit}
 
 
 @given(_CAPACITIES, _ROUTES)
@@ -102,14 +102,14 @@ def test_shares_are_feasible_and_max_min_fair(
     capacities: dict[str, float], routes: list[list[str]]
 ) -> None:
     paths = numbered(routes)
-    found = together(capacities, paths)
-    settled = rates(found)
+    ceilings = together(capacities, paths)
+    settled = rates(ceilings)
     used = {
         name: fsum(rate for flow, rate in settled.items() if name in paths[flow])
         for name in capacities
     }
     assert all(used[name] <= capacities[name] * (1 + ROUNDING) for name in capacities)
-    for flow, limit in found.items():
+    for flow, limit in ceilings.items():
         assert (limit is None) is not any(name in capacities for name in paths[flow])
         if limit is None:
             continue
@@ -184,13 +184,13 @@ def test_flows_together_have_next_what_growing_on_gives_their_group(
     capacities: dict[str, float], routes: list[list[str]]
 ) -> None:
     paths = numbered(routes)
-    found = together(capacities, paths)
-    limits = {flow: limit for flow, limit in found.items() if limit}
+    ceilings = together(capacities, paths)
+    limits = {flow: limit for flow, limit in ceilings.items() if limit}
     for flow, limit in limits.items():
         lifted = set(limit.ceiling.limited_by)
         group = {other for other, its in limits.items() if set(its.ceiling.limited_by) == lifted}
         rest = {name: rate for name, rate in capacities.items() if name not in lifted}
-        expected = grow(rest, paths, group, rates(found))[flow]
+        expected = grow(rest, paths, group, rates(ceilings))[flow]
         assert (limit.next is None) is (expected == inf)
         if limit.next:
             assert limit.next.rate_Bps == pytest.approx(expected, rel=ROUNDING, abs=ROUNDING)
@@ -205,12 +205,15 @@ def test_a_sum_is_that_of_its_flows_now_and_with_all_limits_lifted(
 ) -> None:
     paths = numbered(routes)
     summed = in_sum(capacities, paths)
-    found = rates(together(capacities, paths))
-    assert (summed is None) is (len(found) < len(paths))
+    flow_rates = rates(together(capacities, paths))
+    assert (summed is None) is (len(flow_rates) < len(paths))
     if summed is None:
         return
-    assert summed.limit.ceiling.rate_Bps == pytest.approx(fsum(found.values()))
-    assert (summed.lowest_Bps, summed.highest_Bps) == (min(found.values()), max(found.values()))
+    assert summed.limit.ceiling.rate_Bps == pytest.approx(fsum(flow_rates.values()))
+    assert (summed.lowest_Bps, summed.highest_Bps) == (
+        min(flow_rates.values()),
+        max(flow_rates.values()),
+    )
     limited_by = summed.limit.ceiling.limited_by
     lifted = {name: rate for name, rate in capacities.items() if name not in limited_by}
     again = grow(lifted, paths, set(paths), {})

@@ -26,13 +26,13 @@ def of_paper(name: str, clients: str, rate: str) -> dict[str, Any]:
 
 def crossed(topology: Topology) -> dict[str, set[str]]:
     """Return which clients measure across each part of the storage."""
-    found: dict[str, set[str]] = {}
+    nodes_of: dict[str, set[str]] = {}
     compiled = compile_plan(topology, load({}), {})
     for node, entries in compiled.expectations.items():
-        for one in entries:
-            for name in one.path if one.layer == "ost" else ():
-                found.setdefault(name, set()).add(node)
-    return {name: nodes for name, nodes in found.items() if name not in ("aries", "mesh")}
+        for entry in entries:
+            for name in entry.path if entry.layer == "ost" else ():
+                nodes_of.setdefault(name, set()).add(node)
+    return {name: nodes for name, nodes in nodes_of.items() if name not in ("aries", "mesh")}
 
 
 def edison(clients: str = "login[1-4]") -> Plan:
@@ -46,17 +46,17 @@ def edison(clients: str = "login[1-4]") -> Plan:
     [("edison", "login[1-4]"), ("edison", "login[1-3]"), ("redstorm", "login[1-2]")],
 )
 def test_no_part_of_the_storage_has_two_clients(name: str, clients: str) -> None:
-    found = crossed(build(of_paper(name, clients, "10 GB/s")))
-    assert {part: nodes for part, nodes in found.items() if len(nodes) > 1} == {}
+    nodes_of = crossed(build(of_paper(name, clients, "10 GB/s")))
+    assert {part: nodes for part, nodes in nodes_of.items() if len(nodes) > 1} == {}
 
 
 def test_the_targets_are_dealt_out_evenly_and_in_order() -> None:
     topology = build(of_paper("edison", "login[1-4]", "10 GB/s"))
-    by_client = Counter((one.file_system, one.client) for one in topology.targets.values())
+    by_client = Counter((target.file_system, target.client) for target in topology.targets.values())
     # units of eight targets: twelve, twelve and eighteen
     assert [by_client["fs1", f"login{number}"] for number in range(1, 5)] == [24] * 4
     assert [by_client["fs3", f"login{number}"] for number in range(1, 5)] == [32, 40, 32, 40]
-    clients = [one.client for one in topology.targets.values() if one.file_system == "fs3"]
+    clients = [target.client for target in topology.targets.values() if target.file_system == "fs3"]
     assert clients == sorted(clients)
 
 
@@ -80,7 +80,7 @@ def behind_one_part(kind: str) -> dict[str, Any]:
 
 
 def clients(document: dict[str, Any]) -> list[str]:
-    return [one.client for one in build(document).targets.values()]
+    return [target.client for target in build(document).targets.values()]
 
 
 @pytest.mark.parametrize("kind", ["controller", "enclosure"])
@@ -113,11 +113,13 @@ def test_a_second_file_system_on_the_same_servers_follows_the_first() -> None:
 
 def test_a_retired_target_weighs_nothing() -> None:
     document = site()
-    for one in document["parts"]:
-        one["name"] = one["name"].replace("oss[1-2]", "oss[1-4]").replace("disk[1-2]", "disk1")
-        if "feeds" in one:
-            one["feeds"] = one["feeds"].replace("oss[1-2]", "oss[1-4]")
-        one.pop("address", None)
+    for described in document["parts"]:
+        described["name"] = (
+            described["name"].replace("oss[1-2]", "oss[1-4]").replace("disk[1-2]", "disk1")
+        )
+        if "feeds" in described:
+            described["feeds"] = described["feeds"].replace("oss[1-2]", "oss[1-4]")
+        described.pop("address", None)
     part(document, "client1")["name"] = "client[1-2]"
     system = document["file_systems"][0]
     system.update(client="client[1-2]", retired="scratch-OST[0-1]")

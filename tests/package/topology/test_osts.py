@@ -47,6 +47,6 @@ def test_a_name_that_lustre_does_not_give_is_refused(name: str, remedy: str) -> 
 
 
 def test_names_of_lustre_are_taken() -> None:
-    found = build(lustre("scratch-OST[0000-008f]", retired="scratch-OST000a")).targets
-    assert list(found)[-1] == "scratch-OST008f"
-    assert found["scratch-OST000a"].retired
+    targets = build(lustre("scratch-OST[0000-008f]", retired="scratch-OST000a")).targets
+    assert list(targets)[-1] == "scratch-OST008f"
+    assert targets["scratch-OST000a"].retired

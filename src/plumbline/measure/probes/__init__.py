@@ -1,4 +1,4 @@
-"""One tool each: how it is called, and what its output means."""
+"""Probes: the call of each tool, and the meaning of its output."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _START = re.compile(r"^\{", re.MULTILINE)
 
 
 class Ambiguous(NamedTuple):
-    """The values of a key that one object holds twice: nothing that can be read as a number."""
+    """Two values of one key, unreadable as a number."""
 
     first: object
     second: object
@@ -34,7 +34,7 @@ class Report(NamedTuple):
     job: Mapping[str, Any]
 
     def direction(self, name: str) -> Mapping[str, Any]:
-        """Return the part ``read`` or ``write``; raise ToolError when it is not there."""
+        """Return the part ``read`` or ``write``; raise ToolError if it is missing."""
         part = self.job.get(name)
         if not isinstance(part, dict):
             raise ToolError(f"fio's report has no part {name!r}; its version may be too new")
@@ -42,7 +42,7 @@ class Report(NamedTuple):
 
 
 def read_report(text: str) -> tuple[list[Report], tuple[str, ...]]:
-    """Return all documents in their order, and the lines of words around them.
+    """Return all documents in their order, and the lines between them.
 
     Raises:
         ToolError: a document is cut or damaged, or not the report of one job.
@@ -92,17 +92,17 @@ OPERATIONS = (Operation.WRITE, Operation.READ, Operation.REREAD)
 VERSION_COMMAND = ("fio", "--version")
 
 FILE = "/proc/self/fd/0"
-"""The standard input: a path could lead elsewhere by the time that fio opens it."""
+"""The standard input: a path could lead elsewhere when fio opens it."""
 
 KEEP_CACHED = "keep cached"
-"""The pattern of terms under which fio does not drop the file's pages before it begins."""
+"""Pattern of terms that keep the file's pages cached before fio begins."""
 
 _SECTOR = 512
-"""open(2): what O_DIRECT moves is a multiple of the logical block of the storage."""
+"""open(2): O_DIRECT moves multiples of the logical block of the storage."""
 
 _DRAIN_S = 60.0
 _TICK_S = 1.5
-"""fio looks at its clock and rounds its limit by whole seconds."""
+"""Precision of fio's clock and limit: whole seconds."""
 
 
 def command(job: Job) -> tuple[str, ...]:
@@ -157,12 +157,12 @@ def size_bytes(spec: ProbeSpec) -> int:
 
 
 def limit_s(job: Job) -> float:
-    """Return the seconds after which fio is stuck: it ends itself, then waits for what it began."""
+    """Return the seconds after which fio is stuck: its limit, then the wait for pending calls."""
     return job.spec.seconds + _DRAIN_S
 
 
 def parse(job: Job, completed: Completed) -> Measurement:
-    """Return what the last report says, rates per second from the reports before it."""
+    """Return the measurement of the last report, with rates per second from all reports."""
     answer.refuse_unfinished(completed, "fio")
     reports, messages = read_report(completed.stdout)
     output = "\n".join((*messages, *completed.stderr.splitlines()))
@@ -217,7 +217,7 @@ def _profile(reports: list[Report], direction: str) -> tuple[float, ...]:
 
 
 def _latency(values: Mapping[str, Any]) -> Optional[Latency]:
-    """Return the times of whole calls where fio gives percentiles, else those of completion."""
+    """Return the times of whole calls if fio gives percentiles, else those of completion."""
     for name in ("lat_ns", "clat_ns"):
         times = values.get(name)
         if isinstance(times, dict) and isinstance(times.get("percentile"), dict):

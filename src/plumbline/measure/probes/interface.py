@@ -39,7 +39,7 @@ class Probe(Protocol):
 
     @property
     def OPERATIONS(self) -> tuple[Operation, ...]:  # noqa: N802
-        """What the tool can measure."""
+        """Operations that the tool can measure."""
         ...
 
     @property
@@ -48,7 +48,7 @@ class Probe(Protocol):
         ...
 
     def command(self, job: Job) -> tuple[str, ...]:
-        """Return the argument list; raise DocumentError for a job that the tool cannot do."""
+        """Return the argument list; raise DocumentError for an impossible job."""
         ...
 
     def limit_s(self, job: Job) -> float:
@@ -56,11 +56,11 @@ class Probe(Protocol):
         ...
 
     def parse(self, job: Job, completed: Completed) -> Measurement:
-        """Return what was measured; raise ToolError with the tool's own words otherwise."""
+        """Return the measurement; raise ToolError with the tool's own words otherwise."""
         ...
 
     def parse_version(self, completed: Completed) -> str:
-        """Return the version number alone; raise ToolError when it is not understood."""
+        """Return the version number alone; raise ToolError if it is not understood."""
         ...
 
 
@@ -70,7 +70,7 @@ _LONGEST = 300
 
 
 def refuse_unfinished(completed: Completed, tool: str) -> None:
-    """Raise ToolError when the process was ended at its limit, or is still there."""
+    """Raise ToolError if the process was ended at its limit, or is stuck."""
     if completed.hung:
         raise ToolError(
             f"{tool} is stuck in the kernel after {completed.seconds:.0f} s and cannot be ended; "
@@ -90,7 +90,7 @@ def refuse_failed(completed: Completed, tool: str) -> None:
 
 
 def failure(completed: Completed, tool: str, output: Optional[str] = None) -> ToolError:
-    """Return the error that quotes ``said``, or the last lines of what the tool printed."""
+    """Return the error that quotes ``output``, or the last lines of the tool."""
     text = output if output is not None else completed.stderr.strip() or completed.stdout
     return ToolError(
         f"{tool} failed with exit code {completed.exit_code}: "
@@ -99,7 +99,7 @@ def failure(completed: Completed, tool: str, output: Optional[str] = None) -> To
 
 
 def storage_failure(output: str, message: str, number: int = 0) -> ToolError:
-    """Return the error of a tool on storage: what it said, or its errno, tells whose fault it is.
+    """Return the error of a tool on storage, by its output or errno.
 
     ``message`` is the sentence for people.
     """
@@ -109,9 +109,9 @@ def storage_failure(output: str, message: str, number: int = 0) -> ToolError:
 
 
 def quoted(text: str) -> str:
-    """Return the last lines of what a tool has said, in one; what it repeats once, words whole.
+    """Return the last lines of a tool as one line of whole words, without repetitions.
 
-    fio says the same of each call that failed, at another offset.
+    fio repeats the same line for each failed call, at another offset.
     """
     unique = {_NUMBERS.sub("", line): line for line in reversed(lines(text))}
     quotation = "; ".join(reversed(list(unique.values())[:3]))
@@ -121,7 +121,7 @@ def quoted(text: str) -> str:
 
 
 def not_understood(tool: str, what: str, text: str) -> ToolError:
-    """Return the error for output that is cut, or of an unknown version."""
+    """Return the error for cut output, or output of an unknown version."""
     start = text.strip()[:80]
     return ToolError(f"{tool} printed no {what} that is understood, but {start!r}; run it by hand")
 
@@ -140,7 +140,7 @@ def number(tool: str, what: str, value: object) -> float:
 
 
 def version(tool: str, completed: Completed) -> str:
-    """Return the first thing in the output that looks like a version number."""
+    """Return the first version number in the output."""
     refuse_failed(completed, tool)
     match = _NUMBER.search(f"{completed.stdout}\n{completed.stderr}")
     if not match:
@@ -149,7 +149,7 @@ def version(tool: str, completed: Completed) -> str:
 
 
 def whole_transfers(spec: ProbeSpec) -> int:
-    """Return how many whole blocks a specification asks for.
+    """Return the number of whole blocks in a specification.
 
     Raises:
         DocumentError: it is not even one.
@@ -163,6 +163,6 @@ def whole_transfers(spec: ProbeSpec) -> int:
 
 
 def refuse_rate_cap(tool: str, cap_Bps: Optional[float]) -> None:
-    """Raise DocumentError when a rate cap is asked of a tool that cannot keep one."""
+    """Raise DocumentError for a rate cap, which the tool cannot keep."""
     if cap_Bps is not None:
         raise DocumentError(f"{tool} cannot cap its rate; remove rate_cap from its specification")

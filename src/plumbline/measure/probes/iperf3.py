@@ -56,7 +56,7 @@ def limit_s(job: Job) -> float:
 
 
 def parse(job: Job, completed: Completed) -> Measurement:
-    """Return what the receiving end got, the rates of each second, and the sender's retransmits."""
+    """Return the receiver's rate, the rates of each second, and the sender's retransmits."""
     answer.refuse_unfinished(completed, "iperf3")
     document = _document(completed)
     if "error" in document:

@@ -65,7 +65,7 @@ def limit_s(job: Job) -> float:
 
 
 def parse(job: Job, completed: Completed) -> Measurement:
-    """Return throughput and the retransmits of whichever side sent."""
+    """Return throughput and the sender's retransmits."""
     answer.refuse_failed(completed, f"netperf to {job.subject}")
     values = dict(_VALUE.findall(completed.stdout))
     unit = _UNITS.get(values.get("THROUGHPUT_UNITS", "").strip())

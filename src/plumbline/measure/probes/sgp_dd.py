@@ -1,4 +1,4 @@
-"""sgp_dd of sg3-utils: read a raw device.  There is no way here to make it write.
+"""sgp_dd of sg3-utils: read a raw device.  Writing is impossible here.
 
 Its words go to standard error, it prints a rate even when it failed, and its MB is 10^6 bytes.
 """
@@ -69,12 +69,12 @@ def command(job: Job) -> tuple[str, ...]:
 
 
 def limit_s(job: Job) -> float:
-    """Return the seconds after which sgp_dd did not even answer its interruption."""
+    """Return the seconds after which sgp_dd is stuck: it ignores its interruption."""
     return job.spec.seconds + _SPARE_S
 
 
 def parse(job: Job, completed: Completed) -> Measurement:
-    """Return the rate of the blocks that came in, in the time that sgp_dd measured."""
+    """Return the rate of the blocks read, in the time that sgp_dd measured."""
     answer.refuse_unfinished(completed, "sgp_dd")
     text = f"{completed.stdout}\n{completed.stderr}"
     interrupted = completed.exit_code == _EXIT_OF_TIMEOUT and _INTERRUPTED.search(text) is not None

@@ -27,16 +27,16 @@ def target_for(description: Mapping[str, Any], component: str, fill_limit: float
     """
     name = description.get("kind")
     if name not in KINDS:
-        known = ", ".join(sorted(KINDS))
-        raise DocumentError(f"target {component} has the unknown kind {name!r}; known are {known}")
+        names = ", ".join(sorted(KINDS))
+        raise DocumentError(f"target {component} has the unknown kind {name!r}; known are {names}")
     kind = KINDS[name]
     keys = set(description) - {"kind"}
     for key in sorted(kind.must - keys):
         raise DocumentError(f"target {component} of kind {name} has no {key}; add it")
     for key in sorted(keys - kind.must - kind.may):
-        known = ", ".join(sorted(kind.must | kind.may))
+        names = ", ".join(sorted(kind.must | kind.may))
         raise DocumentError(
-            f"target {component} of kind {name} has an unknown {key}; known: {known}"
+            f"target {component} of kind {name} has an unknown {key}; known: {names}"
         )
     for key in sorted(keys - {"block_size", "stripe_bytes"}):
         if not isinstance(description[key], str):
