@@ -64,22 +64,27 @@ def read_all(kind: type[T], raw: Any) -> tuple[T, ...]:
 
 def write(value: Any) -> Any:
     """Return the document form of a value: mappings, lists, texts and numbers."""
-    kind: Any = type(value)
-    if kind in _PLAIN or value is None:
-        return value
+    kind = type(value)
+    writer = _WRITERS.get(kind)
+    if writer is None:
+        writer = _WRITERS[kind] = _writer(kind)
+    return writer(value)
+
+
+def _writer(kind: Any) -> Reader:
     if hasattr(kind, "parse"):
-        return str(value)
+        return str
     if hasattr(kind, "to_json"):
-        return value.to_json()
+        return lambda value: value.to_json()
     if hasattr(kind, "_fields"):
-        return write_fields(value)
-    if isinstance(value, dict):
-        return {key: write(part) for key, part in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [write(part) for part in value]
+        return write_fields
+    if issubclass(kind, dict):
+        return lambda value: {key: write(part) for key, part in value.items()}
+    if issubclass(kind, (tuple, list)):
+        return lambda value: [write(part) for part in value]
     if hasattr(kind, "__members__"):
-        return value.name if issubclass(kind, int) else value.value
-    return value
+        return (lambda value: value.name) if issubclass(kind, int) else (lambda value: value.value)
+    return lambda value: value
 
 
 def write_fields(value: Any) -> dict[str, Any]:
@@ -119,6 +124,7 @@ _TYPING = {
 }
 _LENIENT: set[type] = set()
 _READERS: dict[type, Reader] = {}
+_WRITERS: dict[type, Reader] = {}
 
 
 def _whole(**values: Any) -> None:
