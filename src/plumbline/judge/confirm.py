@@ -85,7 +85,7 @@ def wanted(layer: Layer) -> list[Candidate]:
     looks like a slow device for as long as it lasts, and only other days tell.
     """
     every = [
-        candidate for entry in layer.entries if (candidate := _wanted(entry, layer)) is not None
+        candidate for entry in layer.entries if (candidate := _candidate(entry, layer)) is not None
     ]
     candidates = [candidate for candidate in every if not candidate.evidence.alarm]
     alarms = [candidate for candidate in every if candidate.evidence.alarm]
@@ -95,7 +95,7 @@ def wanted(layer: Layer) -> list[Candidate]:
         candidate for entry in named if (candidate := _suspected(entry, layer)) is not None
     ]
     # in turn, so that neither a console's suspicions nor alarms take anybody's place
-    turns = (_beside_peers(each, layer) for each in (candidates, suspected, alarms))
+    turns = (_with_obstacles(each, layer) for each in (candidates, suspected, alarms))
     return sorted(
         chain.from_iterable(turns),
         key=lambda candidate: (
@@ -107,7 +107,7 @@ def wanted(layer: Layer) -> list[Candidate]:
     )
 
 
-def _wanted(entry: Expectation, layer: Layer) -> Optional[Candidate]:
+def _candidate(entry: Expectation, layer: Layer) -> Optional[Candidate]:
     """Return a component that is watched with good reason or has an alarm, None for all others."""
     evidence = layer.weighing.evidence(entry.subject)
     if evidence is None or evidence.shared or not entry.confirm.runs:
@@ -140,7 +140,7 @@ def _suspected(entry: Expectation, layer: Layer) -> Optional[Candidate]:
     return Candidate(entry, evidence or nothing, gross=False, sentence=sentence, suspected=True)
 
 
-def _beside_peers(candidates: Sequence[Candidate], layer: Layer) -> list[Candidate]:
+def _with_obstacles(candidates: Sequence[Candidate], layer: Layer) -> list[Candidate]:
     """Return the same, with what of their group keeps them from being compared."""
     members = Counter(entry.group for entry in layer.entries)
     groups = Counter(candidate.entry.group for candidate in candidates)

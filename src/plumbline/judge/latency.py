@@ -65,9 +65,9 @@ def compare(loads: Iterable[Load], limit: float, alarm_odds: float) -> list[Late
     """
     windows = _windows(loads)
     slope = _slope([point for window in windows.values() for point in window.values()])
-    by_device: dict[str, list[_Beside]] = {}
+    by_device: dict[str, list[_Comparison]] = {}
     for at, window in windows.items():
-        for device, comparison in _beside(at, window, slope).items():
+        for device, comparison in _comparisons(at, window, slope).items():
             by_device.setdefault(device, []).append(comparison)
     compared = [
         _latency(device, comparisons, limit, alarm_odds)
@@ -83,7 +83,7 @@ class _Point(NamedTuple):
     latency: float
 
 
-class _Beside(NamedTuple):
+class _Comparison(NamedTuple):
     """A window of a device: the logarithm of its latency / its peers', and what these differ by."""
 
     at: float
@@ -125,15 +125,15 @@ def _slope(points: Sequence[_Point]) -> float:
     return slope
 
 
-def _beside(at: float, window: Mapping[str, _Point], slope: float) -> dict[str, _Beside]:
+def _comparisons(at: float, window: Mapping[str, _Point], slope: float) -> dict[str, _Comparison]:
     rest = {device: point.latency - slope * point.rate for device, point in window.items()}
     middle = median(rest.values())
     spread = deviation(rest.values(), middle)
-    return {device: _Beside(at, value - middle, spread) for device, value in rest.items()}
+    return {device: _Comparison(at, value - middle, spread) for device, value in rest.items()}
 
 
 def _latency(
-    device: str, comparisons: Sequence[_Beside], limit: float, alarm_odds: float
+    device: str, comparisons: Sequence[_Comparison], limit: float, alarm_odds: float
 ) -> Latency:
     least = -log(1 - limit)
     shown = [

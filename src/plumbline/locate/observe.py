@@ -67,7 +67,7 @@ def correlated(measured: Sequence[PlannedMeasurement]) -> list[tuple[int, ...]]:
     return list(dict.fromkeys(tuple(each) for each in streams.values() if len(each) > 1))
 
 
-_One = tuple[NamedMeasurement, ComparedSource]
+_Comparison = tuple[NamedMeasurement, ComparedSource]
 
 _FEWEST = 3
 """Runs of a measurement that speak of today, of a young history two."""
@@ -93,7 +93,7 @@ class WeighedVote(NamedTuple):
 
 def votes(placed: Sequence[PlannedMeasurement], weighing: Weighing) -> list[Optional[WeighedVote]]:
     """Return the vote of the last runs of each measurement of a node, None if they are too few."""
-    comparisons = [_held(measurement, weighing) for measurement in placed]
+    comparisons = [_comparison(measurement, weighing) for measurement in placed]
     since = [_own_alarm(measurement, weighing) for measurement in placed]
     for group in correlated(placed):
         if _of_one_component([placed[index] for index in group]):
@@ -113,7 +113,7 @@ def _of_one_component(group: Sequence[PlannedMeasurement]) -> bool:
     )
 
 
-def _held(placed: PlannedMeasurement, weighing: Weighing) -> Optional[_One]:
+def _comparison(placed: PlannedMeasurement, weighing: Weighing) -> Optional[_Comparison]:
     """Return a measurement beside its reference, None where there is none."""
     expectation = placed.expectation
     what = label(placed.operation, placed.scenario)
@@ -129,7 +129,7 @@ def _own_alarm(placed: PlannedMeasurement, weighing: Weighing) -> Optional[float
 
 
 def _together(
-    group: Sequence[int], comparisons: Sequence[Optional[_One]], weighing: Weighing
+    group: Sequence[int], comparisons: Sequence[Optional[_Comparison]], weighing: Weighing
 ) -> Iterator[tuple[float, int]]:
     """Yield since when correlated measurements are slow together, for each of them."""
     compared = {index: comparison for index in group if (comparison := comparisons[index])}
@@ -141,14 +141,14 @@ def _together(
 
 def _weighed(
     placed: PlannedMeasurement,
-    comparison: Optional[_One],
+    comparison: Optional[_Comparison],
     since: Optional[float],
     weighing: Weighing,
 ) -> Optional[WeighedVote]:
     place = placed.expectation.layer, placed.expectation.component
     of_all = weighing.of_its_group(place)
     if of_all and of_all.alarm:
-        comparison, since = _beside_baseline(comparison), of_all.since
+        comparison, since = _against_baseline(comparison), of_all.since
     if comparison is None:
         return None
     measurement, (source, _) = comparison
@@ -178,7 +178,7 @@ def _ratio_of_service(evidence: Optional[Evidence], what: str) -> Optional[float
     return {**dict(evidence.also), evidence.what: evidence.ratio}.get(what)
 
 
-def _beside_baseline(comparison: Optional[_One]) -> Optional[_One]:
+def _against_baseline(comparison: Optional[_Comparison]) -> Optional[_Comparison]:
     """Return a measurement beside its baseline; None where it has none of this era."""
     if comparison is None:
         return None

@@ -1,4 +1,4 @@
-"""What is measured again, beside whom, how often, and for how many bytes."""
+"""Confirmation: the components measured again, their controls, how often, for how many bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOW = 20_000 * DAY_S
 PLANNED = NOW - 3 * HOUR_S
 SIZE = 100
 EACH = 2 * SIZE
-"""What one run of a component moves: write and read."""
+"""Bytes that one run of a component moves: write and read."""
 
 TERMS = Confirm(runs=3, every_s=HOUR_S, daily_bytes=float(EACH), most_bytes=20.0 * EACH)
 
@@ -338,7 +338,7 @@ def test_runs_up_to_the_last_planned_one_do_not_count(after_s: float, is_due: bo
 def test_where_planned_runs_are_rare_each_day_has_runs_of_its_own(
     ago_h: float, is_due: bool
 ) -> None:
-    """What a busy day has used up keeps nobody waiting for the planned run of next week."""
+    """Runs of a busy day keep nobody waiting for the planned run of next week."""
     terms = TERMS._replace(daily_bytes=20.0 * EACH)
     limits = Limits(stale_after_s=15 * DAY_S)
     measured = [done("c", NOW - ago_h * HOUR_S) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""What a verdict says of others who used a target while it was measured."""
+"""A verdict names the others that used a target while it was measured."""
 
 from __future__ import annotations
 

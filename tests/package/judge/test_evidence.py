@@ -1,4 +1,4 @@
-"""What a verdict rests on is shown line by line, and as performance data in whole bytes."""
+"""The evidence of a verdict is shown line by line, and as performance data in whole bytes."""
 
 from __future__ import annotations
 

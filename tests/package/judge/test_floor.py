@@ -1,4 +1,4 @@
-"""What stays below a share of its ceiling, or a promise, warns without baseline and peers."""
+"""A rate below a share of its ceiling, or below a promise, warns without baseline and peers."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_a_window_counts_beyond_three_deviations_of_the_peers(
 
 
 def test_low_throughput_does_not_explain_high_latency() -> None:
-    """What is slow has both: a line through it and its peers would excuse it."""
+    """The slow device has both: a line through it and its peers would excuse it."""
     few = [
         load._replace(rate_Bps=12e6, latency_s=3e-3)
         if load.device == "disk3"

@@ -1,4 +1,4 @@
-"""Where the probes of a node fell silent is one alarm; what another service tells is none here."""
+"""Silent probes of a node are one alarm; an alarm of another service is none here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found at earlier moments saves work and changes no answer."""
+"""Results of earlier moments save work and change no answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found quickly of runs that speak for no loss is what weighing them finds."""
+"""The fast path for runs without a loss gives the result of the full weighing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run shows or not is an alarm when it recurs, within the budget of false alarms."""
+"""A symptom of runs is an alarm when it recurs, within the budget of false alarms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all of a group have lost is one alarm of the group, by its last era's baselines."""
+"""A loss that a whole group shares is one alarm of the group, by its last era's baselines."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_a_change_counts_for_more_nights_of_a_component_without_a_group(starts: 
 
 
 def test_a_change_is_of_two_members_and_of_neither_alone() -> None:
-    """What changed may have slowed both: that one of them is slow needs all its evidence."""
+    """The change may have slowed both: an alarm of one of them needs all its evidence."""
     rates = [[200e6] * 10 + [120e6] * 3, [200e6] * 13]
     changed = NOW - 3610 - 2 * DAY_S
     few, many = (

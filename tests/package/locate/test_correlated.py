@@ -1,4 +1,4 @@
-"""Which measurements of a node one part slows together."""
+"""Measurements of a node that one part slows together."""
 
 from __future__ import annotations
 

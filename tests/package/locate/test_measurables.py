@@ -1,4 +1,4 @@
-"""What a site measures, and in which direction each part is crossed."""
+"""Measurables of a site, and the direction in which each part is crossed."""
 
 from __future__ import annotations
 

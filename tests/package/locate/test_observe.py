@@ -1,4 +1,4 @@
-"""Which measurements vote, with which rate, and since when."""
+"""Measurements that vote, with their rate and the begin of the loss."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ READ = {"read/single": REFERENCE}
 
 
 class Memory:
-    """What was measured of one component."""
+    """Measurements of one component."""
 
     running: tuple[Running, ...] = ()
 

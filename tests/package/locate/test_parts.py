@@ -1,4 +1,4 @@
-"""What one remaining capacity can explain, and what it cannot."""
+"""Losses that one remaining capacity explains, and losses that it does not."""
 
 from __future__ import annotations
 

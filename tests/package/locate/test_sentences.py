@@ -1,4 +1,4 @@
-"""What is said names the part, counts who crosses it, and asks for the next measurement."""
+"""A sentence names the part, counts the measurements across it, and asks for the next one."""
 
 from __future__ import annotations
 

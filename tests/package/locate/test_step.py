@@ -1,4 +1,4 @@
-"""What a step takes: seconds, where not all nodes work at the same time, and bytes at most."""
+"""Cost of a step: seconds if not all nodes work at the same time, and bytes at most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an alarm is explained by although its measurement does not vote."""
+"""Explanation of an alarm whose measurement does not vote."""
 
 from __future__ import annotations
 

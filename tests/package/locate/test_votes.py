@@ -1,4 +1,4 @@
-"""What several runs say together of each measurement, and what one night of them does not."""
+"""Several runs of a measurement vote together; one night alone does not."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_what_the_whole_group_has_lost_shows_beside_the_baselines() -> None:
 
 
 def test_after_a_change_of_versions_no_part_is_held_to_be_the_cause() -> None:
-    """What all lost then is the group's, against the baseline from before."""
+    """The loss that all share then is the group's, against the baseline from before."""
     memory = snapshot(
         *(
             nightly(

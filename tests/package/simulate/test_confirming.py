@@ -1,4 +1,4 @@
-"""What is low on a day is measured again on it, and what that moves is counted."""
+"""A low component is measured again on the same day, and the bytes are counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn is as wide as the model says, and the model is as the year was."""
+"""Draws are as wide as the model, and the model is as the measured year."""
 
 from __future__ import annotations
 
