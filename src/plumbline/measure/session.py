@@ -217,8 +217,7 @@ class Session:
     def _unit_context(self, unit: Unit, descriptors: Mapping[str, int]) -> UnitContext:
         context, stop = self._context, threading.Event()
         runners = {
-            name: context.runner(inherited, stop)
-            for name, inherited in _inherited_locks(unit, descriptors)
+            name: context.runner(locks, stop) for name, locks in _locks_of(unit, descriptors)
         }
         return UnitContext(
             context.recorder,
@@ -351,9 +350,7 @@ def _repeats(units: Sequence[Unit]) -> int:
     return sum(task.entry.spec.repeats for unit in units for task in unit.tasks)
 
 
-def _inherited_locks(
-    unit: Unit, descriptors: Mapping[str, int]
-) -> Iterator[tuple[str, Sequence[int]]]:
+def _locks_of(unit: Unit, descriptors: Mapping[str, int]) -> Iterator[tuple[str, Sequence[int]]]:
     """Yield the locks that each component's tools inherit: ranks inherit those of all targets."""
     wholes = {task.entry.component for task in unit.tasks if task.entry.parallel}
     for name, descriptor in descriptors.items():

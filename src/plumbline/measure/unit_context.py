@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from typing import (
-    TYPE_CHECKING,
-    Callable,
-    Generator,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Protocol,
-    Sequence,
-    Union,
-)
+from typing import Callable, Generator, Mapping, NamedTuple, Optional, Protocol, Sequence, Union
 
 from plumbline.measure.trial import Recorder, Task
 from plumbline.model.command import CommandRunner
+from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.series import Running
 from plumbline.observe.command import Clock
-
-if TYPE_CHECKING:
-    from plumbline.model.expectation import Expectation
 
 PAUSE_S = 5.0
 """Pause before a second try, for faults that pass, such as a lost connection."""

@@ -264,9 +264,7 @@ def _pmi(launch: Launch, launcher: Launcher, run: CommandRunner) -> str:
 
     Without it each rank finds itself alone.  A plugin that the user has set takes precedence.
     """
-    if "SLURM_MPI_TYPE" in os.environ or any(
-        option.startswith("--mpi") for option in launch.options
-    ):
+    if "SLURM_MPI_TYPE" in os.environ or any(word.startswith("--mpi") for word in launch.options):
         return ""
     library = run(["env", *library_paths(launcher), launcher.python, "-c", _LIBRARY], _QUICK_S)
     listed = run([launch.launcher, "--mpi=list"], _QUICK_S)

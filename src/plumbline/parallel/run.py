@@ -322,17 +322,15 @@ class FsUnit:
             for entry in self._members
         ]
         files = self._course.files
-        keep_files = files is Files.FOUND
+        keep = files is Files.FOUND
         try:
             _muster(crew, self._share, files)
             yield from Run(self._whole, self._course, self._share, context).records(
                 crew, self.tasks
             )
-            keep_files = keep_files or (
-                files is Files.KEEP and all(member.failure is None for member in crew)
-            )
+            keep = keep or (files is Files.KEEP and all(member.failure is None for member in crew))
         finally:
-            for member in crew if not keep_files else ():
+            for member in crew if not keep else ():
                 member.remove()
 
     def _server(self, entry: Expectation) -> str:

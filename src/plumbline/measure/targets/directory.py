@@ -98,18 +98,16 @@ def _storage(keys: Keys, component: str) -> tuple[str, ...]:
     return (keys["kind"], source) if ":/" in source else its_name(keys, component)
 
 
-def _find(
-    run: CommandRunner, path: str, mount: Mount, descriptions: Descriptions
-) -> tuple[Holder, ...]:
-    names = list(_mounted_with(run, mount, descriptions))
+def _find(run: CommandRunner, path: str, mount: Mount, targets: Descriptions) -> tuple[Holder, ...]:
+    names = list(_mounted_with(run, mount, targets))
     if not names:
         raise elsewhere(path, mount)
     return tuple(Holder(name, name) for name in names)
 
 
-def _mounted_with(run: CommandRunner, mount: Mount, descriptions: Descriptions) -> Iterable[str]:
+def _mounted_with(run: CommandRunner, mount: Mount, targets: Descriptions) -> Iterable[str]:
     """Yield the directories that lie in a mount."""
-    for name, keys in descriptions.items():
+    for name, keys in targets.items():
         if keys["kind"] == DIRECTORY.name and mount_holding(run, keys["directory"]) == mount:
             yield name
 

@@ -269,12 +269,10 @@ def _make(keys: Keys, component: str, fill_limit: float) -> GlusterfsTarget:
     return GlusterfsTarget(keys["mount"], brick, component, fill_limit)
 
 
-def _find(
-    run: CommandRunner, path: str, mount: Mount, descriptions: Descriptions
-) -> tuple[Holder, ...]:
+def _find(run: CommandRunner, path: str, mount: Mount, targets: Descriptions) -> tuple[Holder, ...]:
     bricks = {
         name: _make(keys, name, 1.0)
-        for name, keys in descriptions.items()
+        for name, keys in targets.items()
         if keys["kind"] == GLUSTERFS.name and keys["mount"].rstrip("/") == mount.point
     }
     if not bricks:

@@ -230,11 +230,8 @@ class LustreTarget(FileTarget):
             for device, text in parse_parameter(every, ost, "import").items()
         }
         own = imports.pop(self._ost, None)
-        siblings = {
-            ost: sibling
-            for ost, sibling in imports.items()
-            if own and set(sibling.nids) == set(own.nids)
-        }
+        nids = set(own.nids) if own else set()
+        siblings = {ost: other for ost, other in imports.items() if own and set(other.nids) == nids}
         if any(sibling.state == "FULL" for sibling in siblings.values()):
             return True
         for ost in (ost for ost, sibling in siblings.items() if sibling.state == "IDLE"):
@@ -476,13 +473,9 @@ def _ost(keys: Keys, component: str) -> str:
     return str(keys.get("ost", component))
 
 
-def _find(
-    run: CommandRunner, path: str, mount: Mount, descriptions: Descriptions
-) -> tuple[Holder, ...]:
+def _find(run: CommandRunner, path: str, mount: Mount, targets: Descriptions) -> tuple[Holder, ...]:
     file_system = mount.source.partition(":/")[2].partition("/")[0]
-    osts = {
-        _ost(keys, name): name for name, keys in descriptions.items() if keys["kind"] == LUSTRE.name
-    }
+    osts = {_ost(keys, name): name for name, keys in targets.items() if keys["kind"] == LUSTRE.name}
     if not any(ost.startswith(f"{file_system}-OST") for ost in osts):
         raise elsewhere(path, mount)
     # yaml does not print the path, which could look like a layout
