@@ -107,7 +107,7 @@ class _Reads:
         if written is None:
             return
         spec = reads[0].entry.spec
-        # no more than was written, for holes are read too fast
+        # at most the written bytes, for holes are read too fast
         transfers = max(1, min(spec.bytes, written) // spec.transfer_bytes)
         spec = spec._replace(bytes=transfers * spec.transfer_bytes)
         dropped: list[Cache] = []

@@ -1,4 +1,4 @@
-"""Launchers of ranks: mpirun of Open MPI or MPICH, or srun, and the Python beside it.
+"""Launchers of ranks: mpirun of Open MPI or MPICH, or srun, and the Python of the ranks.
 
 The kind of a launcher is read from its ``--version``.
 

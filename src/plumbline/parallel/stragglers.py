@@ -34,7 +34,7 @@ _ALL = 1 - 1e-9
 """Of the bytes: sums of seconds differ by so little."""
 
 _MISSING = 0.01
-"""Of the bytes: who moved less than the others was ended by time, not by data."""
+"""Fraction of the bytes: a rank that moved less than the others was ended by time, not by data."""
 
 
 class Kind(str, Enum):

@@ -2,7 +2,7 @@
 
 Takes capacities and the paths of the flows, gives the rate and the limit of each flow.  The shares
 are found by progressive filling (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2): all
-flows grow alike until a component is full, its flows stop there, the rest grow on.  One flow alone
+flows grow equally until a component is full, its flows stop, the rest grow on.  One flow alone
 gets the minimum along its path.
 
 The next limit of a flow is its rate if its limiting parts were lifted: the flows with the same

@@ -18,7 +18,7 @@ class Job(NamedTuple):
     """One operation, to be carried out once by one process.
 
     ``subject`` is the path of the probe file, the device, or the partner's address.  ``within`` is
-    where the tool finds the probe file as its standard input, None for what is no file.
+    folder and name of the probe file, the tool's standard input, None without a file.
     ``block_size`` is the logical block of a device, in bytes.  For host pairs ``own_address`` is
     the address to send from, ``port`` that of the partner's server, and ``confidence_pct`` the full
     width of the confidence interval asked for, None for a single iteration.

@@ -25,7 +25,7 @@ from plumbline.observe.query import QUICK_S, SLOW_S, ask, breaks, complaint, obj
 NAME = "probe.dat"
 """The file's name in its folder."""
 TRIAL = "trial"
-"""An empty file beside it that lives for a moment."""
+"""A short-lived empty file in the same folder."""
 TRIALS = (TRIAL, *(f"{TRIAL}-{number}" for number in range(1, 6)))
 """Its names, for a kind of file system on which one name may fail where another does not."""
 
