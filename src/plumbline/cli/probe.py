@@ -354,7 +354,7 @@ def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[E
 def _units(arguments: argparse.Namespace, entries: Sequence[Expectation]) -> list[Unit]:
     if LAYERS[arguments.layer].paired:
         return _pairs(entries, arguments.slot)
-    from plumbline.measure.unit_context import units_of
+    from plumbline.measure.units import units_of
 
     return units_of(arguments.layer, entries)
 

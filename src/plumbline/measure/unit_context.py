@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Callable, Generator, Mapping, NamedTuple, Optional, Protocol, Sequence, Union
+from typing import Callable, Generator, Mapping, NamedTuple, Optional, Protocol, Union
 
 from plumbline.measure.trial import Recorder, Task
 from plumbline.model.command import CommandRunner
-from plumbline.model.expectation import Expectation
-from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.series import Running
 from plumbline.observe.command import Clock
@@ -88,18 +86,3 @@ class Unit(Protocol):
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """Return the calls of the tools."""
         ...
-
-
-def units_of(layer: str, entries: Sequence[Expectation]) -> list[Unit]:
-    """Return the units of a layer whose components are measured one by one, in measuring order.
-
-    Raises:
-        DocumentError: the target of an expectation is unusable.
-    """
-    if LAYERS[layer].on_devices:
-        from plumbline.measure.raw import units
-
-        return list(units(entries))
-    from plumbline.measure.ost import TargetUnit
-
-    return [TargetUnit(entry) for entry in entries]

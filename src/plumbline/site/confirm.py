@@ -23,7 +23,7 @@ from plumbline.judge.confirm import (
     wanted,
 )
 from plumbline.measure.process import goes_on
-from plumbline.measure.unit_context import units_of
+from plumbline.measure.units import units_of
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.verdict import Verdict
