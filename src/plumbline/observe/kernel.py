@@ -360,4 +360,4 @@ _COMPONENTS: Mapping[str, Callable[[Parts, str], str]] = {
     "nic": Parts.of_nic,
     "pci": Parts.of_pci,
 }
-"""How the component is found that a message is about."""
+"""Ways from the name in a message to its component."""

@@ -430,7 +430,7 @@ HARMLESS = (
         r"\S+ \S+: (?:AER: (?:Multiple )?Corrected error|PCIe Bus Error: severity=Corrected)",
     ),
 )
-"""What looks like one of the faults and is none: words and pattern."""
+"""Harmless messages that resemble a fault: words and pattern."""
 
 TURNS: Mapping[str, tuple[str, ...]] = {
     # --- the host

@@ -41,7 +41,7 @@ RULES = {
         for kind in ("resync", "recovery", "reshape", *_HARMLESS)
     },
 }
-"""What is known; an array is degraded until it is rebuilt."""
+"""Rules of arrays; an array is degraded until it is rebuilt."""
 
 
 def look(node: Node) -> Look:

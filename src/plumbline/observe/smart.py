@@ -50,7 +50,7 @@ _COUNTERS = {
     },
     "media_errors": (("nvme_smart_health_information_log", "media_errors"),),
 }
-"""Where a counter is that is no attribute: the first place that a disk knows counts."""
+"""Places of a counter that is no attribute: the first that a disk knows counts."""
 
 _NVME = "nvme_smart_health_information_log"
 _WORN_PERCENT = 100
