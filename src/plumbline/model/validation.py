@@ -34,13 +34,6 @@ def numbers(**values: Any) -> None:
             raise TypeError(f"{name} is {value!r:.60}, which is no plausible number")
 
 
-def numbers_or_none(**values: Any) -> None:
-    """Refuse the same, but not None."""
-    for name, value in values.items():
-        if value is not None:
-            numbers(**{name: value})
-
-
 def within(least: float, most: float, **values: Any) -> None:
     """Refuse what is no number from ``least`` to ``most``."""
     for name, value in values.items():

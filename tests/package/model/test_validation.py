@@ -11,7 +11,6 @@ from plumbline.model.units import LARGEST
 from plumbline.model.validation import (
     counts,
     numbers,
-    numbers_or_none,
     rates_or_none,
     texts,
     times,
@@ -27,9 +26,6 @@ def test_what_is_no_plausible_number_is_refused(value: Any) -> None:
 
 def test_numbers_are_numbers() -> None:
     numbers(size=3, rate=-2.5, share=0)
-    numbers_or_none(size=None, rate=1.0)
-    with pytest.raises(TypeError, match="rate is 'x'"):
-        numbers_or_none(size=None, rate="x")
 
 
 @pytest.mark.parametrize("value", [-1, 1.0, True, "1", 10**19])
