@@ -44,10 +44,11 @@ def test_a_process_that_is_killed_is_a_sentence() -> None:
 def test_an_interrupt_ends_the_processes_at_once_and_quietly(tmp_path: Path) -> None:
     script = tmp_path / "work.py"
     script.write_text(
-        "import time\n"
+        "import os, time\n"
         "from plumbline.site.forked import forked\n"
         "def work(item):\n"
-        "    print(item, flush=True)\n"
+        # one write, so that two processes do not mix their lines
+        "    os.write(1, b'%d\\n' % item)\n"
         "    time.sleep(600)\n"
         "try:\n"
         "    list(forked(work, range(2), 2))\n"
