@@ -19,8 +19,9 @@ from tests.project.repository import ROOT, document, tracked
 ROLES = sorted({path.relative_to(ROOT).parts[1] for path in tracked("roles/*/*")}, key=len)
 NAMED = re.compile(rf"\b(?:{'|'.join(reversed(ROLES))})_[a-z][a-z_]*\b")
 OF_ROLE = re.compile(r"\b([a-z]+_[a-z_]+) of the role ([a-z_]+)")
-# playbooks, and variables of Icinga's own check command
+# playbooks, the compiled plan, and variables of Icinga's own check command
 NO_OPTIONS = {
+    "agent_plan",
     "lab_break",
     "lab_down",
     "lab_up",

@@ -1,0 +1,95 @@
+"""``python -m tests.project.generated`` writes the tables of docs/ that follow from the source.
+
+A page marks the place of such a table: ``<!-- generated: NAME -->`` before, ``<!-- end -->`` after.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Callable, Iterable, Iterator
+
+from plumbline.doors import prometheus
+from plumbline.observe import counters
+from tests.project.repository import document, tracked
+
+_MARKED = re.compile(r"(?<=<!-- generated: )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
+_MARKUP = re.compile(r"\b[A-Z]\(([^)]*)\)")
+
+
+def _table(heading: str, rows: Iterable[Iterable[str]]) -> str:
+    rule = "|" + "---|" * (heading.count("|") - 1)
+    lines = [heading, rule, *(_row(cells) for cells in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _text(description: Any) -> str:
+    """Return a description of Ansible as one cell of a table."""
+    sentences = [description] if isinstance(description, str) else description
+    plain = _MARKUP.sub(r"`\1`", " ".join(str(sentence) for sentence in sentences))
+    return " ".join(plain.split())
+
+
+def _default(option: dict[str, Any]) -> str:
+    if "default" not in option:
+        return "required" if option.get("required") else ""
+    value = option["default"]
+    return f"`{value if isinstance(value, str) and value else json.dumps(value)}`"
+
+
+def _options(options: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    for name, option in options.items():
+        yield f"`{name}`", _default(option), _text(option["description"])
+        for key, part in option.get("options", {}).items():
+            yield f"`{name}`: `{key}`", _default(part), _text(part["description"])
+
+
+def _roles() -> str:
+    """Return a section for each role that a site deploys, with all its options."""
+    sections = []
+    for path in tracked("roles/*/meta/argument_specs.yml"):
+        # an internal role has no entry of this name
+        entry = document(path)["argument_specs"].get("main", {})
+        if entry.get("options"):
+            head = f"\n## {path.parts[-3]}\n\n{_text(entry['short_description'])}.\n\n"
+            sections.append(
+                head + _table("| option | default | meaning |", _options(entry["options"]))
+            )
+    return "".join(sections) + "\n"
+
+
+def _verdicts() -> str:
+    metrics = ((f"`{family.name}`", family.help) for family in prometheus.families([], 0.0))
+    return _table("| metric | meaning |", metrics)
+
+
+def _counters() -> str:
+    metrics = [value for value in vars(counters).values() if isinstance(value, counters.Metric)]
+    rows = ((f"`{metric.name}`", metric.kind, metric.help) for metric in metrics)
+    return _table("| metric | kind | meaning |", rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "options": _roles,
+    "verdict_metrics": _verdicts,
+    "counters": _counters,
+}
+
+
+def generated(page: str) -> str:
+    """Return the text of a page with its tables as they follow from the source."""
+    return _MARKED.sub(lambda mark: f"{mark[1]}{mark[2]}{TABLES[mark[1]]()}", page)
+
+
+def main() -> None:
+    """Write the tables into the pages."""
+    for path in tracked("docs/*.md"):
+        path.write_text(generated(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
