@@ -3,7 +3,7 @@
 """Run the command ``plumbline`` for a module, and map how it ended to one sentence.
 
 The contract with the package is its command line, its JSON and its exit codes
-(docs/architecture.md): 0 to 3 are verdicts, on all others one line on standard error says why.
+(docs/reference.md): 0 to 3 are verdicts, on all others one line on standard error says why.
 """
 
 from __future__ import annotations
