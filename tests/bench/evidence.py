@@ -85,12 +85,12 @@ def head() -> Iterator[str]:
     yield "# Evidence"
     yield ""
     yield paragraph(
-        "What the default limits do on data that others recorded. `make bench` writes this page "
-        "with `tests/bench/evidence.py`; the judge is that of `plumbline judge --replay "
-        "FILE.csv` and of the checks, not a copy. The odds that an alarm takes follow from a "
-        "budget of one false alarm a month for all components of a file. Not all of it is "
-        "independent proof: how long disturbances go on, and how often they take as much again, "
-        "was measured on this year of benchmarks. Nothing was chosen on these disks."
+        "For engineers who ask what the default limits are worth. After this page you know what "
+        "they find, how soon, and how often they are wrong on data that others recorded. `make "
+        "bench` writes it (`tests/bench/evidence.py`), with the judge of the checks and of "
+        "`plumbline judge --replay FILE.csv`. An alarm takes the odds that a budget of one false "
+        "alarm a month for all components of a file asks for. How long disturbances last was "
+        "measured on this year of benchmarks; nothing was chosen on these disks."
     )
 
 
@@ -109,8 +109,7 @@ def disks() -> Iterator[str]:
     yield paragraph(
         f"{len(every)} disks of {hosts} hosts over {days} days, {len(slow)} of them labelled slow, "
         f"thinned to {PER_DAY} samples a day and disk in three ways; a subset of the data of "
-        "Perseus (FAST'23). *Plain* is the rule `median ratio above 1.10 on three days`, without "
-        "regard to uncertainty."
+        "Perseus (FAST'23). *Plain* is the rule `median ratio above 1.10 on three days`."
     )
     yield ""
     yield table(

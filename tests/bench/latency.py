@@ -155,13 +155,10 @@ def section() -> Iterator[str]:
     healthy = {(host, one.disk) for host, samples in hosts.items() for one in samples} - known
     yield "\n## Latency under load\n"
     yield paragraph(
-        f"The same {len(healthy) + len(known)} disks as `plumbline latency` compares them: "
-        "throughput and latency in windows, asked after each window whether a disk is suspected "
-        "then. The data have three hours a day. In every third host one disk more is made slower "
-        "in some rows; noise is the standard deviation of each sample. That windows are counted, "
-        "and not the sizes of losses weighed, which took 12 and 15 windows of an hour, was chosen "
-        "on these disks; no constant was. In rows of all peers the disks are compared as the OSTs "
-        "of one file system are, whatever host they are in."
+        f"The same {len(healthy) + len(known)} disks as `plumbline latency` compares them, asked "
+        "after each window of throughput and latency. The data have three hours a day. *Made "
+        "slower*: one disk more in every third host; *noise*: standard deviation of each sample; "
+        "*all* peers: the disks are compared as the OSTs of one file system are."
     )
     yield ""
     yield (

@@ -22,13 +22,11 @@ def low_again(rows: Iterable[Sampled]) -> Iterator[str]:
     again = sum(after) / len(after)
     yield "\n## Would an immediate repeat help?\n"
     yield fill(
-        "Nearly all false alarms under the noise of that year are single low runs. No data that we "
-        "have repeat a measurement at once. The nearest are two different benchmarks of one file "
-        f"system and direction within {SOON_S / 60:.0f} minutes: of {len(pairs)} second ones "
-        f"{100 * every:.0f} % are below {100 * LOW:.0f} % of their median, of the "
-        f"{len(after)} that follow a low one {100 * again:.0f} %. Low moments last: so a run that "
-        "[confirms](policy.md#confirmation) counts less the sooner it comes, by as much as these "
-        "data say.",
+        "Nearly all false alarms under the noise of that year are single low runs. Of two "
+        f"different benchmarks of one file system and direction within {SOON_S / 60:.0f} minutes, "
+        f"{100 * every:.0f} % of {len(pairs)} second ones are below {100 * LOW:.0f} % of their "
+        f"median; of the {len(after)} that follow a low one, {100 * again:.0f} % are. So a run "
+        "that [confirms](policy.md#confirmation) counts less the sooner it comes.",
         width=125,
         break_long_words=False,
         break_on_hyphens=False,

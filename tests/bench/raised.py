@@ -25,10 +25,9 @@ JUST_BEFORE = 7
 """Runs that the evidence of an alarm itself may rest on, and days from which on others count."""
 
 ABOUT = (
-    "Nobody labelled that year, so an alarm is held against runs that the judge did not have: the "
-    "loss lasted where the middle of the runs during the alarm was a fifth below that of the 60 "
-    "before; another benchmark was low where half of its runs in the same days, of the same file "
-    "system and direction, were."
+    "Nobody labelled that year. *The loss lasted*: the middle of the runs during the alarm was a "
+    "fifth below that of the 60 before. *Another benchmark*: half of its runs on the same days, "
+    "of the same file system and direction, were low."
 )
 
 Series = Mapping[str, Sequence[Sampled]]
