@@ -5,10 +5,14 @@ A page marks the place of such a table: ``<!-- generated: NAME -->`` before, ``<
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
+import sys
+from importlib import import_module
 from typing import Any, Callable, Iterable, Iterator
 
+from plumbline.cli import build_parser
 from plumbline.doors import prometheus
 from plumbline.observe import counters
 from tests.project.repository import document, tracked
@@ -62,6 +66,37 @@ def _roles() -> str:
     return "".join(sections) + "\n"
 
 
+def _calls(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Yield the parser of each command that has no further commands."""
+    parts = [part for part in parser._actions if isinstance(part, argparse._SubParsersAction)]
+    for part in parts:
+        for choice in part.choices.values():
+            yield from _calls(choice)
+    if not parts:
+        yield parser
+
+
+def _arguments(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
+    formatter = parser._get_formatter()
+    for action in parser._actions:
+        if not isinstance(action, argparse._HelpAction) and action.help != argparse.SUPPRESS:
+            value = "" if action.nargs == 0 else formatter._format_args(action, action.dest.upper())
+            names = ", ".join(action.option_strings)
+            meaning = formatter._expand_help(action) if action.help else ""
+            yield f"`{f'{names} {value}'.strip()}`", meaning
+
+
+def _commands() -> str:
+    """Return a section for each command, with what it does and all its options."""
+    sections = []
+    for parser in _calls(build_parser()):
+        brief = str(import_module(f"plumbline.cli.{parser.prog.split()[1]}").HELP).capitalize()
+        head = f"\n## {parser.prog}\n\n{_text(parser.description or f'{brief}.')}\n\n"
+        sections.append(head + _table("| option | meaning |", _arguments(parser)))
+    # the interpreter that runs is the default of some option
+    return "".join(sections).replace(sys.executable, "this one") + "\n"
+
+
 def _verdicts() -> str:
     metrics = ((f"`{family.name}`", family.help) for family in prometheus.families([], 0.0))
     return _table("| metric | meaning |", metrics)
@@ -74,6 +109,7 @@ def _counters() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
+    "commands": _commands,
     "options": _roles,
     "verdict_metrics": _verdicts,
     "counters": _counters,
