@@ -27,6 +27,7 @@ from plumbline.judge.fs import judge_whole
 from plumbline.judge.pair import judge_pair_service
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.measure.lock import read_holder
+from plumbline.model.codec import read, write
 from plumbline.model.conditions import of_record
 from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import Cursor, Head, Request, Suspected
@@ -38,13 +39,13 @@ from plumbline.model.series import Process, Running, Sample
 from plumbline.model.service import Standing, Suspicion
 from plumbline.model.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 from plumbline.model.verdict import Figure, Reason, State, Verdict
+from plumbline.observe.conditions import Bill
 from plumbline.observe.coverage import Job, Others, by_sampling
 from plumbline.observe.darshan_logs import read_job_times, read_logs
 from plumbline.observe.gather import LocalSystem
 from plumbline.observe.jobs import Window, parse_slurm, used
 from plumbline.observe.node import Parts, Past, Seen
-from plumbline.observe.reported import said
-from plumbline.observe.symptom import KINDS, Direction, Look, Report, Symptom
+from plumbline.observe.symptom import KINDS, Direction, Look, Report, Symptom, site_symptoms
 from plumbline.parallel.job import Job as RanksJob
 from plumbline.parallel.job import encoded as encoded_job
 from plumbline.parallel.launch import parse_clients
@@ -554,7 +555,7 @@ def _answer(data: bytes, _: Path) -> object:
 def _symptoms(data: bytes, folder: Path) -> object:
     path = put(folder, "symptoms.json", data)
     document_of(Path(path), "symptoms", 1 << 20)
-    said({"oss1": sent_symptoms(text(data))}, {"oss1": NOW})
+    site_symptoms({"oss1": sent_symptoms(text(data))}, {"oss1": NOW})
     asked = JudgedLook(load_report(path), NOW, 3600.0)
     verdicts = (judge_looks(asked), *(judge_kind(asked, kind) for kind in KINDS))
     shown = [plugin_output("SYMPTOMS", verdict, 3) for verdict in verdicts]
@@ -569,7 +570,8 @@ CONDITIONS = conditions.ledger(
 
 
 def _conditions(data: bytes, folder: Path) -> object:
-    kept = CONDITIONS.after(load_ledger(put(folder, "conditions.json", data)).bill)
+    last = load_ledger(put(folder, "conditions.json", data))
+    kept = CONDITIONS.after(Bill(last.node, last.taken_at, last.conditions, last.notes))
     keep_collected(folder / "history.sqlite", "oss1", sent_symptoms(text(data)))
     return kept.succeeding(CONDITIONS)
 
@@ -638,11 +640,11 @@ def _programs() -> Iterator[Reader]:
     others = Others("oss1", 0.29, 0.33, Job("4711", 38 * 10**9, 40.0))
     yield Reader(
         "others in a record",
-        (_dumped(others.to_json()),),
-        lambda data, _: Others.from_json(_parsed(text(data))).in_doubt(),
+        (_dumped(write(others)),),
+        lambda data, _: read(Others, _parsed(text(data))).in_doubt(),
     )
     yield Reader("counted by a server", (_dumped(COUNTED.to_json()),), _counted_by)
-    symptoms = _dumped({**REPORT.to_json(), "past": PAST.to_json()})
+    symptoms = _dumped({**REPORT.to_json(), "past": write(PAST)})
     yield Reader("symptoms", (symptoms,), _symptoms)
     yield Reader("conditions", (_dumped(CONDITIONS.to_json()),), _conditions)
     command = {"name": "megaraid", "kind": "arrays", "argv": ["/usr/bin/cat"], "timeout_s": 5}
@@ -658,10 +660,10 @@ def _programs() -> Iterator[Reader]:
     yield Reader("sweep", (_dumped(ledger.to_json()),), _sweep)
     yield Reader(
         "job",
-        (encoded_job(JOB.to_json()),),
+        (encoded_job(JOB),),
         lambda data, _: RanksJob.from_json(_parsed(text(data))),
     )
-    yield Reader("results of ranks", (encoded_job(RESULT.to_json()),), _ranks)
+    yield Reader("results of ranks", (encoded_job(RESULT),), _ranks)
     yield Reader("call profile", (pack({"test": "ost"}, blocks()),), lambda data, _: unpack(data))
     yield Reader("lock", (_dumped({"pid": 1, "host": "a", "since": 1.5}),), _holder)
     rows_ = (
@@ -705,8 +707,8 @@ def _typed() -> Iterator[Reader]:
             lambda said_: parse_call("check_ost", said_.split(" "), CHECK_OPTIONS),
         ),
     ]
-    for name, sample, read in typed:
-        yield Reader(name, encoded(sample), lambda data, _, read=read: read(text(data)))  # type: ignore[misc]
+    for name, sample, reader in typed:
+        yield Reader(name, encoded(sample), lambda data, _, reader=reader: reader(text(data)))  # type: ignore[misc]
 
 
 DOCUMENTED = tuple(

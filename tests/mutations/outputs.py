@@ -12,6 +12,7 @@ from plumbline.measure.sample import diskstats
 from plumbline.measure.targets import target_for
 from plumbline.measure.targets.lustre import eviction
 from plumbline.measure.targets.whereabouts import whereabouts
+from plumbline.model.codec import write
 from plumbline.model.command import Completed
 from plumbline.observe.changes import Ledger, begun
 from plumbline.observe.conditions import DEFAULT as PARAMETERS
@@ -306,7 +307,7 @@ def _look(
     look = COLLECTORS[name](node._replace(counters=Counters(grown)))
     for one in look.symptoms:
         quote(one)
-    return look.to_json()
+    return write(look)
 
 
 def _of_collector(
@@ -333,7 +334,7 @@ def _of_collector(
 
 def _site_command(given: bytes, folder: Path) -> object:
     node = _refill(folder, {}, {"/usr/bin/vendor": text(given)})
-    return site_look(node, SiteCommand("megaraid", "arrays", ("/usr/bin/vendor",))).to_json()
+    return write(site_look(node, SiteCommand("megaraid", "arrays", ("/usr/bin/vendor",))))
 
 
 def _bill(

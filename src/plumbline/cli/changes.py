@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
 from plumbline.cli.options import add_site, asks_for_site, common, option
+from plumbline.model.codec import write
 from plumbline.model.errors import StoreError, UsageError
 from plumbline.model.units import DAY_S, parse_duration
 
@@ -69,7 +70,7 @@ def _of_node(arguments: argparse.Namespace) -> _Known:
     from plumbline.store.facts import load_ledger
 
     ledger = load_ledger(str(Path(arguments.state) / FILE))
-    return _Known([ledger], {ledger.bill.node: ""}, ledger.bill.notes)
+    return _Known([ledger], {ledger.node: ""}, ledger.notes)
 
 
 def _of_site(arguments: argparse.Namespace) -> _Known:
@@ -81,7 +82,7 @@ def _of_site(arguments: argparse.Namespace) -> _Known:
     if not history.exists():
         raise StoreError(f"there is no history {history}; bring it with: plumbline collect")
     ledgers, damaged = collected_ledgers(history, plan.nodes)
-    missing = sorted(set(plan.nodes) - {ledger.bill.node for ledger in ledgers})
+    missing = sorted(set(plan.nodes) - {ledger.node for ledger in ledgers})
     remarks = [*damaged]
     if not ledgers:
         raise StoreError(
@@ -93,7 +94,7 @@ def _of_site(arguments: argparse.Namespace) -> _Known:
             f"no changes are known of {fold(missing)}; see that the role symptoms is deployed "
             "there, then run plumbline collect"
         )
-    return _Known(ledgers, plan.kinds(ledger.bill.node for ledger in ledgers), remarks)
+    return _Known(ledgers, plan.kinds(ledger.node for ledger in ledgers), remarks)
 
 
 def _changes(known: _Known, since: float, arguments: argparse.Namespace) -> int:
@@ -102,7 +103,7 @@ def _changes(known: _Known, since: float, arguments: argparse.Namespace) -> int:
 
     found = grouped(latest(known.ledgers, since))
     if arguments.json:
-        changes = [change.to_json() for change in found]
+        changes = write(found)
         print(json.dumps({"schema": _SCHEMA, "since": since, "changes": changes}, allow_nan=False))
     elif found:
         rows = [
@@ -125,15 +126,13 @@ def _differences(known: _Known, arguments: argparse.Namespace) -> int:
     from plumbline.observe.changes import differences
     from plumbline.topology.names import fold
 
-    current = [
-        ledger for ledger in known.ledgers if ledger.bill.taken_at > time.time() - _CURRENT_S
-    ]
-    old = [ledger.bill.node for ledger in known.ledgers if ledger not in current]
+    current = [ledger for ledger in known.ledgers if ledger.taken_at > time.time() - _CURRENT_S]
+    old = [ledger.node for ledger in known.ledgers if ledger not in current]
     found = differences(current, known.kinds)
     if arguments.json:
         document = {
             "schema": _SCHEMA,
-            "differences": [difference.to_json() for difference in found],
+            "differences": write(found),
         }
         print(json.dumps(document, allow_nan=False))
     else:

@@ -3,7 +3,8 @@
 ``read(Service, raw)`` builds a value and ``write(service)`` returns what :func:`json.dumps` takes.
 Annotations may use Any, Optional, Mapping, tuple[X, ...], named tuples, enumerations (by value;
 those of numbers by name), classes with ``parse`` (as text), classes with ``from_json`` and
-``to_json`` of their own, and ``Annotated[X, check]``.  A part may be built already.  A check
+``to_json`` of their own, and ``Annotated[X, check]``.  Keys of a Mapping may be text, whole numbers
+or members of an enumeration.  A part may be built already.  A check
 is called with the value by its name as keyword argument and raises TypeError, as those of
 :mod:`plumbline.model.validation` do.  Number, text and bool are checked without one.
 
@@ -13,11 +14,13 @@ import; names that a module imports for type checkers alone are known here.
 
 from __future__ import annotations
 
+import re
 import sys
 
+from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import LARGEST
-from plumbline.model.validation import numbers, texts, within
+from plumbline.model.validation import numbers, same_schema, texts, within
 
 if TYPE_CHECKING:
     from typing import Any, Callable, Mapping, Optional, TypeVar
@@ -38,9 +41,29 @@ class Within:
         within(self.least, self.most, **values)
 
 
+class AtMost:
+    """Check of lists with at most ``most`` entries."""
+
+    def __init__(self, most: int) -> None:
+        """Take the bound."""
+        self.most = most
+
+    def __call__(self, **values: Any) -> None:
+        """Raise TypeError for a longer list."""
+        for name, value in values.items():
+            if len(value) > self.most:
+                raise TypeError(f"{name} has {len(value)} entries, {self.most} at most")
+
+
 def lenient(kind: type[T]) -> type[T]:
     """Mark a class whose unknown keys are ignored, as those of a newer version."""
     _LENIENT.add(kind)
+    return kind
+
+
+def positional(kind: type[T]) -> type[T]:
+    """Mark a class whose document form is a list of its fields, without their names."""
+    _ROWS.add(kind)
     return kind
 
 
@@ -62,6 +85,19 @@ def read_all(kind: type[T], raw: Any) -> tuple[T, ...]:
     return values
 
 
+def read_document(kind: type[T], raw: Any, schema: int, what: str, remedy: str) -> T:
+    """Return the value of a whole document, which has its fields beside the key ``schema``.
+
+    Raises:
+        DocumentError: it has another schema or is damaged; names ``what`` it is and the remedy.
+    """
+    try:
+        same_schema(raw, schema, what, remedy)
+        return read(kind, {key: part for key, part in raw.items() if key != "schema"})
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DocumentError(f"{what} is damaged ({error!r:.200}); {remedy}") from error
+
+
 def write(value: Any) -> Any:
     """Return the document form of a value: mappings, lists, texts and numbers."""
     kind = type(value)
@@ -76,10 +112,12 @@ def _writer(kind: Any) -> Reader:
         return str
     if hasattr(kind, "to_json"):
         return lambda value: value.to_json()
+    if kind in _ROWS:
+        return lambda value: [write(part) for part in value]
     if hasattr(kind, "_fields"):
         return write_fields
     if issubclass(kind, dict):
-        return lambda value: {key: write(part) for key, part in value.items()}
+        return lambda value: {write(key): write(part) for key, part in value.items()}
     if issubclass(kind, (tuple, list)):
         return lambda value: [write(part) for part in value]
     if hasattr(kind, "__members__"):
@@ -94,7 +132,8 @@ def write_fields(value: Any) -> dict[str, Any]:
 
 def refuse_impossible(value: Any) -> None:
     """Raise, as ``read`` does, for a named tuple that no document may hold."""
-    _of_class(type(value))(write_fields(value))
+    kind = type(value)
+    _of_class(kind)([*value] if kind in _ROWS else write_fields(value))
 
 
 class _Optional(NamedTuple):
@@ -123,6 +162,7 @@ _TYPING = {
     "Annotated": _Form(lambda of: _Annotated(of[0], of[1:])),
 }
 _LENIENT: set[type] = set()
+_ROWS: set[type] = set()
 _READERS: dict[type, Reader] = {}
 _WRITERS: dict[type, Reader] = {}
 
@@ -174,6 +214,13 @@ def _compiled(kind: Any) -> Reader:
     plan = [(key, reader, key in defaults) for key, reader in readers.items()]
     strict = kind not in _LENIENT
 
+    def read_row(raw: Any) -> Any:
+        if type(raw) is kind:
+            return raw
+        if type(raw) not in (list, tuple) or len(raw) > len(plan):
+            raise TypeError(f"{kind.__name__} is {raw!r:.60}, which is no list of its fields")
+        return kind(*[reader(part) for (_, reader, _), part in zip(plan, raw)])
+
     def read_object(raw: Any) -> Any:
         if type(raw) is kind:
             return raw
@@ -189,10 +236,13 @@ def _compiled(kind: Any) -> Reader:
             ]
         )
 
-    return read_object
+    return read_row if kind in _ROWS else read_object
 
 
 def _reader(hint: Any, key: str) -> Reader:
+    if hasattr(hint, "__metadata__"):
+        # the name of an annotation, which is one of typing
+        hint = _Annotated(hint.__origin__, hint.__metadata__)
     if isinstance(hint, _Optional):
         return _optional(_reader(hint.of, key))
     if isinstance(hint, _Annotated):
@@ -205,7 +255,8 @@ def _reader(hint: Any, key: str) -> Reader:
     if origin is tuple:
         return _list(_reader(parts[0], key), key)
     if origin is dict:
-        return _mapping(None if parts[1] is object else _reader(parts[1], key), key)
+        of_keys = None if parts[0] is str else _key(parts[0], key)
+        return _mapping(of_keys, None if parts[1] is object else _reader(parts[1], key), key)
     if hint in _PLAIN:
         return _plain(hint, _PLAIN[hint], key)
     return _of_one_class(hint, key)
@@ -251,13 +302,28 @@ def _list(reader: Reader, key: str) -> Reader:
     return read_list
 
 
-def _mapping(reader: Optional[Reader], key: str) -> Reader:
+def _mapping(of_keys: Optional[Reader], reader: Optional[Reader], key: str) -> Reader:
     def read_mapping(raw: Any) -> Any:
         if type(raw) is not dict:
             raise TypeError(f"{key} is {raw!r:.60}, which is no mapping")
+        if of_keys is not None:
+            raw = {of_keys(name): value for name, value in raw.items()}
         return raw if reader is None else {name: reader(value) for name, value in raw.items()}
 
     return read_mapping
+
+
+def _key(kind: Any, key: str) -> Reader:
+    """Return the reader of keys: JSON has text alone, and numbers stand in it as decimals."""
+    if kind is not int:
+        return _member(kind, key)
+
+    def read_number(raw: Any) -> int:
+        if type(raw) is not int and not re.fullmatch(r"-?[0-9]{1,15}", raw):
+            raise TypeError(f"{key} has the key {raw!r:.60}, which is no whole number")
+        return int(raw)
+
+    return read_number
 
 
 def _plain(kind: Any, check: Callable[..., None], key: str) -> Reader:

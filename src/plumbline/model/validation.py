@@ -105,6 +105,12 @@ def names(name: str, values: Iterable[Any]) -> None:
         raise TypeError(f"{name} has {error.object!r:.60}, which is no Unicode text") from error
 
 
+def unicode(**values: Any) -> None:
+    """Refuse the same of single values."""
+    for name, value in values.items():
+        names(name, (value,))
+
+
 def whole_text(text: str) -> str:
     """Return a text of somebody else that can be kept and printed: no halves of characters."""
     return text.encode("utf-8", "replace").decode()

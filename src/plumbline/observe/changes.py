@@ -9,12 +9,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Annotated, Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
-from plumbline.model.errors import DocumentError
+from plumbline.model.codec import AtMost, positional, read_document, write_fields
 from plumbline.model.units import DAY_S, format_size
-from plumbline.model.validation import names, same_schema, times
-from plumbline.observe.conditions import AREAS, KERNEL, LUSTRE, MOST, NODE, Bill, Condition
+from plumbline.model.validation import times, unicode
+from plumbline.observe.conditions import (
+    AREAS,
+    KERNEL,
+    LUSTRE,
+    MOST,
+    NODE,
+    Area,
+    Bill,
+    Condition,
+    Key,
+    Text,
+)
 from plumbline.topology.names import fold
 
 SCHEMA = 1
@@ -29,11 +40,9 @@ _CHANGES_KEPT_S = 400 * DAY_S
 _MISSING_KEPT_S = 90 * DAY_S
 _OFTEN = ((DAY_S, 4), (30 * DAY_S, 12))
 """So many changes in so long a time are those of no setting: the next ones are dropped."""
-_LONGEST = 400
-
-Key = tuple[str, str, str]
 
 
+@positional
 class Change(NamedTuple):
     """A condition that was found with another value.
 
@@ -41,14 +50,14 @@ class Change(NamedTuple):
     the epoch; the rest is as in Condition.
     """
 
-    at: float
-    before: float
-    area: str
-    subject: str
-    name: str
-    then: str
-    now: str
-    among: str
+    at: Annotated[float, times]
+    before: Annotated[float, times]
+    area: Area
+    subject: Text
+    name: Text
+    then: Text
+    now: Text
+    among: Text
 
     @property
     def key(self) -> Key:
@@ -56,41 +65,53 @@ class Change(NamedTuple):
         return self.area, self.subject, self.name
 
 
+@positional
+class Missing(NamedTuple):
+    """A condition of earlier bills, last seen at ``seen`` seconds since the epoch."""
+
+    condition: Condition
+    seen: Annotated[float, times]
+
+
 class Ledger(NamedTuple):
-    """What is known of a node; ``missing`` are conditions of earlier bills with when last seen.
+    """What is known of a node: its last bill, and what was before it.
 
     ``since`` is when the first bill was taken; ``changes`` are by their dates.
     """
 
-    bill: Bill
-    since: float
-    changes: tuple[Change, ...] = ()
-    missing: tuple[tuple[Condition, float], ...] = ()
+    node: Annotated[str, unicode]
+    taken_at: Annotated[float, times]
+    since: Annotated[float, times]
+    notes: Annotated[tuple[Annotated[str, unicode], ...], AtMost(MOST)] = ()
+    changes: Annotated[tuple[Change, ...], AtMost(_CHANGES_KEPT)] = ()
+    conditions: Annotated[tuple[Condition, ...], AtMost(MOST)] = ()
+    missing: Annotated[tuple[Missing, ...], AtMost(MOST)] = ()
 
     def after(self, bill: Bill) -> Ledger:
         """Return the ledger with another bill of the same node as its last."""
-        known = {
-            condition.key: (condition, self.bill.taken_at) for condition in self.bill.conditions
-        }
-        known.update({condition.key: (condition, seen) for condition, seen in self.missing})
+        known = {condition.key: Missing(condition, self.taken_at) for condition in self.conditions}
+        known.update({missing.condition.key: missing for missing in self.missing})
         found = {condition.key for condition in bill.conditions}
         fresh = [
             Change(
-                bill.taken_at, seen, *condition.key, then.value, condition.value, condition.among
+                bill.taken_at,
+                before.seen,
+                *condition.key,
+                before.condition.value,
+                condition.value,
+                condition.among,
             )
             for condition in bill.conditions
-            if condition.key in known
-            for then, seen in [known[condition.key]]
-            if then.value != condition.value
+            if (before := known.get(condition.key)) and before.condition.value != condition.value
         ]
         oldest = bill.taken_at - _MISSING_KEPT_S
-        missing = [pair for key, pair in known.items() if key not in found and pair[1] > oldest]
+        missing = [each for key, each in known.items() if key not in found and each.seen > oldest]
         noted, restless = self._worth_keeping(fresh, bill.taken_at)
-        return Ledger(
-            bill._replace(notes=bill.notes + restless),
-            self.since,
-            kept((*self.changes, *noted), bill.taken_at),
-            tuple(missing[:MOST]),
+        return begun(bill)._replace(
+            since=self.since,
+            notes=bill.notes + restless,
+            changes=kept((*self.changes, *noted), bill.taken_at),
+            missing=tuple(missing[:MOST]),
         )
 
     def _worth_keeping(
@@ -120,57 +141,33 @@ class Ledger(NamedTuple):
         A node that was installed again, or has no disk, begins a new ledger: what is different then
         has changed since the copy.
         """
-        before = older.after(self._first()) if self.since > older.bill.taken_at else older
+        before = older.after(self._first()) if self.since > older.taken_at else older
         merged = tuple(sorted({*before.changes, *self.changes}))
-        return self._replace(since=older.since, changes=kept(merged, self.bill.taken_at))
+        return self._replace(since=older.since, changes=kept(merged, self.taken_at))
 
     def _first(self) -> Bill:
         """Return the first bill, as far as the last one and the changes tell it."""
         values = {change.key: change.then for change in reversed(self.changes)}
         first = (
             condition._replace(value=values.get(condition.key, condition.value))
-            for condition in self.bill.conditions
+            for condition in self.conditions
         )
-        return Bill(self.bill.node, self.since, tuple(first))
+        return Bill(self.node, self.since, tuple(first))
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
-        return {
-            "schema": SCHEMA,
-            "node": self.bill.node,
-            "taken_at": self.bill.taken_at,
-            "since": self.since,
-            "notes": list(self.bill.notes),
-            "changes": [list(change) for change in self.changes],
-            "conditions": [list(condition) for condition in self.bill.conditions],
-            "missing": [[*condition, seen] for condition, seen in self.missing],
-        }
+        return {"schema": SCHEMA, **write_fields(self)}
 
     @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Ledger:
+    def from_json(cls, raw: Any) -> Ledger:
         """Build from the document form; raise DocumentError when it is not one of this schema."""
-        try:
-            same_schema(raw, SCHEMA, "the ledger of conditions", _REMEDY)
-            names("ledger", (raw["node"], *raw["notes"]))
-            times(taken_at=raw["taken_at"], since=raw["since"])
-            bill = Bill(
-                raw["node"],
-                raw["taken_at"],
-                tuple(map(_condition, _at_most(raw["conditions"], MOST))),
-                tuple(_at_most(raw["notes"], MOST)),
-            )
-            changes = tuple(map(_change, _at_most(raw["changes"], _CHANGES_KEPT)))
-            missing = tuple(map(_missing, _at_most(raw["missing"], MOST)))
-            return cls(bill, raw["since"], tuple(sorted(changes)), missing)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise DocumentError(
-                f"the ledger of conditions is damaged ({error!r:.200}); {_REMEDY}"
-            ) from error
+        ledger = read_document(cls, raw, SCHEMA, "the ledger of conditions", _REMEDY)
+        return ledger._replace(changes=tuple(sorted(ledger.changes)))
 
 
 def begun(bill: Bill) -> Ledger:
     """Return the ledger of a node whose first bill this is."""
-    return Ledger(bill, bill.taken_at)
+    return Ledger(bill.node, bill.taken_at, bill.taken_at, bill.notes, (), bill.conditions)
 
 
 def has_news(raw: Mapping[str, Any], known_at: float) -> bool:
@@ -191,47 +188,12 @@ def kept(changes: tuple[Change, ...], now: float) -> tuple[Change, ...]:
     return tuple(young[-_CHANGES_KEPT:])
 
 
-def _at_most(raw: Any, most: int) -> list[Any]:
-    if not isinstance(raw, list) or len(raw) > most:
-        raise TypeError(f"{raw!r:.60} is no list of at most {most}")
-    return raw
-
-
-def _condition(raw: Any) -> Condition:
-    condition = Condition(*raw)
-    _texts(condition)
-    return condition
-
-
-def _missing(raw: Any) -> tuple[Condition, float]:
-    times(seen=raw[-1])
-    return _condition(raw[:-1]), raw[-1]
-
-
-def _change(raw: Any) -> Change:
-    change = Change(*raw)
-    times(at=change.at, before=change.before)
-    _texts(change[2:])
-    return change
-
-
-def _texts(values: Iterable[str]) -> None:
-    """Refuse what no bill has: other areas, long or unprintable texts, which a terminal obeys."""
-    found = tuple(values)
-    names("condition", found)
-    if found[0] not in AREAS:
-        raise TypeError(f"{found[0]!r:.60} is no area of conditions")
-    for text in found:
-        if len(text) > _LONGEST or not text.isprintable():
-            raise TypeError(f"{text!r:.60} is no text of a condition")
-
-
 def latest(ledgers: Iterable[Ledger], since: float) -> Iterator[tuple[str, Change]]:
     """Yield node and change of all changes since a moment."""
     for ledger in ledgers:
         for change in ledger.changes:
             if change.at >= since:
-                yield ledger.bill.node, change
+                yield ledger.node, change
 
 
 _APART_S = 3 * DAY_S
@@ -275,10 +237,6 @@ class Grouped(NamedTuple):
         elif self.subjects:
             of = f" of {self.subjects[0]}"
         return f"{self.what} {self.then or 'none'} -> {self.now or 'none'}{of}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return self._asdict()
 
     def said(self, kinds: Mapping[str, str]) -> str:
         """Return e.g. ``Lustre 2.3.0 -> 2.4.0 on all 24 servers``; ``kinds`` has each node's."""
@@ -408,16 +366,12 @@ class Difference(NamedTuple):
         odd, usual = self.value or "none", self.usual or "none"
         return f"{self.what}{of} {odd}, {self.peers} peers {usual}"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return self._asdict()
-
 
 def differences(ledgers: Iterable[Ledger], kinds: Mapping[str, str]) -> tuple[Difference, ...]:
     """Return what few nodes of a kind have otherwise than their peers, the most telling first."""
     by_kind: dict[str, list[Ledger]] = {}
     for ledger in ledgers:
-        by_kind.setdefault(kinds.get(ledger.bill.node, ""), []).append(ledger)
+        by_kind.setdefault(kinds.get(ledger.node, ""), []).append(ledger)
     found = [each for kind, members in by_kind.items() for each in _of_kind(kind, members)]
     return tuple(sorted(found, key=lambda odd: (AREAS.index(odd.area), odd.what, odd.nodes)))
 
@@ -425,9 +379,9 @@ def differences(ledgers: Iterable[Ledger], kinds: Mapping[str, str]) -> tuple[Di
 def _of_kind(kind: str, ledgers: Iterable[Ledger]) -> Iterator[Difference]:
     conditions: dict[tuple[str, str, str], dict[str, set[str]]] = {}
     for ledger in ledgers:
-        for condition in ledger.bill.conditions:
+        for condition in ledger.conditions:
             having = conditions.setdefault((condition.area, condition.among, condition.name), {})
-            having.setdefault(ledger.bill.node, set()).add(
+            having.setdefault(ledger.node, set()).add(
                 shown(condition.area, condition.name, condition.value)
             )
     for (area, among, name), having in conditions.items():

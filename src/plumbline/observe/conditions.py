@@ -6,9 +6,11 @@ import re
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from hashlib import sha256
-from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Annotated, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
+from plumbline.model.codec import positional
 from plumbline.model.errors import PlumblineError, ToolError
+from plumbline.model.validation import unicode
 from plumbline.observe.kernel_messages import NO_STORAGE
 from plumbline.observe.node import System, ask
 from plumbline.observe.query import complaint
@@ -20,12 +22,31 @@ NODE = "node"
 """The class of what a node has once."""
 
 _LONGEST = 160
+_MOST_LETTERS = 400
 _SECRET = re.compile(
     r"passw|passphrase|\bpass\b|secret|token|credential|key(?!board)|private|auth", re.IGNORECASE
 )
 _KEY_MATERIAL = re.compile(r"-----BEGIN|[0-9a-fA-F]{32}|[A-Za-z0-9+/]{60}")
 
 
+def _listed(area: str) -> None:
+    if area not in AREAS:
+        raise TypeError(f"{area!r:.60} is no area of conditions")
+
+
+def _bounded(**values: str) -> None:
+    """Refuse what no bill has: long or unprintable texts, which a terminal obeys."""
+    for text in values.values():
+        if len(text) > _MOST_LETTERS or not text.isprintable():
+            raise TypeError(f"{text!r:.60} is no text of a condition")
+
+
+Area = Annotated[str, _listed]
+Text = Annotated[str, unicode, _bounded]
+Key = tuple[str, str, str]
+
+
+@positional
 class Condition(NamedTuple):
     """One condition.
 
@@ -33,14 +54,14 @@ class Condition(NamedTuple):
     node itself; ``among`` the class in which nodes are compared, such as the model of a disk.
     """
 
-    area: str
-    subject: str
-    name: str
-    value: str
-    among: str = NODE
+    area: Area
+    subject: Text
+    name: Text
+    value: Text
+    among: Text = NODE
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> Key:
         """Return by what it is known."""
         return self.area, self.subject, self.name
 

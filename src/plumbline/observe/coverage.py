@@ -13,13 +13,14 @@ whose others are no fewer than those of one.
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Annotated, Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
 
+from plumbline.model.codec import Within, positional, read, read_all
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.trend import NodeClock
 from plumbline.model.units import LARGEST, format_bytes, format_duration
-from plumbline.model.validation import counts, names, numbers, times, within
+from plumbline.model.validation import counts, numbers, times, unicode, within
 
 OTHERS = "others"
 """The name among the details of a record."""
@@ -28,9 +29,9 @@ OTHERS = "others"
 class Job(NamedTuple):
     """The job that moved most on the target; ``seconds`` are those of the readings around a run."""
 
-    id: str
-    bytes: int
-    seconds: float
+    id: Annotated[str, unicode]
+    bytes: Annotated[int, counts]
+    seconds: Annotated[float, Within(0, LARGEST)]
 
     def __str__(self) -> str:
         """Return e.g. ``job 4711 moved 38.0 GB in the 40 s around it``."""
@@ -45,11 +46,11 @@ class Others(NamedTuple):
     lie on both sides of the policy's ``min_coverage`` the record has no coverage.
     """
 
-    server: str
-    least: Optional[float] = None
-    most: Optional[float] = None
+    server: Annotated[str, unicode]
+    least: Optional[Annotated[float, Within(0, 1)]] = None
+    most: Optional[Annotated[float, Within(0, 1)]] = None
     job: Optional[Job] = None
-    unknown: str = ""
+    unknown: Annotated[str, unicode] = ""
 
     def in_doubt(self) -> str:
         """Return why the coverage is not known."""
@@ -57,28 +58,6 @@ class Others(NamedTuple):
             return self.unknown or "nothing was counted"
         between = f"coverage between {self.least:.2f} and {self.most:.2f}"
         return f"{between} by the counters of {self.server}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return {**self._asdict(), "job": self.job and self.job._asdict()}
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Others:
-        """Build from the document form; raise DocumentError when it is damaged."""
-        try:
-            job = None if raw["job"] is None else Job(**raw["job"])
-            others = cls(**{**raw, "job": job})
-            names("others", (others.server, others.unknown))
-            for bound in (others.least, others.most):
-                if bound is not None:
-                    within(0, 1, bound=bound)
-            if job is not None:
-                names("job", (job.id,))
-                counts(bytes=job.bytes)
-                within(0, LARGEST, seconds=job.seconds)
-            return others
-        except (KeyError, TypeError) as error:
-            raise DocumentError(f"what a record says of others is damaged: {error!r}") from error
 
 
 def others_of(record: Record) -> Optional[Others]:
@@ -88,7 +67,10 @@ def others_of(record: Record) -> Optional[Others]:
         DocumentError: that is damaged.
     """
     raw = (record.details or {}).get(OTHERS)
-    return None if raw is None else Others.from_json(raw)
+    try:
+        return None if raw is None else read(Others, raw)
+    except (KeyError, TypeError) as error:
+        raise DocumentError(f"what a record says of others is damaged: {error!r}") from error
 
 
 LUSTRE = "lustre"
@@ -115,19 +97,30 @@ class Bounds(NamedTuple):
         return Bounds(*(one + more for one, more in zip(self, other)))
 
 
+@positional
 class JobRow(NamedTuple):
     """What a job has read and written, in bytes, between two moments in seconds since the epoch."""
 
-    begin: float
-    end: float
-    job: str
-    read: int
-    written: int
+    begin: Annotated[float, times]
+    end: Annotated[float, times]
+    job: Annotated[str, unicode]
+    read: Annotated[int, counts]
+    written: Annotated[int, counts]
 
     @property
     def bytes(self) -> int:
         """Return what it has moved in both directions."""
         return self.read + self.written
+
+
+@positional
+class RequestRow(NamedTuple):
+    """What a job has asked a metadata target, by operation, between two moments as above."""
+
+    begin: Annotated[float, times]
+    end: Annotated[float, times]
+    job: Annotated[str, unicode]
+    requests: Mapping[str, Annotated[int, counts]]
 
 
 class _Bin(NamedTuple):
@@ -195,7 +188,7 @@ class Counted:
         details = record.details or {}
         if details["source"] != LUSTRE or record.outcome is Outcome.FAILED:
             return
-        self.jobs += job_rows(details)
+        self.jobs += read_all(JobRow, details.get("jobs", ()))
         watched = details.get("watched")
         if watched is None:
             return
@@ -222,41 +215,6 @@ def _bins(record: Record, details: Mapping[str, Any]) -> Iterator[_Bin]:
         if moved:
             yield _Bin(start + place, start + place + count, moved)
         place += count
-
-
-def job_rows(details: Mapping[str, Any]) -> Iterator[JobRow]:
-    """Yield what jobs have moved, from the details of a record of layer ``server``.
-
-    Raises:
-        TypeError: they are damaged; ValueError for a row of another length.
-    """
-    for begin, end, job, read, written in details.get("jobs", ()):
-        times(begin=begin, end=end)
-        names("job", (job,))
-        counts(read=read, written=written)
-        yield JobRow(begin, end, job, read, written)
-
-
-class RequestRow(NamedTuple):
-    """What a job has asked a metadata target, by operation, between two moments as above."""
-
-    begin: float
-    end: float
-    job: str
-    requests: Mapping[str, int]
-
-
-def request_rows(details: Mapping[str, Any]) -> Iterator[RequestRow]:
-    """Yield what jobs have asked, from the details of a record of layer ``server``.
-
-    Raises:
-        TypeError: they are damaged; ValueError or AttributeError for rows of another form.
-    """
-    for begin, end, job, requests in details.get("requests", ()):
-        times(begin=begin, end=end)
-        names("job", (job, *requests))
-        counts(**requests)
-        yield RequestRow(begin, end, job, requests)
 
 
 def by_sampling(records: Sequence[Record]) -> list[Counted]:

@@ -7,13 +7,14 @@ and ``number``; 0 is not known yet.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Container, Iterable, Iterator, Mapping, NamedTuple, Optional
+from typing import Annotated, Any, Container, Iterable, Iterator, Mapping, NamedTuple, Optional
 
+from plumbline.model.codec import Within, positional, refuse_impossible, write_fields
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
 from plumbline.model.units import LARGEST
-from plumbline.model.validation import LATEST, names, read_json, real, times, within
+from plumbline.model.validation import LATEST, read_json, real, times, unicode, within
 from plumbline.model.validation import whole_text as whole
 
 COUNTERS = "job_stats"
@@ -24,36 +25,43 @@ _LONGEST = 255
 _SHOWN = 40
 
 
+def _short(**values: str) -> None:
+    for name, value in values.items():
+        if not 0 < len(value) <= _LONGEST:
+            raise TypeError(f"a job has the {name} {value!r:.60}")
+
+
 class Job(NamedTuple):
     """A job as its scheduler knows it; times in seconds since the epoch, ``end`` None: it runs."""
 
-    id: str
-    begin: float
-    end: Optional[float] = None
-    name: str = ""
-    user: str = ""
-    nodes: str = ""
+    id: Annotated[str, unicode, _short]
+    begin: Annotated[float, times]
+    end: Optional[Annotated[float, times]] = None
+    name: Annotated[str, unicode] = ""
+    user: Annotated[str, unicode] = ""
+    nodes: Annotated[str, unicode] = ""
 
     def overlaps(self, begin: float, end: float) -> bool:
         """Return whether it ran at any moment between two."""
         return self.begin < end and (LATEST if self.end is None else self.end) > begin
 
 
+@positional
 class JobIo(NamedTuple):
     """What a job has moved on a target in one direction, between two moments since the epoch.
 
     ``small`` and ``unaligned`` are shares of its calls, None where nobody counted them.
     """
 
-    job: str
-    target: str
+    job: Annotated[str, unicode]
+    target: Annotated[str, unicode]
     operation: Operation
-    bytes: float
-    begin: float
-    end: float
+    bytes: Annotated[float, Within(0, LARGEST)]
+    begin: Annotated[float, times]
+    end: Annotated[float, times]
     source: str
-    small: Optional[float] = None
-    unaligned: Optional[float] = None
+    small: Optional[Annotated[float, Within(0, 1)]] = None
+    unaligned: Optional[Annotated[float, Within(0, 1)]] = None
 
     def within(self, begin: float, end: float) -> float:
         """Return the bytes that fall between two moments, as if it moved them evenly."""
@@ -90,25 +98,16 @@ class JobRequests(NamedTuple):
 
 def checked_job(job: Job) -> Job:
     """Return a job whose values are of the right kinds; raise TypeError for another one."""
-    names("the job", (job.id, job.name, job.user, job.nodes))
-    if not 0 < len(job.id) <= _LONGEST:
-        raise TypeError(f"a job has the id {job.id!r:.60}")
-    times(begin=job.begin)
-    if job.end is not None:
-        times(end=job.end)
-        if job.end < job.begin:
-            raise TypeError("it ends before it begins")
+    refuse_impossible(job)
+    if job.end is not None and job.end < job.begin:
+        raise TypeError("it ends before it begins")
     return job
 
 
 def checked_io(io: JobIo) -> JobIo:
     """Return the traffic of a job whose values are plausible; raise TypeError for another one."""
-    names("the traffic of a job", (io.job, io.target))
-    times(begin=io.begin, end=io.end)
-    within(0, LARGEST, bytes=io.bytes, seconds=io.end - io.begin)
-    for share in (io.small, io.unaligned):
-        if share is not None:
-            within(0, 1, share=share)
+    refuse_impossible(io)
+    within(0, LARGEST, seconds=io.end - io.begin)
     return io
 
 
@@ -149,7 +148,7 @@ class Usage(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
-        return {**self._asdict(), "operation": self.operation.value, "rate_Bps": self.rate_Bps}
+        return {**write_fields(self), "rate_Bps": self.rate_Bps}
 
 
 def used(found: Iterable[JobIo], window: Window, target: str = "") -> list[Usage]:

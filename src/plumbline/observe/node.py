@@ -11,13 +11,13 @@ node's own.
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence
+from typing import Annotated, Any, Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence
 
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
-from plumbline.model.validation import numbers, read_json, times
+from plumbline.model.validation import read_json, times
 from plumbline.observe.query import complaint
 
 QUICK_S = 10.0
@@ -75,7 +75,7 @@ MOST = 20_000
 class Seen(NamedTuple):
     """The counters of one look."""
 
-    at: float
+    at: Annotated[float, times]
     values: Mapping[str, float]
 
 
@@ -85,20 +85,6 @@ class Past(NamedTuple):
     older: Optional[Seen] = None
     newer: Optional[Seen] = None
     highest: Mapping[str, float] = {}
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return {
-            "older": self.older and self.older._asdict(),
-            "newer": self.newer and self.newer._asdict(),
-            "highest": dict(self.highest),
-        }
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Past:
-        """Build from the document form; raise KeyError, TypeError or AttributeError."""
-        numbers(**raw["highest"])
-        return cls(_seen(raw["older"]), _seen(raw["newer"]), raw["highest"])
 
 
 class Growth(NamedTuple):
@@ -144,14 +130,6 @@ class Counters:
         if now - newer.at >= KEPT_S:
             return Past(newer, seen, self._highest)
         return Past(older, newer, self._highest)
-
-
-def _seen(raw: Optional[Mapping[str, Any]]) -> Optional[Seen]:
-    if raw is None:
-        return None
-    times(at=raw["at"])
-    numbers(**raw["values"])
-    return Seen(raw["at"], raw["values"])
 
 
 _BLOCK = "/sys/class/block"

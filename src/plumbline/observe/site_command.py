@@ -7,18 +7,18 @@ is not understood: one wrong word and the whole look is not available.
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping, NamedTuple
+from typing import Annotated, Any, Mapping, NamedTuple, Optional
 
+from plumbline.model.codec import AtMost, Within, read, read_document
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.names import NAME, PATH
 from plumbline.model.units import format_duration
-from plumbline.model.validation import counts, names, read_json, texts, times, within
+from plumbline.model.validation import counts, read_json, times, unicode
 from plumbline.model.validation import whole_text as whole
 from plumbline.model.verdict import State
 from plumbline.observe.node import Node, ask
-from plumbline.observe.reported import HOLDS_S
-from plumbline.observe.symptom import KIND_OF, KINDS, Direction, Look, Symptom
+from plumbline.observe.symptom import HOLDS_S, KIND_OF, KINDS, Direction, Look, Symptom
 
 SCHEMA = 1
 MOST_BYTES = 1 << 20
@@ -27,9 +27,6 @@ MOST_BYTES = 1 << 20
 _MOST_SYMPTOMS = 1000
 _MOST_LETTERS = 300
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_SEVERITIES = ("OK", "WARNING", "CRITICAL")
-_KEYS = frozenset({"schema", "examined", "symptoms", "notes", "looked_at"})
-_SYMPTOM_KEYS = frozenset({"component", "kind", "severity", "direction", "sentence", "since"})
 
 
 class SiteCommand(NamedTuple):
@@ -37,14 +34,13 @@ class SiteCommand(NamedTuple):
 
     name: str
     kind: str
-    argv: tuple[str, ...]
-    timeout_s: float = 60.0
+    argv: tuple[Annotated[str, unicode], ...]
+    timeout_s: Annotated[float, Within(1, 3600)] = 60.0
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> SiteCommand:
-        """Build from the document form; raise DocumentError, or KeyError, TypeError, ValueError."""
-        command = cls(**{**raw, "argv": tuple(raw["argv"])})
-        names("command", (command.name, command.kind, *command.argv))
+        """Build from the document form; raise DocumentError, KeyError or TypeError."""
+        command = read(cls, raw)
         NAME.refuse("the command's name", command.name)
         PATH.refuse(f"the program of {command.name}", command.argv[0] if command.argv else "")
         if command.name in KIND_OF:
@@ -54,7 +50,6 @@ class SiteCommand(NamedTuple):
                 f"the kind of {command.name} is {command.kind!r:.60}; write one of "
                 f"{', '.join(KINDS)}"
             )
-        within(1, 3600, timeout_s=command.timeout_s)
         return command
 
 
@@ -67,67 +62,59 @@ def look(node: Node, command: SiteCommand) -> Look:
         # what it says may be of any length
         raise ToolError(_clean(str(error))) from error
     try:
-        return _look(node, command.name, read_json(text))
-    except (KeyError, TypeError, ValueError, AttributeError, DocumentError) as error:
-        said = f"has no {error}" if isinstance(error, KeyError) else str(error)
+        printed = read_document(_Printed, read_json(text), SCHEMA, "the report", "correct it")
+        return printed.look(node, command.name)
+    except (ValueError, DocumentError) as error:
         raise ToolError(
-            _clean(f"{program} printed no symptoms ({said}); see docs/symptoms.md for their form")
+            _clean(f"{program} printed no symptoms ({error}); see docs/symptoms.md for their form")
         ) from error
 
 
-def _look(node: Node, name: str, raw: Any) -> Look:
-    if not isinstance(raw, dict):
-        raise TypeError("no JSON object")
-    _refuse_strange(raw, _KEYS, "the report")
-    if raw["schema"] != SCHEMA:
-        raise TypeError(f"schema {raw['schema']!r:.20}, this version reads {SCHEMA}")
-    counts(examined=raw["examined"])
-    _refuse_old(node.now, raw.get("looked_at"))
-    found, notes = raw["symptoms"], raw.get("notes", [])
-    if not isinstance(found, list) or not isinstance(notes, list):
-        raise TypeError("symptoms and notes must be lists")
-    if len(found) + len(notes) > _MOST_SYMPTOMS:
-        raise TypeError(f"more than {_MOST_SYMPTOMS} symptoms")
-    texts("notes", notes)
-    known = node.parts.known
-    symptoms = tuple(_symptom(name, one, known) for one in found)
-    return Look(name, raw["examined"], symptoms, tuple(map(_clean, notes)))
-
-
-def _refuse_old(now: float, looked_at: Any) -> None:
-    """Refuse what was looked at too long ago, where the report says when that was."""
-    if looked_at is None:
-        return
-    times(looked_at=looked_at)
-    if now - looked_at > HOLDS_S:
-        raise ValueError(f"its look is {format_duration(now - looked_at)} old")
-
-
-def _symptom(collector: str, raw: Any, known: frozenset[str]) -> Symptom:
-    if not isinstance(raw, dict):
-        raise TypeError(f"a symptom is {raw!r:.60}, no JSON object")
-    _refuse_strange(raw, _SYMPTOM_KEYS, "a symptom")
-    values = (raw["component"], raw["kind"], raw["severity"], raw["direction"], raw["sentence"])
-    texts("a symptom", values)
-    component, kind, severity, direction, sentence = values
-    if component not in known:
-        raise ValueError(f"the component {component!r:.60} is none that this node knows")
+def _word(kind: str) -> None:
     if not _KIND.fullmatch(kind):
-        raise ValueError(f"the kind {kind!r:.60} is no word of small letters, digits and _")
-    if severity not in _SEVERITIES:
-        raise ValueError(f"the severity {severity!r:.60} is none of {', '.join(_SEVERITIES)}")
-    since, said = raw.get("since"), _clean(sentence)
-    if since is not None:
-        times(since=since)
-    if not said:
-        raise ValueError("a sentence is empty")
-    return Symptom(collector, component, kind, State[severity], Direction(direction), said, since)
+        raise TypeError(f"the kind {kind!r:.60} is no word of small letters, digits and _")
 
 
-def _refuse_strange(raw: Mapping[str, Any], known: frozenset[str], what: str) -> None:
-    strange = sorted(raw.keys() - known)
-    if strange:
-        raise ValueError(f"{what} has the unknown key {strange[0]!r:.60}")
+def _known(severity: State) -> None:
+    if severity is State.UNKNOWN:
+        raise TypeError("the severity UNKNOWN is none of OK, WARNING, CRITICAL")
+
+
+class _Reported(NamedTuple):
+    """A symptom as a command prints it; its collector is the command."""
+
+    component: str
+    kind: Annotated[str, _word]
+    severity: Annotated[State, _known]
+    direction: Direction
+    sentence: str
+    since: Optional[Annotated[float, times]] = None
+
+
+class _Printed(NamedTuple):
+    """A report of a command; ``looked_at`` is in seconds since the epoch, None for now."""
+
+    examined: Annotated[int, counts]
+    symptoms: Annotated[tuple[_Reported, ...], AtMost(_MOST_SYMPTOMS)]
+    notes: Annotated[tuple[str, ...], AtMost(_MOST_SYMPTOMS)] = ()
+    looked_at: Optional[Annotated[float, times]] = None
+
+    def look(self, node: Node, collector: str) -> Look:
+        """Return the look; raise ValueError for an old one and for unknown components."""
+        if self.looked_at is not None and node.now - self.looked_at > HOLDS_S:
+            raise ValueError(f"its look is {format_duration(node.now - self.looked_at)} old")
+        symptoms = tuple(
+            Symptom(collector, *reported)._replace(sentence=_clean(reported.sentence))
+            for reported in self.symptoms
+        )
+        for symptom in symptoms:
+            if symptom.component not in node.parts.known:
+                raise ValueError(
+                    f"the component {symptom.component!r:.60} is none that this node knows"
+                )
+            if not symptom.sentence:
+                raise ValueError("a sentence is empty")
+        return Look(collector, self.examined, symptoms, tuple(map(_clean, self.notes)))
 
 
 def _clean(text: str) -> str:

@@ -1,16 +1,18 @@
-"""Symptoms: their kinds, the report of a host, and what they say for or against a component."""
+"""Symptoms: their kinds, the report of a host, those of a site that hold, and their weight."""
 
 from __future__ import annotations
 
 from enum import Enum
 
+from plumbline.model.codec import lenient, read_document, write_fields
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.validation import names, numbers, same_schema, texts, times
+from plumbline.model.units import format_duration
+from plumbline.model.validation import counts, times, unicode, whole_text
 from plumbline.model.verdict import State
 
 if TYPE_CHECKING:
-    from typing import Any, Iterable, Mapping, Optional
+    from typing import Annotated, Any, Iterable, Mapping, Optional
 
 
 SCHEMA = 1
@@ -37,32 +39,13 @@ class Symptom(NamedTuple):
     quoted in verdicts, without a full stop; ``since`` in seconds since the epoch, None if unknown.
     """
 
-    collector: str
-    component: str
-    kind: str
+    collector: Annotated[str, unicode]
+    component: Annotated[str, unicode]
+    kind: Annotated[str, unicode]
     severity: State
     direction: Direction
-    sentence: str
-    since: Optional[float] = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return {
-            **self._asdict(),
-            "severity": self.severity.name,
-            "direction": self.direction.value,
-        }
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Symptom:
-        """Build from the document form; raise KeyError, TypeError or ValueError."""
-        values = {**raw, "severity": State[raw["severity"]]}
-        values["direction"] = Direction(raw["direction"])
-        symptom = cls(**values)
-        names("symptom", symptom[:3] + (symptom.sentence,))
-        if symptom.since is not None:
-            times(since=symptom.since)
-        return symptom
+    sentence: Annotated[str, unicode]
+    since: Optional[Annotated[float, times]] = None
 
 
 class Rule(NamedTuple):
@@ -91,64 +74,35 @@ class Look(NamedTuple):
     No symptom of an unavailable collector means nothing: not that all is well.
     """
 
-    collector: str
-    examined: int
+    collector: Annotated[str, unicode]
+    examined: Annotated[int, counts]
     symptoms: tuple[Symptom, ...] = ()
-    notes: tuple[str, ...] = ()
-    unavailable: str = ""
-    kind: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        raw = self._asdict()
-        raw["symptoms"] = [symptom.to_json() for symptom in self.symptoms]
-        raw["notes"] = list(self.notes)
-        return raw
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Look:
-        """Build from the document form; raise KeyError, TypeError or ValueError."""
-        values = {**raw, "notes": tuple(raw["notes"])}
-        values["symptoms"] = tuple(map(Symptom.from_json, raw["symptoms"]))
-        # a look of an older version does not say it
-        values.setdefault("kind", KIND_OF.get(raw["collector"], ""))
-        look = cls(**values)
-        names("look", (look.collector, look.unavailable, look.kind, *look.notes))
-        numbers(examined=look.examined)
-        return look
+    notes: tuple[Annotated[str, unicode], ...] = ()
+    unavailable: Annotated[str, unicode] = ""
+    kind: Annotated[str, unicode] = ""
 
 
+@lenient
 class Report(NamedTuple):
     """All looks at one node, at ``looked_at`` seconds since the epoch."""
 
     node: str
-    looked_at: float
+    looked_at: Annotated[float, times]
     looks: tuple[Look, ...]
 
     @property
     def symptoms(self) -> tuple[Symptom, ...]:
-        """Return everything found, in the order of the collectors."""
+        """Return all symptoms, in the order of the collectors."""
         return tuple(symptom for look in self.looks for symptom in look.symptoms)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
-        return {
-            "schema": SCHEMA,
-            "node": self.node,
-            "looked_at": self.looked_at,
-            "looks": [look.to_json() for look in self.looks],
-        }
+        return {"schema": SCHEMA, **write_fields(self)}
 
     @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Report:
+    def from_json(cls, raw: Any) -> Report:
         """Build from the document form; raise DocumentError when it is not one of this schema."""
-        try:
-            same_schema(raw, SCHEMA, "the report of symptoms", _LOOK)
-            texts("node", (raw["node"],))
-            times(looked_at=raw["looked_at"])
-            return cls(raw["node"], raw["looked_at"], tuple(map(Look.from_json, raw["looks"])))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DocumentError(f"symptoms are damaged ({error!r}); {_LOOK}") from error
+        return read_document(cls, raw, SCHEMA, "the report of symptoms", _LOOK)
 
 
 ARRAYS = "arrays"
@@ -247,3 +201,53 @@ def quote(symptom: Symptom) -> str:
 def _weight(symptom: Symptom) -> tuple[bool, int, str]:
     lowers = symptom.direction is Direction.LOWERS
     return lowers, ORDER.index(symptom.severity), symptom.sentence
+
+
+HOLDS_S = 3600.0
+"""How long a look holds: six times the period at which the role symptoms looks.
+
+A rebuild that a timer saw before it was stopped, or a node before it died, may be over by now.
+"""
+
+TROUBLE = "trouble"
+"""The key of a document that stands for one that a node could not give: why, in a sentence."""
+
+
+class SiteSymptoms(NamedTuple):
+    """The symptoms that hold, and each node whose report was left out, with the reason."""
+
+    symptoms: tuple[Symptom, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def site_symptoms(documents: Mapping[str, Any], now: Mapping[str, float]) -> SiteSymptoms:
+    """Return the symptoms that hold, from the reports of nodes by their names.
+
+    ``now`` is for each node of the site the time by its own clock, in seconds since the epoch.  No
+    report is required, so one that is damaged or old is left out with its reason.
+    """
+    parts = [_of_node(node, document, now.get(node)) for node, document in documents.items()]
+    return SiteSymptoms(
+        tuple(symptom for part in parts for symptom in part.symptoms),
+        tuple(reason for part in parts for reason in part.left_out),
+    )
+
+
+def _of_node(node: str, document: Any, now: Optional[float]) -> SiteSymptoms:
+    try:
+        return SiteSymptoms(_holding(document, now))
+    except DocumentError as error:
+        return SiteSymptoms(left_out=(f"{node} ({error})",))
+
+
+def _holding(document: Any, now: Optional[float]) -> tuple[Symptom, ...]:
+    """Return the symptoms of a report; raise DocumentError with the reason why it does not hold."""
+    if now is None:
+        raise DocumentError("it is no node of the plan")
+    if isinstance(document, dict) and TROUBLE in document:
+        raise DocumentError(whole_text(f"{document[TROUBLE]!s:.300}"))
+    report = Report.from_json(document)
+    age_s = now - report.looked_at
+    if age_s > HOLDS_S:
+        raise DocumentError(f"its last look is {format_duration(age_s)} old")
+    return report.symptoms

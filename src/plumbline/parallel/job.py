@@ -11,18 +11,18 @@ import os
 from enum import Enum
 from pathlib import Path
 from threading import get_ident
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Annotated, Any, NamedTuple, Optional
 
-from plumbline.model.errors import DocumentError
+from plumbline.model.codec import Within, read_document, write, write_fields
 from plumbline.model.record import Operation
 from plumbline.model.units import LARGEST
-from plumbline.model.validation import counts, same_schema, texts, within
+from plumbline.model.validation import counts
 from plumbline.parallel.profile import Durations
-from plumbline.parallel.terms import Aggregation, Method, Place
+from plumbline.parallel.terms import Method, Place
+
+Positive = Annotated[float, Within(0, LARGEST)]
 
 SCHEMA = 1
-_MOST_CLASSES = 10_000
-"""Classes of a histogram of durations on each side of a second (plumbline.parallel.profile)."""
 JOB = "job.json"
 
 _SAME = "install the same plumbline on all clients"
@@ -47,8 +47,8 @@ class Job(NamedTuple):
     test: Method
     operations: tuple[Operation, ...]
     places: tuple[Place, ...]
-    bytes: int
-    seconds: float
+    bytes: Annotated[int, counts]
+    seconds: Annotated[float, Within(0, LARGEST)]
     fixed: Fixed = Fixed.DATA
     direct: bool = False
     instrument: bool = True
@@ -61,31 +61,12 @@ class Job(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
-        raw = {"schema": SCHEMA, **self._asdict()}
-        raw["test"] = self.test._asdict()
-        return raw
+        return {"schema": SCHEMA, **write_fields(self)}
 
     @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Job:
+    def from_json(cls, raw: Any) -> Job:
         """Build from the document form; raise DocumentError when it is not one of this version."""
-        try:
-            same_schema(raw, SCHEMA, "the job", _SAME)
-            values = {key: value for key, value in raw.items() if key != "schema"}
-            gathered = raw["test"]["aggregation"]
-            aggregation = None if gathered is None else Aggregation(*gathered)
-            values["test"] = Method(**{**raw["test"], "aggregation": aggregation})
-            values["operations"] = tuple(Operation(name) for name in raw["operations"])
-            values["places"] = tuple(Place(*place) for place in raw["places"])
-            values["fixed"] = Fixed(raw["fixed"])
-            job = cls(**values)
-            texts("job", (job.folder, *(text for place in job.places for text in place[:3])))
-            counts(bytes=job.bytes, transfer=job.test.transfer)
-            within(0, LARGEST, seconds=job.seconds)
-            for place in job.places:
-                counts(offset=place.offset)
-            return job
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DocumentError(f"the job is damaged ({error!r}); {_SAME}") from error
+        return read_document(cls, raw, SCHEMA, "the job", _SAME)
 
 
 class State(str, Enum):
@@ -106,59 +87,18 @@ class Result(NamedTuple):
     where it did not come to it.
     """
 
-    rank: int
+    rank: Annotated[int, counts]
     client: str
     target: str
     operation: Operation
     state: State
     reason: str = ""
-    bytes: int = 0
-    began_at: float = 0.0
-    begin_s: float = 0.0
-    end_s: float = 0.0
-    curve: tuple[float, ...] = ()
+    bytes: Annotated[int, counts] = 0
+    began_at: Positive = 0.0
+    begin_s: Positive = 0.0
+    end_s: Positive = 0.0
+    curve: tuple[Positive, ...] = ()
     durations: Optional[Durations] = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        raw = self._asdict()
-        raw["durations"] = self.durations and [
-            sorted(self.durations.classes.items()),
-            *self.durations[1:],
-        ]
-        return raw
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Result:
-        """Build from the document form; raise DocumentError when it is damaged."""
-        try:
-            values = dict(raw)
-            values["operation"] = Operation(raw["operation"])
-            values["state"] = State(raw["state"])
-            values["curve"] = tuple(raw["curve"])
-            if raw["durations"] is not None:
-                classes, total, longest = raw["durations"]
-                values["durations"] = Durations(dict(map(tuple, classes)), total, longest)
-            return _of_right_kind(cls(**values))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DocumentError(
-                f"a rank's result is damaged ({error!r}); run the probe again"
-            ) from error
-
-
-def _of_right_kind(result: Result) -> Result:
-    """Return the result; raise TypeError if one of its values has the wrong type."""
-    texts("result", (result.client, result.target, result.reason))
-    counts(rank=result.rank, bytes=result.bytes)
-    within(0, LARGEST, began_at=result.began_at, begin_s=result.begin_s, end_s=result.end_s)
-    for value in result.curve:
-        within(0, LARGEST, curve=value)
-    if result.durations:
-        for number, count in result.durations.classes.items():
-            within(-_MOST_CLASSES, _MOST_CLASSES, number=number)
-            counts(number=abs(number), count=count)
-        within(0, LARGEST, total=result.durations.total_s, longest=result.durations.longest_s)
-    return result
 
 
 def result_name(operation: Operation, rank: int) -> str:
@@ -178,6 +118,6 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
-def encoded(document: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a document."""
-    return json.dumps(document, allow_nan=False).encode()
+def encoded(message: Any) -> bytes:
+    """Return the bytes of a job or result."""
+    return json.dumps(write(message), allow_nan=False).encode()

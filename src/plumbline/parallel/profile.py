@@ -26,12 +26,14 @@ from collections import Counter
 from itertools import accumulate, zip_longest
 from math import exp, log, sqrt
 from statistics import median
-from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.model.codec import Within, positional
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Latency
 from plumbline.model.statistics import deviation
-from plumbline.model.validation import counts, read_json, texts
+from plumbline.model.units import LARGEST
+from plumbline.model.validation import counts, read_json, texts, within
 
 
 def per_second(calls: Calls) -> tuple[float, ...]:
@@ -194,18 +196,27 @@ def _little(values: array[Any]) -> array[Any]:
 _CLASSES = 50.0
 """For each factor of e: neighbours differ by 2 %."""
 
+_MOST_CLASSES = 10_000
+"""On each side of a second."""
+
 _SHORTEST_S = 1e-9
 
 TENTHS = 10
 """Parts of a decade, in which durations are kept and drawn."""
 
 
+def _classes(classes: Mapping[int, int]) -> None:
+    for number in classes:
+        within(-_MOST_CLASSES, _MOST_CLASSES, number=number)
+
+
+@positional
 class Durations(NamedTuple):
     """The calls that moved bytes: how many of each class, all seconds, the longest."""
 
-    classes: Mapping[int, int]
-    total_s: float
-    longest_s: float
+    classes: Annotated[Mapping[int, Annotated[int, counts]], _classes]
+    total_s: Annotated[float, Within(0, LARGEST)]
+    longest_s: Annotated[float, Within(0, LARGEST)]
 
 
 def durations_of(calls: Calls) -> Durations:

@@ -149,7 +149,7 @@ class Rank:
     def _keep(self, result: Result, attempt: Optional[Attempt]) -> Result:
         name = result_name(result.operation, result.rank)
         folder = Path(self._job.folder)
-        write_whole(folder / f"{name}.json", encoded(result.to_json()))
+        write_whole(folder / f"{name}.json", encoded(result))
         if self._job.keep_calls and attempt is not None:
             block = Block(
                 result.rank,

@@ -113,7 +113,7 @@ class Run:
         romio, ranks = bool(job.test.hints), len(job.places)
         argv = command(self._course.launch, launcher, ranks, str(folder / JOB), romio=romio)
         self._tool = Tool(self._whole.spec.tool, f"{launcher.kind.value} {launcher.version}", argv)
-        write_whole(folder / JOB, encoded(job.to_json()))
+        write_whole(folder / JOB, encoded(job))
         allowed = limit_s(job.seconds, len(job.operations))
         limit = min(allowed, self._whole.limits.hung_after_s)
         completed = self._watched(folder, argv, limit, tasks)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from itertools import product
 from math import log2
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Protocol, Sequence
+from typing import Annotated, Any, Callable, Mapping, NamedTuple, Optional, Protocol, Sequence
 
-from plumbline.model.errors import BusyError, DocumentError, PrivilegeError, UsageError
+from plumbline.model.codec import read_document, write_fields
+from plumbline.model.errors import BusyError, PrivilegeError, UsageError
 from plumbline.model.record import Operation
 from plumbline.model.units import format_bytes, format_duration, format_rate, format_size
-from plumbline.model.validation import numbers, rates_or_none, same_schema, texts
+from plumbline.model.validation import rates
 
 
 class Point(NamedTuple):
@@ -207,25 +208,8 @@ class Done(NamedTuple):
     started_at: float
     seconds: float
     written: int
-    rates: Mapping[Operation, float]
+    rates: Mapping[Operation, Annotated[float, rates]]
     reason: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        rates = {operation.value: rate_Bps for operation, rate_Bps in self.rates.items()}
-        return {**self._asdict(), "point": self.point._asdict(), "rates": rates}
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Done:
-        """Build from the document form; raise KeyError, TypeError, ValueError or DocumentError."""
-        point = Point(**raw["point"])
-        rates = {Operation(name): rate_Bps for name, rate_Bps in raw["rates"].items()}
-        done = cls(**{**raw, "point": point, "rates": rates})
-        numbers(**point._asdict(), started_at=done.started_at, seconds=done.seconds)
-        numbers(targets=done.targets, ranks=done.ranks, written=done.written)
-        rates_or_none(**{operation.value: rate for operation, rate in rates.items()})
-        texts("text", (done.run_id, done.spec_hash, done.reason))
-        return done
 
 
 class Ledger(NamedTuple):
@@ -268,23 +252,12 @@ class Ledger(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
-        done = [entry.to_json() for entry in self.done]
-        return {"schema": SCHEMA, **self._asdict(), "done": done}
+        return {"schema": SCHEMA, **write_fields(self)}
 
     @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Ledger:
+    def from_json(cls, raw: Any) -> Ledger:
         """Build from the document form; raise DocumentError when it is not one of this version."""
-        try:
-            same_schema(raw, SCHEMA, "the sweep", "begin it with --again")
-            done = tuple(map(Done.from_json, raw["done"]))
-            values = {key: value for key, value in raw.items() if key != "schema"}
-            ledger = cls(**{**values, "done": done})
-            numbers(written=ledger.written, seconds=ledger.seconds, bytes=ledger.point_bytes)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DocumentError(
-                f"what the sweep has done is damaged ({error!r}); begin it with --again"
-            ) from error
-        return ledger
+        return read_document(cls, raw, SCHEMA, "the record of the sweep", "begin it with --again")
 
 
 GAIN = 0.05
@@ -325,7 +298,7 @@ class Remark(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, with the sentence."""
-        return {**self._asdict(), "operation": self.operation.value, "text": self.sentence()}
+        return {**write_fields(self), "text": self.sentence()}
 
     def sentence(self) -> str:
         """Return the remark in words."""

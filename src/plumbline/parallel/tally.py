@@ -7,9 +7,10 @@ all of them are safe.  A rank without a result is said, and the others' figures 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Iterator, NamedTuple, Optional, Sequence, Union
 
 from plumbline.measure.trial import Failure
+from plumbline.model.codec import read
 from plumbline.model.command import Completed, lines
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Flag, Measurement, Operation, Outcome
@@ -199,7 +200,6 @@ def read_results(folder: Path) -> Iterator[Result]:
 
 def _read(path: Path) -> Result:
     try:
-        raw: Mapping[str, Any] = read_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DocumentError(f"{path}: {error}; run the probe again") from error
-    return Result.from_json(raw)
+        return read(Result, read_json(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DocumentError(f"{path} is damaged ({error!r}); run the probe again") from error

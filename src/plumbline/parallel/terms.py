@@ -14,13 +14,16 @@ The console plans with these, and a node that takes its terms from options has t
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Optional, Sequence
+from typing import Annotated, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.model.codec import positional
 from plumbline.model.errors import UsageError
 from plumbline.model.units import format_bytes
+from plumbline.model.validation import counts
 from plumbline.parallel.profile import CALL_BYTES
 
 
+@positional
 class Place(NamedTuple):
     """Place of one rank: a part of a file, which starts at ``offset`` bytes.
 
@@ -31,7 +34,7 @@ class Place(NamedTuple):
     target: str
     server: str
     path: str
-    offset: int = 0
+    offset: Annotated[int, counts] = 0
 
 
 def spread(ranks: int, clients: int) -> tuple[int, ...]:
@@ -86,6 +89,7 @@ def readers(clients: Sequence[str]) -> tuple[int, ...]:
 MIB = 1 << 20
 
 
+@positional
 class Aggregation(NamedTuple):
     """Small transfers gathered in memory before the file system sees them, as IOBUF does.
 
@@ -106,7 +110,7 @@ class Method(NamedTuple):
     """
 
     name: str
-    transfer: int
+    transfer: Annotated[int, counts]
     api: str = "posix"
     shared: bool = False
     stripe_bytes: int = MIB

@@ -17,7 +17,7 @@ from plumbline.model.limits import Limits, Range
 from plumbline.model.names import PATH, PROGRAM
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
 from plumbline.observe.conditions import DEFAULT, PATTERN, is_secret
-from plumbline.observe.reported import HOLDS_S
+from plumbline.observe.symptom import HOLDS_S
 from plumbline.parallel.terms import Method, may_be_direct, named_test
 from plumbline.plan.schedule import Calendar, LaterTimer, Slots, Timer, WeeklyTimer
 from plumbline.topology.names import expand

@@ -17,7 +17,7 @@ from plumbline.model.units import format_duration
 from plumbline.model.validation import read_json
 from plumbline.observe.changes import FILE as LEDGER
 from plumbline.observe.changes import MOST_BYTES, has_news
-from plumbline.observe.reported import TROUBLE
+from plumbline.observe.symptom import TROUBLE
 from plumbline.store.export import extract
 from plumbline.store.facts import SYMPTOMS_FILE as FILE
 from plumbline.store.facts import keep_here

@@ -158,7 +158,7 @@ def with_changes(
     ledgers, _ = collected_ledgers(history, plan.nodes)
     with opened(history) as kept:
         last = [kept.last_before(loss.layer, loss.members, loss.since) for loss in losses]
-    kinds = plan.kinds(ledger.bill.node for ledger in ledgers)
+    kinds = plan.kinds(ledger.node for ledger in ledgers)
     return tuple(
         loss.after(_said(list(_between(ledgers, loss, good)), kinds))
         for loss, good in zip(losses, last)
@@ -168,7 +168,7 @@ def with_changes(
 def condition_changes(plan: SitePlan, history: Path, since: float) -> list[ConditionChange]:
     """Return the changes on all nodes since a moment, in words, by their dates."""
     ledgers, _ = collected_ledgers(history, plan.nodes)
-    kinds = plan.kinds(ledger.bill.node for ledger in ledgers)
+    kinds = plan.kinds(ledger.node for ledger in ledgers)
     return [
         ConditionChange(
             change.at,
@@ -195,7 +195,7 @@ def differing(plan: SitePlan, history: Path, located: Located) -> tuple[Symptom,
     return tuple(
         Symptom("conditions", host, "differs", State.OK, Direction.RAISES, difference.sentence)
         for host, some in beside.items()
-        for difference in differences([each for each in ledgers if each.bill.node in some], kinds)
+        for difference in differences([each for each in ledgers if each.node in some], kinds)
         if difference.nodes == (host,)
     )
 
@@ -203,7 +203,7 @@ def differing(plan: SitePlan, history: Path, located: Located) -> tuple[Symptom,
 def _between(ledgers: Sequence[Ledger], loss: SharedLoss, good: float) -> Iterator[Grouped]:
     """Yield what may have changed after the last good run, at ``good``, and before the loss."""
     begin = max(good, loss.since - _LONGEST_S)
-    own = [ledger for ledger in ledgers if ledger.bill.node in loss.hosts]
+    own = [ledger for ledger in ledgers if ledger.node in loss.hosts]
     yield from grouped(
         (node, change) for node, change in latest(own, begin) if change.before < loss.since
     )

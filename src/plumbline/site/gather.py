@@ -20,7 +20,7 @@ from plumbline.model.exchange import Cursor, Request, Suspected
 from plumbline.model.trend import NodeClock
 from plumbline.model.units import DAY_S
 from plumbline.model.validation import whole_text as whole
-from plumbline.observe.reported import TROUBLE
+from plumbline.observe.symptom import TROUBLE
 from plumbline.site.conversation import Answer, Conversation
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.facts import COLLECTED_SYMPTOMS as COLLECTED

@@ -54,7 +54,7 @@ from plumbline.model.rounds import Role, turn
 from plumbline.model.series import Snapshot
 from plumbline.model.units import format_bytes, format_duration, parse_bytes, parse_duration
 from plumbline.model.validation import read_json
-from plumbline.observe.reported import TROUBLE, Said, said
+from plumbline.observe.symptom import TROUBLE, SiteSymptoms, site_symptoms
 from plumbline.site.jobs import used_meanwhile
 from plumbline.site.locate import left_out, locate_site
 from plumbline.store.files import DATABASE, parse, read
@@ -328,7 +328,7 @@ class _Standing(NamedTuple):
     records: Collection[Record]
     found: Findings
     probes: Sequence[Optional[NextProbe]]
-    said: Said
+    said: SiteSymptoms
     silence: Silence
     remarks: Sequence[str]
     jobs: Sequence[str]
@@ -419,11 +419,11 @@ def _standing(
     return _Standing(plan, records, accused, next_probes, reports, silence, before.remarks, jobs)
 
 
-def _said(plan: SitePlan, request: Request) -> Said:
+def _said(plan: SitePlan, request: Request) -> SiteSymptoms:
     """Return what holds of what the nodes have said, by the clock of each."""
     now = time.time()
     documents = {node: sent_symptoms(raw) for node, raw in request.symptoms.items()}
-    return said(documents, {node: request.begun.get(node, now) for node in plan.nodes})
+    return site_symptoms(documents, {node: request.begun.get(node, now) for node in plan.nodes})
 
 
 def sent_symptoms(raw: Any) -> Any:

@@ -18,7 +18,7 @@ from plumbline.locate.suspects import Located, locate
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
 from plumbline.model.verdict import State
-from plumbline.observe.reported import Said
+from plumbline.observe.symptom import SiteSymptoms
 from plumbline.site.changed import SharedLoss, differing, less_shared, shared_losses, with_changes
 from plumbline.site.nodes import Memories, opened, without_collector
 from plumbline.store.facts import collected_symptoms
@@ -30,7 +30,7 @@ class SiteLocated(NamedTuple):
 
     located: Located
     probes: Sequence[Optional[NextProbe]]
-    said: Said
+    said: SiteSymptoms
     cut_off: Mapping[str, CutOff]
     """The servers and nodes that keep targets from being measured, by their names."""
     shared: Sequence[SharedLoss] = ()
@@ -108,7 +108,7 @@ def locate_remembered(
         return SiteLocated(located, _probes(located, nodes), said, observed.cut_off, shared)
 
 
-def left_out(said: Said) -> list[str]:
+def left_out(said: SiteSymptoms) -> list[str]:
     """Return the remark on nodes whose symptoms were left out, nothing where there are none."""
     if not said.left_out:
         return []

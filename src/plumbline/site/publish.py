@@ -22,7 +22,7 @@ from plumbline.locate.suspects import locate
 from plumbline.model.errors import DocumentError
 from plumbline.model.service import NOTHING, PathService, Service, Standing, Suspicion
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.observe.reported import Said
+from plumbline.observe.symptom import SiteSymptoms
 from plumbline.site.changed import less_shared, shared_losses
 from plumbline.site.judge import PATHS, Question, closed, judge_services, kept_of_site
 from plumbline.site.locate import SiteLocated, left_out, locate_site, sentences
@@ -300,4 +300,4 @@ class SuspectingDaily:
             for observation in observe(site.of(node), day.memory, day.now, weighing)
         ]
         located, shared = less_shared(locate(observed), tuple(shared_losses(day.nodes, weighing)))
-        return SiteLocated(located, (), Said(), {}, shared)
+        return SiteLocated(located, (), SiteSymptoms(), {}, shared)

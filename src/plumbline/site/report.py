@@ -10,8 +10,7 @@ from plumbline.model.layers import BY_DEPTH
 from plumbline.model.service import SYMPTOMS
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, Verdict, worst
-from plumbline.observe.reported import HOLDS_S
-from plumbline.observe.symptom import KINDS, title
+from plumbline.observe.symptom import HOLDS_S, KINDS, title
 from plumbline.report.site import Look, Site
 from plumbline.report.suspects import Suspects
 from plumbline.site.changed import condition_changes

@@ -8,8 +8,7 @@ from typing import Iterator
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks, judge_unread
 from plumbline.model.service import SYMPTOMS, Service
 from plumbline.model.verdict import Judged, Verdict
-from plumbline.observe.reported import HOLDS_S
-from plumbline.observe.symptom import KINDS, Report, title
+from plumbline.observe.symptom import HOLDS_S, KINDS, Report, title
 from plumbline.store.facts import Collected, collected_reports
 from plumbline.store.plan import SitePlan
 

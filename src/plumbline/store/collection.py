@@ -21,6 +21,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Collection, Iterable, Iterator, NamedTuple, Optional, Sequence
 
+from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import Cursor
 from plumbline.model.record import Record
@@ -267,7 +268,7 @@ class Uncovered(Store):
 
 def _body(found: Found) -> str:
     record = found.record
-    details = {**(record.details or {}), OTHERS: found.others.to_json()}
+    details = {**(record.details or {}), OTHERS: write(found.others)}
     body = record._replace(coverage=found.coverage, details=details).to_json()
     return json.dumps(body, separators=(",", ":"), allow_nan=False)
 

@@ -13,6 +13,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
 
+from plumbline.model.codec import read as read_value
+from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.exchange import MOST, Suspected, read_suspected
 from plumbline.model.validation import same_schema, times
@@ -20,9 +22,8 @@ from plumbline.model.validation import whole_text as whole
 from plumbline.observe.changes import FILE, MOST_BYTES, Ledger, begun
 from plumbline.observe.conditions import Bill
 from plumbline.observe.node import Past
-from plumbline.observe.reported import TROUBLE, Said, said
 from plumbline.observe.site_command import SiteCommand
-from plumbline.observe.symptom import Report
+from plumbline.observe.symptom import TROUBLE, Report, SiteSymptoms, site_symptoms
 from plumbline.store.collection import read_clocks
 from plumbline.store.database import Database
 from plumbline.store.files import READERS, parse, read
@@ -57,12 +58,12 @@ def load_symptoms(path: str) -> Saved:
     """
     raw = parse(read(path, "symptoms", REMEDY), path, REMEDY)
     try:
-        return Saved(Report.from_json(raw), Past.from_json(raw["past"]))
+        return Saved(Report.from_json(raw), read_value(Past, raw["past"]))
     except (KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"symptoms {path} are damaged ({error!r}); {REMEDY}") from error
 
 
-def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> Said:
+def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> SiteSymptoms:
     """Return what holds of what the nodes of a site have said, as copies lie beside its history.
 
     Raises:
@@ -70,9 +71,9 @@ def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> Said:
     """
     paths = sorted((history.parent / COLLECTED_SYMPTOMS).glob("*.json"))
     if not paths:
-        return Said()
+        return SiteSymptoms()
     documents = {path.stem: _collected(str(path)) for path in paths}
-    return said(documents, _by_their_clocks(history, nodes, now))
+    return site_symptoms(documents, _by_their_clocks(history, nodes, now))
 
 
 def collected_reports(history: Path, nodes: Iterable[str], now: float) -> dict[str, Collected]:
@@ -124,7 +125,7 @@ def _collected(path: str) -> Any:
 
 def save_symptoms(path: Path, saved: Saved) -> None:
     """Put a look in the place of the one before, at once; raise StoreError when that fails."""
-    document = {**saved.report.to_json(), "past": saved.past.to_json()}
+    document = {**saved.report.to_json(), "past": write(saved.past)}
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))
     try:
         replace(path, text, group=READERS)
@@ -237,8 +238,8 @@ def keep_collected(history: Path, node: str, raw: Any) -> None:
         StoreError: it cannot be written; the same holds.
     """
     ledger = Ledger.from_json(raw)
-    if ledger.bill.node != node:
-        raise DocumentError(f"its ledger of conditions is of {ledger.bill.node!r:.60}")
+    if ledger.node != node:
+        raise DocumentError(f"its ledger of conditions is of {ledger.node!r:.60}")
     path = history.parent / COLLECTED_CONDITIONS / f"{node}.json"
     try:
         ledger = ledger.succeeding(load_ledger(str(path)))

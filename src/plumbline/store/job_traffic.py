@@ -9,11 +9,12 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Iterable, Iterator
 
+from plumbline.model.codec import read, read_all, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Record
 from plumbline.model.trend import SERVER
 from plumbline.model.units import DAY_S
-from plumbline.observe.coverage import LUSTRE, PART_S, job_rows, request_rows
+from plumbline.observe.coverage import LUSTRE, PART_S, JobRow, RequestRow
 from plumbline.observe.jobs import COUNTERS, JobIo, JobRequests, checked_io
 from plumbline.store.database import Store, inflated, read_record
 
@@ -86,16 +87,14 @@ class JobTraffic(Store):
             self._database.change(_TABLE, ())
             self._database.change(_INDEX, ())
             for io in found:
-                place = io.job, io.target, io.operation.value
-                self._database.change(_KEEP, (*place, *io[3:]))
+                self._database.change(_KEEP, write(io))
             self._database.change(_OLD, (now - KEEP_DAYS * DAY_S,))
             self._database.change(_TOO_MANY, (MOST_ROWS,))
 
     def _kept(self, row: tuple[object, ...]) -> JobIo:
         try:
-            io = JobIo._make(row)
-            return checked_io(io._replace(operation=Operation(io.operation)))
-        except (TypeError, ValueError) as error:
+            return checked_io(read(JobIo, row))
+        except TypeError as error:
             raise DocumentError(
                 f"history {self.path} holds damaged traffic of a job ({error}); read the logs again"
             ) from error
@@ -107,7 +106,7 @@ def _counted(record: Record) -> Iterator[JobIo]:
     if details.get("source") != LUSTRE:
         return
     with _damage(record):
-        for row in job_rows(details):
+        for row in read_all(JobRow, details.get("jobs", ())):
             ways = ((Operation.READ, row.read), (Operation.WRITE, row.written))
             for operation, moved in ways:
                 if moved:
@@ -118,7 +117,7 @@ def _counted(record: Record) -> Iterator[JobIo]:
 def _asked(record: Record) -> Iterator[JobRequests]:
     """Yield what a record of a server says of requests of jobs."""
     with _damage(record):
-        for row in request_rows(record.details or {}):
+        for row in read_all(RequestRow, (record.details or {}).get("requests", ())):
             yield JobRequests(row.job, record.component, row.begin, row.end, row.requests)
 
 

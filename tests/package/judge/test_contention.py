@@ -8,6 +8,7 @@ import pytest
 
 from plumbline.judge.component import judge
 from plumbline.judge.rules import coverage_words
+from plumbline.model.codec import read, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
 from plumbline.model.verdict import Reason, State
@@ -21,7 +22,7 @@ ON_LUSTRE = {"client": "2.15.5", "server": "2.15.5"}
 
 
 def told(others: Others) -> dict[str, Any]:
-    return {OTHERS: others.to_json()}
+    return {OTHERS: write(others)}
 
 
 @pytest.mark.parametrize(
@@ -91,12 +92,12 @@ def test_the_sentence_names_the_job_that_took_the_target() -> None:
 @pytest.mark.parametrize(
     "others",
     [
-        {"server": "oss1"},
+        {"least": 0.5},
         "none",
-        {**CONTENDED.to_json(), "least": "much"},
-        {**CONTENDED.to_json(), "most": 7},
-        {**CONTENDED.to_json(), "job": ["4711"]},
-        {**CONTENDED.to_json(), "job": {"id": 4711, "bytes": 1, "seconds": 1}},
+        {**write(CONTENDED), "least": "much"},
+        {**write(CONTENDED), "most": 7},
+        {**write(CONTENDED), "job": ["4711"]},
+        {**write(CONTENDED), "job": {"id": 4711, "bytes": 1, "seconds": 1}},
     ],
 )
 def test_what_is_damaged_is_said(others: object) -> None:
@@ -106,4 +107,4 @@ def test_what_is_damaged_is_said(others: object) -> None:
 
 def test_it_survives_its_document() -> None:
     for others in (CONTENDED, Others("oss1"), CONTENDED._replace(job=None)):
-        assert Others.from_json(others.to_json()) == others
+        assert read(Others, write(others)) == others

@@ -9,6 +9,7 @@ import pytest
 from plumbline.judge.component import judge, judge_service, rulings_on
 from plumbline.judge.pair import judge_pair_service
 from plumbline.judge.service import by_evidence, severity
+from plumbline.model.codec import write
 from plumbline.model.evidence import Evidence
 from plumbline.model.limits import Limits, Range, Reference
 from plumbline.model.record import Flag, Operation
@@ -60,7 +61,7 @@ def test_one_slow_run_is_watched_though_by_itself_it_is_an_alarm(rate_Bps: float
 def test_a_watched_run_names_the_job_that_may_have_slowed_it() -> None:
     others = Others("oss1", 0.82, 0.97, Job("4711", 38 * 10**9, 40.0))
     verdict = said(
-        80e6, evidence(alarm=False, odds=1.0, moments=1), details={OTHERS: others.to_json()}
+        80e6, evidence(alarm=False, odds=1.0, moments=1), details={OTHERS: write(others)}
     )
     assert (verdict.state, verdict.reason) == (State.OK, Reason.WATCHED)
     assert ", job 4711 moved 38.0 GB in the 40 s around it; one run" in verdict.sentence

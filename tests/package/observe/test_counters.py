@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from plumbline.model.codec import read, write
 from plumbline.observe.node import KEPT_S, Counters, Growth, Past, Seen
 
 
@@ -55,4 +56,4 @@ def test_the_highest_speed_stays() -> None:
 def test_the_past_survives_its_document() -> None:
     past = Past(Seen(1.0, {"a": 1.0}), Seen(2.0, {"a": 2.0}), {"link": 3.0})
     for one in (past, Past()):
-        assert Past.from_json(json.loads(json.dumps(one.to_json()))) == one
+        assert read(Past, json.loads(json.dumps(write(one)))) == one

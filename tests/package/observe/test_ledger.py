@@ -43,7 +43,7 @@ def test_what_changes_all_the_time_is_no_setting() -> None:
     bills = [bill(condition("queue depth", str(number)), day=number / 24) for number in range(12)]
     found = ledger(*bills)
     assert len(found.changes) == 4
-    assert found.bill.notes == (
+    assert found.notes == (
         "software queue depth changes too often for a setting: its changes are not listed",
     )
 

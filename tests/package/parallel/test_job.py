@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.model.codec import read
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
 from plumbline.parallel.job import Fixed, Job, Result, State, encoded, write_whole
@@ -35,10 +36,10 @@ RESULT = Result(
 
 
 def test_a_job_and_a_result_are_read_back_as_they_were() -> None:
-    assert Job.from_json(json.loads(encoded(JOB.to_json()))) == JOB
-    assert Result.from_json(json.loads(encoded(RESULT.to_json()))) == RESULT
+    assert Job.from_json(json.loads(encoded(JOB))) == JOB
+    assert read(Result, json.loads(encoded(RESULT))) == RESULT
     short = RESULT._replace(durations=None, state=State.FAILED, reason="full")
-    assert Result.from_json(json.loads(encoded(short.to_json()))) == short
+    assert read(Result, json.loads(encoded(short))) == short
 
 
 def test_a_rank_moves_whole_transfers() -> None:
@@ -56,16 +57,9 @@ def test_a_rank_moves_whole_transfers() -> None:
     ],
 )
 def test_a_job_of_another_version_is_refused(change: dict[str, object], sentence: str) -> None:
-    raw = {**json.loads(encoded(JOB.to_json())), **change}
+    raw = {**json.loads(encoded(JOB)), **change}
     with pytest.raises(DocumentError, match=sentence):
         Job.from_json(raw)
-
-
-def test_a_damaged_result_is_refused() -> None:
-    raw = json.loads(encoded(RESULT.to_json()))
-    for change in ({"state": "fine"}, {"curve": 5}, {"durations": [[1, 2]]}):
-        with pytest.raises(DocumentError, match="result is damaged"):
-            Result.from_json({**raw, **change})
 
 
 def test_a_file_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:

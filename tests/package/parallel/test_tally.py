@@ -170,9 +170,13 @@ def test_a_run_without_a_figure_still_tells_who_was_late() -> None:
 
 def test_results_are_found_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
     (tmp_path / "job.json").write_text("{}")
-    (tmp_path / "write-000000.json").write_bytes(encoded(result(0, "a").to_json()))
+    (tmp_path / "write-000000.json").write_bytes(encoded(result(0, "a")))
     (tmp_path / "write-000001.json.part").write_text("{")
     assert list(read_results(tmp_path)) == [result(0, "a")]
-    (tmp_path / "write-000001.json").write_text("{")
-    with pytest.raises(DocumentError, match="write-000001"):
-        list(read_results(tmp_path))
+    whole = json.loads(encoded(result(0, "a")))
+    durations = ([[1, 2]], [{"20000": 1}, 1, 1])
+    damages = ({"state": "fine"}, {"curve": 5}, *({"durations": raw} for raw in durations))
+    for text in ("{", *(json.dumps({**whole, **damage}) for damage in damages)):
+        (tmp_path / "write-000001.json").write_text(text)
+        with pytest.raises(DocumentError, match=r"write-000001\.json is damaged"):
+            list(read_results(tmp_path))

@@ -251,7 +251,7 @@ def changed(site: Site, node: str, *bills: Bill) -> None:
 
 def kept_changes(site: Site) -> dict[str, list[str]]:
     return {
-        one.bill.node: [f"{change.then} -> {change.now}" for change in one.changes]
+        one.node: [f"{change.then} -> {change.now}" for change in one.changes]
         for one in collected_ledgers(site.history, NODES)[0]
     }
 

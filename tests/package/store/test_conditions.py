@@ -74,7 +74,7 @@ def test_a_damaged_copy_is_told_beside_the_others(tmp_path: Path) -> None:
     keep_collected(history, "oss1", begun(bill(OLD)).to_json())
     (tmp_path / "conditions" / "oss2.json").write_text("[]", encoding="utf-8")
     found, (damaged,) = collected_ledgers(history, ["oss1", "oss2"])
-    assert [one.bill.node for one in found] == ["oss1"]
+    assert [one.node for one in found] == ["oss1"]
     assert "oss2.json" in damaged
     keep_collected(history, "oss2", begun(bill(OLD, node="oss2")).to_json())
     assert len(collected_ledgers(history, ["oss1", "oss2"])[0]) == 2

@@ -10,8 +10,7 @@ import pytest
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.trend import NodeClock
 from plumbline.observe.node import Past, Seen
-from plumbline.observe.reported import Said
-from plumbline.observe.symptom import Look, Report
+from plumbline.observe.symptom import Look, Report, SiteSymptoms
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.facts import Saved, collected_symptoms, load_symptoms, save_symptoms
 
@@ -64,5 +63,5 @@ def test_a_look_that_was_collected_is_as_old_as_the_clock_of_its_node_says(tmp_p
 
 
 def test_without_any_look_nothing_is_opened(tmp_path: Path) -> None:
-    assert collected_symptoms(tmp_path / "history.sqlite", (), 1e5) == Said()
+    assert collected_symptoms(tmp_path / "history.sqlite", (), 1e5) == SiteSymptoms()
     assert list(tmp_path.iterdir()) == []

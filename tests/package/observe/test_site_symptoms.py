@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 
 from plumbline.model.verdict import State
-from plumbline.observe.reported import HOLDS_S, Said, said
-from plumbline.observe.symptom import Direction, Look, Report, Symptom
+from plumbline.observe.symptom import (
+    HOLDS_S,
+    Direction,
+    Look,
+    Report,
+    SiteSymptoms,
+    Symptom,
+    site_symptoms,
+)
 from plumbline.plan.policy import SymptomsPolicy
 
 NOW = 1_795_140_780.0
@@ -22,7 +29,7 @@ def report(looked_at: float = NOW, sentence: str = REBUILD.sentence) -> dict[str
 
 @pytest.mark.parametrize("looked_at", [NOW, NOW - HOLDS_S, NOW + 60])
 def test_what_was_seen_within_the_hour_holds(looked_at: float) -> None:
-    assert said({"oss1": report(looked_at)}, {"oss1": NOW}) == Said((REBUILD,))
+    assert site_symptoms({"oss1": report(looked_at)}, {"oss1": NOW}) == SiteSymptoms((REBUILD,))
 
 
 @pytest.mark.parametrize(
@@ -33,15 +40,15 @@ def test_what_was_seen_within_the_hour_holds(looked_at: float) -> None:
         ({"trouble": "too many \ud800"}, "oss1 (too many ?)"),
         ({"trouble": None}, "oss1 (None)"),
         ({**report(), "schema": 2}, "oss1 (the report of symptoms has schema 2"),
-        ({"schema": 1}, "oss1 (symptoms are damaged"),
-        ({**report(), "looks": [{}]}, "oss1 (symptoms are damaged"),
-        (report(sentence="\ud800"), "oss1 (symptoms are damaged"),
-        ([], "oss1 (symptoms are damaged"),
-        (None, "oss1 (symptoms are damaged"),
+        ({"schema": 1}, "oss1 (the report of symptoms is damaged"),
+        ({**report(), "looks": [{}]}, "oss1 (the report of symptoms is damaged"),
+        (report(sentence="\ud800"), "oss1 (the report of symptoms is damaged"),
+        ([], "oss1 (the report of symptoms is damaged"),
+        (None, "oss1 (the report of symptoms is damaged"),
     ],
 )
 def test_what_does_not_hold_is_left_out_and_takes_nothing_else_away(what: Any, reason: str) -> None:
-    found = said({"oss1": what, "oss2": report()}, {"oss1": NOW, "oss2": NOW})
+    found = site_symptoms({"oss1": what, "oss2": report()}, {"oss1": NOW, "oss2": NOW})
     assert found.symptoms == (REBUILD,)
     (left_out,) = found.left_out
     assert left_out.startswith(reason)
@@ -49,14 +56,14 @@ def test_what_does_not_hold_is_left_out_and_takes_nothing_else_away(what: Any, r
 
 
 def test_a_node_that_the_plan_has_no_longer_says_nothing() -> None:
-    assert said({"oss9": report()}, {"oss1": NOW}) == Said(
+    assert site_symptoms({"oss9": report()}, {"oss1": NOW}) == SiteSymptoms(
         (), ("oss9 (it is no node of the plan)",)
     )
 
 
 def test_a_look_is_as_old_as_the_clock_of_its_node_says() -> None:
     behind = NOW - 9000
-    assert said({"oss1": report(behind)}, {"oss1": behind}).symptoms == (REBUILD,)
+    assert site_symptoms({"oss1": report(behind)}, {"oss1": behind}).symptoms == (REBUILD,)
 
 
 def test_a_look_holds_for_six_periods_of_its_timer() -> None:
