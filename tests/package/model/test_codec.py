@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.model.codec import Within, lenient, read, write
+from plumbline.model.codec import AtMost, Within, lenient, positional, read, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.limits import Range
 from plumbline.model.units import LARGEST
@@ -45,6 +45,14 @@ class Loose(NamedTuple):
     number: int
 
 
+@positional
+class Row(NamedTuple):
+    """A value without the names of its fields."""
+
+    number: int
+    parts: Annotated[tuple[Part, ...], AtMost(2)] = ()
+
+
 class Whole(NamedTuple):
     """A value with each form of annotation."""
 
@@ -59,6 +67,9 @@ class Whole(NamedTuple):
     range: Range = Range(1, 2)
     loose: Optional[Loose] = None
     anything: Any = None
+    row: Row = Row(0)
+    by_number: Mapping[int, Colour] = {}
+    by_colour: Mapping[Colour, int] = {}
 
 
 PART = st.builds(Part, st.text(), st.floats(0, 10))
@@ -75,6 +86,9 @@ WHOLE = st.builds(
     st.integers(0, 9).map(lambda start: Range(start, start + 1)),
     st.none() | st.builds(Loose, st.integers(0, 9)),
     st.none() | st.dictionaries(st.text(), st.integers()),
+    st.builds(Row, st.integers(0, 9), st.lists(PART, max_size=2).map(tuple)),
+    st.dictionaries(st.integers(-99, 99), st.sampled_from(Colour)),
+    st.dictionaries(st.sampled_from(Colour), st.integers(0, 9)),
 )
 
 RAW = {"level": "LOW", "colour": "red", "rate": 1.5, "parts": [], "by_name": {}}
@@ -108,6 +122,12 @@ def test_a_whole_number_is_a_float_and_stays_whole() -> None:
         ("by_name", [], r"by_name is \[\], which is no mapping"),
         ("flag", 1, "flag is 1, which is neither true nor false"),
         ("number", 1.5, "number is 1.5, which is no whole number"),
+        ("row", {"number": 1}, "Row is {'number': 1}, which is no list of its fields"),
+        ("row", [1, [], 2], "which is no list of its fields"),
+        ("row", [], "missing 1 required positional argument"),
+        ("row", [1, [{"name": ""}] * 3], "parts has 3 entries, 2 at most"),
+        ("by_number", {"one": "red"}, "by_number has the key 'one', which is no whole number"),
+        ("by_colour", {"green": 1}, "by_colour is 'green', which is no Colour"),
         ("number", True, "number is True, which is no plausible number"),
         ("maybe", 1e300, r"maybe is 1e\+300, which is no plausible number"),
         ("range", 5, "range has 5, which is no text"),

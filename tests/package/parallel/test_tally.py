@@ -175,7 +175,11 @@ def test_results_are_found_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
     assert list(read_results(tmp_path)) == [result(0, "a")]
     whole = json.loads(encoded(result(0, "a")))
     durations = ([[1, 2]], [{"20000": 1}, 1, 1])
-    damages = ({"state": "fine"}, {"curve": 5}, *({"durations": raw} for raw in durations))
+    damages: tuple[dict[str, Any], ...] = (
+        {"state": "fine"},
+        {"curve": 5},
+        *({"durations": raw} for raw in durations),
+    )
     for text in ("{", *(json.dumps({**whole, **damage}) for damage in damages)):
         (tmp_path / "write-000001.json").write_text(text)
         with pytest.raises(DocumentError, match=r"write-000001\.json is damaged"):
