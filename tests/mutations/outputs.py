@@ -27,7 +27,7 @@ from plumbline.observe.counters import (
     stats,
 )
 from plumbline.observe.gather import COLLECTORS, LocalSystem
-from plumbline.observe.lnet_health import interface_health, peer_health
+from plumbline.observe.lnet import interface_health, peer_health
 from plumbline.observe.lustre_output import (
     job_requests,
     job_stats,

@@ -105,7 +105,7 @@ def names(name: str, values: Iterable[Any]) -> None:
         raise TypeError(f"{name} has {error.object!r:.60}, which is no Unicode text") from error
 
 
-def unicode(**values: Any) -> None:
+def unicode_text(**values: Any) -> None:
     """Refuse the same of single values."""
     for name, value in values.items():
         names(name, (value,))

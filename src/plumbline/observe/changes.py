@@ -13,7 +13,7 @@ from typing import Annotated, Any, Iterable, Iterator, Mapping, NamedTuple, Sequ
 
 from plumbline.model.codec import AtMost, positional, read_document, write_fields
 from plumbline.model.units import DAY_S, format_size
-from plumbline.model.validation import times, unicode
+from plumbline.model.validation import times, unicode_text
 from plumbline.observe.conditions import (
     AREAS,
     KERNEL,
@@ -79,10 +79,10 @@ class Ledger(NamedTuple):
     ``since`` is when the first bill was taken; ``changes`` are by their dates.
     """
 
-    node: Annotated[str, unicode]
+    node: Annotated[str, unicode_text]
     taken_at: Annotated[float, times]
     since: Annotated[float, times]
-    notes: Annotated[tuple[Annotated[str, unicode], ...], AtMost(MOST)] = ()
+    notes: Annotated[tuple[Annotated[str, unicode_text], ...], AtMost(MOST)] = ()
     changes: Annotated[tuple[Change, ...], AtMost(_CHANGES_KEPT)] = ()
     conditions: Annotated[tuple[Condition, ...], AtMost(MOST)] = ()
     missing: Annotated[tuple[Missing, ...], AtMost(MOST)] = ()

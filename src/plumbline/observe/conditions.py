@@ -10,7 +10,7 @@ from typing import Annotated, Callable, Iterable, Iterator, Mapping, NamedTuple,
 
 from plumbline.model.codec import positional
 from plumbline.model.errors import PlumblineError, ToolError
-from plumbline.model.validation import unicode
+from plumbline.model.validation import unicode_text
 from plumbline.observe.kernel_messages import NO_STORAGE
 from plumbline.observe.node import System, ask
 from plumbline.observe.query import complaint
@@ -42,7 +42,7 @@ def _bounded(**values: str) -> None:
 
 
 Area = Annotated[str, _listed]
-Text = Annotated[str, unicode, _bounded]
+Text = Annotated[str, unicode_text, _bounded]
 Key = tuple[str, str, str]
 
 

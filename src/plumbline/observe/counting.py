@@ -15,7 +15,7 @@ from plumbline.model.errors import ToolError
 from plumbline.observe.bounded_reads import Answer, BoundedReads
 from plumbline.observe.command import Clock, any_abandoned
 from plumbline.observe.counters import LOOKED, TIMEOUTS, UNREADABLE, Count, Place, folders, places
-from plumbline.observe.lnet_health import (
+from plumbline.observe.lnet import (
     INTERFACES,
     MODULE,
     PEER_INTERFACES,

@@ -20,7 +20,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.trend import NodeClock
 from plumbline.model.units import LARGEST, format_bytes, format_duration
-from plumbline.model.validation import counts, numbers, times, unicode, within
+from plumbline.model.validation import counts, numbers, times, unicode_text, within
 
 OTHERS = "others"
 """The name among the details of a record."""
@@ -29,7 +29,7 @@ OTHERS = "others"
 class Job(NamedTuple):
     """The job that moved most on the target; ``seconds`` are those of the readings around a run."""
 
-    id: Annotated[str, unicode]
+    id: Annotated[str, unicode_text]
     bytes: Annotated[int, counts]
     seconds: Annotated[float, Within(0, LARGEST)]
 
@@ -46,11 +46,11 @@ class Others(NamedTuple):
     lie on both sides of the policy's ``min_coverage`` the record has no coverage.
     """
 
-    server: Annotated[str, unicode]
+    server: Annotated[str, unicode_text]
     least: Optional[Annotated[float, Within(0, 1)]] = None
     most: Optional[Annotated[float, Within(0, 1)]] = None
     job: Optional[Job] = None
-    unknown: Annotated[str, unicode] = ""
+    unknown: Annotated[str, unicode_text] = ""
 
     def in_doubt(self) -> str:
         """Return why the coverage is not known."""
@@ -103,7 +103,7 @@ class JobRow(NamedTuple):
 
     begin: Annotated[float, times]
     end: Annotated[float, times]
-    job: Annotated[str, unicode]
+    job: Annotated[str, unicode_text]
     read: Annotated[int, counts]
     written: Annotated[int, counts]
 
@@ -119,7 +119,7 @@ class RequestRow(NamedTuple):
 
     begin: Annotated[float, times]
     end: Annotated[float, times]
-    job: Annotated[str, unicode]
+    job: Annotated[str, unicode_text]
     requests: Mapping[str, Annotated[int, counts]]
 
 

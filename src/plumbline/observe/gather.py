@@ -8,10 +8,9 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.errors import PlumblineError
-from plumbline.observe import enclosure, ethernet, kernel, lnet, lustre, md, pcie, smart, zfs
+from plumbline.observe import enclosure, kernel, links, lnet, lustre, md, smart, zfs
 from plumbline.observe.kernel_messages import UNMOUNTED
 from plumbline.observe.node import Node
-from plumbline.observe.ports import FIBRE_CHANNEL, INFINIBAND, SAS
 from plumbline.observe.symptom import KIND_OF, Look, Report, Symptom
 
 Collector = Callable[[Node], Look]
@@ -21,11 +20,9 @@ COLLECTORS: dict[str, Collector] = {
     zfs.NAME: zfs.look,
     smart.NAME: smart.look,
     enclosure.NAME: enclosure.look,
-    ethernet.NAME: ethernet.look,
-    FIBRE_CHANNEL.name: FIBRE_CHANNEL.look,
-    INFINIBAND.name: INFINIBAND.look,
-    SAS.name: SAS.look,
-    pcie.NAME: pcie.look,
+    links.ETHERNET: links.look_at_ethernet,
+    **{ports.name: ports.look for ports in links.PORTS},
+    links.PCIE: links.look_at_pcie,
     lnet.NAME: lnet.look,
     lustre.NAME: lustre.look,
     kernel.NAME: kernel.look,

@@ -14,7 +14,7 @@ from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
 from plumbline.model.units import LARGEST
-from plumbline.model.validation import LATEST, read_json, real, times, unicode, within
+from plumbline.model.validation import LATEST, read_json, real, times, unicode_text, within
 from plumbline.model.validation import whole_text as whole
 
 COUNTERS = "job_stats"
@@ -34,12 +34,12 @@ def _short(**values: str) -> None:
 class Job(NamedTuple):
     """A job as its scheduler knows it; times in seconds since the epoch, ``end`` None: it runs."""
 
-    id: Annotated[str, unicode, _short]
+    id: Annotated[str, unicode_text, _short]
     begin: Annotated[float, times]
     end: Optional[Annotated[float, times]] = None
-    name: Annotated[str, unicode] = ""
-    user: Annotated[str, unicode] = ""
-    nodes: Annotated[str, unicode] = ""
+    name: Annotated[str, unicode_text] = ""
+    user: Annotated[str, unicode_text] = ""
+    nodes: Annotated[str, unicode_text] = ""
 
     def overlaps(self, begin: float, end: float) -> bool:
         """Return whether it ran at any moment between two."""
@@ -53,8 +53,8 @@ class JobIo(NamedTuple):
     ``small`` and ``unaligned`` are shares of its calls, None where nobody counted them.
     """
 
-    job: Annotated[str, unicode]
-    target: Annotated[str, unicode]
+    job: Annotated[str, unicode_text]
+    target: Annotated[str, unicode_text]
     operation: Operation
     bytes: Annotated[float, Within(0, LARGEST)]
     begin: Annotated[float, times]

@@ -14,7 +14,7 @@ from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.names import NAME, PATH
 from plumbline.model.units import format_duration
-from plumbline.model.validation import counts, read_json, times, unicode
+from plumbline.model.validation import counts, read_json, times, unicode_text
 from plumbline.model.validation import whole_text as whole
 from plumbline.model.verdict import State
 from plumbline.observe.node import Node, ask
@@ -34,7 +34,7 @@ class SiteCommand(NamedTuple):
 
     name: str
     kind: str
-    argv: tuple[Annotated[str, unicode], ...]
+    argv: tuple[Annotated[str, unicode_text], ...]
     timeout_s: Annotated[float, Within(1, 3600)] = 60.0
 
     @classmethod

@@ -8,7 +8,7 @@ from plumbline.model.codec import lenient, read_document, write_fields
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import format_duration
-from plumbline.model.validation import counts, times, unicode, whole_text
+from plumbline.model.validation import counts, times, unicode_text, whole_text
 from plumbline.model.verdict import State
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ class Symptom(NamedTuple):
     quoted in verdicts, without a full stop; ``since`` in seconds since the epoch, None if unknown.
     """
 
-    collector: Annotated[str, unicode]
-    component: Annotated[str, unicode]
-    kind: Annotated[str, unicode]
+    collector: Annotated[str, unicode_text]
+    component: Annotated[str, unicode_text]
+    kind: Annotated[str, unicode_text]
     severity: State
     direction: Direction
-    sentence: Annotated[str, unicode]
+    sentence: Annotated[str, unicode_text]
     since: Optional[Annotated[float, times]] = None
 
 
@@ -74,12 +74,12 @@ class Look(NamedTuple):
     No symptom of an unavailable collector means nothing: not that all is well.
     """
 
-    collector: Annotated[str, unicode]
+    collector: Annotated[str, unicode_text]
     examined: Annotated[int, counts]
     symptoms: tuple[Symptom, ...] = ()
-    notes: tuple[Annotated[str, unicode], ...] = ()
-    unavailable: Annotated[str, unicode] = ""
-    kind: Annotated[str, unicode] = ""
+    notes: tuple[Annotated[str, unicode_text], ...] = ()
+    unavailable: Annotated[str, unicode_text] = ""
+    kind: Annotated[str, unicode_text] = ""
 
 
 @lenient

@@ -6,9 +6,8 @@ import re
 from typing import Iterable, Iterator, Protocol
 
 from plumbline.model.verdict import State
-from plumbline.observe import enclosure, ethernet, lnet, lustre, md, pcie, smart, zfs
+from plumbline.observe import enclosure, links, lnet, lustre, md, smart, zfs
 from plumbline.observe.kernel_messages import HARMLESS, MESSAGES
-from plumbline.observe.ports import FIBRE_CHANNEL, INFINIBAND, SAS
 from plumbline.observe.symptom import KERNEL, Direction
 from tests.project.repository import ROOT
 
@@ -37,9 +36,9 @@ RULES: dict[str, Iterable[Known]] = {
     zfs.NAME: zfs.RULES.values(),
     smart.NAME: smart.RULES.values(),
     enclosure.NAME: enclosure.RULES.values(),
-    ethernet.NAME: ethernet.RULES.values(),
-    **{port.name: port.rules.values() for port in (FIBRE_CHANNEL, INFINIBAND, SAS)},
-    pcie.NAME: pcie.RULES.values(),
+    links.ETHERNET: links.ETHERNET_RULES.values(),
+    **{ports.name: ports.rules.values() for ports in links.PORTS},
+    links.PCIE: links.PCIE_RULES.values(),
     lnet.NAME: lnet.RULES.values(),
     lustre.NAME: lustre.RULES.values(),
     KERNEL: MESSAGES,

@@ -10,9 +10,9 @@ from typing import Callable, Mapping, Optional
 import pytest
 
 from plumbline.model.errors import PrivilegeError, ToolError
-from plumbline.observe import enclosure, ethernet, kernel, lnet, lustre, md, smart, zfs
+from plumbline.observe import enclosure, kernel, lnet, lustre, md, smart, zfs
+from plumbline.observe.links import FIBRE_CHANNEL, INFINIBAND, SAS, Kind, look_at_ethernet
 from plumbline.observe.node import Past, Seen
-from plumbline.observe.ports import FIBRE_CHANNEL, INFINIBAND, SAS, Kind
 from plumbline.observe.symptom import Direction, Look, Suspicion, suspicion
 from tests.package.fakes import HANGING, Answer, answer
 from tests.package.observe.symptoms_nodes import NOW, data, make_node
@@ -318,7 +318,7 @@ LINK_BEFORE = {
 def test_ethernet_tells_what_is_wrong_with_the_storage_link(
     tmp_path: Path, files: dict[str, str], past: Past, expected: list[tuple[str, str, str, str]]
 ) -> None:
-    look = ethernet.look(make_node(tmp_path, files, past=past))
+    look = look_at_ethernet(make_node(tmp_path, files, past=past))
     assert look.examined == 1
     assert said(look) == expected
 
@@ -333,7 +333,7 @@ def test_ethernet_looks_at_all_links_that_are_up_where_the_address_is_not_known(
         "/sys/class/net/eno2/carrier": "0",
     }
     past = before({}, {"ethernet/ens1f0/speed": 10000})
-    look = ethernet.look(make_node(tmp_path, files, {"ip -json": "[]"}, past=past))
+    look = look_at_ethernet(make_node(tmp_path, files, {"ip -json": "[]"}, past=past))
     assert look.examined == 1
     assert [one.component for one in look.symptoms] == ["oss1"]
 
@@ -711,7 +711,7 @@ UNAVAILABLE: list[tuple[Callable[..., Look], dict[str, str], dict[str, Answer], 
         "not understood",
     ),
     (enclosure.look, {}, {}, "/sys/class/enclosure is empty"),
-    (ethernet.look, {}, {}, "/sys/class/net has no network adapter that is up"),
+    (look_at_ethernet, {}, {}, "/sys/class/net has no network adapter that is up"),
     (FIBRE_CHANNEL.look, {}, {}, "/sys/class/fc_host is not there"),
     (INFINIBAND.look, {}, {}, "/sys/class/infiniband is not there"),
     (SAS.look, {}, {}, "/sys/class/sas_phy is not there"),

@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.model.errors import ToolError
 from plumbline.observe.counters import Parse
-from plumbline.observe.lnet_health import MOST_PEERS, interface_health, peer_health
+from plumbline.observe.lnet import MOST_PEERS, interface_health, peer_health
 from tests.package.observe.lustre_server import text
 from tests.package.observe.test_readers import counted
 
