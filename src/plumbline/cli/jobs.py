@@ -17,7 +17,7 @@ from plumbline.store.files import HISTORY, PLAN
 if TYPE_CHECKING:
     from plumbline.judge.replay import JobsSay
     from plumbline.observe.darshan import Log
-    from plumbline.observe.jobs import Job, JobRequests, Usage, Window
+    from plumbline.observe.jobs import Job, JobIo, JobRequests, Window
     from plumbline.site.jobs import Used
     from plumbline.store.plan import SitePlan
 
@@ -201,7 +201,7 @@ def _print(used: Used, users: bool) -> None:
         print(f"Ran too, traffic unknown: {some}{more}")
 
 
-def _row(usage: Usage, job: Optional[Job]) -> list[str]:
+def _row(usage: JobIo, job: Optional[Job]) -> list[str]:
     from plumbline.model.units import format_bytes, format_rate
     from plumbline.observe.jobs import shown
 

@@ -428,9 +428,8 @@ class _Load:
         """Return a job's share of what was moved on a target while it used these files."""
         begin, end = min(file.begin for file in files), max(file.end for file in files)
         own = float(sum(file.bytes for file in files))
-        foreign = sum(
-            io.within(begin, end) for io in self._around(target, begin, end) if io.job != job
-        )
+        around = (io for io in self._around(target, begin, end) if io.job != job)
+        foreign = sum(part.bytes for io in around if (part := io.within(begin, end)))
         return own / (own + foreign)
 
     def _around(self, target: str, begin: float, end: float) -> Iterator[JobIo]:

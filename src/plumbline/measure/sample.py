@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence
 from uuid import uuid4
 
+from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, ToolError, UsageError
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.trend import SERVER
@@ -24,8 +25,8 @@ from plumbline.model.units import format_duration
 from plumbline.model.validation import whole
 from plumbline.observe.command import Clock
 from plumbline.observe.counters import METADATA, ROOTS, STORAGE
-from plumbline.observe.coverage import LUSTRE
-from plumbline.observe.job_stats import JobTraffic, as_rows
+from plumbline.observe.coverage import LUSTRE, RequestRow
+from plumbline.observe.job_stats import JobTraffic
 from plumbline.observe.lustre_output import OPERATIONS, lustre_stats
 
 DISKSTATS = "/proc/diskstats"
@@ -351,8 +352,8 @@ def records_of(
             "scenario": Scenario.TOGETHER,
             "host": origin.host,
         }
-        own = [traffic for traffic in jobs if traffic.target == counter.component]
-        job_rows = {"jobs": as_rows(own)} if own and counter.operation is Operation.READ else {}
+        own = [traffic.row for traffic in jobs if traffic.target == counter.component]
+        job_rows = {"jobs": write(own)} if own and counter.operation is Operation.READ else {}
         moving = [stretch for stretch in stretches if any(stretch.rates_Bps)]
         still = _still(part, counter, stretches, closed.get(counter, ""))
         results = [_moved(part, stretch) for stretch in moving] or [still]
@@ -366,7 +367,7 @@ def records_of(
             at = part.began_at
             times = {"started_at": at + result.begin_s, "finished_at": at + result.end_s}
             yield Record(id=str(uuid4()), **about, **times, **result.values, details=details)
-    metadata = [traffic for traffic in jobs if traffic.is_metadata]
+    metadata = [traffic for traffic in jobs if isinstance(traffic.row, RequestRow)]
     for target in dict.fromkeys(traffic.target for traffic in metadata):
         yield _metadata_record(
             part, origin, [traffic for traffic in metadata if traffic.target == target]
@@ -387,7 +388,11 @@ def _metadata_record(part: SamplePart, origin: Origin, jobs: Sequence[JobTraffic
         finished_at=part.began_at + part.seconds,
         outcome=Outcome.SKIPPED,
         reason="its requests are counted by job, and no bytes",
-        details={"source": LUSTRE, "watched_s": part.seconds, "requests": as_rows(jobs)},
+        details={
+            "source": LUSTRE,
+            "watched_s": part.seconds,
+            "requests": write([traffic.row for traffic in jobs]),
+        },
     )
 
 

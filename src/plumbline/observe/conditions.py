@@ -66,6 +66,15 @@ class Condition(NamedTuple):
         return self.area, self.subject, self.name
 
 
+def _stated(
+    area: str, subject: str, values: Mapping[str, str], among: str = NODE
+) -> Iterator[Condition]:
+    """Yield the conditions of a subject that have a value, by their names."""
+    for name, value in values.items():
+        if value:
+            yield Condition(area, subject, name, value, among)
+
+
 def is_secret(name: str) -> bool:
     """Return whether a name says that its value is nobody else's business."""
     return _SECRET.search(name) is not None
@@ -151,14 +160,13 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 def look_at_settings(system: System) -> Iterator[Condition]:
     """Yield the settings that are there."""
-    for path in _SYSCTL:
-        yield from _if_said("sysctl", path.replace("/", "."), system.read(f"/proc/sys/{path}"))
-    for name, path in _ONCE.items():
-        yield from _if_said("cpu", name, chosen(system.read(path)))
-    cpus = [name for name in system.names(_CPU) if re.fullmatch(r"cpu[0-9]+", name)]
-    for name, file in _EACH.items():
-        for cpu in cpus:
-            yield from _if_said("cpu", name, system.read(f"{_CPU}/{cpu}/cpufreq/{file}"))
+    sysctl = {path.replace("/", "."): system.read(f"/proc/sys/{path}") for path in _SYSCTL}
+    yield from _stated("sysctl", "", sysctl)
+    yield from _stated("cpu", "", {name: chosen(system.read(_ONCE[name])) for name in _ONCE})
+    for cpu in filter(re.compile(r"cpu[0-9]+").fullmatch, system.names(_CPU)):
+        frequency = f"{_CPU}/{cpu}/cpufreq"
+        each = {name: system.read(f"{frequency}/{file}") for name, file in _EACH.items()}
+        yield from _stated("cpu", "", each)
     for line in system.read("/proc/self/mountinfo").splitlines():
         yield from _mount(line)
 
@@ -167,11 +175,6 @@ def chosen(text: str) -> str:
     """Return what is in brackets, as the kernel marks one of several choices; else the text."""
     found = _CHOSEN.search(text)
     return found[1] if found else text
-
-
-def _if_said(area: str, name: str, value: str) -> Iterator[Condition]:
-    if value:
-        yield Condition(area, "", name, value)
 
 
 def _mount(line: str) -> Iterator[Condition]:
@@ -217,17 +220,12 @@ def look_at_disks(system: System) -> Iterator[Condition]:
     for name in disks[:_MOST_DISKS]:
         folder = f"{_ROOT}/{name}"
         subject, among = _identity(system, name)
-        for setting in _QUEUE:
-            value = chosen(system.read(f"{folder}/queue/{setting}"))
-            if value:
-                yield Condition("disk", subject, setting, value, among)
-        depth = system.read(f"{folder}/device/queue_depth")
-        if depth:
-            yield Condition("disk", subject, "queue depth", depth, among)
+        settings = {name: chosen(system.read(f"{folder}/queue/{name}")) for name in _QUEUE}
+        settings["queue depth"] = system.read(f"{folder}/device/queue_depth")
+        yield from _stated("disk", subject, settings, among)
         for file in ("rev", "firmware_rev"):
-            firmware = system.read(f"{folder}/device/{file}")
-            if firmware:
-                yield Condition("firmware", subject, "disk firmware", firmware, among)
+            firmware = {"disk firmware": system.read(f"{folder}/device/{file}")}
+            yield from _stated("firmware", subject, firmware, among)
 
 
 def _identity(system: System, name: str) -> tuple[str, str]:
@@ -277,6 +275,8 @@ _MOST_INTERFACES = 16
 _ADAPTERS_TIMEOUT_S = 2.0
 _STORAGE_OR_NETWORK = re.compile(r"0x(?:01|02|0c04|0c06)")
 """The classes of PCI devices by their codes."""
+_ADAPTER_FIRMWARE = "adapter firmware"
+_DRIVER_VERSIONS = {_ADAPTER_FIRMWARE: "firmware-version", "driver version": "version"}
 _HOST_FIRMWARE = ("version_fw", "fw_version", "fwrev", "firmware_revision", "firmware_version")
 """As mpt3sas, qla2xxx, lpfc, smartpqi and others call it."""
 
@@ -308,14 +308,13 @@ def _infiniband(system: System) -> Iterator[Condition]:
         folder = f"{root}/{name}"
         subject = pci_address(system, f"{folder}/device") or name
         among = system.read(f"{folder}/board_id") or system.read(f"{folder}/hca_type")
-        firmware = system.read(f"{folder}/fw_ver")
-        if firmware:
-            yield Condition("firmware", subject, "adapter firmware", firmware, among)
+        firmware = {_ADAPTER_FIRMWARE: system.read(f"{folder}/fw_ver")}
+        yield from _stated("firmware", subject, firmware, among)
         for port in system.names(f"{folder}/ports"):
-            rate = system.read(f"{folder}/ports/{port}/rate")
             # a link that is down is a symptom, no setting
-            if "ACTIVE" in system.read(f"{folder}/ports/{port}/state") and rate:
-                yield Condition("link", f"{subject} port {port}", "rate", rate, among)
+            if "ACTIVE" in system.read(f"{folder}/ports/{port}/state"):
+                rate = {"rate": system.read(f"{folder}/ports/{port}/rate")}
+                yield from _stated("link", f"{subject} port {port}", rate, among)
 
 
 def _scsi(system: System) -> Iterator[Condition]:
@@ -323,9 +322,8 @@ def _scsi(system: System) -> Iterator[Condition]:
         folder = f"/sys/class/scsi_host/{name}"
         subject, among = pci_address(system, folder), system.read(f"{folder}/proc_name")
         for file in _HOST_FIRMWARE if subject else ():
-            firmware = system.read(f"{folder}/{file}")
-            if firmware:
-                yield Condition("firmware", subject, "adapter firmware", firmware, among)
+            firmware = {_ADAPTER_FIRMWARE: system.read(f"{folder}/{file}")}
+            yield from _stated("firmware", subject, firmware, among)
     for name in system.names("/sys/class/fc_host"):
         folder = f"/sys/class/fc_host/{name}"
         speed = system.read(f"{folder}/speed")
@@ -344,28 +342,23 @@ def _scsi(system: System) -> Iterator[Condition]:
 def _ethernet(system: System) -> Iterator[Condition]:
     for name in system.names(_NET):
         folder = f"{_NET}/{name}"
-        names = system.names(folder)
-        if "device" not in names and not any(one.startswith("lower_") for one in names):
-            continue
-        said = {"MTU": system.read(f"{folder}/mtu")}
-        speed = system.read(f"{folder}/speed")
-        if speed.isdigit():
-            said["speed"] = f"{speed} Mbit/s {system.read(f'{folder}/duplex')} duplex"
-        for setting, value in said.items():
-            if value:
-                yield Condition("link", name, setting, value, name)
+        if any(file == "device" or file.startswith("lower_") for file in system.names(folder)):
+            speed = system.read(f"{folder}/speed")
+            shown = f"{speed} Mbit/s {system.read(f'{folder}/duplex')} duplex"
+            settings = {
+                "MTU": system.read(f"{folder}/mtu"),
+                "speed": shown if speed.isdigit() else "",
+            }
+            yield from _stated("link", name, settings, name)
 
 
 def look_at_interfaces(system: System) -> Iterator[Condition]:
     """Yield driver and firmware of network interfaces; raise ToolError without ethtool."""
     names = [one for one in system.names(_NET) if "device" in system.names(f"{_NET}/{one}")]
     for name in names[:_MOST_INTERFACES]:
-        said = _driver(system, name)
-        among = said.get("driver", "")
-        for key, label in (("firmware-version", "adapter firmware"), ("version", "driver version")):
-            value = said.get(key, "")
-            if value and value != "N/A":
-                yield Condition("firmware", name, label, value, among)
+        driver = _driver(system, name)
+        versions = {label: driver.get(key, "") for label, key in _DRIVER_VERSIONS.items()}
+        yield from _stated("firmware", name, versions, driver.get("driver", ""))
 
 
 def _driver(system: System, name: str) -> dict[str, str]:
@@ -376,7 +369,7 @@ def _driver(system: System, name: str) -> dict[str, str]:
             raise
         return {}
     pairs = (line.partition(":") for line in text.splitlines())
-    return {key.strip(): value.strip() for key, _, value in pairs}
+    return {key.strip(): value.strip() for key, _, value in pairs if value.strip() != "N/A"}
 
 
 PATTERN = re.compile(r"[A-Za-z0-9_*][A-Za-z0-9_.*?:@\[\]-]*")
@@ -510,27 +503,21 @@ def look_at_software(system: System) -> Iterator[Condition]:
 
 def _named(system: System) -> Iterator[Condition]:
     options = filter(_BOOT_OPTION.fullmatch, system.read("/proc/cmdline").split())
-    said = {
+    release = re.search(r'^PRETTY_NAME="?([^"\n]*)', system.read("/etc/os-release"), re.MULTILINE)
+    versions = {
         LUSTRE: _lustre(system),
         KERNEL: system.read("/proc/sys/kernel/osrelease"),
         "boot options": " ".join(options) or "none",
-        "operating system": _release(system),
+        "operating system": release[1] if release else "",
         "OFED": _ofed(system),
     }
-    for name, value in said.items():
-        if value:
-            yield Condition("software", "", name, value)
+    yield from _stated("software", "", versions)
 
 
 def _lustre(system: System) -> str:
     """Return the version of Lustre; releases before 2.12 have it of their modules alone."""
     said = system.read("/sys/fs/lustre/version") or system.read(f"{_MODULES}/obdclass/version")
     return said.rpartition(" ")[2]
-
-
-def _release(system: System) -> str:
-    found = re.search(r'^PRETTY_NAME="?([^"\n]*)', system.read("/etc/os-release"), re.MULTILINE)
-    return found[1] if found else ""
 
 
 def _ofed(system: System) -> str:
@@ -542,17 +529,14 @@ def _ofed(system: System) -> str:
 
 
 def _module(system: System, module: str) -> Iterator[Condition]:
-    version = system.read(f"{_MODULES}/{module}/version")
-    if version and module not in _MODULES_OF_LUSTRE:
-        yield Condition("software", module, "version", version, module)
+    if module not in _MODULES_OF_LUSTRE:
+        version = {"version": system.read(f"{_MODULES}/{module}/version")}
+        yield from _stated("software", module, version, module)
     folder = f"{_MODULES}/{module}/parameters"
-    for name in system.names(folder):
-        # a number of the host is no setting
-        if is_secret(name) or "hostid" in name:
-            continue
-        value = system.read(f"{folder}/{name}")
-        if value:
-            yield Condition("module", module, name, value, module)
+    # a number of the host is no setting
+    names = [name for name in system.names(folder) if not is_secret(name) and "hostid" not in name]
+    parameters = {name: system.read(f"{folder}/{name}") for name in names}
+    yield from _stated("module", module, parameters, module)
 
 
 MOST = 10_000

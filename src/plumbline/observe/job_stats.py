@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import queue
 import re
-from typing import Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence
+from typing import Mapping, NamedTuple, Optional, Protocol, Sequence, Union
 
 from plumbline.model.errors import ToolError
 from plumbline.model.record import Operation
 from plumbline.model.units import format_duration, format_size
 from plumbline.observe.command import Clock
 from plumbline.observe.counters import METADATA, ROOTS
+from plumbline.observe.coverage import JobRow, RequestRow
 from plumbline.observe.lustre_output import job_requests, job_stats
 
 PAUSE_S = 10.0
@@ -40,21 +41,10 @@ class Files(Protocol):
 
 
 class JobTraffic(NamedTuple):
-    """What a job has done on a target between two readings, in seconds since the epoch.
-
-    ``counts`` are bytes by direction; on a metadata target requests by operation.
-    """
+    """What a job has done on a target between two readings: bytes, or requests for metadata."""
 
     target: str
-    begin: float
-    end: float
-    job: str
-    counts: Mapping[str, int]
-
-    @property
-    def is_metadata(self) -> bool:
-        """Return whether the target is one of metadata."""
-        return _is_metadata(self.target)
+    row: Union[JobRow, RequestRow]
 
 
 class _Reading(NamedTuple):
@@ -117,8 +107,8 @@ class Jobs:
         now = _Reading(begin, self._start + self._clock.monotonic(), jobs)
         before = self._before.get(target)
         self._before[target] = now
-        for traffic in _top(target, before, now) if before else ():
-            self._found.put(traffic)
+        for row in _top(target, before, now) if before else ():
+            self._found.put(JobTraffic(target, row))
         return True
 
     def _text(self, target: str) -> tuple[str, str]:
@@ -131,18 +121,24 @@ class Jobs:
         return "", ""
 
 
-def _top(target: str, before: _Reading, now: _Reading) -> list[JobTraffic]:
-    traffics = sorted(_growth(target, before, now), key=lambda job: -sum(job.counts.values()))
-    return traffics[:_TOP]
-
-
-def _growth(target: str, before: _Reading, now: _Reading) -> Iterator[JobTraffic]:
-    """Yield what each job has done; a list that was cleared meanwhile begins at zero."""
-    for job, stood in now.jobs.items():
-        earlier = before.jobs.get(job, {})
-        grown = {way: _grown(count, earlier.get(way, 0)) for way, count in stood.items()}
-        if any(grown.values()):
-            yield JobTraffic(target, before.begin, now.end, job, grown)
+def _top(target: str, before: _Reading, now: _Reading) -> list[Union[JobRow, RequestRow]]:
+    """Return what those jobs have done that did most; a cleared list begins at zero."""
+    grown = {
+        job: {
+            way: _grown(count, before.jobs.get(job, {}).get(way, 0)) for way, count in stood.items()
+        }
+        for job, stood in now.jobs.items()
+    }
+    moved = {job: sum(counts.values()) for job, counts in grown.items()}
+    jobs = sorted(filter(moved.get, moved), key=lambda job: -moved[job])
+    span = round(before.begin, 2), round(now.end, 2)
+    if _is_metadata(target):
+        return [
+            RequestRow(*span, job, {name: count for name, count in grown[job].items() if count})
+            for job in jobs[:_TOP]
+        ]
+    ways = (Operation.READ, Operation.WRITE)
+    return [JobRow(*span, job, *(grown[job].get(way, 0) for way in ways)) for job in jobs[:_TOP]]
 
 
 def _grown(now: int, before: int) -> int:
@@ -151,21 +147,3 @@ def _grown(now: int, before: int) -> int:
 
 def _is_metadata(target: str) -> bool:
     return re.fullmatch(METADATA, target) is not None
-
-
-def as_rows(found: Sequence[JobTraffic]) -> list[list[object]]:
-    """Return what a record keeps: begin, end, job, bytes read, bytes written.
-
-    Of a metadata target the requests that there were, in the place of bytes.
-    """
-    return [
-        [round(traffic.begin, 2), round(traffic.end, 2), traffic.job, *_counts(traffic)]
-        for traffic in found
-    ]
-
-
-def _counts(traffic: JobTraffic) -> list[object]:
-    counts = traffic.counts
-    if traffic.is_metadata:
-        return [{name: count for name, count in counts.items() if count}]
-    return [counts.get(Operation.READ, 0), counts.get(Operation.WRITE, 0)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Container, Iterable, Iterator, Mapping, NamedTuple, Optional
 
-from plumbline.model.codec import Within, positional, refuse_impossible, write_fields
+from plumbline.model.codec import Within, positional, refuse_impossible
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
@@ -63,13 +63,19 @@ class JobIo(NamedTuple):
     small: Optional[Annotated[float, Within(0, 1)]] = None
     unaligned: Optional[Annotated[float, Within(0, 1)]] = None
 
-    def within(self, begin: float, end: float) -> float:
-        """Return the bytes that fall between two moments, as if it moved them evenly."""
-        inside_s = min(self.end, end) - max(self.begin, begin)
-        if inside_s <= 0 and not begin <= self.begin == self.end <= end:
-            return 0.0
+    @property
+    def rate_Bps(self) -> Optional[float]:
+        """Return bytes per second from the first to the last of it."""
+        return self.bytes / (self.end - self.begin) if self.end > self.begin else None
+
+    def within(self, begin: float, end: float) -> Optional[JobIo]:
+        """Return what falls between two moments, as if it moved evenly; None where nothing does."""
+        first, last = max(self.begin, begin), min(self.end, end)
         whole_s = self.end - self.begin
-        return self.bytes * inside_s / whole_s if whole_s > 0 else self.bytes
+        if first > last or (first == last and whole_s):
+            return None
+        moved = self.bytes * (last - first) / whole_s if whole_s else self.bytes
+        return self._replace(bytes=moved, begin=first, end=last)
 
 
 class JobRequests(NamedTuple):
@@ -124,45 +130,18 @@ class Window(NamedTuple):
     end: float = LATEST
 
 
-class Usage(NamedTuple):
-    """What a job has moved on a target in one direction within a time.
+def used(ios: Iterable[JobIo], window: Window, target: str = "") -> list[JobIo]:
+    """Return what jobs have moved in a time, on one target or on all; the most comes first.
 
-    ``bytes`` fall into the time; ``begin`` and ``end`` are of what was moved then.  ``small`` and
-    ``unaligned`` are shares of the job's calls, None where nobody counted them.
+    What one source counts of a job on a target in one direction is one.
     """
-
-    job: str
-    target: str
-    operation: Operation
-    source: str
-    bytes: float
-    begin: float
-    end: float
-    small: Optional[float]
-    unaligned: Optional[float]
-
-    @property
-    def rate_Bps(self) -> Optional[float]:
-        """Return bytes per second from the first to the last of it."""
-        return self.bytes / (self.end - self.begin) if self.end > self.begin else None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return {**write_fields(self), "rate_Bps": self.rate_Bps}
-
-
-def used(found: Iterable[JobIo], window: Window, target: str = "") -> list[Usage]:
-    """Return what jobs have moved in a time, on one target or on all."""
-    sums: dict[tuple[str, str, Operation, str], Usage] = {}
-    for io in found:
-        moved = io.within(*window)
-        if moved <= 0 or target not in ("", io.target):
-            continue
-        key = io.job, io.target, io.operation, io.source
-        begin, end = max(io.begin, window.begin), min(io.end, window.end)
-        usage = Usage(*key, moved, begin, end, io.small, io.unaligned)
-        sums[key] = _sum(sums[key], usage) if key in sums else usage
-    return sorted(sums.values(), key=lambda usage: (-usage.bytes, usage[:4]))
+    sums: dict[tuple[str, str, Operation, str], JobIo] = {}
+    for io in ios:
+        part = io.within(*window) if target in ("", io.target) else None
+        if part is not None and part.bytes > 0:
+            key = io.job, io.target, io.operation, io.source
+            sums[key] = _sum(sums[key], part) if key in sums else part
+    return [sums[key] for key in sorted(sums, key=lambda key: (-sums[key].bytes, key))]
 
 
 def asked(found: Iterable[JobRequests], window: Window, target: str = "") -> list[JobRequests]:
@@ -187,7 +166,7 @@ def _both(first: JobRequests, second: JobRequests) -> JobRequests:
     )
 
 
-def _sum(first: Usage, second: Usage) -> Usage:
+def _sum(first: JobIo, second: JobIo) -> JobIo:
     whole = first.bytes + second.bytes
     return first._replace(
         bytes=whole,

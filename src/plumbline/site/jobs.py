@@ -14,6 +14,7 @@ from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.suspects import Located
 from plumbline.measure.probes import PROBES
 from plumbline.measure.targets import KINDS
+from plumbline.model.codec import write_fields
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST as LAYER
@@ -23,7 +24,6 @@ from plumbline.observe.jobs import (
     Job,
     JobIo,
     JobRequests,
-    Usage,
     Window,
     asked,
     shown,
@@ -148,7 +148,7 @@ class Used(NamedTuple):
     """Jobs that used targets in a time, and others that ran then; ``jobs`` by their ids."""
 
     window: Window
-    usages: Sequence[Usage]
+    usages: Sequence[JobIo]
     idle: Sequence[Job]
     jobs: Mapping[str, Job]
     requests: Sequence[JobRequests] = ()
@@ -158,7 +158,7 @@ class Used(NamedTuple):
         return {
             "begin": self.window.begin,
             "end": self.window.end,
-            "used": [usage.to_json() for usage in self.usages],
+            "used": [{**write_fields(io), "rate_Bps": io.rate_Bps} for io in self.usages],
             "requests": [job_requests._asdict() for job_requests in self.requests],
             "jobs": {name: job._asdict() for name, job in self.jobs.items()},
             "without_traffic": [job.id for job in self.idle],

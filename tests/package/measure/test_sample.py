@@ -17,6 +17,7 @@ from plumbline.measure.sample import (
 )
 from plumbline.model.errors import UsageError
 from plumbline.model.record import Operation, Outcome, Record
+from plumbline.observe.coverage import JobRow, RequestRow
 from plumbline.observe.job_stats import JobTraffic
 from tests.package.measure.units import FakeClock
 
@@ -212,8 +213,7 @@ def test_the_jobs_of_a_target_go_with_what_was_read_of_it() -> None:
         Counter("scratch-OST0000", way, "lustre") for way in (Operation.READ, Operation.WRITE)
     )
     sampled = watched(Script([{read: 0, write: 0}, {read: 5, write: 7}]), 1)
-    moved = {"read": 5, "write": 0}
-    job = JobTraffic("scratch-OST0000", 990.0, 1000.5, "4711", moved)
+    job = JobTraffic("scratch-OST0000", JobRow(990.0, 1000.5, "4711", 5, 0))
     other = job._replace(target="scratch-OST0001")
     entries = list(records_of(sampled, ORIGIN, {}, [job, other]))
     assert told(entries[0])["jobs"] == [[990.0, 1000.5, "4711", 5, 0]]
@@ -222,7 +222,7 @@ def test_the_jobs_of_a_target_go_with_what_was_read_of_it() -> None:
 
 def test_the_jobs_of_a_metadata_target_have_a_record_of_their_own() -> None:
     sampled = watched(Script([{}, {}]), 1)
-    job = JobTraffic("scratch-MDT0000", 990.0, 1000.5, "4711", {"open": 5, "close": 0})
+    job = JobTraffic("scratch-MDT0000", RequestRow(990.0, 1000.5, "4711", {"open": 5}))
     (record,) = records_of(sampled, ORIGIN, {}, [job])
     assert (record.layer, record.component, record.rate_Bps) == ("server", "scratch-MDT0000", None)
     assert told(record)["requests"] == [[990.0, 1000.5, "4711", {"open": 5}]]

@@ -7,16 +7,15 @@ from typing import Optional, Sequence
 import pytest
 
 from plumbline.measure.sample import LUSTRE_STATS as LUSTRE
-from plumbline.model.record import Operation
 from plumbline.observe.counters import ROOTS
-from plumbline.observe.job_stats import LONGEST_S, MOST_BYTES, PAUSE_S, Jobs, JobTraffic, as_rows
+from plumbline.observe.coverage import JobRow, RequestRow
+from plumbline.observe.job_stats import LONGEST_S, MOST_BYTES, PAUSE_S, Jobs, JobTraffic
 from tests.package.measure.units import FakeClock
 from tests.project.repository import ROOT
 
 OST, MDT = "lustre-OST0000", "lustre-MDT0000"
 PATH = f"{LUSTRE[0]}/{OST}/job_stats"
 REAL = (ROOT / "tests" / "data" / "lustre" / "lctl_job_stats_n.txt").read_text(encoding="utf-8")
-READ, WRITE = Operation.READ, Operation.WRITE
 
 
 class Lists:
@@ -59,7 +58,7 @@ def looked(*texts: str, took_s: float = 0.0) -> tuple[Jobs, list[Optional[float]
 
 def test_a_job_has_what_it_moved_between_two_looks() -> None:
     jobs, pauses = looked(listed(a=(100, 0), b=(5, 5)), listed(a=(100, 700), b=(5, 5)))
-    assert jobs.drain() == [JobTraffic(OST, 1000.0, 1010.0, "a", {READ: 0, WRITE: 700})]
+    assert jobs.drain() == [JobTraffic(OST, JobRow(1000.0, 1010.0, "a", 0, 700))]
     assert jobs.drain() == []
     assert pauses == [PAUSE_S, PAUSE_S]
 
@@ -74,28 +73,23 @@ def test_requests_to_a_metadata_target_are_followed_as_well() -> None:
     jobs.look()
     clock.sleep(PAUSE_S)
     jobs.look()
-    (one,) = jobs.drain()
-    assert as_rows([one]) == [[1000.0, 1010.0, "a", {"open": 7}]]
+    assert jobs.drain() == [JobTraffic(MDT, RequestRow(1000.0, 1010.0, "a", {"open": 7}))]
 
 
 def test_a_new_job_and_one_whose_list_was_cleared_begin_at_zero() -> None:
     jobs, _ = looked(listed(a=(900, 0)), listed(a=(30, 0), new=(0, 50)))
-    assert [(one.job, dict(one.counts)) for one in jobs.drain()] == [
-        ("new", {READ: 0, WRITE: 50}),
-        ("a", {READ: 30, WRITE: 0}),
-    ]
+    assert [traffic.row[2:] for traffic in jobs.drain()] == [("new", 0, 50), ("a", 30, 0)]
 
 
 def test_those_that_moved_most_are_kept() -> None:
     after = listed(a=(1, 0), b=(0, 4), c=(2, 0), d=(3, 3), e=(1, 1))
     jobs, _ = looked(listed(), after)
-    assert [one.job for one in jobs.drain()] == ["d", "b", "c"]
+    assert [traffic.row.job for traffic in jobs.drain()] == ["d", "b", "c"]
 
 
 def test_the_list_of_a_real_server_is_read() -> None:
     jobs, _ = looked("job_stats:", REAL)
-    (one,) = jobs.drain()
-    assert as_rows([one]) == [[1000.0, 1010.0, "alpha.0", 0, 67108864]]
+    assert jobs.drain() == [JobTraffic(OST, JobRow(1000.0, 1010.0, "alpha.0", 0, 67108864))]
 
 
 def test_it_takes_a_hundredth_of_the_time_at_most() -> None:
