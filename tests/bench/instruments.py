@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Optional
 
-from plumbline.parallel.loops import Notes, PosixFile, Sum, bare, recorded
+from plumbline.parallel.operation import Notes, PosixFile, Sum, bare, recorded
 from plumbline.parallel.profile import Calls
 from tests.bench.disk import MEMORY
 

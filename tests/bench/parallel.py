@@ -31,7 +31,7 @@ from plumbline.model.record import Operation
 from plumbline.observe.command import SystemRunner
 from plumbline.parallel.job import JOB, Job, Result, State, encoded, write_whole
 from plumbline.parallel.launch import Launch, Launcher, command, find_launcher
-from plumbline.parallel.loops import PosixFile
+from plumbline.parallel.operation import PosixFile
 from plumbline.parallel.tally import read_results
 from plumbline.parallel.terms import Method, Place
 from tests.bench.disk import steady_disk

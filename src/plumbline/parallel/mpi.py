@@ -14,7 +14,7 @@ from mpi4py import MPI
 
 from plumbline.model.errors import ToolError
 from plumbline.observe.folders import open_file, open_folder_of
-from plumbline.parallel.loops import Move, drop_cached, endless, landing, sources
+from plumbline.parallel.operation import Move, drop_cached, endless, landing, sources
 
 __all__ = ["MPI", "World"]
 

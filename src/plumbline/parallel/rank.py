@@ -14,26 +14,29 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 from types import FrameType, TracebackType
-from typing import Callable, NoReturn, Optional
+from typing import TYPE_CHECKING, Callable, NoReturn, Optional
 
 from plumbline.model.errors import PlumblineError, ToolError
 from plumbline.model.record import Operation
 from plumbline.model.validation import read_json
 from plumbline.parallel.job import Job, Result, State, encoded, result_name, write_whole
-from plumbline.parallel.loops import PosixFile, flush
 from plumbline.parallel.mpi import MpiFile, OpenMode, World, least, obstacle_to, voter
 from plumbline.parallel.operation import (
     Attempt,
     Ended,
-    File,
+    PosixFile,
     Work,
     brief_of,
+    flush,
     not_begun,
     result_of,
     unfinished,
 )
 from plumbline.parallel.profile import Block, pack
 from plumbline.parallel.terms import Place, assign, readers
+
+if TYPE_CHECKING:
+    from plumbline.parallel.operation import File
 
 _ENDED = 143
 """Exit code of a process that SIGTERM has ended."""

@@ -11,7 +11,17 @@ from __future__ import annotations
 
 from itertools import product
 from math import log2
-from typing import Annotated, Any, Callable, Mapping, NamedTuple, Optional, Protocol, Sequence
+from typing import (
+    Annotated,
+    Any,
+    Callable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+)
 
 from plumbline.model.codec import read_document, write_fields
 from plumbline.model.errors import BusyError, PrivilegeError, UsageError
@@ -270,16 +280,6 @@ _PER_TARGET = "oversubscription"
 """On this axis the number of targets changes, and with it the sum of their rates."""
 
 
-class Line(NamedTuple):
-    """Measured points that differ on one ``axis``; values ascend, rates are bytes per second."""
-
-    axis: str
-    operation: Operation
-    setting: str
-    values: tuple[int, ...]
-    rates: tuple[float, ...]
-
-
 class Remark(NamedTuple):
     """The knee of a line: ``value`` gives ``rate_Bps``, and larger values give no more.
 
@@ -319,17 +319,23 @@ class Remark(NamedTuple):
 
 
 def remarks(done: Sequence[Done], operations: Sequence[Operation]) -> tuple[Remark, ...]:
-    """Return the knee of each line that has two measured points or more."""
+    """Return the knee of each line that has two measured points or more.
+
+    A line are measured points that differ on one axis alone.
+    """
     return tuple(
-        _remark(line)
+        _remark(axis, operation, setting, rates)
         for axis in AXES
         for operation in operations
-        for line in _lines(axis, operation, done)
-        if len(line.values) > 1
+        for setting, rates in _lines(axis, operation, done)
+        if len(rates) > 1
     )
 
 
-def _lines(axis: str, operation: Operation, done: Sequence[Done]) -> list[Line]:
+def _lines(
+    axis: str, operation: Operation, done: Sequence[Done]
+) -> Iterator[tuple[str, dict[int, float]]]:
+    """Yield the other axes of each line in words, and its rates by their values."""
     axes = [name for name in AXES if len({getattr(entry.point, name) for entry in done}) > 1]
     lines: dict[Point, dict[int, float]] = {}
     for entry in done:
@@ -340,32 +346,16 @@ def _lines(axis: str, operation: Operation, done: Sequence[Done]) -> list[Line]:
             line[getattr(entry.point, axis)] = (
                 rate_Bps / entry.targets if axis == _PER_TARGET else rate_Bps
             )
-    return [
-        Line(
-            axis,
-            operation,
-            ", ".join(phrase(name, getattr(at, name)) for name in axes if name != axis),
-            tuple(sorted(rates)),
-            tuple(rates[value] for value in sorted(rates)),
-        )
-        for at, rates in sorted(lines.items())
-    ]
+    for at, line in sorted(lines.items()):
+        yield ", ".join(phrase(name, getattr(at, name)) for name in axes if name != axis), line
 
 
-def _remark(line: Line) -> Remark:
-    best = max(line.rates)
+def _remark(axis: str, operation: Operation, setting: str, rates: Mapping[int, float]) -> Remark:
+    best, last = max(rates.values()), max(rates)
     # the smallest value within the gain of the best
-    place = next(i for i, rate_Bps in enumerate(line.rates) if rate_Bps * (1 + GAIN) >= best)
-    last = len(line.values) - 1
+    knee = next(value for value in sorted(rates) if rates[value] * (1 + GAIN) >= best)
     return Remark(
-        line.axis,
-        line.operation,
-        line.setting,
-        line.values[place],
-        line.rates[place],
-        place == last,
-        line.values[-1],
-        line.rates[-1] / best,
+        axis, operation, setting, knee, rates[knee], knee == last, last, rates[last] / best
     )
 
 

@@ -11,7 +11,16 @@ from typing import Any, Iterator
 import pytest
 
 from plumbline.model.errors import ToolError
-from plumbline.parallel.loops import Move, Notes, PosixFile, Sum, bare, landing, recorded, sources
+from plumbline.parallel.operation import (
+    Move,
+    Notes,
+    PosixFile,
+    Sum,
+    bare,
+    landing,
+    recorded,
+    sources,
+)
 from plumbline.parallel.profile import Calls
 
 FOREVER = float("inf")

@@ -5,8 +5,7 @@ from time import monotonic
 
 from plumbline.model.record import Operation
 from plumbline.parallel.job import Job, State
-from plumbline.parallel.loops import PosixFile
-from plumbline.parallel.operation import Attempt, Work, brief_of, result_of
+from plumbline.parallel.operation import Attempt, PosixFile, Work, brief_of, result_of
 from plumbline.parallel.terms import Method
 
 CALLS = 1000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.parallel.loops import PosixFile
+from plumbline.parallel.operation import PosixFile
 
 
 @pytest.mark.parametrize("write", [True, False])
