@@ -31,8 +31,14 @@ LOOKS = [
             }
         ],
     },
-    # an older version does not say the kind
-    {"collector": "zfs", "examined": 0, "notes": [], "unavailable": "no zpool", "symptoms": []},
+    {
+        "collector": "zfs",
+        "examined": 0,
+        "notes": [],
+        "unavailable": "no zpool",
+        "symptoms": [],
+        "kind": "arrays",
+    },
 ]
 
 
@@ -73,9 +79,9 @@ def test_the_node_has_a_line_of_its_own(tmp_path: Path) -> None:
     [
         ({"node": "oss2"}, "has the symptoms of oss2, not of oss1; look again"),
         ({"schema": 7}, "has schema 7"),
-        ({"looks": 3}, "are damaged"),
-        ({"looks": [{"collector": []}]}, "are damaged"),
-        ({"looked_at": "now"}, "are damaged"),
+        ({"looks": 3}, "is damaged"),
+        ({"looks": [{"collector": []}]}, "is damaged"),
+        ({"looked_at": "now"}, "is damaged"),
     ],
 )
 def test_a_foreign_or_damaged_report_is_one_sentence(
