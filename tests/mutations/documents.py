@@ -27,7 +27,7 @@ from plumbline.judge.fs import judge_whole
 from plumbline.judge.pair import judge_pair_service
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.measure.lock import read_holder
-from plumbline.model.codec import read, write
+from plumbline.model.codec import write
 from plumbline.model.conditions import of_record
 from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import Cursor, Head, Request, Suspected
@@ -40,7 +40,7 @@ from plumbline.model.service import Standing, Suspicion
 from plumbline.model.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.observe.conditions import Bill
-from plumbline.observe.coverage import Job, Others, by_sampling
+from plumbline.observe.coverage import OTHERS, Job, Others, by_sampling, others_of
 from plumbline.observe.darshan_logs import read_job_times, read_logs
 from plumbline.observe.gather import LocalSystem
 from plumbline.observe.jobs import Window, parse_slurm, used
@@ -641,7 +641,7 @@ def _programs() -> Iterator[Reader]:
     yield Reader(
         "others in a record",
         (_dumped(write(others)),),
-        lambda data, _: read(Others, _parsed(text(data))).in_doubt(),
+        lambda data, _: others_of(RECORD._replace(details={OTHERS: _parsed(text(data))})),
     )
     yield Reader("counted by a server", (_dumped(COUNTED.to_json()),), _counted_by)
     symptoms = _dumped({**REPORT.to_json(), "past": write(PAST)})

@@ -27,6 +27,7 @@ from plumbline.observe.counters import (
     stats,
 )
 from plumbline.observe.gather import COLLECTORS, LocalSystem
+from plumbline.observe.links import PORTS
 from plumbline.observe.lnet import interface_health, peer_health
 from plumbline.observe.lustre_output import (
     job_requests,
@@ -53,18 +54,6 @@ from tests.package.measure.jobs import completed, data, job
 from tests.package.measure.test_outputs import GOOD
 from tests.package.observe import nodes as conditions
 from tests.package.observe import symptoms_nodes as nodes
-from tests.package.observe.test_collectors import (
-    BOTH_WELL,
-    GET,
-    JOURNAL,
-    LNET_LOADED,
-    PORTS,
-    SMARTCTL,
-    enclosure_files,
-    entry,
-    imports,
-    link,
-)
 
 NOW = nodes.NOW
 SIZE = test_lustre.SIZE
@@ -377,36 +366,43 @@ def _collectors() -> Iterator[Reader]:
     yield Reader("command of the site", encoded(report), _site_command)
     yield from _of_collector("md", {"/proc/mdstat": data("md/mdstat-rebuild.txt")}, {})
     yield from _of_collector("zfs", {}, {"zpool status -pP": data("zfs/status-degraded.txt")})
+    both_well = nodes.answers_of(nodes.CASES["smart"][0])
+    smartctl = next(iter(both_well)).removesuffix("sdb")
     for disk in ("ata-failing", "nvme-warning", "scsi-defects"):
-        answers = {**BOTH_WELL, f"{SMARTCTL}sdb": data(f"smartctl/{disk}.json")}
-        first = next(_of_collector("smart", {}, {f"{SMARTCTL}sdb": data(f"smartctl/{disk}.json")}))
+        answers = {**both_well, f"{smartctl}sdb": data(f"smartctl/{disk}.json")}
+        first = next(_of_collector("smart", {}, {f"{smartctl}sdb": data(f"smartctl/{disk}.json")}))
 
         def smart(given: bytes, folder: Path, answers: Any = answers) -> object:
-            return _look("smart", folder, {}, {**answers, f"{SMARTCTL}sdb": text(given)})
+            return _look("smart", folder, {}, {**answers, f"{smartctl}sdb": text(given)})
 
         yield first._replace(name=f"smart: {disk}", feed=smart)
     refused: Completed = answer(data("smartctl/not-opened.json"), "", 1)
 
     def unopened(given: bytes, folder: Path) -> object:
         again = refused._replace(stdout=text(given))
-        return _look("smart", folder, {}, {**BOTH_WELL, f"{SMARTCTL}sdc": again})
+        return _look("smart", folder, {}, {**both_well, f"{smartctl}sdc": again})
 
     yield Reader("smart: not-opened", encoded(refused.stdout), unopened)
     join: dict[str, Answer] = {"sg_ses --join /dev/sg9": data("sg_ses/join.txt")}
-    yield from _of_collector("enclosure", enclosure_files("critical", "1"), join)
-    yield from _of_collector("ethernet", link(), {"ip -json": nodes.ADDRESSES})
-    for kind, files, _, _ in PORTS:
-        yield from _of_collector(kind.name, files, {})
+    enclosure, ethernet = nodes.CASES["enclosure"][0], nodes.CASES["ethernet"][0]
+    yield from _of_collector("enclosure", nodes.files_of(enclosure), join)
+    yield from _of_collector("ethernet", nodes.files_of(ethernet), {"ip -json": nodes.ADDRESSES})
+    for ports in PORTS:
+        for case in nodes.CASES[ports.name]:
+            yield from _of_collector(ports.name, nodes.files_of(case), {})
     device = "/sys/bus/pci/devices/0000:3b:00.0"
     speeds = {"current_link_speed": "8.0 GT/s PCIe", "max_link_speed": "16.0 GT/s PCIe"}
     widths = {"class": "0x010802", "current_link_width": "1", "max_link_width": "4"}
     link_files = {f"{device}/{name}": value for name, value in {**speeds, **widths}.items()}
     yield from _of_collector("pcie", link_files, {})
     lnetctl: dict[str, Answer] = {"lnetctl net": data("lustre/lnetctl_net_show.txt")}
-    yield from list(_of_collector("lnet", {LNET_LOADED: ""}, lnetctl))[1:]
-    yield from _of_collector("lustre", {}, {GET: imports("st3_mds_inactive")})
+    yield from list(_of_collector("lnet", {"/sys/module/lnet/refcnt": ""}, lnetctl))[1:]
+    head = "osc.lustre-OST0003-osc-ffff888120238800.import=\n"
+    imports = head + data("lustre/st3_mds_inactive_osc_import.txt")
+    yield from _of_collector("lustre", {}, {"lctl get_param osc.*.import mdc.*.import": imports})
+    journal = "journalctl --dmesg --boot=all --no-pager --output=json"
     messages = "\n".join(
-        entry(NOW - 60, line)
+        json.dumps({"__REALTIME_TIMESTAMP": f"{(NOW - 60) * 1e6:.0f}", "MESSAGE": line})
         for line in (
             "I/O error, dev sdb, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",
             "ixgbe 0000:3b:00.0 ens1f0: NIC Link is Down",
@@ -416,11 +412,11 @@ def _collectors() -> Iterator[Reader]:
             "Lustre: Skipped 24 previous similar messages",
         )
     )
-    yield from _of_collector("kernel", {}, {JOURNAL: messages})
+    yield from _of_collector("kernel", {}, {journal: messages})
     buffer = "2026-11-21T06:00:00,000001+00:00 I/O error, dev sdc, sector 8 op 0x0:(READ)\n" * 3
 
     def dmesg(given: bytes, folder: Path) -> object:
-        return _look("kernel", folder, {}, {JOURNAL: "", "dmesg": text(given)})
+        return _look("kernel", folder, {}, {journal: "", "dmesg": text(given)})
 
     yield Reader("kernel: dmesg", encoded(buffer), dmesg)
 

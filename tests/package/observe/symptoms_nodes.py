@@ -1,9 +1,21 @@
-"""A node of files and canned commands, seen through the real reader of /proc and /sys."""
+"""A node of files and canned commands, seen through the real reader of /proc and /sys.
+
+Each file of tests/data/symptoms has the cases of one collector.  A case has the ``files``,
+``links`` and ``answers`` of commands of a node, what an earlier look ``counted`` and the
+``highest`` speeds, and what is expected: the things ``examined``, the ``symptoms`` (component,
+kind, severity, direction, sentence, since) and ``notes``, or a part of the reason why nothing is
+``unavailable``.
+
+A text is itself, or a file of tests/data (``data``) behind a line (``head``), with words replaced
+(``replace``; those behind ``after`` alone) or its last characters ``cut``; or a list of texts.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Mapping, Sequence
+from typing import Any, Mapping, Sequence
+
+import yaml
 
 from plumbline.model.command import Completed
 from plumbline.model.errors import ToolError
@@ -13,7 +25,7 @@ from plumbline.observe.node import Counters, Node, Parts, Past
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
 from plumbline.topology.graph import build
-from tests.package.fakes import Answer, FakeRunner
+from tests.package.fakes import HANGING, Answer, FakeRunner, answer
 from tests.package.sites import site
 
 DATA = Path(__file__).parents[2] / "data"
@@ -79,3 +91,42 @@ def make_node(
     runner = FakeRunner({"": missing, "ip -json": ADDRESSES, **answers})
     system = LocalSystem(runner, root)
     return Node(system, Parts(expectations("oss1"), system), Counters(past), NOW)
+
+
+CASES: dict[str, list[dict[str, Any]]] = {
+    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+    for path in sorted((DATA / "symptoms").glob("*.yml"))
+}
+"""Those of each collector."""
+
+
+def files_of(case: Mapping[str, Any]) -> dict[str, str]:
+    return {path: _text(raw) for path, raw in case.get("files", {}).items()}
+
+
+def answers_of(case: Mapping[str, Any]) -> dict[str, Answer]:
+    return {command: _reply(raw) for command, raw in case.get("answers", {}).items()}
+
+
+def _reply(raw: Any) -> Answer:
+    if raw == "hanging":
+        return HANGING
+    if isinstance(raw, dict) and "data" not in raw:
+        output, errors = (_text(raw.get(name, "")) for name in ("stdout", "stderr"))
+        return answer(output, errors, raw.get("exit_code", 0))
+    return _text(raw)
+
+
+def _text(raw: Any) -> str:
+    if isinstance(raw, str):
+        return raw
+    if isinstance(raw, list):
+        return "".join(map(_text, raw))
+    whole = data(raw["data"])
+    start = whole.index(raw.get("after", ""))
+    changed = whole[start:]
+    for old, new in raw.get("replace", {}).items():
+        assert old in changed
+        changed = changed.replace(old, new)
+    head = f"{raw['head']}\n" if "head" in raw else ""
+    return f"{head}{whole[:start]}{changed[: len(changed) - raw.get('cut', 0)]}"
