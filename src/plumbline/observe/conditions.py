@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from hashlib import sha256
 from typing import Annotated, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
@@ -12,6 +11,8 @@ from plumbline.model.codec import positional
 from plumbline.model.errors import PlumblineError, ToolError
 from plumbline.model.validation import unicode_text
 from plumbline.observe.kernel_messages import NO_STORAGE
+from plumbline.observe.lustre_output import parameters
+from plumbline.observe.mounts import parse_mount
 from plumbline.observe.node import System, ask
 from plumbline.observe.query import complaint
 
@@ -155,7 +156,6 @@ _FLAGS = frozenset(("noatime", "nodiratime", "relatime", "strictatime", "sync", 
 _OF_THE_CONNECTION = frozenset(
     ("addr", "clientaddr", "mountaddr", "port", "mountport", "name", "user", "username")
 )
-_ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def look_at_settings(system: System) -> Iterator[Condition]:
@@ -178,25 +178,20 @@ def chosen(text: str) -> str:
 
 
 def _mount(line: str) -> Iterator[Condition]:
-    """Yield the options of a mount of storage (proc_pid_mountinfo(5)).
+    """Yield the options of a mount of storage.
 
     A unit of systemd sees binds, and more mounts that cannot be written than a person does: binds
     are left out, and whether it can be written is taken from the file system.
     """
-    before, _, after = line.partition(" - ")
-    fields, of_system = before.split(), after.split()
-    if len(fields) < 6 or len(of_system) < 3 or fields[3] != "/":
-        return
-    kind, options = of_system[0], of_system[2]
-    if _TYPES.fullmatch(kind):
-        flags = {*(one for one in fields[5].split(",") if one in _FLAGS), *_open(options)}
-        point = _ESCAPED.sub(lambda code: chr(int(code[1], 8)), fields[4])
-        yield Condition("mount", point, f"{kind} options", ",".join(sorted(flags)), point)
+    mount = parse_mount(line)
+    if mount.root == "/" and _TYPES.fullmatch(mount.kind):
+        options = ",".join(sorted({*(mount.own & _FLAGS), *_open(mount.of_system)}))
+        yield Condition("mount", mount.point, f"{mount.kind} options", options, mount.point)
 
 
-def _open(options: str) -> Iterator[str]:
+def _open(options: Iterable[str]) -> Iterator[str]:
     """Yield the options that are no secret and not of this connection alone."""
-    for option in options.split(","):
+    for option in options:
         name, has_value, _ = option.partition("=")
         if name not in _OF_THE_CONNECTION and not (has_value and is_secret(name)):
             yield option
@@ -405,7 +400,6 @@ _ALIASES = {
 }
 """Second names that an MDS gives the parameters of a module; before release 2.4 the only ones."""
 _TARGET = re.compile(r"[^.]*-(?:OST|MDT)[0-9a-f]{4}[^.]*")
-_HEAD = re.compile(r"([A-Za-z0-9_][^\s=]*)=(.*)")
 
 
 def look_at_lustre(system: System, patterns: Sequence[str]) -> Iterator[Condition]:
@@ -423,10 +417,10 @@ def look_at_lustre(system: System, patterns: Sequence[str]) -> Iterator[Conditio
     aliases = {
         module: name for module, name in _ALIASES.items() if system.names(f"/sys/module/{module}")
     }
-    for name, value in _values(shown.stdout, patterns):
+    for name, value in parameters(shown.stdout, patterns):
         path, _, last = _INSTANCE.sub("", _own_name(name, aliases)).rpartition(".")
         if not is_secret(name):
-            yield Condition("lustre", path, last, value, _TARGET.sub("*", path))
+            yield Condition("lustre", path, last, _value(name, value), _TARGET.sub("*", path))
 
 
 def _own_name(name: str, aliases: Mapping[str, re.Pattern[str]]) -> str:
@@ -436,31 +430,14 @@ def _own_name(name: str, aliases: Mapping[str, re.Pattern[str]]) -> str:
     return name
 
 
-def _values(text: str, patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield name and value of each parameter; a value may have many lines, the first one empty."""
-    name, lines = "", list[str]()
-    for line in text.splitlines():
-        head = _HEAD.fullmatch(line)
-        if head and any(fnmatchcase(head[1], pattern) for pattern in patterns):
-            if name:
-                yield name, _value(name, lines)
-            name, lines = head[1], [head[2]]
-        else:
-            lines.append(line)
-    if name:
-        yield name, _value(name, lines)
-
-
-def _value(name: str, lines: Sequence[str]) -> str:
+def _value(name: str, value: str) -> str:
     """Return a value; of several lines the one with the parameter's own name, if there is one.
 
     ``max_cached_mb`` prints beside itself what is used now.
     """
     own = f"{name.rpartition('.')[2]}:"
-    for line in lines:
-        if line.strip().startswith(own):
-            return line.strip()[len(own) :].strip()
-    return "\n".join(lines).strip()
+    lines = (line.strip() for line in value.splitlines())
+    return next((line[len(own) :] for line in lines if line.startswith(own)), value).strip()
 
 
 _MODULES = "/sys/module"

@@ -12,7 +12,7 @@ from plumbline.model.command import Completed
 from plumbline.model.errors import PlumblineError, PrivilegeError, SkipTarget, ToolError
 from plumbline.model.validation import real
 from plumbline.model.verdict import State
-from plumbline.observe.lustre_output import Import, parse_import
+from plumbline.observe.lustre_output import Import, parameters, parse_import
 from plumbline.observe.node import QUICK_S, Counters, Growth, Node
 from plumbline.observe.query import NEEDS_DEBUGFS, complaint, debugfs_is_closed
 from plumbline.observe.symptom import Direction, Look, Rule, Symptom
@@ -21,11 +21,8 @@ NAME = "lustre"
 
 _IMPORTS = ("lctl", "get_param", "osc.*.import", "mdc.*.import")
 _MODULE = "/sys/fs/lustre"
-_IMPORT = re.compile(r"^(?:osc|mdc|osp)\.(\S+)\.import=\n", re.MULTILINE)
 _TARGET = re.compile(r"(\S+-(?:OST|MDT)[0-9a-f]{4})-")
-_STATE = re.compile(
-    r"^(?:osc|mdc|osp)\.(\S+)\.import=\n(?:[ i].*\n)*? +state: (\w+)$", re.MULTILINE
-)
+_STATE = re.compile(r"^ +state: (\w+)$", re.MULTILINE)
 _ATTEMPTS = re.compile(r"\bconnects: (\d+), replied: (\d+)")
 _TIMEOUTS = re.compile(r"^ *timeouts: (\d+)$", re.MULTILINE)
 DISCONNECTED = "disconnected"
@@ -71,21 +68,25 @@ def look(node: Node) -> Look:
     """
     # a metadata server has no mdc, which lctl takes for a failure and still shows the others
     shown = node.system.run(_IMPORTS, QUICK_S)
-    text = shown.stdout
-    heads = list(_IMPORT.finditer(text))
-    if not heads or shown.timed_out or shown.hung:
+    imports = list(_imports(shown))
+    if not imports or shown.timed_out or shown.hung:
         raise _trouble(node, shown)
-    ends = [head.start() for head in heads[1:]] + [len(text)]
     found: dict[Symptom, None] = {}
     unanswered: dict[tuple[str, str], list[Growth]] = {}
-    for head, end in zip(heads, ends):
-        target, seen = _parsed(node, head[1], text[head.end() : end])
+    for device, text in imports:
+        target, seen = _parsed(node, device, text)
         found.update(dict.fromkeys(_of_import(target, seen)))
-        for kind, growth in _growths(node.counters, seen, text[head.end() : end]):
+        for kind, growth in _growths(node.counters, seen, text):
             unanswered.setdefault((target, kind), []).append(growth)
     # a target's imports of client and metadata server tell one thing
     grown = (_unanswered(*place, growths) for place, growths in unanswered.items())
-    return Look(NAME, len(heads), (*found, *grown))
+    return Look(NAME, len(imports), (*found, *grown))
+
+
+def _imports(shown: Completed) -> Iterator[tuple[str, str]]:
+    """Yield device and text of each import."""
+    for name, text in parameters(shown.stdout, _IMPORTS[2:]):
+        yield name.split(".", 1)[1].rpartition(".")[0], text
 
 
 def _trouble(node: Node, shown: Completed) -> PlumblineError:
@@ -176,6 +177,6 @@ def connected(node: Node) -> frozenset[str]:
     Raises:
         ToolError: lctl is not installed.
     """
-    shown = node.system.run(_IMPORTS, QUICK_S)
-    states = _STATE.findall(shown.stdout)
-    return frozenset(device for device, state in states if state in _CONNECTED)
+    imports = _imports(node.system.run(_IMPORTS, QUICK_S))
+    states = ((device, _STATE.search(text)) for device, text in imports)
+    return frozenset(device for device, state in states if state and state[1] in _CONNECTED)

@@ -7,7 +7,8 @@ Tables of statistics are read by ``observe.counters``.
 from __future__ import annotations
 
 import re
-from typing import Iterator, NamedTuple, Optional
+from fnmatch import fnmatchcase
+from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import SkipTarget, ToolError
 from plumbline.model.record import Operation
@@ -16,7 +17,7 @@ from plumbline.observe.counters import MOVES, statistics, sum_of
 from plumbline.observe.mounts import Space
 
 _OST = re.compile(r"\s*(\d+): (\S+)_UUID (\S+)\s*")
-_PARAMETER = re.compile(r"^(\w+)\.(\S+)\.(\w+)=", re.MULTILINE)
+_HEAD = re.compile(r"([A-Za-z0-9_][^\s=]*)=(.*)")
 _DF = re.compile(
     r"^(\S+)_UUID\s+\S+\s+(?P<used>\S+)\s+(?P<available>\S+)\s+\d+%\s.*\[OST:\d+\](?P<flags>.*)$",
     re.MULTILINE,
@@ -86,19 +87,32 @@ def parse_osts(text: str) -> dict[str, tuple[int, str]]:
     return {match[2]: (_index(match[1]), match[3]) for match in found if match}
 
 
+def parameters(text: str, patterns: Sequence[str] = ("*",)) -> Iterator[tuple[str, str]]:
+    """Yield name and value of each parameter that ``lctl get_param PATTERN...`` prints.
+
+    A value may have many lines, the first one empty; without patterns each ``NAME=`` begins one.
+    """
+    name, lines = "", list[str]()
+    for line in text.splitlines():
+        head = _HEAD.fullmatch(line)
+        if head and any(fnmatchcase(head[1], pattern) for pattern in patterns):
+            if name:
+                yield name, "\n".join(lines)
+            name, lines = head[1], [head[2]]
+        else:
+            lines.append(line)
+    if name:
+        yield name, "\n".join(lines)
+
+
 def parse_parameter(text: str, ost: str, name: str) -> dict[str, str]:
     """Return the values of ``osc.OST-osc-*.NAME`` by client device.
 
     On a server the same pattern also shows the devices of the MDT, which are left out.
     """
-    client = re.compile(rf"{re.escape(ost)}-osc-(?!MDT)\w+")
-    matches = list(_PARAMETER.finditer(text))
-    ends = [match.start() for match in matches[1:]] + [len(text)]
-    return {
-        match[2]: text[match.end() : end].strip()
-        for match, end in zip(matches, ends)
-        if (match[1], match[3]) == ("osc", name) and client.fullmatch(match[2])
-    }
+    client = re.compile(rf"osc\.({re.escape(ost)}-osc-(?!MDT)\w+)\.{name}")
+    found = ((client.fullmatch(full), value) for full, value in parameters(text))
+    return {match[1]: value.strip() for match, value in found if match}
 
 
 def parse_tunables(text: str, connection: Import) -> dict[str, str]:

@@ -39,27 +39,30 @@ class Space(NamedTuple):
 
 
 class Mount(NamedTuple):
-    """One mount; ``device`` is ``major:minor``, ``source`` what was mounted.
+    """One mount; ``device`` is ``major:minor``, ``source`` what was mounted, ``root`` its folder.
 
-    ``forced`` says that it was mounted for writing and its file system has given that up: the
-    kernel sets the latter read-only after an error, a person both.
+    ``own`` are the options of the mount, ``of_system`` those of its file system.
     """
 
     device: str
+    root: str
     point: str
     kind: str
     source: str
-    options: frozenset[str]
-    forced: bool = False
+    own: frozenset[str]
+    of_system: frozenset[str]
 
     def refuse_read_only(self) -> None:
-        """Raise SkipTarget when nothing can be written here, BrokenTarget after an error."""
-        if self.forced:
+        """Raise SkipTarget when nothing can be written here, BrokenTarget after an error.
+
+        After an error the kernel sets the file system alone read-only, a person sets both.
+        """
+        if "rw" in self.own and "ro" in self.of_system:
             raise BrokenTarget(
                 f"{self.point} was made read-only by the kernel after an error; look into the "
                 "kernel log, repair the file system and mount it again"
             )
-        if "ro" in self.options:
+        if "ro" in self.own | self.of_system:
             raise SkipTarget(f"{self.point} is mounted read-only; look why in the kernel log")
 
 
@@ -99,11 +102,14 @@ def bytes_moved(run: CommandRunner, device: str) -> Optional[int]:
 
 def _mounts(run: CommandRunner) -> tuple[Mount, ...]:
     text = ask(run, ["cat", "/proc/self/mountinfo"])
-    return tuple(_mount(line) for line in text.splitlines() if line.strip())
+    return tuple(parse_mount(line) for line in text.splitlines() if line.strip())
 
 
-def _mount(line: str) -> Mount:
-    """Parse proc_pid_mountinfo(5): the optional fields end with a lone hyphen."""
+def parse_mount(line: str) -> Mount:
+    """Return the mount of a line of proc_pid_mountinfo(5); raise SkipTarget for another line.
+
+    The optional fields end with a lone hyphen.
+    """
     fields = line.split(" ")
     try:
         end = fields.index("-", 6)
@@ -112,9 +118,9 @@ def _mount(line: str) -> Mount:
         raise SkipTarget(
             f"/proc/self/mountinfo has a line that is not understood: {line!r}"
         ) from None
-    own, all_mounts = frozenset(fields[5].split(",")), frozenset(options.split(","))
-    forced = "rw" in own and "ro" in all_mounts
-    return Mount(fields[2], _plain(fields[4]), kind, _plain(source), own | all_mounts, forced)
+    own, of_system = (frozenset(each.split(",")) for each in (fields[5], options))
+    root, point, source = map(_plain, (fields[3], fields[4], source))
+    return Mount(fields[2], root, point, kind, source, own, of_system)
 
 
 def _plain(text: str) -> str:
