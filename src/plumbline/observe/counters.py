@@ -41,79 +41,54 @@ class Count(NamedTuple):
     value: float
 
 
-BYTES = Metric(
-    "plumbline_lustre_bytes_total",
-    "counter",
-    "Bytes moved: counted by a server for all clients (obdfilter), or by a client.",
+def _counter(name: str, words: str) -> Metric:
+    return Metric(f"plumbline_{name}_total", "counter", words)
+
+
+def _gauge(name: str, words: str) -> Metric:
+    return Metric(f"plumbline_{name}", "gauge", words)
+
+
+BYTES = _counter(
+    "lustre_bytes", "Bytes moved: counted by a server for all clients (obdfilter), or by a client."
 )
-OPERATIONS = Metric("plumbline_lustre_operations_total", "counter", "Operations done.")
-SECONDS = Metric(
-    "plumbline_lustre_operation_seconds_total", "counter", "Seconds that all operations took."
-)
+OPERATIONS = _counter("lustre_operations", "Operations done.")
+SECONDS = _counter("lustre_operation_seconds", "Seconds that all operations took.")
 DISK_TIME = Metric(
     "plumbline_lustre_disk_io_seconds", "histogram", "Duration of disk I/O; the sum is not known."
 )
 DISK_SIZE = Metric(
     "plumbline_lustre_disk_io_bytes", "histogram", "Size of disk I/O; the sum is not known."
 )
-RECOVERY = Metric(
-    "plumbline_lustre_recovery_status", "gauge", "Always 1; how the recovery of a target stands."
-)
+RECOVERY = _gauge("lustre_recovery_status", "Always 1; how the recovery of a target stands.")
 SETTLED = ("complete", "inactive")
 """A target in any other state of recovery serves nobody, or not everybody."""
 
-REMAINING = Metric(
-    "plumbline_lustre_recovery_remaining_seconds", "gauge", "Until a running recovery ends."
-)
-EVICTED = Metric(
-    "plumbline_lustre_recovery_evicted_clients",
-    "gauge",
-    "Clients that a running recovery has lost.",
-)
-LNET_MESSAGES = Metric("plumbline_lnet_messages_total", "counter", "LNet messages of this host.")
-LNET_BYTES = Metric("plumbline_lnet_bytes_total", "counter", "Bytes of LNet messages.")
-LNET_ERRORS = Metric("plumbline_lnet_errors_total", "counter", "Errors that LNet counts.")
-NI_UP = Metric("plumbline_lnet_interface_up", "gauge", "1 where an LNet interface is up.")
-NI_CREDITS = Metric("plumbline_lnet_interface_credits", "gauge", "Credits to send; below 0: waits.")
-NI_LOWEST = Metric(
-    "plumbline_lnet_interface_credits_lowest", "gauge", "Lowest credits to send since the start."
-)
-NI_HEALTH = Metric(
-    "plumbline_lnet_interface_health", "gauge", "Health of an LNet interface: 1000 is full."
-)
-NI_FATAL = Metric(
-    "plumbline_lnet_interface_fatal_error",
-    "gauge",
-    "1 where the device of an interface has failed.",
-)
-NI_ERRORS = Metric(
-    "plumbline_lnet_interface_errors_total", "counter", "Messages that an LNet interface lost."
-)
-PEERS = Metric("plumbline_lnet_peers", "gauge", "Interfaces of other hosts that LNet knows.")
-PEERS_BELOW = Metric("plumbline_lnet_peers_unhealthy", "gauge", "Those below full health.")
-PEER_HEALTH = Metric(
-    "plumbline_lnet_peer_health", "gauge", "Health of the least healthy of them; 1000 is full."
-)
-BUFFERS = Metric("plumbline_lnet_router_buffers", "gauge", "Buffers of a router.")
-BUFFER_CREDITS = Metric(
-    "plumbline_lnet_router_buffer_credits", "gauge", "Free buffers; below 0: messages wait."
-)
-BUFFER_LOWEST = Metric(
-    "plumbline_lnet_router_buffer_credits_lowest", "gauge", "Fewest free buffers since the start."
-)
-TIMEOUTS = Metric(
-    "plumbline_lustre_read_timeouts_total",
-    "counter",
+REMAINING = _gauge("lustre_recovery_remaining_seconds", "Until a running recovery ends.")
+EVICTED = _gauge("lustre_recovery_evicted_clients", "Clients that a running recovery has lost.")
+LNET_MESSAGES = _counter("lnet_messages", "LNet messages of this host.")
+LNET_BYTES = _counter("lnet_bytes", "Bytes of LNet messages.")
+LNET_ERRORS = _counter("lnet_errors", "Errors that LNet counts.")
+NI_UP = _gauge("lnet_interface_up", "1 where an LNet interface is up.")
+NI_CREDITS = _gauge("lnet_interface_credits", "Credits to send; below 0: waits.")
+NI_LOWEST = _gauge("lnet_interface_credits_lowest", "Lowest credits to send since the start.")
+NI_HEALTH = _gauge("lnet_interface_health", "Health of an LNet interface: 1000 is full.")
+NI_FATAL = _gauge("lnet_interface_fatal_error", "1 where the device of an interface has failed.")
+NI_ERRORS = _counter("lnet_interface_errors", "Messages that an LNet interface lost.")
+PEERS = _gauge("lnet_peers", "Interfaces of other hosts that LNet knows.")
+PEERS_BELOW = _gauge("lnet_peers_unhealthy", "Those below full health.")
+PEER_HEALTH = _gauge("lnet_peer_health", "Health of the least healthy of them; 1000 is full.")
+BUFFERS = _gauge("lnet_router_buffers", "Buffers of a router.")
+BUFFER_CREDITS = _gauge("lnet_router_buffer_credits", "Free buffers; below 0: messages wait.")
+BUFFER_LOWEST = _gauge("lnet_router_buffer_credits_lowest", "Fewest free buffers since the start.")
+TIMEOUTS = _counter(
+    "lustre_read_timeouts",
     "Times that a file of Lustre gave no answer in time, since the collector started.",
 )
-UNREADABLE = Metric(
-    "plumbline_lustre_unreadable_files",
-    "gauge",
-    "Files of Lustre that this look could not use, by reason.",
+UNREADABLE = _gauge(
+    "lustre_unreadable_files", "Files of Lustre that this look could not use, by reason."
 )
-LOOKED = Metric(
-    "plumbline_lustre_looked_timestamp_seconds", "gauge", "When Lustre's counters were read."
-)
+LOOKED = _gauge("lustre_looked_timestamp_seconds", "When Lustre's counters were read.")
 
 
 _SUM_PLACE = 6
