@@ -1,6 +1,6 @@
 """How often contention is known: ``python -m tests.bench.coverage --runs 3000 --seed 1000``.
 
-Runs of known truth beside other traffic, see tests.package.observe.test_share: bounds that miss
+Runs of known truth beside other traffic, see tests.package.observe.test_coverage: bounds that miss
 the truth, runs put on the wrong side of ``min_coverage``, and of how many the coverage is known.
 """
 
@@ -11,7 +11,7 @@ from collections import Counter
 from random import Random
 
 from plumbline.doors.table import render
-from tests.package.observe.test_share import Truth, known, share
+from tests.package.observe.test_coverage import Truth, known, share
 
 LEAST = 0.9
 ROUNDED = 1e-4

@@ -16,7 +16,7 @@ from typing import NamedTuple, Sequence
 from plumbline.doors.table import render
 from plumbline.model.record import Operation
 from tests.package.observe.servers import counted
-from tests.package.observe.test_share import MB, known, probe, share
+from tests.package.observe.test_coverage import MB, known, probe, share
 
 LEAST = 0.9
 PROBE_BPS = 200 * MB

@@ -103,10 +103,10 @@ from tests.package.judgements import snapshot as snapshot_of
 from tests.package.observe import nodes as conditions
 from tests.package.observe.servers import counted
 from tests.package.observe.test_darshan import ANSWERS, named
-from tests.package.observe.test_slurm import OLD, QUEUED, TABLE
+from tests.package.observe.test_jobs import OLD, QUEUED, TABLE
 from tests.package.parallel.points import done
-from tests.package.parallel.test_calls import blocks
 from tests.package.parallel.test_job import JOB, RESULT
+from tests.package.parallel.test_profile import blocks
 from tests.package.parallel_runs import expected, ran
 from tests.package.records import record
 from tests.package.sites import INVENTORIES

@@ -18,7 +18,7 @@ from plumbline.parallel.profile import unpack
 from plumbline.parallel.terms import TESTS
 from plumbline.store.history import History, Selection
 from plumbline.store.snapshot import load_snapshot
-from tests.package.parallel.test_fs import PYTHON, missing, processes
+from tests.package.parallel.test_run import PYTHON, missing, processes
 from tests.package.records import record
 from tests.package.waiting import eventually
 

@@ -20,7 +20,7 @@ from plumbline.store.history import History, Selection
 from plumbline.store.snapshot import load_snapshot
 from plumbline.topology.graph import build
 from tests.package.cli.driver import call
-from tests.package.parallel.test_fs import PYTHON, missing
+from tests.package.parallel.test_run import PYTHON, missing
 from tests.package.sites import site
 
 SOURCE = Path(__file__).parents[3] / "src"

@@ -15,7 +15,7 @@ import pytest
 from plumbline.cli import main
 from plumbline.store.history import History, Selection
 from tests.package.cli.test_parallel import expect_directories
-from tests.package.parallel.test_fs import PYTHON, missing, processes
+from tests.package.parallel.test_run import PYTHON, missing, processes
 from tests.package.waiting import eventually
 
 SOURCE = Path(__file__).parents[3] / "src"

@@ -13,7 +13,7 @@ from plumbline.parallel.terms import Method
 from tests.package.measure import slow_targets
 from tests.package.measure.slow_targets import CALLS, COURSES, LASTS_S, LATE_S
 from tests.package.measure.units import NONE
-from tests.package.parallel.test_fs import Site, measured, missing, of
+from tests.package.parallel.test_run import Site, measured, missing, of
 
 pytestmark = [
     pytest.mark.long,

@@ -1,118 +1,220 @@
-"""Jobs on a server's targets: what each has moved between two looks, at a price that is bounded."""
+"""Jobs: their traffic in a time, and lists by Slurm or as CSV."""
 
 from __future__ import annotations
 
-from typing import Optional, Sequence
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from plumbline.measure.sample import LUSTRE_STATS as LUSTRE
-from plumbline.observe.counters import ROOTS
-from plumbline.observe.coverage import JobRow, RequestRow
-from plumbline.observe.job_stats import LONGEST_S, MOST_BYTES, PAUSE_S, Jobs, JobTraffic
-from tests.package.measure.units import FakeClock
-from tests.project.repository import ROOT
-
-OST, MDT = "lustre-OST0000", "lustre-MDT0000"
-PATH = f"{LUSTRE[0]}/{OST}/job_stats"
-REAL = (ROOT / "tests" / "data" / "lustre" / "lctl_job_stats_n.txt").read_text(encoding="utf-8")
-
-
-class Lists:
-    """What a target's job_stats says, one text after the other; a reading takes ``took_s``."""
-
-    def __init__(
-        self, clock: FakeClock, texts: Sequence[str], took_s: float = 0.0, path: str = PATH
-    ) -> None:
-        self._clock, self._texts, self._took_s, self._path = clock, list(texts), took_s, path
-
-    def read(self, path: str, most_bytes: int) -> str:
-        if path != self._path or not self._texts:
-            return ""
-        self._clock.sleep(self._took_s)
-        return self._texts.pop(0)[:most_bytes]
+from plumbline.model.errors import DocumentError
+from plumbline.model.record import Operation
+from plumbline.observe.darshan_logs import read_job_times
+from plumbline.observe.jobs import (
+    COUNTERS,
+    DARSHAN,
+    Job,
+    JobIo,
+    JobRequests,
+    Window,
+    asked,
+    parse_moment,
+    parse_slurm,
+    shown,
+    used,
+    without_traffic,
+)
 
 
-def listed(**jobs: tuple[int, int]) -> str:
-    lines = ["job_stats:"]
-    for name, (read, written) in jobs.items():
-        lines += [
-            f"- job_id:          {name}",
-            f"  read_bytes:      {{ samples: 1, unit: bytes, min: 1, max: 1, sum: {read} }}",
-            f"  write_bytes:     {{ samples: 1, unit: bytes, min: 1, max: 1, sum: {written} }}",
-            "  write:           { samples: 1, unit: usecs, min: 9, max: 9, sum: 9, sumsq: 81 }",
-        ]
-    return "\n".join(lines)
+def io(job: str, begin: float, end: float, **changes: object) -> JobIo:
+    values = {"target": "OST0", "operation": Operation.WRITE, "bytes": 1000.0, "source": DARSHAN}
+    return JobIo(**{"job": job, "begin": begin, "end": end, **values, **changes})  # type: ignore[arg-type]
 
 
-def looked(*texts: str, took_s: float = 0.0) -> tuple[Jobs, list[Optional[float]]]:
-    """Return jobs that were looked at once for each text, ten seconds apart."""
-    clock = FakeClock()
-    jobs = Jobs(Lists(clock, texts, took_s), [OST], clock)
-    pauses = []
-    for _ in texts:
-        pauses.append(jobs.look())
-        clock.sleep(PAUSE_S)
-    return jobs, pauses
+def test_of_what_lasts_longer_the_part_within_the_time_counts() -> None:
+    (found,) = used([io("7", 100, 200)], Window(150, 400))
+    assert (found.bytes, found.begin, found.end) == (500, 150, 200)
+    assert found.rate_Bps == 10
 
 
-def test_a_job_has_what_it_moved_between_two_looks() -> None:
-    jobs, pauses = looked(listed(a=(100, 0), b=(5, 5)), listed(a=(100, 700), b=(5, 5)))
-    assert jobs.drain() == [JobTraffic(OST, JobRow(1000.0, 1010.0, "a", 0, 700))]
-    assert jobs.drain() == []
-    assert pauses == [PAUSE_S, PAUSE_S]
+def test_the_job_that_moved_most_comes_first_and_its_parts_are_one() -> None:
+    found = used(
+        [io("7", 0, 10), io("8", 0, 10, bytes=1500.0), io("7", 20, 30, small=0.5)], Window()
+    )
+    assert [(one.job, one.bytes, one.begin, one.end) for one in found] == [
+        ("7", 2000, 0, 30),
+        ("8", 1500, 0, 10),
+    ]
+    assert found[0].small == 0.5
 
 
-def test_requests_to_a_metadata_target_are_followed_as_well() -> None:
-    def asked(opens: int) -> str:
-        line = f"  open: {{ samples: {opens}, unit: usecs, min: 1, max: 1, sum: 999 }}"
-        return f"job_stats:\n- job_id:          a\n{line}\n"
-
-    clock, path = FakeClock(), f"{ROOTS[1]}/mdt/{MDT}/job_stats"
-    jobs = Jobs(Lists(clock, [asked(3), asked(10)], path=path), [MDT], clock)
-    jobs.look()
-    clock.sleep(PAUSE_S)
-    jobs.look()
-    assert jobs.drain() == [JobTraffic(MDT, RequestRow(1000.0, 1010.0, "a", {"open": 7}))]
+def test_who_says_it_is_told_apart() -> None:
+    found = used([io("7", 0, 10), io("7", 0, 10, source=COUNTERS)], Window())
+    assert {one.source for one in found} == {COUNTERS, DARSHAN}
 
 
-def test_a_new_job_and_one_whose_list_was_cleared_begin_at_zero() -> None:
-    jobs, _ = looked(listed(a=(900, 0)), listed(a=(30, 0), new=(0, 50)))
-    assert [traffic.row[2:] for traffic in jobs.drain()] == [("new", 0, 50), ("a", 30, 0)]
+def test_another_target_or_time_is_left_out() -> None:
+    known = [io("7", 0, 10), io("8", 0, 10, target="OST1"), io("9", 90, 91)]
+    assert [one.job for one in used(known, Window(0, 50), "OST0")] == ["7"]
 
 
-def test_those_that_moved_most_are_kept() -> None:
-    after = listed(a=(1, 0), b=(0, 4), c=(2, 0), d=(3, 3), e=(1, 1))
-    jobs, _ = looked(listed(), after)
-    assert [traffic.row.job for traffic in jobs.drain()] == ["d", "b", "c"]
+def test_what_has_no_duration_is_there_at_its_moment() -> None:
+    assert [one.rate_Bps for one in used([io("7", 10, 10)], Window(5, 15))] == [None]
+    assert used([io("7", 10, 10)], Window(11, 15)) == []
 
 
-def test_the_list_of_a_real_server_is_read() -> None:
-    jobs, _ = looked("job_stats:", REAL)
-    assert jobs.drain() == [JobTraffic(OST, JobRow(1000.0, 1010.0, "alpha.0", 0, 67108864))]
+def test_jobs_that_ran_and_of_which_nothing_is_known_are_named() -> None:
+    jobs = {name: Job(name, begin, end) for name, begin, end in (("7", 0, 9), ("8", 0, None))}
+    jobs["9"] = Job("9", 100, 200)
+    assert [job.id for job in without_traffic(jobs, {"7"}, Window(0, 50))] == ["8"]
 
 
-def test_it_takes_a_hundredth_of_the_time_at_most() -> None:
-    _, pauses = looked(listed(a=(1, 1)), took_s=0.5)
-    assert pauses == [50.0]
+def test_requests_of_a_job_are_those_of_the_time() -> None:
+    found = [
+        JobRequests("7", "MDT0", 0, 10, {"open": 10}),
+        JobRequests("7", "MDT0", 10, 20, {"open": 4, "close": 6}),
+        JobRequests("8", "MDT1", 0, 10, {"open": 1}),
+        JobRequests("9", "MDT0", 30, 40, {"open": 99}),
+    ]
+    first, second = asked(found, Window(5, 20))
+    assert first == JobRequests("7", "MDT0", 5, 20, {"open": 9.0, "close": 6.0})
+    assert (second.job, second.number) == ("8", 0.5)
+    assert [one.job for one in asked(found, Window(), "MDT1")] == ["8"]
 
 
 @pytest.mark.parametrize(
-    ("text", "took_s", "said"),
+    ("name", "safe"),
     [
-        (listed(a=(1, 1)), LONGEST_S + 1, "job_stats took 2 s"),
-        ("job_stats:" + " " * MOST_BYTES, 0.0, "lower job_cleanup_interval"),
-        ("what is this", 0.0, "is not understood"),
+        ("4711", "4711"),
+        ("a\nb\x1b[31m", "a b\N{REPLACEMENT CHARACTER}[31m"),
+        ("x" * 99, "x" * 37 + "..."),
+        ("\udcff", "\N{REPLACEMENT CHARACTER}"),
     ],
 )
-def test_a_list_that_costs_too_much_or_is_not_understood_is_left_alone(
-    text: str, took_s: float, said: str
-) -> None:
-    jobs, pauses = looked(text, took_s=took_s)
-    assert pauses == [None]
-    assert said in jobs.trouble
+def test_a_name_of_any_bytes_is_shown_safely(name: str, safe: str) -> None:
+    assert shown(name) == safe
 
 
-def test_a_server_without_any_list_is_not_asked_again() -> None:
-    jobs, pauses = looked("")
-    assert (pauses, jobs.trouble) == ([None], "")
+# --- What Slurm prints becomes jobs; what cannot be is left out with a sentence
+
+
+OLD = {
+    "job_id": 4711,
+    "name": "climate",
+    "user": "ada",
+    "nodes": "c[1-4]",
+    "time": {"start": 1763600400, "end": 1763604000},
+}
+
+
+def number(value: int) -> dict[str, Any]:
+    return {"set": bool(value), "infinite": False, "number": value}
+
+
+QUEUED = {
+    "job_id": 4712,
+    "name": "genome",
+    "user_name": "bob",
+    "nodes": "c5",
+    "job_state": ["RUNNING"],
+    "start_time": number(1763600500),
+    "end_time": number(1763700000),
+}
+TABLE = (
+    "JobIDRaw|JobName|User|Start|End|NodeList\n"
+    "4711|climate|ada|1763600400|1763604000|c[1-4]\n"
+    "4711.batch|batch||1763600400|1763604000|c1\n"
+    "4712|genome|bob|1763600500|Unknown|c5\n"
+    "4713|waits|bob|Unknown|Unknown|None assigned\n"
+)
+CLIMATE = Job("4711", 1763600400, 1763604000, "climate", "ada", "c[1-4]")
+GENOME = Job("4712", 1763600500, None, "genome", "bob", "c5")
+
+
+def test_sacct_and_squeue_say_jobs_as_json() -> None:
+    pending = {**QUEUED, "job_state": ["PENDING"], "start_time": number(0)}
+    found = parse_slurm(json.dumps({"jobs": [OLD, QUEUED, pending]}), "f")
+    assert found.jobs == (CLIMATE, GENOME)
+    assert found.left_out == ()
+
+
+def test_the_table_of_sacct_says_the_same_and_its_steps_are_no_jobs() -> None:
+    assert parse_slurm(TABLE, "f").jobs == (CLIMATE, GENOME)
+
+
+def test_dates_of_sacct_are_those_of_this_host() -> None:
+    later = parse_moment("2025-11-20T03:00:00")
+    begin = parse_moment("2025-11-20T02:00:00")
+    assert later is not None
+    assert begin is not None
+    assert later - begin == 3600
+    assert parse_moment("2025-11-20T02:00:00+00:00") == 1763604000
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {**OLD, "time": {"start": "soon", "end": 0}},
+        {**OLD, "time": {"start": 9, "end": 8}},
+        {**OLD, "time": {"start": -1, "end": 8}},
+        {"job_id": 1},
+        7,
+        None,
+    ],
+)
+def test_a_damaged_job_is_a_sentence_and_the_others_stay(damaged: object) -> None:
+    found = parse_slurm(json.dumps({"jobs": [damaged, OLD]}), "sacct.json")
+    assert found.jobs == (CLIMATE,)
+    (sentence,) = found.left_out
+    assert sentence.startswith("sacct.json: job 1 is left out: ")
+
+
+def test_a_name_with_a_bar_in_it_breaks_its_own_line_alone() -> None:
+    found = parse_slurm(TABLE + "4714|a|b|ada|1|2|c1\n", "f")
+    assert found.jobs == (CLIMATE, GENOME)
+    assert "7 cells, the header 6" in found.left_out[0]
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", '{"jobs": 7}', "[1]", "slurm_load_jobs error: x"])
+def test_anything_else_is_refused_with_the_call_that_helps(text: str) -> None:
+    with pytest.raises(DocumentError, match="sacct --allusers --json"):
+        parse_slurm(text, "f")
+
+
+# --- A file of job times says what a scheduler would
+
+
+GOOD = "job,start,end,name,user\n7,1000,2000,climate,ada\n8,1970-01-01T00:30:00+00:00,,genome,\n"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "times.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_times_are_seconds_or_dates_and_a_job_without_an_end_runs(tmp_path: Path) -> None:
+    found = read_job_times(write(tmp_path, GOOD))
+    assert found.jobs == (
+        Job("7", 1000, 2000, "climate", "ada"),
+        Job("8", 1800, None, "genome"),
+    )
+    assert found.left_out == ()
+
+
+def test_a_row_that_cannot_be_is_a_sentence(tmp_path: Path) -> None:
+    found = read_job_times(write(tmp_path, GOOD + "9,soon,,,\n10,20,10,,\n,1,2,,\n11,,,,\n"))
+    assert len(found.jobs) == 2
+    assert len(found.left_out) == 4
+
+
+@pytest.mark.parametrize("text", ["", "job,start\n7,1\n", "job,start,end\n7,1\n", "job,job\n"])
+def test_a_file_of_another_form_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(DocumentError):
+        read_job_times(write(tmp_path, text))
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="cannot be read"):
+        read_job_times(tmp_path / "none.csv")

@@ -1,15 +1,267 @@
-"""The course of a sweep under its budget, and through interruptions."""
+"""Sweeps: grid, estimates, course under a budget, and knees."""
 
 from __future__ import annotations
 
-from typing import Callable
+import json
+from typing import Any, Callable, Sequence
 
 import pytest
 
-from plumbline.model.errors import BusyError
+from plumbline.model.errors import BusyError, DocumentError, UsageError
 from plumbline.model.record import Operation
-from plumbline.parallel.sweep import Budget, Done, Grid, Ledger, Load, Point, Sweep, planned
+from plumbline.parallel.sweep import (
+    START_S,
+    Budget,
+    Done,
+    Estimate,
+    Grid,
+    Layout,
+    Ledger,
+    Load,
+    Point,
+    Remark,
+    Sweep,
+    estimate,
+    layout,
+    planned,
+    remarks,
+    spread,
+)
 from tests.package.parallel.points import MIB, done
+
+
+def test_the_ends_come_first_then_the_middle_then_the_quarters() -> None:
+    writers = [point.writers for point in Grid((1, 2, 4, 8, 16), (MIB,)).points()]
+    assert writers == [1, 16, 4, 2, 8]
+
+
+def test_the_first_points_of_two_axes_are_the_corners_of_the_grid() -> None:
+    points = Grid((1, 2, 4), (4096, 65536, MIB)).points()
+    assert len(points) == len(set(points)) == 9
+    assert {(point.writers, point.transfer) for point in points[:4]} == {
+        *((1, 4096), (1, MIB), (4, 4096), (4, MIB)),
+    }
+    assert points[-1] == Point(2, 65536)
+
+
+@pytest.mark.parametrize("number", range(1, 12))
+def test_no_value_is_lost_whatever_their_number(number: int) -> None:
+    points = Grid(tuple(range(1, number + 1)), (MIB,)).points()
+    assert sorted(point.writers for point in points) == list(range(1, number + 1))
+
+
+def test_a_value_given_twice_is_measured_once() -> None:
+    grid = Grid((2, 1, 2), (MIB,))
+    assert [point.writers for point in grid.points()] == [1, 2]
+    assert grid.moving() == ("writers",)
+
+
+@pytest.mark.parametrize(
+    ("point", "alone", "expected"),
+    [
+        (Point(2, MIB), False, Layout(sets=8, stripes=1, ranks=2)),
+        (Point(2, MIB), True, Layout(sets=1, stripes=1, ranks=2)),
+        (Point(2, MIB, stripes=3), False, Layout(sets=2, stripes=3, ranks=2)),
+        (Point(2, MIB, stripes=8), True, Layout(sets=1, stripes=8, ranks=2)),
+        # as many ranks as without, on a quarter of the targets
+        (Point(2, MIB, oversubscription=4), False, Layout(sets=2, stripes=1, ranks=8)),
+    ],
+)
+def test_ranks_work_on_sets_of_targets(point: Point, alone: bool, expected: Layout) -> None:
+    assert layout(point, 8, alone) == expected
+
+
+@pytest.mark.parametrize(
+    ("point", "sentence"),
+    [
+        (Point(1, MIB, stripes=9), "1 writer, 1 MiB, 9 stripes needs more than the 8 targets"),
+        (Point(1, MIB, oversubscription=9), "9-fold over-subscription leaves 0 of them"),
+        (Point(1, MIB, stripes=4, oversubscription=4), "leaves 2 of them"),
+    ],
+)
+def test_a_point_that_needs_more_targets_than_there_are_is_refused(
+    point: Point, sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        layout(point, 8, alone=False)
+
+
+def test_few_targets_lie_on_many_servers() -> None:
+    servers = ["oss1", "oss1", "oss1", "oss2", "oss2", "oss3"]
+    assert [servers[index] for index in spread(servers)] == [
+        *("oss1", "oss2", "oss3", "oss1", "oss2", "oss1"),
+    ]
+
+
+# --- How long a point is expected to take
+
+
+LOAD = Load(60.0, (Operation.WRITE, Operation.READ))
+UNBEGUN = Ledger({}, 10**9)
+
+
+def test_the_first_point_takes_its_limits_at_most() -> None:
+    assert estimate(Point(1, MIB), LOAD, UNBEGUN) == Estimate(START_S + 120, at_most=True)
+
+
+def test_a_point_of_fixed_time_takes_that_time() -> None:
+    load = LOAD._replace(fixed_time=True)
+    assert estimate(Point(1, MIB), load, UNBEGUN) == Estimate(START_S + 120, at_most=False)
+
+
+def test_the_point_most_like_it_says_how_long_a_point_takes() -> None:
+    known = (
+        # 10 s of writing, 5 s of reading, 5 s beside
+        done(Point(4, MIB), 100, 200, seconds=20.0),
+        done(Point(1, MIB), 10, 10, seconds=125.0),
+    )
+    ledger = UNBEGUN._replace(done=known)
+    alike = estimate(Point(8, MIB), LOAD, ledger)
+    assert alike.seconds == pytest.approx(20.0)
+    assert not alike.at_most
+    assert estimate(Point(1, 2 * MIB), LOAD, ledger).seconds == pytest.approx(125.0)
+
+
+def test_a_point_that_gave_nothing_tells_nothing() -> None:
+    known = (done(Point(1, MIB), None, seconds=1.0, reason="full"),)
+    assert estimate(Point(1, MIB), LOAD, UNBEGUN._replace(done=known)).at_most
+
+
+# --- Where more no longer brings more
+
+
+WRITE = (Operation.WRITE,)
+
+
+def of_writers(rates_MBps: Sequence[float]) -> Remark:
+    """Return the remark on 1, 2, 4, ... writers that give these rates."""
+    points = [done(Point(1 << place, MIB), rate) for place, rate in enumerate(rates_MBps)]
+    (remark,) = remarks(points, WRITE)
+    return remark
+
+
+@pytest.mark.parametrize(
+    ("rates_MBps", "sentence"),
+    [
+        # more bring nothing from two on
+        (
+            (200, 390, 400, 399),
+            "write: 2 writers give 390.0 MB/s; beyond that nothing brings 5 % more",
+        ),
+        ((200, 300, 400), "write: 4 writers give 400.0 MB/s, the most; it still rises there, so "),
+        ((400, 401), "write: 1 writer gives 400.0 MB/s; beyond that nothing brings 5 % more"),
+        # as the reads of figure 9 of the Red Storm report
+        (
+            (200, 400, 300, 160),
+            "write: 2 writers give 400.0 MB/s; beyond that nothing brings 5 % more; "
+            "8 writers: 40 % of the best",
+        ),
+        ((400, 400, 370), "write: 1 writer gives 400.0 MB/s; beyond that nothing brings 5 % more"),
+    ],
+)
+def test_the_knee_is_the_fewest_that_give_what_the_most_give(
+    rates_MBps: Sequence[float], sentence: str
+) -> None:
+    said = of_writers(rates_MBps).sentence()
+    assert said.startswith(sentence)
+    assert ("of the best" in said) == ("of the best" in sentence)
+
+
+def test_a_knee_does_not_depend_on_the_order_of_measuring() -> None:
+    points = [done(Point(writers, MIB), rate) for writers, rate in ((8, 400), (1, 200), (2, 395))]
+    (remark,) = remarks(points, WRITE)
+    assert (remark.value, remark.rising) == (2, False)
+
+
+def test_every_line_of_a_grid_has_its_own_knee() -> None:
+    points = [
+        done(Point(writers, transfer), rate, rate)
+        for writers, transfer, rate in ((1, 4096, 10), (2, 4096, 20), (1, MIB, 100), (2, MIB, 100))
+    ]
+    said = {
+        (r.axis, r.operation.value, r.beside): r.value for r in remarks(points, tuple(Operation))
+    }
+    assert said == {
+        ("writers", "write", "4 KiB"): 2,
+        ("writers", "write", "1 MiB"): 1,
+        ("writers", "read", "4 KiB"): 2,
+        ("writers", "read", "1 MiB"): 1,
+        ("transfer", "write", "1 writer"): MIB,
+        ("transfer", "write", "2 writers"): MIB,
+        ("transfer", "read", "1 writer"): MIB,
+        ("transfer", "read", "2 writers"): MIB,
+    }
+
+
+def test_over_subscription_is_judged_by_what_each_target_gives() -> None:
+    """A quarter of the targets gives less in sum, and yet each of them may give as much."""
+    points = [
+        done(Point(1, MIB), 400, targets=4),
+        done(Point(1, MIB, oversubscription=4), 50, targets=1),
+    ]
+    (remark,) = remarks(points, WRITE)
+    assert remark.sentence() == (
+        "write: 1-fold over-subscription gives 100.0 MB/s a target; beyond that nothing brings "
+        "5 % more; 4-fold over-subscription: 50 % of the best"
+    )
+
+
+def test_a_point_without_a_figure_is_no_point_of_a_line() -> None:
+    points = [done(Point(1, MIB), 100), done(Point(2, MIB), None, reason="full")]
+    assert remarks(points, WRITE) == ()
+
+
+# --- What a sweep remembers
+
+
+POINTS = Grid((1, 2, 4), (MIB,)).points()
+PLANNED = 2 * 10**9
+
+
+def test_a_ledger_survives_its_document() -> None:
+    ledger = Ledger({"test": "ost"}, PLANNED).ended(done(POINTS[0], 100, 200))
+    assert Ledger.from_json(json.loads(json.dumps(ledger.to_json()))) == ledger
+
+
+def test_what_was_measured_is_not_left_and_what_failed_is() -> None:
+    ledger = Ledger({}, PLANNED)
+    for point in (done(POINTS[0], 100, 200), done(POINTS[1], None, reason="full")):
+        ledger = ledger.ended(point)
+    assert ledger.remaining(POINTS) == POINTS[1:]
+    again = ledger.ended(done(POINTS[1], 50, 50))
+    assert again.remaining(POINTS) == POINTS[2:]
+    assert len(again.done) == 2
+
+
+def test_a_point_counts_as_it_was_expected_until_it_is_over() -> None:
+    ledger = Ledger({}, PLANNED)
+    assert ledger.begun(60.0)[2:] == ((), PLANNED, 60.0)
+    assert ledger.ended(done(POINTS[0], 100, written=10**9))[3:] == (10**9, 20.0)
+
+
+DAMAGES: list[dict[str, Any]] = [
+    {"schema": 2},
+    {"done": None},
+    {"done": [{}]},
+    {"written": "much"},
+    {"seconds": float("nan")},
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=str)
+def test_a_damaged_document_is_refused_with_the_remedy(damage: dict[str, Any]) -> None:
+    with pytest.raises(DocumentError, match="begin it with --again"):
+        Ledger.from_json({**Ledger({}, PLANNED).to_json(), **damage})
+
+
+def test_a_negative_rate_is_refused() -> None:
+    raw = Ledger({}, PLANNED, (done(Point(1, MIB), -1.0),)).to_json()
+    with pytest.raises(DocumentError, match="no rate"):
+        Ledger.from_json(raw)
+
+
+# --- The course of a sweep under its budget, and through interruptions
+
 
 GB = 10**9
 GRID = Grid((1, 2, 4, 8), (MIB,))

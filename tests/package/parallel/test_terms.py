@@ -1,10 +1,28 @@
-"""The terms of a parallel run: in words, in time, and what does not go together."""
+"""Terms of a parallel run: tests, places of ranks, and contradictions."""
 
 from __future__ import annotations
 
-import pytest
+from collections import Counter
 
-from plumbline.parallel.terms import Names, RunSize, contradiction, limit_s, named_test, pattern
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.model.errors import UsageError
+from plumbline.parallel.terms import (
+    MIB,
+    TESTS,
+    Names,
+    RunSize,
+    assign,
+    contradiction,
+    limit_s,
+    named_test,
+    pattern,
+    readers,
+    share_of_memory,
+    spread,
+)
 
 NAMES = Names("--bytes", "--transfer", "--direct")
 
@@ -45,3 +63,131 @@ def test_what_does_not_go_together_names_what_to_change(
     trouble = contradiction(method, rank_bytes, direct=direct, names=NAMES)
     assert said in trouble
     assert bool(trouble) is bool(said)
+
+
+@pytest.mark.parametrize(
+    ("name", "transfer", "api", "shared", "hints"),
+    [
+        ("posix-fpp-10k", 10_000, "posix", False, {}),
+        ("posix-fpp-1m1", 1_000_000, "posix", False, {}),
+        ("posix-fpp-1m2", 1_048_576, "posix", False, {}),
+        ("mpiio-shared-10k", 10_000, "mpiio", True, "disable"),
+        ("mpiio-shared-1m1", 1_000_000, "mpiio", True, "enable"),
+        ("mpiio-shared-1m2", 1_048_576, "mpiio", True, "enable"),
+    ],
+)
+def test_the_six_tests_are_those_of_table_2(
+    name: str, transfer: int, api: str, shared: bool, hints: object
+) -> None:
+    test = named_test(name)
+    assert (test.name, test.transfer, test.api, test.shared) == (name, transfer, api, shared)
+    assert set(test.hints.values()) == ({hints} if hints else set())
+    assert set(test.hints) == ({"romio_cb_read", "romio_cb_write"} if hints else set())
+    assert test.stripe_bytes == (4 if hints == "enable" else 1) * MIB
+
+
+def test_the_small_shared_test_gathers_in_memory_what_the_large_ones_leave_to_mpi() -> None:
+    small, large = named_test("mpiio-shared-10k"), named_test("mpiio-shared-1m1")
+    assert (small.collective, small.aggregation) == (False, (1, 1_000_000))
+    assert (large.collective, large.aggregation) == (True, None)
+
+
+def test_the_five_minute_test_moves_a_mebibyte_at_a_time_and_gathers_nothing() -> None:
+    assert TESTS["ost"]._replace(name="") == (
+        "",
+        1 << 20,
+        "posix",
+        False,
+        1 << 20,
+        False,
+        {},
+        None,
+    )
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="posix-fpp-10k, posix-fpp-1m1"):
+        named_test("posix")
+
+
+def test_a_client_moves_one_and_a_half_times_its_memory() -> None:
+    edison = share_of_memory(64 * 10**9, 24)
+    assert edison == 4 * 10**9
+    assert share_of_memory(64 * 10**9, 24, 0.5) * 24 == pytest.approx(32 * 10**9)
+
+
+ALL = tuple[list[str], list[str]]
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> ALL:
+    servers = draw(st.lists(st.sampled_from("ABCDE"), min_size=1, max_size=24))
+    count = len(servers)
+    clients = draw(st.lists(st.sampled_from("wxyz"), min_size=count, max_size=count))
+    return servers, clients
+
+
+def avoidable(servers: list[str], clients: list[str]) -> bool:
+    """Gale and Ryser: columns of given sums fit into rows of given sums, all entries 0 or 1."""
+    wanted = sorted(Counter(servers).values(), reverse=True)
+    free = Counter(clients).values()
+    return all(
+        sum(wanted[:k]) <= sum(min(k, ranks) for ranks in free) for k in range(1, len(wanted) + 1)
+    )
+
+
+@given(runs())
+def test_each_rank_has_a_place_of_its_own(run: ALL) -> None:
+    assert sorted(assign(*run)) == list(range(len(run[0])))
+
+
+@pytest.mark.slow
+@given(runs())
+def test_no_two_ranks_of_a_client_share_a_server_where_that_can_be_avoided(run: ALL) -> None:
+    servers, clients = run
+    pairs = Counter(
+        (client, servers[place]) for client, place in zip(clients, assign(servers, clients))
+    )
+    assert (max(pairs.values()) == 1) == avoidable(servers, clients)
+
+
+@given(st.lists(st.sampled_from("ABC"), min_size=1, max_size=24), st.integers(1, 4))
+def test_with_equal_clients_no_server_has_more_than_its_share_of_one(
+    servers: list[str], clients: int
+) -> None:
+    servers = servers * clients
+    ranks = [f"client{rank % clients}" for rank in range(len(servers))]
+    pairs = Counter(
+        (client, servers[place]) for client, place in zip(ranks, assign(servers, ranks))
+    )
+    for (_, server), count in pairs.items():
+        assert count <= -(-servers.count(server) // clients)
+
+
+@given(st.lists(st.sampled_from("wxyz"), min_size=1, max_size=24))
+def test_each_place_is_read_once(clients: list[str]) -> None:
+    assert sorted(readers(clients)) == list(range(len(clients)))
+
+
+@given(st.lists(st.sampled_from("wxyz"), min_size=1, max_size=24))
+def test_a_rank_reads_what_another_client_wrote_where_there_is_one(clients: list[str]) -> None:
+    own = sum(clients[rank] == clients[other] for rank, other in enumerate(readers(clients)))
+    largest = max(Counter(clients).values())
+    # of a client with more than half of all ranks, some must read what it wrote itself
+    assert own == max(0, 2 * largest - len(clients))
+
+
+def test_on_one_client_a_rank_reads_what_another_rank_wrote() -> None:
+    assert readers(["w"] * 3) == (1, 2, 0)
+    assert readers(["w"]) == (0,)
+
+
+def test_places_and_ranks_must_be_as_many() -> None:
+    with pytest.raises(ValueError, match="2 places for 1 ranks"):
+        assign(["A", "B"], ["w"])
+
+
+def test_clients_get_equal_shares_and_the_first_ones_one_more() -> None:
+    assert spread(8, 2) == (4, 4)
+    assert spread(5, 3) == (2, 2, 1)
+    assert spread(1, 2) == (1, 0)

@@ -10,7 +10,7 @@ from plumbline.model.errors import ToolError
 from plumbline.observe.counters import Parse
 from plumbline.observe.lnet import MOST_PEERS, interface_health, peer_health
 from tests.package.observe.lustre_server import text
-from tests.package.observe.test_readers import counted
+from tests.package.observe.test_counters import counted
 
 NET = text("lnetctl_net_show.txt")
 PEER = text("lnetctl_peer_show.txt")

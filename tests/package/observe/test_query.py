@@ -1,0 +1,79 @@
+"""Words of broken storage, and the question whether debugfs is closed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from plumbline.observe.query import breaks, is_dead, lacks_space
+from tests.package.strangers import let_through
+
+BROKEN = [
+    *(errno.EIO, errno.ENXIO, errno.ENODEV, errno.EROFS, errno.ENODATA, errno.ENOLINK),
+    *(errno.EBADMSG, errno.EILSEQ, errno.ENOTCONN, errno.ESHUTDOWN, errno.ETIMEDOUT),
+    *(errno.EHOSTDOWN, errno.ESTALE, errno.EUCLEAN, errno.EREMOTEIO, errno.ENOMEDIUM),
+]
+OTHERS = [errno.EACCES, errno.EPERM, errno.ENOENT, errno.EDQUOT, errno.ENOSPC, errno.EINVAL]
+
+
+@pytest.mark.parametrize("number", BROKEN)
+def test_an_io_error_is_known_by_its_number_and_by_its_words(number: int) -> None:
+    assert breaks("", number)
+    assert breaks(f"fio: io_u error on file x: {os.strerror(number)}: write offset=0")
+
+
+@pytest.mark.parametrize("number", OTHERS)
+def test_what_is_no_fault_of_storage_is_not_taken_for_one(number: int) -> None:
+    assert not breaks("", number)
+    assert not breaks(f"touch: cannot touch 'x': {os.strerror(number)}")
+
+
+def test_sense_keys_are_known() -> None:
+    assert breaks("sgp_dd: Medium error, Hardware error on device")
+    assert not breaks("Some error occurred, remaining blocks=0")
+
+
+def test_no_space_and_a_dead_mount_are_known_by_themselves() -> None:
+    assert lacks_space("No space left on device")
+    assert lacks_space("", errno.ENOSPC)
+    assert is_dead("cat: /mnt/.meta/version: Transport endpoint is not connected")
+
+
+# --- Whether debugfs is closed to this process is asked of the kernel, capabilities and all
+
+
+ROOT = Path(__file__).parents[3]
+ASK = """
+from plumbline.observe.command import SystemRunner
+from plumbline.observe import query as debugfs
+debugfs._INSIDE = "{inside}"
+print(debugfs.debugfs_is_closed(SystemRunner()))
+"""
+CAPABLE = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize(("options", "closed"), [((), "True"), (CAPABLE, "False")])
+def test_a_user_may_enter_with_the_capability_of_the_unit_alone(
+    tmp_path: Path, options: tuple[str, ...], closed: str
+) -> None:
+    inside = tmp_path / "debug"
+    inside.mkdir(mode=0o700)
+    tmp_path.chmod(0o711)
+    let_through(tmp_path)
+    shutil.copytree(ROOT / "src" / "plumbline", tmp_path / "library" / "plumbline")
+    stranger = ("--reuid=65534", "--regid=65534", "--clear-groups", *options)
+    done = subprocess.run(
+        ["setpriv", *stranger, "/usr/bin/python3", "-c", ASK.format(inside=f"{inside}/.")],
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tmp_path / "library")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == closed, done.stderr
