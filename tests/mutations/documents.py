@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator
 
 import yaml
 
-from plumbline.cli.plan import parse_json, read_sited
+from plumbline.cli.inventory import parse_json, read_sited
 from plumbline.doors.call import parse as parse_call
 from plumbline.doors.component_check import OPTIONS as CHECK_OPTIONS
 from plumbline.doors.icinga import icinga_objects
@@ -64,8 +64,8 @@ from plumbline.plan.baseline import (
 from plumbline.plan.expectations import Plan
 from plumbline.simulate.fleet import parse_fault, parse_losses
 from plumbline.site.answers import _parsed, document_of
-from plumbline.site.conversation import _place, _record, _unreadable
 from plumbline.site.documents import read_records, read_verdicts
+from plumbline.site.gather import _place, _record_of, _unreadable
 from plumbline.site.inventory import deployed_hosts, plan_of, read_document, read_inventory
 from plumbline.site.investigate import read_earlier, read_request, sent_symptoms
 from plumbline.site.verdicts import Verdicts
@@ -548,7 +548,7 @@ def _answer(data: bytes, _: Path) -> object:
             said_ = _unreadable(line)
         if isinstance(said_, list):
             before = Cursor(_place(said_, before))
-            found.append(_record(said_[1]))
+            found.append(_record_of(said_[1]))
     return found
 
 

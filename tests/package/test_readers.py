@@ -34,13 +34,7 @@ CALLS = {"read_json", "loads", "raw_decode", "read_yaml", "whole", "real", "Dict
 """What makes a function a reader: its name, or a call that turns a text into a value."""
 
 NO_READERS = {
-    "site/confirm.py look": "looks at a history",
-    "site/conversation.py ask": "asks a process; the parts of its answer are fed",
-    "site/conversation.py _answer": "the same",
-    "site/conversation.py _line": "the same",
-    "site/gather.py _talk": "asks a process",
-    "site/gather.py untaken": "shortens the sentence of an answer, whose parts are fed",
-    "site/gather.py keep_ledger": "what it keeps goes to Ledger.from_json",
+    "site/gather.py _line": "asks a process; the parts of its answer are fed",
     "site/judge.py read": "a value of the program itself, kept in a history",
     "site/judge.py kept_of_site": "the same",
     "site/report.py read_site": "reads a history",

@@ -9,10 +9,11 @@ import argparse
 import json
 import re
 import sys
-from importlib import import_module
 from typing import Any, Callable, Iterable, Iterator
 
 from plumbline.cli import build_parser
+from plumbline.cli.machines import MACHINES
+from plumbline.cli.people import PEOPLE
 from plumbline.doors import prometheus
 from plumbline.observe import counters
 from tests.project.repository import document, tracked
@@ -86,11 +87,14 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
             yield f"`{f'{names} {value}'.strip()}`", meaning
 
 
+VERBS = {**PEOPLE, **MACHINES}
+
+
 def _commands() -> str:
     """Return a section for each command, with what it does and all its options."""
     sections = []
     for parser in _calls(build_parser()):
-        brief = str(import_module(f"plumbline.cli.{parser.prog.split()[1]}").HELP).capitalize()
+        brief = VERBS[parser.prog.partition(" ")[2]].help.capitalize()
         head = f"\n## {parser.prog}\n\n{_text(parser.description or f'{brief}.')}\n\n"
         sections.append(head + _table("| option | meaning |", _arguments(parser)))
     # the interpreter that runs is the default of some option

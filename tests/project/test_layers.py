@@ -11,7 +11,8 @@ from typing import Any, Iterator
 import pytest
 import tomllib
 
-from plumbline.cli import MACHINE_VERBS, VERBS
+from plumbline.cli.machines import MACHINES
+from plumbline.cli.people import PEOPLE
 from tests.project.repository import ROOT
 
 # Rooms and modules that may touch the world; all others are pure.
@@ -103,12 +104,12 @@ SHARED = {"options", "parallel", "progress"}
 
 
 def test_verbs_share_options_and_printing_alone() -> None:
-    every = (*VERBS, *MACHINE_VERBS)
-    assert set(contracts()["verbs"]["modules"]) == {f"plumbline.cli.{verb}" for verb in every}
+    every = {verb.module for verb in (*PEOPLE.values(), *MACHINES.values())}
+    assert set(contracts()["verbs"]["modules"]) == {f"plumbline.cli.{name}" for name in every}
     users: dict[str, set[str]] = {}
-    for verb in every:
-        for module in of_cli(verb):
-            users.setdefault(module, set()).add(verb)
+    for name in every:
+        for module in of_cli(name):
+            users.setdefault(module, set()).add(name)
     assert {module for module, verbs in users.items() if len(verbs) > 1} == SHARED
 
 

@@ -8,9 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.cli import MACHINE_VERBS, NODE_VERBS, VERBS
+from plumbline.cli import NODE_MODULES
+from plumbline.cli.machines import MACHINES
+from plumbline.cli.people import PEOPLE
 from tests.project.repository import ROOT
 
+NODE_VERBS = [
+    name
+    for name, verb in {**PEOPLE, **MACHINES}.items()
+    if verb.module in NODE_MODULES and " " not in name
+]
 PACK = ROOT / "roles" / "agent" / "files" / "pack.py"
 
 
@@ -89,7 +96,7 @@ def test_a_node_has_its_verbs(builds: tuple[Path, Path], verb: str) -> None:
 
 
 def test_a_verb_of_the_console_says_where_it_is(builds: tuple[Path, Path]) -> None:
-    for verb in {*VERBS, *MACHINE_VERBS} - {*NODE_VERBS}:
+    for verb in {name.partition(" ")[0] for name in (*PEOPLE, *MACHINES)} - {*NODE_VERBS}:
         done = plumbline(builds[0], verb, "--plan", "x")
         assert done.returncode == 64
         assert done.stderr == (

@@ -1,9 +1,9 @@
 """Pack the package and the checks into archives whose names follow from their content.
 
 Run on the control host: ``pack.py SOURCE CACHE`` prints the paths of two, one a line: of what a
-node runs, and of everything, for the console.  A node runs the checks and the verbs that the
-command line names as a node's, with all modules that these import.  Equal sources give the same
-bytes on any machine, so a host can tell from the name alone whether it has them.
+node runs, and of everything, for the console.  A node runs the checks and the verbs whose modules
+the command line names as a node's, with all modules that these import.  Equal sources give the
+same bytes on any machine, so a host can tell from the name alone whether it has them.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def of_a_node(files: Mapping[str, Path]) -> dict[str, Path]:
     every = {_module(name): name for name in files if name.endswith(".py")}
     # modules that begin by importing one of these cannot be loaded there
     modules = _loadable(every, files, _named(files[every[COMMAND]], "CONSOLE_LIBRARIES"))
-    verbs = _named(files[every[COMMAND]], "NODE_VERBS")
-    wanted = [COMMAND, *STARTED, *(f"{COMMAND}.{verb}" for verb in verbs)]
+    given = _named(files[every[COMMAND]], "NODE_MODULES")
+    wanted = [COMMAND, *STARTED, *(f"{COMMAND}.{name}" for name in given)]
     for path in checks.values():
         wanted += _imports(path)
     needed: set[str] = set()

@@ -1,8 +1,7 @@
-"""The command ``plumbline``: one verb per stage, one module per verb.
+"""The command ``plumbline``: its verbs, their arguments, and what becomes of errors.
 
-A verb module has its line in the list of verbs (``HELP``), perhaps ``DESCRIPTION`` and ``EPILOG``,
-``add(parser)``, which declares its arguments, and ``run(arguments) -> int``.
-What a verb needs beyond the standard library it imports inside ``run``: nodes have nothing else.
+``people`` and ``machines`` declare every verb; the module that carries it out is loaded when it is
+called, so it may need what this host does not have.
 """
 
 from __future__ import annotations
@@ -12,60 +11,37 @@ import errno
 import os
 import sys
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NoReturn, Optional, Sequence
 
 from plumbline import __version__
+from plumbline.cli.arguments import Verb, declare
+from plumbline.cli.machines import MACHINES
+from plumbline.cli.people import PEOPLE
 from plumbline.model.command import printable
 from plumbline.model.errors import INTERRUPTED, PlumblineError, StoreError, ToolError, UsageError
 
 __all__ = ["main"]
 
-VERBS = (
-    "topology",
-    "ceiling",
-    "plan",
-    "simulate",
-    "probe",
-    "sweep",
-    "sample",
-    "baseline",
-    "judge",
-    "locate",
-    "latency",
-    "history",
-    "collect",
-    "report",
-    "note",
-    "status",
-    "symptoms",
-    "changes",
-    "where",
-    "jobs",
-)
+VERBS = tuple(name for name in PEOPLE if " " not in name)
 """Those that people call."""
 
-MACHINE_VERBS = ("investigate", "submit", "export", "publish", "metrics", "counters")
-"""Those that roles, timers and playbooks call; the help lists them below the others."""
+MACHINE_VERBS = tuple(MACHINES)
+"""Those that roles, timers and playbooks call."""
 
-NODE_VERBS = (
+NODE_MODULES = (
     "topology",
     "probe",
     "sweep",
     "sample",
-    "judge",
-    "history",
-    "note",
-    "status",
+    "verdicts",
+    "records",
     "symptoms",
-    "changes",
-    "where",
-    "export",
-    "metrics",
     "counters",
 )
-"""Those that a node has, with all that they import; the console has every verb."""
+"""Those of this room that a node has, with all that they import; the console has every one."""
 
 CONSOLE_LIBRARIES = ("jinja2", "plotly", "pydantic", "rich", "yaml")
 """Modules of the extra ``console``, which a node and a bare installation do not have."""
@@ -88,20 +64,6 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Why a file that standard output leads to takes no more."""
 
 
-class _Unlisted:
-    """Takes verbs as argparse does, and keeps their help for a list of its own."""
-
-    def __init__(self, subparsers: Any) -> None:
-        self._subparsers = subparsers
-        self.listed: dict[str, str] = {}
-
-    def add_parser(self, name: str, help: str, **kwargs: Any) -> argparse.ArgumentParser:  # noqa: A002
-        """Return the parser of a verb that the main list leaves out."""
-        self.listed[name] = help
-        parser: argparse.ArgumentParser = self._subparsers.add_parser(name, **kwargs)
-        return parser
-
-
 class _Parser(argparse.ArgumentParser):
     """Ends with UsageError's code: argparse's own 2 would read as CRITICAL."""
 
@@ -110,48 +72,59 @@ class _Parser(argparse.ArgumentParser):
         self.exit(UsageError.exit_code, f"{self.prog}: {message}\n")
 
 
-def build_parser(asked: Optional[str] = None) -> argparse.ArgumentParser:
-    """Return the parser of the whole command line, or of the verb that is ``asked`` for alone."""
+def build_parser(called: Optional[str] = None) -> argparse.ArgumentParser:
+    """Return the parser of the whole command line, or of the verb that is ``called`` alone."""
     parser = _Parser(
         prog="plumbline",
         description="Find the slow part of a parallel storage system.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("-V", "--version", action="version", version=f"plumbline {__version__}")
-    subparsers = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    if asked:
-        _add(asked, subparsers)
-        return parser
-    for verb in VERBS:
-        _add(verb, subparsers)
-    unlisted = _Unlisted(subparsers)
-    for verb in MACHINE_VERBS:
-        _add(verb, unlisted)
-    lines = (f"    {verb:12} {text}" for verb, text in unlisted.listed.items())
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    actions: dict[str, Any] = {"": verbs}
+    for name, verb in {**PEOPLE, **MACHINES}.items():
+        of, _, action = name.rpartition(" ")
+        if called in (None, of or action) and of in actions:
+            _add(name, verb, actions[of], actions)
+    lines = (f"    {name:12} {_help(verb)}" for name, verb in MACHINES.items())
     parser.epilog = _EPILOG.format(machine_verbs="\n".join(lines))
     return parser
 
 
-def _add(verb: str, subparsers: Any) -> None:
-    """Declare a verb; one that this host was not given says where it is."""
-    name = f"plumbline.cli.{verb}"
-    if find_spec(name):
-        module = import_module(name)
-        parser = subparsers.add_parser(
-            verb,
-            help=module.HELP,
-            description=getattr(module, "DESCRIPTION", None),
-            epilog=getattr(module, "EPILOG", None),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.add(parser)
-        parser.set_defaults(run=getattr(module, "run", None))
+def _add(name: str, verb: Verb, parsers: Any, actions: dict[str, Any]) -> None:
+    """Declare a verb, or an action of one; one that this host was not given says where it is."""
+    more: dict[str, Any] = {} if name in MACHINES else {"help": _help(verb)}
+    if not _is_here(verb):
+        # no character begins an option: all that follows is taken as it is
+        parser = parsers.add_parser(name, add_help=False, prefix_chars="\0", **more)
+        parser.add_argument("given", nargs=argparse.REMAINDER)
+        parser.set_defaults(run=_absent)
         return
-    # no character begins an option: all that follows is taken as it is
-    where = {"help": "on the console and the control host", "prefix_chars": "\0"}
-    parser = subparsers.add_parser(verb, add_help=False, **where)
-    parser.add_argument("given", nargs=argparse.REMAINDER)
-    parser.set_defaults(run=_absent)
+    parser = parsers.add_parser(
+        name.rpartition(" ")[2],
+        description=verb.description,
+        epilog=verb.epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **more,
+    )
+    declare(parser, verb.arguments)
+    if f"{name} " in "".join(PEOPLE):
+        actions[name] = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    else:
+        parser.set_defaults(run=partial(_run, verb.module, name.rpartition(" ")[2]))
+
+
+def _is_here(verb: Verb) -> bool:
+    return find_spec(f"plumbline.cli.{verb.module}") is not None
+
+
+def _help(verb: Verb) -> str:
+    return verb.help if _is_here(verb) else "on the console and the control host"
+
+
+def _run(module: str, function: str, arguments: argparse.Namespace) -> int:
+    code: int = getattr(import_module(f"plumbline.cli.{module}"), function)(arguments)
+    return code
 
 
 def _absent(arguments: argparse.Namespace) -> int:

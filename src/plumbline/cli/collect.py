@@ -8,16 +8,15 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional, Sequence
+from typing import Optional, Sequence
 
-from plumbline.cli.options import common, option
+from plumbline.doors.table import render
 from plumbline.model.errors import DocumentError, ToolError, UsageError
 from plumbline.model.units import format_duration, parse_duration
-
-if TYPE_CHECKING:
-    from plumbline.site.cover import Coverage
-    from plumbline.site.gather import Gathered
-    from plumbline.store.thinning import Thinned
+from plumbline.site.cover import Coverage, cover
+from plumbline.site.gather import Gathered, GatherOptions, gather, tidy
+from plumbline.store.plan import load_plan
+from plumbline.store.thinning import Thinned
 
 SSH_CONFIG = "/etc/plumbline-console/ssh_config"
 REMOTE = f"ssh -F {SSH_CONFIG} -T {{node}} plumbline export"
@@ -25,26 +24,8 @@ REMOTE = f"ssh -F {SSH_CONFIG} -T {{node}} plumbline export"
 _CLOCK_OFF_S = 60.0
 
 
-HELP = "collect the records of all nodes in one history"
-DESCRIPTION = """Ask every node of a plan for what it has measured since it was last asked, and
-add it to the history of this host. It can be ended at any moment and run again."""
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    option(parser, "--node NAME", "only this node; repeatable", action="append", default=[])
-    option(parser, "--remote WORDS", "command that runs plumbline export on {node}", default=REMOTE)
-    option(parser, "--limit TIME", "time limit per node, such as 90s", default="2 min")
-    option(parser, "--at-once N", "nodes at a time", type=int, default=16)
-    common(parser, "--site-plan", "--site-history", "--quiet", "--json")
-
-
-def run(arguments: argparse.Namespace) -> int:
+def collect(arguments: argparse.Namespace) -> int:
     """Collect; return 0, 69 when a node did not answer, 65 when records were damaged."""
-    from plumbline.site.cover import cover
-    from plumbline.site.gather import GatherOptions, gather, tidy
-    from plumbline.store.plan import load_plan
-
     plan = load_plan(arguments.plan)
     nodes = _chosen(arguments.node, list(plan.nodes))
     options = GatherOptions(
@@ -103,8 +84,6 @@ def _report(
     thinned: Optional[Thinned],
     arguments: argparse.Namespace,
 ) -> None:
-    from plumbline.doors.table import render
-
     if arguments.json:
         document = {
             "schema": 1,

@@ -7,40 +7,22 @@ import shutil
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Optional, Sequence
+from typing import Callable, Iterable, Iterator, Optional, Sequence
 
-from plumbline.cli.options import common, option, until_signalled
+from plumbline.cli.options import until_signalled
+from plumbline.doors.prometheus import Family, exposition
+from plumbline.doors.table import render
 from plumbline.model.errors import StoreError, UsageError
 from plumbline.model.units import format_rate, parse_duration
-
-if TYPE_CHECKING:
-    from plumbline.doors.prometheus import Family
-    from plumbline.observe.command import Clock
-    from plumbline.observe.counters import Count, Labels, Metric, Rates
-    from plumbline.observe.counting import Counters, LnetHealth
-
-DESCRIPTION = """\
-Read what Lustre counts on this server, client or router, and write it as metrics for the textfile
-collector of Prometheus's node exporter, or show rates as they are now with --every alone.  A file
-that gives no answer is left out until it does."""
+from plumbline.observe.bounded_reads import BoundedReads
+from plumbline.observe.command import Clock, SystemClock, SystemRunner
+from plumbline.observe.counters import Count, Labels, Metric, Rates, rates
+from plumbline.observe.counting import MOST_BYTES, Counters, LnetHealth
+from plumbline.store.replacing import replace_own
 
 
-HELP = "export Lustre's counters of this host to Prometheus"
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    common(parser, "--output")
-    option(parser, "--every TIME", "period of --output, or of the table without it (default: once)")
-    option(parser, "--lnet-health", "read LNet's health by lnetctl too; needs CAP_NET_ADMIN")
-
-
-def run(arguments: argparse.Namespace) -> int:
+def counters(arguments: argparse.Namespace) -> int:
     """Write the counters once, or until somebody ends it; return 0."""
-    from plumbline.observe.bounded_reads import BoundedReads
-    from plumbline.observe.command import SystemClock
-    from plumbline.observe.counting import Counters
-
     every_s = parse_duration(arguments.every) if arguments.every else 0.0
     if arguments.every and not 1 <= every_s <= 3600:
         raise UsageError("--every takes a time from 1s to 60min")
@@ -63,9 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _lnet(clock: Clock) -> LnetHealth:
-    from plumbline.observe.command import SystemRunner
-    from plumbline.observe.counting import MOST_BYTES, LnetHealth
-
     return LnetHealth(SystemRunner(grace_s=0.5, most_bytes=MOST_BYTES), clock)
 
 
@@ -80,8 +59,6 @@ class _Live:
 
     def __call__(self, told: Sequence[str]) -> Sequence[str]:
         """Print a table, but for the first look, and sentences that are not among ``told``."""
-        from plumbline.observe.counters import rates
-
         looked, now = self._counters.look(), self._clock.monotonic()
         if self._before:
             _show(rates(self._before, looked.counts, now - self._at))
@@ -91,8 +68,6 @@ class _Live:
 
 def _show(rates: Sequence[Rates]) -> None:
     """Print rates; a terminal has as many of them as it has lines, in the place of those before."""
-    from plumbline.doors.table import render
-
     terminal = sys.stdout.isatty()
     most = max(1, shutil.get_terminal_size().lines - 8) if terminal else len(rates)
     headers = ("source", "target", "read", "write", "operations", "latency", "recovery")
@@ -130,9 +105,6 @@ def _kept(counters: Counters, output: str, told: Sequence[str]) -> Sequence[str]
 
 def _write(counters: Counters, output: str, told: Sequence[str]) -> Sequence[str]:
     """Look and write; return what could not be used."""
-    from plumbline.doors.prometheus import exposition
-    from plumbline.store.replacing import replace_own
-
     looked = counters.look()
     text = exposition(_families(looked.counts))
     if output:
@@ -151,8 +123,6 @@ def _said(troubles: Sequence[str], told: Sequence[str]) -> Sequence[str]:
 
 
 def _families(counts: Iterable[Count]) -> Iterator[Family]:
-    from plumbline.doors.prometheus import Family
-
     found: dict[Metric, dict[Labels, float]] = {}
     for metric, labels, value in counts:
         found.setdefault(metric, {})[labels] = value

@@ -10,70 +10,21 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING, Any, Iterator, Sequence
+from typing import Iterator, Sequence
 
 from plumbline.measure.targets import KINDS
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.observe.command import SystemRunner
-from plumbline.store.files import EXPECTATIONS, HISTORY, LOCKS, PLAN, SNAPSHOT, STATE
+from plumbline.site.prometheus import Prometheus
+from plumbline.store.files import EXPECTATIONS, STATE
 from plumbline.store.snapshot import load_expectations
-
-if TYPE_CHECKING:
-    from plumbline.site.prometheus import Prometheus
-
 
 _HOUR = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])|24:00")
 _MOMENTS = (
     'write for example "2026-11-20 03:12", 2026-11-20T03:12+01:00, or 03:12 for the last such'
 )
-
-
-_COMMON: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "--inventory": ("-i, --inventory DIR", "folder of the inventory", {"required": True}),
-    "--plan": ("--plan FILE", "output of plumbline plan --json", {"required": True}),
-    "--expectations": ("--expectations FILE", "deployed plan", {"default": EXPECTATIONS}),
-    "--snapshot": ("--snapshot FILE", "newest records", {"default": SNAPSHOT}),
-    "--state": ("--state DIR", "folder of records", {"default": STATE}),
-    "--locks": ("--locks DIR", "folder of locks", {"default": LOCKS}),
-    "--quiet": ("--quiet", "show no progress", {}),
-    "--site-plan": ("--plan FILE", "plan of the site", {"default": PLAN}),
-    "--site-history": ("--history FILE", "history of the site", {"default": HISTORY}),
-    "--last-run": ("--last-run", "judge the last run alone, without earlier ones", {}),
-    "--output": ("-o, --output FILE", "file to replace (default: standard output)", {}),
-    "--json": ("--json", "print the result as JSON", {}),
-    "--verbose": ("-v, --verbose", "show the evidence", {}),
-}
-"""Spelling and help of options that mean the same for several verbs."""
-
-
-def common(parser: argparse._ActionsContainer, *names: str) -> None:
-    """Declare some of the options that several verbs have."""
-    for name in names:
-        spelling, text, more = _COMMON[name]
-        option(parser, spelling, text, **more)
-
-
-def option(
-    parser: argparse._ActionsContainer,
-    spelling: str,
-    text: str,
-    default: Any = None,
-    **more: Any,
-) -> None:
-    """Declare an option as a person writes it: ``-o, --output FILE``, or ``--json`` for a switch.
-
-    ``text`` is its help, which the default is added to; ``more`` is for argparse.
-    """
-    *short, long = spelling.split(", ")
-    name, _, metavar = long.partition(" ")
-    if not metavar and "choices" not in more:
-        parser.add_argument(*short, name, action="store_true", help=text)
-        return
-    if default or default == 0:
-        text += " (default: %(default)s)"
-    parser.add_argument(*short, name, metavar=metavar or None, default=default, help=text, **more)
 
 
 def parse_date(text: str, option: str) -> datetime:
@@ -170,13 +121,6 @@ def _real(path: str) -> str:
     return completed.stdout.rstrip("\n")
 
 
-def add_prometheus(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Declare the arguments."""
-    option(parser, "--prometheus URL", "address of the site's Prometheus", required=required)
-    option(parser, "--token-file FILE", "bearer token, one line", type=Path)
-    option(parser, "--ca FILE", "certificate of its authority (default: system's)", type=Path)
-
-
 def prometheus_of(arguments: argparse.Namespace) -> Prometheus:
     """Return the Prometheus that the arguments name.
 
@@ -184,21 +128,18 @@ def prometheus_of(arguments: argparse.Namespace) -> Prometheus:
         UsageError: the address is none of a server.
         DocumentError: a file cannot be used.
     """
-    from plumbline.site.prometheus import Prometheus
-
     return Prometheus(arguments.prometheus, arguments.token_file, arguments.ca)
 
 
-def add_source(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments, the same for all verbs that judge a node or a site."""
-    common(parser, "--expectations", "--snapshot")
-    add_site(parser)
+def spelled(name: str) -> str:
+    """Return an option as a person writes it, from the name of its value."""
+    return f"--{name.replace('_', '-')}"
 
 
-def add_site(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments that mean a whole site in the place of a node."""
-    option(parser, "--plan FILE", "whole site: output of plumbline plan --json")
-    option(parser, "--history FILE", "with --plan: history of all its nodes")
+def refuse_both(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for directories together with what an inventory says."""
+    if arguments.directory and (arguments.component or arguments.expectations):
+        raise UsageError("--directory needs no --component and no --expectations: leave them out")
 
 
 def asks_for_site(arguments: argparse.Namespace) -> bool:
@@ -219,15 +160,6 @@ def until_signalled() -> Iterator[threading.Event]:
     finally:
         for one, handler in zip(signals, before):
             signal.signal(one, handler)
-
-
-def add_another_client(parser: argparse.ArgumentParser) -> None:
-    """Declare the option."""
-    option(
-        parser,
-        "--another-client",
-        "measure in place of the client of --expectations, into another --state",
-    )
 
 
 def own_expectations(

@@ -9,6 +9,7 @@ said by its options.  What the console has planned is another module's.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
 from functools import partial
@@ -17,8 +18,8 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.cli.options import named_directories, option, own_expectations
-from plumbline.cli.progress import end, print_commands, print_json, progress
+from plumbline.cli.options import named_directories, own_expectations, spelled
+from plumbline.cli.progress import end, print_commands, progress, show
 from plumbline.doors.ranks import table
 from plumbline.judge.fs import judge_whole, wholes
 from plumbline.measure.lock import Locks
@@ -36,19 +37,8 @@ from plumbline.parallel.job import Fixed
 from plumbline.parallel.launch import Client, Launch, by_slurm, parse_clients
 from plumbline.parallel.run import Course, FsUnit
 from plumbline.parallel.terms import Aggregation, Method, named_test, share_of_memory, spread
-from plumbline.site.compare import measure_once, memory_bytes, own_locks
-from plumbline.site.measure import Result, RunOptions, measure
-from plumbline.site.parallel import (
-    ALL,
-    REREAD,
-    Members,
-    Terms,
-    document_of,
-    entries_of,
-    in_stripes,
-    member,
-)
-from plumbline.site.parallel import PARALLEL_OPERATIONS as OPERATIONS
+from plumbline.site import measure as runs
+from plumbline.site import parallel as fs
 from plumbline.site.verdicts import published_by
 from plumbline.store.files import DATABASE, EXPECTATIONS, SNAPSHOT_FILE
 from plumbline.store.history import History
@@ -69,41 +59,12 @@ _OTHERS = (
 )
 
 
-def add_parallel(parser: argparse.ArgumentParser) -> None:
-    """Declare them."""
-    group = parser.add_argument_group("all targets at once (fs)")
-    add_ranks(group)
-    option(group, "--ranks N", "processes on each target (default: 1)", type=int)
-    option(group, "--transfer SIZE", "size of one call (default: the test's)")
-    option(group, "--stripes N", "targets per file, or all (Lustre; default: 1)")
-    option(group, "--keep SIZE", "keep files up to SIZE (default: remove)")
-    option(group, "--reread-kept", "read the files of an earlier --keep")
-    option(group, "--profile FILE", "record every call in FILE (default: off)")
-
-
-def add_ranks(group: argparse._ActionsContainer) -> None:
-    """Declare what every start of ranks takes."""
-    option(group, "--test NAME", "I/O pattern: posix-fpp-10k, ... (default: ost)")
-    option(group, "--clients HOST,...", "HOST or HOST:RANKS (default: this host)")
-    option(group, "--hostfile FILE", "clients, one host per line")
-    option(group, "--seconds TIME", "limit per operation (default: 60s)")
-    option(group, "--fixed-time", "run for --seconds instead of --bytes")
-    option(group, "--budget SIZE", "most bytes to write (default: 64GiB)")
-    option(group, "--gather NxSIZE", "aggregate small I/O in N buffers of SIZE (default: off)")
-    option(group, "--direct", "bypass the page cache (default: off)")
-    option(group, "--launcher PROGRAM", "mpirun or srun (default: mpirun)")
-    option(group, "--launcher-option WORD", "option for the launcher, repeatable", action="append")
-    option(group, "--python PATH", "Python interpreter that has mpi4py (default: python3)")
-    option(group, "--work DIR", "folder shared by all clients")
-    option(group, "--file-system NAME", "file system to measure")
-
-
-def run_options(arguments: argparse.Namespace, *, keep_files: bool = False) -> RunOptions:
+def run_options(arguments: argparse.Namespace, *, keep_files: bool = False) -> runs.RunOptions:
     """Return how a run of this node is carried out."""
     state = Path(arguments.state)
     # nobody asks this node about the targets of another one
     own = not arguments.another_client
-    return RunOptions(
+    return runs.RunOptions(
         Locks(Path(arguments.locks), SystemClock()),
         state / SNAPSHOT_FILE,
         partial(progress, arguments.quiet),
@@ -118,8 +79,7 @@ def refuse_parallel(arguments: argparse.Namespace) -> None:
     for name in (*_DEFAULTS, *_OTHERS):
         given = getattr(arguments, name)
         if not LAYERS[arguments.layer].by_ranks and given not in (None, False):
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} belongs to plumbline probe fs; leave it out")
+            raise UsageError(f"{spelled(name)} belongs to plumbline probe fs; leave it out")
     fill_in(arguments)
 
 
@@ -130,7 +90,7 @@ def fill_in(arguments: argparse.Namespace) -> None:
             setattr(arguments, name, value)
 
 
-def members_of(arguments: argparse.Namespace, least: int = 2) -> Members:
+def members_of(arguments: argparse.Namespace, least: int = 2) -> fs.Members:
     """Return the targets that the options choose; of directories there must be ``least``.
 
     Raises:
@@ -140,18 +100,20 @@ def members_of(arguments: argparse.Namespace, least: int = 2) -> Members:
     return _given(arguments.directory, least) if arguments.directory else _expected(arguments)
 
 
-def _given(given: Sequence[str], least: int) -> Members:
+def _given(given: Sequence[str], least: int) -> fs.Members:
     directories = named_directories(given, least)
-    if ALL in directories:
-        raise UsageError(f"--directory {ALL}: that is the name of all together; take another one")
+    if fs.ALL in directories:
+        raise UsageError(
+            f"--directory {fs.ALL}: that is the name of all together; take another one"
+        )
     entries = tuple(
-        member(name, ALL, {"kind": "directory", "directory": path}, (gethostname(), name))
+        fs.member(name, fs.ALL, {"kind": "directory", "directory": path}, (gethostname(), name))
         for name, path in directories.items()
     )
-    return Members(gethostname(), ALL, entries, {}, Limits())
+    return fs.Members(gethostname(), fs.ALL, entries, {}, Limits())
 
 
-def _expected(arguments: argparse.Namespace) -> Members:
+def _expected(arguments: argparse.Namespace) -> fs.Members:
     """Return the targets of one file system that this node drives, or else measures alone."""
     expectations = load_expectations(arguments.expectations or EXPECTATIONS)
     drives = any(LAYERS[entry["layer"]].by_ranks for entry in expectations.entries)
@@ -172,14 +134,14 @@ def _expected(arguments: argparse.Namespace) -> Members:
         raise UsageError(f"{name} has no target {unknown} on this node; see plumbline plan")
     kept = [entry for entry in chosen if entry.component in wanted]
     entries = tuple(
-        member(expectation.component, name, expectation.target, expectation.path)
+        fs.member(expectation.component, name, expectation.target, expectation.path)
         for expectation in kept
     )
     servers = {entry.component: entry.host for entry in kept}
-    return Members(expectations.node, name, entries, servers, kept[0].limits)
+    return fs.Members(expectations.node, name, entries, servers, kept[0].limits)
 
 
-def locks_of(arguments: argparse.Namespace, members: Members) -> Locks:
+def locks_of(arguments: argparse.Namespace, members: fs.Members) -> Locks:
     """Return the locks of the targets; directories have theirs by place, in the user's folder."""
     if not arguments.directory:
         return Locks(Path(arguments.locks), SystemClock())
@@ -188,20 +150,24 @@ def locks_of(arguments: argparse.Namespace, members: Members) -> Locks:
         for expectation in members.entries
     }
     together = sha256("\n".join(sorted(places.values())).encode()).hexdigest()[:12]
-    return own_locks({**places, members.name: together})
+    return runs.own_locks({**places, members.name: together})
 
 
-def terms_of(arguments: argparse.Namespace, targets: int) -> Terms:
+def terms_of(arguments: argparse.Namespace, targets: int) -> fs.Terms:
     """Return the terms of ``plumbline probe fs`` on so many targets; raise UsageError."""
     test = test_of(arguments)
     if arguments.transfer:
-        test = test._replace(transfer=_transfer(arguments.transfer))
+        test = test._replace(transfer=parse_bytes(arguments.transfer))
+        if test.transfer < 1:
+            raise UsageError(
+                f"--transfer {arguments.transfer} moves nothing; give the bytes of one call"
+            )
     if arguments.ranks < 1:
         raise UsageError("--ranks is the number of ranks on each target; give 1 or more")
     launch = launch_of(arguments)
     ranks = arguments.ranks * targets
     stripes = _stripes(arguments.stripes, targets)
-    terms = Terms(
+    terms = fs.Terms(
         test,
         arguments.ranks * stripes,
         _rank_bytes(arguments, launch.hosts, ranks),
@@ -209,18 +175,11 @@ def terms_of(arguments: argparse.Namespace, targets: int) -> Terms:
         Fixed.TIME if arguments.fixed_time else Fixed.DATA,
         arguments.direct,
         launch,
-        operations=REREAD if arguments.reread_kept else OPERATIONS,
+        operations=fs.REREAD if arguments.reread_kept else fs.PARALLEL_OPERATIONS,
         stripes=stripes,
     )
     terms.refuse_contradictions()
     return terms
-
-
-def _transfer(said: str) -> int:
-    transfer = parse_bytes(said)
-    if transfer < 1:
-        raise UsageError(f"--transfer {said} moves nothing; give the bytes of one call")
-    return transfer
 
 
 def files_of(arguments: argparse.Namespace) -> Files:
@@ -296,7 +255,7 @@ def _rank_bytes(arguments: argparse.Namespace, clients: int, ranks: int) -> int:
     if arguments.bytes:
         return parse_bytes(arguments.bytes)
     each = max(spread(ranks, clients))
-    return min(share_of_memory(memory_bytes(), each), parse_bytes(arguments.budget) // ranks)
+    return min(share_of_memory(runs.memory_bytes(), each), parse_bytes(arguments.budget) // ranks)
 
 
 def work_of(arguments: argparse.Namespace, launch: Launch) -> str:
@@ -360,18 +319,23 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
     document = load_expectations(arguments.expectations or EXPECTATIONS)
     if all(not LAYERS[entry["layer"]].by_ranks for entry in document.entries):
         return None
-    chosen = _chosen(document, arguments.file_system)
-    own_expectations(
-        arguments, document, [expectation for _, members in chosen for expectation in members]
-    )
-    if arguments.profile and len(chosen) > 1:
+    systems, chosen = list(wholes(document.find(FS.name))), arguments.file_system
+    names = ", ".join(whole.component for whole, _ in systems)
+    if chosen is not None:
+        systems = [pair for pair in systems if pair[0].component == chosen]
+    if not systems:
+        raise UsageError(
+            f"this node drives the file systems {names}; choose one with --file-system"
+        )
+    own_expectations(arguments, document, [each for _, members in systems for each in members])
+    if arguments.profile and len(systems) > 1:
         raise UsageError(
             f"--profile {arguments.profile} keeps the calls of one file system; choose one of "
-            f"{', '.join(whole.component for whole, _ in chosen)} with --file-system"
+            f"{names} with --file-system"
         )
     units = {
         whole.component: FsUnit(whole, members, _course(document, whole, members, arguments))
-        for whole, members in chosen
+        for whole, members in systems
     }
     return Planned(document, units)
 
@@ -381,27 +345,20 @@ def probe_planned(plan: Planned, arguments: argparse.Namespace) -> int:
     units = list(plan.units.values())
     if arguments.dry_run:
         return print_commands(units)
-    state = Path(arguments.state)
-    options = run_options(arguments)
-    with History(state / DATABASE) as history:
-        measured = measure(plan.document, units, history, options)
-        judged = _judged(plan, measured, str(options.snapshot))
+    options, entries = run_options(arguments), plan.document.find(FS.name)
+    with History(Path(arguments.state) / DATABASE) as history:
+        measured = runs.measure(plan.document, units, history, options)
+        memory = load_snapshot(str(options.snapshot))
+        recorded = {record.component for record in measured.records}
+        judged = {
+            name: judge_whole(entries, name, memory, memory.written_at)
+            for name in plan.units
+            if name in recorded
+        }
         for verdict in judged.values():
             history.save_verdict(measured.run_id, time.time(), verdict)
-    _print(plan, measured, judged, as_json=arguments.json)
+    _print(entries, measured, judged, as_json=arguments.json)
     return end(measured._replace(verdicts=tuple(judged.values())))
-
-
-def _chosen(
-    document: Expectations, name: Optional[str]
-) -> list[tuple[Expectation, tuple[Expectation, ...]]]:
-    found = list(wholes(document.find(FS.name)))
-    names = [whole.component for whole, _ in found]
-    if name is not None and name not in names:
-        raise UsageError(
-            f"this node drives the file systems {', '.join(names)}; choose one with --file-system"
-        )
-    return [pair for pair in found if name in (None, pair[0].component)]
 
 
 def _course(
@@ -442,26 +399,20 @@ def _course(
     )
 
 
-def _judged(plan: Planned, measured: Result, snapshot: str) -> dict[str, Verdict]:
-    """Return the verdicts on the file systems that were measured."""
-    recorded = {record.component for record in measured.records}
-    memory, entries = load_snapshot(snapshot), plan.document.find(FS.name)
-    return {
-        name: judge_whole(entries, name, memory, memory.written_at)
-        for name in plan.units
-        if name in recorded
-    }
-
-
 def _print(
-    plan: Planned, measured: Result, judged: Mapping[str, Verdict], *, as_json: bool
+    entries: Sequence[Expectation],
+    measured: runs.Result,
+    judged: Mapping[str, Verdict],
+    *,
+    as_json: bool,
 ) -> None:
     """Print each file system as one table; its verdict has the place of the whole's own."""
     own = [verdict for verdict in measured.verdicts if verdict.component not in judged]
     if as_json:
-        print_json(measured._replace(verdicts=(*own, *judged.values())))
+        result = measured._replace(verdicts=(*own, *judged.values()))
+        print(json.dumps(result.to_json(), allow_nan=False))
         return
-    for whole, members in wholes(plan.document.find(FS.name)):
+    for whole, members in wholes(entries):
         name = whole.component
         names = {name, *(each.component for each in members)}
         verdicts = [verdict for verdict in own if verdict.component in names]
@@ -485,52 +436,43 @@ def probe_fs(arguments: argparse.Namespace) -> int:
         profile_of(arguments),
         files=files_of(arguments),
     )
-    members = in_stripes(members, terms)
-    entries = entries_of(members, terms)
+    members = fs.in_stripes(members, terms)
+    entries = fs.entries_of(members, terms)
     unit = FsUnit(entries[-1], entries[:-1], course)
-    _refuse_too_much(unit.planned_bytes, parse_bytes(arguments.budget))
-    if arguments.keep:
-        _refuse_to_keep(unit.planned_bytes, parse_bytes(arguments.keep))
-    if arguments.dry_run:
-        return print_commands([unit])
-    result = _measured(arguments, members, entries, unit)
-    if arguments.directory:
-        # a sum without a baseline has nothing to be judged by
-        kept = tuple(verdict for verdict in result.verdicts if verdict.component != ALL)
-        result = result._replace(verdicts=kept)
-    if arguments.json:
-        print_json(result)
-    else:
-        print(table(result, members.name))
-    return end(result)
-
-
-def _refuse_too_much(planned: int, budget: int) -> None:
+    planned, budget = unit.planned_bytes, parse_bytes(arguments.budget)
     if planned > budget:
         raise UsageError(
             f"the run would write {format_bytes(planned)}, its budget is {format_bytes(budget)}; "
             "lower --bytes or --ranks, or raise --budget"
         )
-
-
-def _refuse_to_keep(planned: int, most: int) -> None:
-    if planned > most:
+    if arguments.keep and planned > (most := parse_bytes(arguments.keep)):
         raise UsageError(
             f"the run would keep {format_bytes(planned)}, --keep allows {format_bytes(most)}; "
             "lower --bytes or --ranks, or raise --keep"
         )
+    if arguments.dry_run:
+        return print_commands([unit])
+    result = _measured(arguments, members, entries, unit)
+    if arguments.directory:
+        # a sum without a baseline has nothing to be judged by
+        kept = tuple(verdict for verdict in result.verdicts if verdict.component != fs.ALL)
+        result = result._replace(verdicts=kept)
+    return show(result, lambda result: table(result, members.name), as_json=arguments.json)
 
 
 def _measured(
-    arguments: argparse.Namespace, members: Members, entries: tuple[Expectation, ...], unit: FsUnit
-) -> Result:
-    expectations = document_of(members, entries)
+    arguments: argparse.Namespace,
+    members: fs.Members,
+    entries: tuple[Expectation, ...],
+    unit: FsUnit,
+) -> runs.Result:
+    expectations = fs.document_of(members, entries)
     locks = locks_of(arguments, members)
     if arguments.directory:
-        return measure_once(expectations, [unit], locks, partial(progress, arguments.quiet))
+        return runs.measure_once(expectations, [unit], locks, partial(progress, arguments.quiet))
     with History(Path(arguments.state) / DATABASE) as history:
         options = run_options(arguments)._replace(locks=locks)
-        return measure(_beside_all(arguments, expectations), [unit], history, options)
+        return runs.measure(_beside_all(arguments, expectations), [unit], history, options)
 
 
 def _beside_all(arguments: argparse.Namespace, own: Expectations) -> Expectations:

@@ -6,26 +6,24 @@ import json
 import shlex
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Sequence
+from importlib.util import find_spec
+from typing import Callable, Iterator, Sequence
 
-from plumbline.measure.unit_context import Step
+from plumbline.doors.table import render
+from plumbline.measure.unit_context import Step, Unit
 from plumbline.model.errors import INTERRUPTED
-from plumbline.model.record import Outcome, Record
+from plumbline.model.record import Outcome, Record, step_name
 from plumbline.model.units import format_rate
 from plumbline.model.verdict import worst
-
-if TYPE_CHECKING:
-    from plumbline.measure.unit_context import Unit
-    from plumbline.model.verdict import Verdict
-    from plumbline.site.measure import Result
+from plumbline.site.measure import Result
 
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Callable[[Step], None]]:
     """Give the function that shows each step."""
     if quiet:
-        yield _ignore
-    elif sys.stderr.isatty() and _rich_is_installed():
+        yield lambda _step: None
+    elif sys.stderr.isatty() and find_spec("rich") is not None:
         with _bar() as show:
             yield show
     else:
@@ -34,9 +32,7 @@ def progress(quiet: bool) -> Iterator[Callable[[Step], None]]:
 
 def describe(record: Record) -> str:
     """Return one line about a record, e.g. ``scratch-OST0003 read 201.3 MB/s``."""
-    what = f"{record.component} {record.operation.value}"
-    if record.scenario.value != "single":
-        what += f" {record.scenario.value}"
+    what = f"{record.component} {step_name(record.operation.value, record.scenario.value)}"
     if record.partner:
         what += f" with {record.partner}"
     if record.outcome is Outcome.OK and record.rate_Bps is not None:
@@ -44,19 +40,9 @@ def describe(record: Record) -> str:
     return f"{what} {record.outcome.value}: {record.reason}"
 
 
-def _ignore(step: Step) -> None:
-    """Show nothing."""
-
-
 def _line(step: Step) -> None:
     if step.record is not None:
         print(describe(step.record), file=sys.stderr, flush=True)
-
-
-def _rich_is_installed() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("rich") is not None
 
 
 @contextmanager
@@ -106,13 +92,14 @@ def print_commands(units: Sequence[Unit]) -> int:
     return 0
 
 
-def print_verdicts(verdicts: Iterable[Verdict]) -> None:
-    """Print a table of verdicts."""
-    from plumbline.doors.table import render
+def verdict_table(*results: Result) -> str:
+    """Return the verdicts of runs as a table."""
+    verdicts = (verdict for result in results for verdict in result.verdicts)
+    rows = [(verdict.state.name, verdict.sentence) for verdict in verdicts]
+    return render(("state", "verdict"), rows)
 
-    print(render(("state", "verdict"), [(each.state.name, each.sentence) for each in verdicts]))
 
-
-def print_json(result: Result) -> None:
-    """Print records and verdicts for programs."""
-    print(json.dumps(result.to_json(), allow_nan=False))
+def show(result: Result, text: Callable[[Result], str], *, as_json: bool) -> int:
+    """Print records and verdicts for programs, or as ``text``; return the exit code."""
+    print(json.dumps(result.to_json(), allow_nan=False) if as_json else text(result))
+    return end(result)

@@ -4,65 +4,40 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterator, Optional, Sequence
+from typing import Iterator, Optional, Sequence
+from uuid import uuid4
 
-from plumbline.cli.options import common, option, until_signalled
+from plumbline.cli.options import until_signalled
+from plumbline.doors.table import render
+from plumbline.measure import sample as sampling
+from plumbline.measure.sample import Devices, SamplePart, Targets
 from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.expectation import Expectations
 from plumbline.model.layers.raw import RAW
+from plumbline.model.record import Record
 from plumbline.model.units import format_rate, parse_duration
+from plumbline.observe.command import Clock, SystemClock, SystemRunner
+from plumbline.observe.gather import LocalSystem
+from plumbline.observe.job_stats import Jobs
 from plumbline.store.files import DATABASE
-
-if TYPE_CHECKING:
-    from plumbline.measure.sample import Devices, Number, SamplePart, Targets
-    from plumbline.model.expectation import Expectations
-    from plumbline.model.record import Record
-    from plumbline.observe.command import Clock
-    from plumbline.observe.job_stats import Jobs
-
-EPILOG = """\
-It reads counters and nothing else, stops at its limit, and keeps what it has when it is
-ended earlier (SIGTERM or Ctrl-C).  The report draws it beside what the clients of a run saw.
-
-For example: plumbline sample --limit 15m
-"""
+from plumbline.store.history import History
+from plumbline.store.snapshot import load_expectations
 
 
-HELP = "sample the counters of this server, for the report's composite"
-DESCRIPTION = """Read the counters of this server's block devices and Lustre targets once a second
-while a probe runs elsewhere, and keep the rates in the history of this node."""
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    option(parser, "--limit TIME", "duration, at most 60 min", default="10 min")
-    option(
-        parser,
-        "--device NAME=PATH",
-        "watch this device instead of the planned ones",
-        action="append",
-        default=[],
-    )
-    common(parser, "--expectations", "--state")
-    option(parser, "--json", "print the records, one a line")
-
-
-def run(arguments: argparse.Namespace) -> int:
+def sample(arguments: argparse.Namespace) -> int:
     """Sample, keep, print what moved; return 0."""
-    from plumbline.measure.sample import sample
-    from plumbline.observe.command import SystemClock
-    from plumbline.store.history import History
-
     limit_s, clock = parse_duration(arguments.limit), SystemClock()
     node = _node(arguments)
     devices, targets = _sources(arguments, node)
     _complain(node, targets)
     shown = _Shown(arguments.json)
     with until_signalled() as enough, History(Path(arguments.state) / DATABASE) as history:
-        parts = sample([devices, targets], clock, enough.wait, limit_s)
+        parts = sampling.sample([devices, targets], clock, enough.wait, limit_s)
         with _jobs_followed(targets, clock) as jobs:
             for seconds, records in _records(parts, node.node, targets, jobs):
                 for record in records:
@@ -79,23 +54,15 @@ def _records(
     parts: Iterator[SamplePart], host: str, targets: Targets, jobs: Jobs
 ) -> Iterator[tuple[int, list[Record]]]:
     """Yield the seconds and the records of each part; what may not be read is said in the first."""
-    from uuid import uuid4
-
-    from plumbline.measure.sample import Origin, closed, records_of
-
-    origin, unreadable = Origin(host, str(uuid4())), closed(targets)
+    origin, unreadable = sampling.Origin(host, str(uuid4())), sampling.closed(targets)
     for part in parts:
-        yield part.seconds, list(records_of(part, origin, unreadable, jobs.drain()))
+        yield part.seconds, list(sampling.records_of(part, origin, unreadable, jobs.drain()))
         unreadable = {}
 
 
 @contextmanager
 def _jobs_followed(targets: Targets, clock: Clock) -> Iterator[Jobs]:
     """Follow the jobs of targets in a thread, which nobody waits for: it may hang in the kernel."""
-    from plumbline.observe.command import SystemRunner
-    from plumbline.observe.gather import LocalSystem
-    from plumbline.observe.job_stats import Jobs
-
     names = [*targets.names, *targets.metadata]
     jobs, over = Jobs(LocalSystem(SystemRunner()), names, clock), threading.Event()
 
@@ -113,24 +80,21 @@ def _jobs_followed(targets: Targets, clock: Clock) -> Iterator[Jobs]:
 
 def _node(arguments: argparse.Namespace) -> Expectations:
     """Return what is known of this node; with devices named by hand its name is enough."""
-    import os
-
-    from plumbline.model.expectation import Expectations
-    from plumbline.store.snapshot import load_expectations
-
     if arguments.device and not os.path.lexists(arguments.expectations):
         return Expectations(os.uname().nodename, "", ())
     return load_expectations(arguments.expectations)
 
 
 def _sources(arguments: argparse.Namespace, node: Expectations) -> tuple[Devices, Targets]:
-    """Return what counts here; raise DocumentError when nothing does."""
-    from plumbline.measure.sample import Devices, Targets
-    from plumbline.observe.command import SystemRunner
-    from plumbline.observe.gather import LocalSystem
+    """Return what counts here; a device that is missing is said.
 
+    Raises:
+        DocumentError: nothing counts.
+    """
     files = LocalSystem(SystemRunner())
-    numbers = dict(_numbers(_named(arguments.device) if arguments.device else _planned(node)))
+    paths = _named(arguments.device) if arguments.device else _planned(node)
+    found = {name: _number(name, path) for name, path in paths}
+    numbers = {name: number for name, number in found.items() if number}
     targets = Targets(files)
     if not numbers and not targets.names and not targets.metadata:
         _complain(node, targets)
@@ -141,50 +105,34 @@ def _sources(arguments: argparse.Namespace, node: Expectations) -> tuple[Devices
     return Devices(numbers, files), targets
 
 
-def _complain(node: Expectations, targets: Targets) -> None:
-    """Say which of Lustre's targets are not watched."""
-    from plumbline.measure.sample import unwatched
-
-    for sentence in unwatched(targets, node.served):
-        print(f"plumbline: {node.node}: {sentence}", file=sys.stderr)
-
-
-def _numbers(paths: Sequence[tuple[str, str]]) -> Iterator[tuple[str, Number]]:
-    """Yield the number of each device that is there."""
-    for name, path in paths:
-        number = _number(name, path)
-        if number is not None:
-            yield name, number
-
-
-def _number(name: str, path: str) -> Optional[Number]:
+def _number(name: str, path: str) -> Optional[tuple[int, int]]:
     """Return the number of a device; of one that is missing, say so and return None."""
-    from plumbline.measure.sample import device_number
-
     try:
-        return device_number(name, path)
+        return sampling.device_number(name, path)
     except DocumentError as error:
         print(f"plumbline: {error}; it is not watched", file=sys.stderr)
         return None
 
 
-def _named(words: Sequence[str]) -> list[tuple[str, str]]:
-    found = [word.partition("=") for word in words]
-    for name, equals, path in found:
+def _complain(node: Expectations, targets: Targets) -> None:
+    """Say which of Lustre's targets are not watched."""
+    for sentence in sampling.unwatched(targets, node.served):
+        print(f"plumbline: {node.node}: {sentence}", file=sys.stderr)
+
+
+def _named(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for word in words:
+        name, equals, path = word.partition("=")
         if not (name and equals and path):
-            raise UsageError(f"--device {name}{equals}{path}: write NAME=PATH, as in a=/dev/sdb")
-    return [(name, path) for name, _, path in found]
+            raise UsageError(f"--device {word}: write NAME=PATH, as in a=/dev/sdb")
+        yield name, path
 
 
-def _planned(node: Expectations) -> list[tuple[str, str]]:
-    """Return the devices that this node is to read, each with its path."""
-    layer = RAW.name
-    if all(entry.get("layer") != layer for entry in node.entries):
-        return []
-    return [
-        (expectation.component, str(expectation.target["device"]))
-        for expectation in node.find(layer)
-    ]
+def _planned(node: Expectations) -> Iterator[tuple[str, str]]:
+    """Yield the devices that this node is to read, each with its path."""
+    if any(entry.get("layer") == RAW.name for entry in node.entries):
+        for expectation in node.find(RAW.name):
+            yield expectation.component, str(expectation.target["device"])
 
 
 class _Shown:
@@ -201,14 +149,13 @@ class _Shown:
         for record in records:
             if self._as_json:
                 print(json.dumps(record.to_json(), allow_nan=False), flush=True)
-            key = record.component, record.operation.value, _source(record)
+            source = str((record.details or {}).get("source", ""))
+            key = record.component, record.operation.value, source
             moved, highest = self._counters.get(key, (0.0, 0.0))
             self._counters[key] = moved + record.bytes, max((highest, *record.profile_Bps))
 
     def end(self) -> None:
         """Print the table."""
-        from plumbline.doors.table import render
-
         if self._as_json:
             return
         rows = [
@@ -220,7 +167,3 @@ class _Shown:
             headers = ("component", "operation", "counted by", "rate", "highest second")
             print(render(headers, rows))
         print(f"{self._seconds} s watched; {len(rows)} of {len(self._counters)} counters moved")
-
-
-def _source(record: Record) -> str:
-    return str((record.details or {}).get("source", ""))

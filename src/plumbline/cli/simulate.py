@@ -8,7 +8,6 @@ import os
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 
-from plumbline.cli.options import common, option
 from plumbline.measure.unit_context import Step
 from plumbline.model.errors import UsageError
 from plumbline.site.forked import forked
@@ -30,24 +29,6 @@ def processors(pieces: int) -> int:
 
 _OF_A_FLEET = 10
 """Attempts that share baselines."""
-
-
-def add_campaign(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    option(
-        parser,
-        "--campaign N",
-        "instead: N times random faults, and which parts are then suspected",
-        type=int,
-    )
-    option(
-        parser,
-        "--at-once",
-        "faults of one time of a campaign; 0 counts false suspects",
-        type=int,
-        choices=(0, 1, 2, 3),
-        default=1,
-    )
 
 
 def campaign_attempts(
@@ -121,75 +102,7 @@ def _day(day: int, setting: Setting) -> Step:
     return Step(f"day {day}", day, setting.days)
 
 
-NOISES = ("year", "quiet", "none")
-
-DESCRIPTION = """\
-Let the days pass on the site of an inventory: its plan measures, noise and busy spells disturb,
-parts lose speed, the judge judges under the inventory's policy.  Prints how often healthy
-components alarm in a month, and after how many days faults do.  Nothing is measured."""
-
-EPILOG = """\
-noise:  year   a production file system, fitted to a year of benchmarks on five file systems
-        quiet  a file system that few use
-        none   every run gives the same
-
-faults: oss03-hba=40%@12            a part or target, from day 12 on
-        oss07-lun1+neighbour=40%    a target or device and the one nearest to it
-        release-2.4.0=70%:read@40   a new version, with which all targets read slower
-        release-2.4.0/fs2=70%       the same for one file system
-        fs2=75%, site=75%           all targets of a file system, all that is measured
-        site=75%@0                  from the installation on: nothing has a baseline
-
-A loss is of the part's own speed.  A part that is faster than its paths need has slack: losing it
-slows nothing, and the answer says so.  docs/simulate.md explains the model and its limits."""
-
-
-HELP = "false alarms a month and days to detection, before the pager is switched on"
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    option(parser, "--days N", "simulated days", type=_count, default=60)
-    option(parser, "--fleets N", "number of equal sites", type=_count, default=1)
-    option(
-        parser,
-        "--fault WHAT=LOSS[:OPERATION][@DAY]",
-        "a part or target that is slower, from day 1 on or a later one: oss03-hba=40%%@12; "
-        "more below",
-        action="append",
-        default=[],
-    )
-    option(
-        parser,
-        "--random-faults N",
-        "number of random faults per fleet, in the first half of the days",
-        type=_count,
-        default=0,
-    )
-    option(
-        parser,
-        "--loss LOSSES",
-        "losses of random faults, such as 40%% or 15,20,30%%",
-        default="20-90%",
-    )
-    option(parser, "--noise", "kind of noise", choices=NOISES, default=NOISES[0])
-    option(
-        parser,
-        "--without-suspects",
-        "count notifications as where the console does not collect: no services PATH",
-    )
-    option(parser, "--seed N", "random seed", type=int, default=1)
-    common(parser, "--inventory", "--json")
-    add_campaign(parser)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above zero")
-    return int(text)
-
-
-def run(arguments: argparse.Namespace) -> int:
+def simulate(arguments: argparse.Namespace) -> int:
     """Print what the simulation came to and return 0."""
     from plumbline.cli.progress import progress
     from plumbline.simulate.score import add as total

@@ -7,54 +7,23 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from plumbline.cli.options import common, option
+from plumbline.doors.batch import Batch, batch
+from plumbline.judge.phrases import several
 from plumbline.model.errors import DocumentError, UsageError
-from plumbline.site.command_pipe import PIPE, hand_over
+from plumbline.model.verdict import Judged
+from plumbline.site.command_pipe import hand_over
+from plumbline.site.documents import read_verdicts
+from plumbline.site.nodes import without_collector
+from plumbline.site.submit import judge_with_causes
+from plumbline.store.plan import SitePlan, load_plan
 from plumbline.store.replacing import replace_own
-
-if TYPE_CHECKING:
-    from plumbline.doors.batch import Batch
-    from plumbline.model.verdict import Judged
-    from plumbline.store.plan import SitePlan
 
 _WAIT_S = 10.0
 
 
-HELP = "hand verdicts to Nagios through its command pipe"
-DESCRIPTION = """Judge a site by its plan and the history of its nodes, or take documents of
-plumbline judge --json, and hand all verdicts to Nagios as passive results in one file."""
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument(
-        "documents", nargs="*", metavar="FILE", help="printed by plumbline judge --json; - is stdin"
-    )
-    option(parser, "--history FILE", "the history of all nodes of the plan")
-    where = parser.add_mutually_exclusive_group()
-    option(where, "--pipe PIPE", "command_file of Nagios", default=PIPE)
-    option(where, "--batch FILE", "write the batch there, - is stdout, and hand over nothing")
-    option(
-        parser, "--spool DIR", "folder of the batch until Nagios has read it (default: the pipe's)"
-    )
-    option(
-        parser,
-        "--wait SECONDS",
-        "time limit for Nagios to read its pipe",
-        type=float,
-        default=_WAIT_S,
-    )
-    common(parser, "--plan", "--json")
-
-
-def run(arguments: argparse.Namespace) -> int:
+def submit(arguments: argparse.Namespace) -> int:
     """Hand the verdicts over; return 0, or 65 when some of them have no service."""
-    from plumbline.doors.batch import batch
-    from plumbline.site.nodes import without_collector
-    from plumbline.store.plan import load_plan
-
     if bool(arguments.documents) is bool(arguments.history):
         raise UsageError("name either documents of plumbline judge --json, or --history")
     if arguments.json and arguments.batch == "-":
@@ -70,9 +39,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
-    from plumbline.site.documents import read_verdicts
-    from plumbline.site.submit import judge_with_causes
-
     if arguments.history:
         return judge_with_causes(plan, Path(arguments.history), time.time())
     return [judged for name in arguments.documents for judged in read_verdicts(name)]
@@ -97,8 +63,6 @@ def _write(path: Path, made: Batch) -> None:
 
 def _report(made: Batch, plan: SitePlan, arguments: argparse.Namespace) -> None:
     """Say what was handed over on standard output, what was not on standard error."""
-    from plumbline.judge.phrases import several
-
     homeless = [
         f"{judged.verdict.layer} {judged.verdict.component} of {judged.node}"
         for judged in made.homeless

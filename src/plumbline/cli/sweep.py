@@ -8,18 +8,10 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import Any, Callable, Iterator, Sequence
 
-from plumbline.cli.options import common, option
-from plumbline.cli.parallel import (
-    add_ranks,
-    fill_in,
-    launch_of,
-    locks_of,
-    members_of,
-    test_of,
-    work_of,
-)
+from plumbline.cli import parallel
+from plumbline.cli.options import refuse_both
 from plumbline.cli.progress import progress
 from plumbline.doors.table import render
 from plumbline.measure.unit_context import Step
@@ -33,26 +25,13 @@ from plumbline.model.units import (
     parse_duration,
 )
 from plumbline.model.verdict import State
+from plumbline.parallel import sweep as sweeps
 from plumbline.parallel.job import Fixed
-from plumbline.parallel.sweep import (
-    AXES,
-    Budget,
-    Done,
-    Ending,
-    Grid,
-    Ledger,
-    Load,
-    Point,
-    Sweep,
-    estimate,
-    planned,
-    remarks,
-    spread,
-)
+from plumbline.parallel.sweep import Ledger, Point, Sweep
 from plumbline.parallel.terms import share_of_memory
-from plumbline.site.compare import memory_bytes
-from plumbline.site.measure import interruptible
-from plumbline.site.parallel import OPERATIONS, Members, Plan, Points, Terms
+from plumbline.site import parallel as runs
+from plumbline.site.measure import interruptible, memory_bytes
+from plumbline.site.parallel import OPERATIONS, Plan
 from plumbline.store.files import DATABASE, STATE
 from plumbline.store.history import History
 from plumbline.store.ledgers import SweepFile
@@ -60,33 +39,33 @@ from plumbline.store.ledgers import SweepFile
 _MOST_POINTS = 1000
 
 
-def plan_of(arguments: argparse.Namespace) -> Plan:
+def _plan(arguments: argparse.Namespace) -> Plan:
     """Return what the options ask for.
 
     Raises:
         UsageError: they do not go together, or a point of them is impossible.
         DocumentError: the expectations of this node are missing, or a size cannot be read.
     """
-    fill_in(arguments)
-    _refuse_both(arguments)
-    members = _spread(members_of(arguments, least=1))
-    test = test_of(arguments)
-    launch = launch_of(arguments)
+    parallel.fill_in(arguments)
+    refuse_both(arguments)
+    members = _spread(parallel.members_of(arguments, least=1))
+    test = parallel.test_of(arguments)
+    launch = parallel.launch_of(arguments)
     grid = _grid(arguments, test.transfer, len(members.entries))
-    budget = Budget(parse_bytes(arguments.budget), parse_duration(arguments.limit))
+    budget = sweeps.Budget(parse_bytes(arguments.budget), parse_duration(arguments.limit))
     fixed = Fixed.TIME if arguments.fixed_time else Fixed.DATA
     seconds = parse_duration(arguments.seconds)
     size = _point_bytes(arguments, launch.hosts, budget.bytes, len(grid.points()))
     plan = Plan(
         members,
         grid,
-        Terms(test, 0, 0, seconds, fixed, arguments.direct, launch, OPERATIONS),
+        runs.Terms(test, 0, 0, seconds, fixed, arguments.direct, launch, OPERATIONS),
         size,
         arguments.bytes is not None,
-        Load(seconds, OPERATIONS, arguments.fixed_time),
+        sweeps.Load(seconds, OPERATIONS, arguments.fixed_time),
         budget,
         arguments.alone,
-        work_of(arguments, launch),
+        parallel.work_of(arguments, launch),
         _state(arguments),
     )
     for point in grid.points():
@@ -96,21 +75,18 @@ def plan_of(arguments: argparse.Namespace) -> Plan:
     return plan
 
 
-def _refuse_both(arguments: argparse.Namespace) -> None:
-    if arguments.directory and (arguments.component or arguments.expectations):
-        raise UsageError("--directory needs no --component and no --expectations: leave them out")
-
-
-def _spread(members: Members) -> Members:
+def _spread(members: runs.Members) -> runs.Members:
     servers = [
         members.servers.get(expectation.component, expectation.component)
         for expectation in members.entries
     ]
-    return members._replace(entries=tuple(members.entries[index] for index in spread(servers)))
+    return members._replace(
+        entries=tuple(members.entries[index] for index in sweeps.spread(servers))
+    )
 
 
-def _grid(arguments: argparse.Namespace, transfer: int, targets: int) -> Grid:
-    grid = Grid(
+def _grid(arguments: argparse.Namespace, transfer: int, targets: int) -> sweeps.Grid:
+    grid = sweeps.Grid(
         _axis_values("--writers", arguments.writers, _number),
         _axis_values("--transfer", arguments.transfer or f"{transfer}B", parse_bytes),
         _axis_values(
@@ -158,154 +134,125 @@ def _state(arguments: argparse.Namespace) -> Path:
 _ALWAYS = ("writers", "transfer")
 
 
-class Known(NamedTuple):
-    """A sweep and how far it came."""
-
-    plan: Plan
-    ending: Ending
-
-
-def print_known(known: Known, *, as_json: bool) -> None:
-    """Print what was measured, where the knees are, and how to go on."""
-    plan, ending = known
-    if as_json:
-        print(json.dumps(_document(known), allow_nan=False))
-        return
-    axes = _axes(plan)
-    headers = (*axes, "targets", "ranks", *_rate_headers(), "reason")
-    print(render(headers, [_row(point, axes) for point in sorted(ending.ledger.done)]))
-    for remark in remarks(ending.ledger.done, OPERATIONS):
-        print(remark.sentence())
-    for line in _left(known):
-        print(line)
-
-
-def print_ahead(plan: Plan, sweep: Sweep, ledger: Ledger, *, as_json: bool) -> None:
-    """Print the points that are left in the order of measuring, each with bytes and seconds."""
-    rows = list(_ahead(plan, sweep, ledger))
-    if as_json:
-        print(json.dumps({"sweep": plan.name, "points": rows}, allow_nan=False))
-        return
-    axes = _axes(plan)
-    headers = (*axes, "targets", "ranks", "writes", "takes", "budget")
-    print(render(headers, [_ahead_row(row, axes) for row in rows]))
-    reached = [row for row in rows if not row["reason"]]
-    seconds = sum(row["seconds"] for row in reached)
-    most = "at most " if any(row["at_most"] for row in reached) else "about "
-    size = format_bytes(sum(row["bytes"] for row in reached))
-    print(
-        f"{len(reached)} of {len(rows)} points, {size} written and as much read, "
-        f"{most}{format_duration(seconds)}"
-    )
-
-
-def _axes(plan: Plan) -> tuple[str, ...]:
-    moving = plan.grid.moving()
-    return tuple(axis for axis in AXES if axis in _ALWAYS or axis in moving)
-
-
-def _values(point: Point, axes: tuple[str, ...]) -> Iterator[str]:
-    for axis in axes:
-        value = getattr(point, axis)
-        yield format_size(value) if axis == "transfer" else str(value)
-
-
-def _rate_headers() -> Iterator[str]:
-    for operation in OPERATIONS:
-        yield operation.value
-        yield "a target"
-
-
-def _row(done: Done, axes: tuple[str, ...]) -> tuple[str, ...]:
-    rates = []
-    for operation in OPERATIONS:
-        rate_Bps = done.rates.get(operation)
-        rates += [
-            "none" if rate_Bps is None else format_rate(rate_Bps),
-            "" if rate_Bps is None else format_rate(rate_Bps / done.targets),
-        ]
-    return (*_values(done.point, axes), str(done.targets), str(done.ranks), *rates, done.reason)
-
-
-def _ahead(plan: Plan, sweep: Sweep, ledger: Ledger) -> Iterator[dict[str, Any]]:
-    for point, reason in planned(sweep, ledger):
-        layout = plan.layout(point)
-        expected = estimate(point, sweep.load, ledger)
-        yield {
-            **point._asdict(),
-            "targets": layout.targets,
-            "ranks": layout.all_ranks,
-            "bytes": plan.terms(point).rank_bytes * layout.all_ranks,
-            "seconds": expected.seconds,
-            "at_most": expected.at_most,
-            "reason": reason,
-        }
-
-
-def _ahead_row(row: dict[str, Any], axes: tuple[str, ...]) -> tuple[str, ...]:
-    point = Point(*(row[axis] for axis in AXES))
-    most = "at most " if row["at_most"] else ""
-    return (
-        *_values(point, axes),
-        str(row["targets"]),
-        str(row["ranks"]),
-        format_bytes(row["bytes"]),
-        f"{most}{format_duration(row['seconds'])}",
-        "not reached" if row["reason"] else "",
-    )
-
-
-def _left(known: Known) -> Iterator[str]:
-    """Yield how far the sweep is, and how to go on."""
-    plan, ending = known
-    points = plan.grid.points()
-    left = ending.ledger.remaining(points)
-    spent = (
-        f"{format_bytes(ending.ledger.written)} written, {format_duration(ending.ledger.seconds)}"
-    )
-    yield f"{len(points) - len(left)} of {len(points)} points, {spent}; kept in {plan.path}"
-    if ending.reason:
-        yield f"The sweep ended early: {ending.reason}"
-    elif left:
-        yield "The same call measures those again that have no figures."
-
-
-def _document(known: Known) -> dict[str, Any]:
-    plan, ending = known
-    ledger = ending.ledger
-    return {
-        "sweep": plan.name,
-        "file": str(plan.path),
-        **ledger.to_json(),
-        "left": [point._asdict() for point in ledger.remaining(plan.grid.points())],
-        "reason": ending.reason,
-        "remarks": [remark.to_json() for remark in remarks(ledger.done, OPERATIONS)],
-    }
-
-
-def look_ahead(arguments: argparse.Namespace, plan: Plan) -> int:
-    """Print the points that are left, with bytes and seconds, and touch nothing."""
-    ledger = _begun(arguments, plan)
-    plan = plan.going_on(ledger)
-    print_ahead(plan, _sweep(plan), ledger, as_json=arguments.json)
-    return 0
-
-
-def carry_on(arguments: argparse.Namespace, plan: Plan) -> int:
-    """Measure what is left, print what is known, and return the exit code."""
-    locks = locks_of(arguments, plan.members)
+def sweep(arguments: argparse.Namespace) -> int:
+    """Carry the sweep on, print what is known of it, and return the exit code."""
+    plan = _plan(arguments)
+    if arguments.dry_run:
+        ledger = _begun(arguments, plan)
+        _print_ahead(plan.going_on(ledger), ledger, as_json=arguments.json)
+        return 0
+    locks = parallel.locks_of(arguments, plan.members)
     try:
         with locks.hold("sweep", plan.name), interruptible():
             ledger = _begun(arguments, plan)
             plan = plan.going_on(ledger)
             SweepFile(plan.path).save(ledger)
             with History(plan.state / DATABASE) as history, progress(arguments.quiet) as show:
-                points = Points(plan, history, locks, _Teller(plan, ledger, show, arguments.quiet))
+                teller = _Teller(plan, ledger, show, arguments.quiet)
+                points = runs.Points(plan, history, locks, teller)
                 ending = _sweep(plan).work_off(ledger, points.measure)
     finally:
         locks.dissolve()
-    print_known(Known(plan, ending), as_json=arguments.json)
+    _print(plan, ending, as_json=arguments.json)
     return State.UNKNOWN if any(done.reason for done in ending.ledger.done) else State.OK
+
+
+def _print(plan: Plan, ending: sweeps.Ending, *, as_json: bool) -> None:
+    """Print what was measured, where the knees are, how far the sweep is, and how to go on."""
+    ledger, points = ending.ledger, plan.grid.points()
+    left, remarks = ledger.remaining(points), sweeps.remarks(ledger.done, OPERATIONS)
+    if as_json:
+        document = {
+            "sweep": plan.name,
+            "file": str(plan.path),
+            **ledger.to_json(),
+            "left": [point._asdict() for point in left],
+            "reason": ending.reason,
+            "remarks": [remark.to_json() for remark in remarks],
+        }
+        print(json.dumps(document, allow_nan=False))
+        return
+    axes = _axes(plan)
+    rates = [header for each in OPERATIONS for header in (each.value, "a target")]
+    headers = (*axes, "targets", "ranks", *rates, "reason")
+    print(render(headers, [_row(done, axes) for done in sorted(ledger.done)]))
+    for remark in remarks:
+        print(remark.sentence())
+    spent = f"{format_bytes(ledger.written)} written, {format_duration(ledger.seconds)}"
+    print(f"{len(points) - len(left)} of {len(points)} points, {spent}; kept in {plan.path}")
+    if ending.reason:
+        print(f"The sweep ended early: {ending.reason}")
+    elif left:
+        print("The same call measures those again that have no figures.")
+
+
+def _row(done: sweeps.Done, axes: Sequence[str]) -> tuple[str, ...]:
+    rates = []
+    for rate_Bps in map(done.rates.get, OPERATIONS):
+        if rate_Bps is None:
+            rates += ["none", ""]
+        else:
+            rates += [format_rate(rate_Bps), format_rate(rate_Bps / done.targets)]
+    return (*_values(done.point, axes), str(done.targets), str(done.ranks), *rates, done.reason)
+
+
+def _print_ahead(plan: Plan, ledger: Ledger, *, as_json: bool) -> None:
+    """Print the points that are left in the order of measuring, each with bytes and seconds."""
+    points = list(_ahead(plan, ledger))
+    if as_json:
+        documents = [{**point._asdict(), **figures} for point, figures in points]
+        print(json.dumps({"sweep": plan.name, "points": documents}, allow_nan=False))
+        return
+    axes = _axes(plan)
+    headers = (*axes, "targets", "ranks", "writes", "takes", "budget")
+    rows = [
+        (
+            *_values(point, axes),
+            str(figures["targets"]),
+            str(figures["ranks"]),
+            format_bytes(figures["bytes"]),
+            f"{'at most ' * figures['at_most']}{format_duration(figures['seconds'])}",
+            "not reached" if figures["reason"] else "",
+        )
+        for point, figures in points
+    ]
+    print(render(headers, rows))
+    reached = [figures for _, figures in points if not figures["reason"]]
+    seconds = sum(figures["seconds"] for figures in reached)
+    most = "at most " if any(figures["at_most"] for figures in reached) else "about "
+    size = format_bytes(sum(figures["bytes"] for figures in reached))
+    print(
+        f"{len(reached)} of {len(points)} points, {size} written and as much read, "
+        f"{most}{format_duration(seconds)}"
+    )
+
+
+def _ahead(plan: Plan, ledger: Ledger) -> Iterator[tuple[Point, dict[str, Any]]]:
+    for point, reason in sweeps.planned(_sweep(plan), ledger):
+        layout = plan.layout(point)
+        expected = sweeps.estimate(point, plan.load, ledger)
+        yield (
+            point,
+            {
+                "targets": layout.targets,
+                "ranks": layout.all_ranks,
+                "bytes": plan.terms(point).rank_bytes * layout.all_ranks,
+                "seconds": expected.seconds,
+                "at_most": expected.at_most,
+                "reason": reason,
+            },
+        )
+
+
+def _axes(plan: Plan) -> list[str]:
+    """Return the axes that are shown: those that move, and the two that a reader expects."""
+    return [axis for axis in sweeps.AXES if axis in (*_ALWAYS, *plan.grid.moving())]
+
+
+def _values(point: Point, axes: Sequence[str]) -> Iterator[str]:
+    for axis in axes:
+        value = getattr(point, axis)
+        yield format_size(value) if axis == "transfer" else str(value)
 
 
 def _begun(arguments: argparse.Namespace, plan: Plan) -> Ledger:
@@ -344,49 +291,3 @@ class _Teller:
         record = step.record if step.record and step.record.component == self._whole else None
         title = f"{self._title}, {step.title}"
         self._show(Step(title, self._begun - 1, self._total, record))
-
-
-EPILOG = """\
-Lists are numbers or sizes with commas: --writers 1,2,4,8 --transfer 10000B,1MiB.  Every combination
-is one point, the ends of all lists first.  The same call again goes on where the last one ended.
-
-TIME is written 90s, 10m or 10min, 36h; SIZE 512MiB or 1GB.
-
-Exit codes: 0 when every measured point has its figures, 3 when one has none; 75 when another run
-holds one of the targets; see plumbline --help for the others.
-
-Without inventory and root: plumbline sweep --directory a=/mnt/a --directory b=/mnt/b
-"""
-
-
-HELP = "measure all targets at once, with other writers, transfers, stripes each time"
-DESCRIPTION = """Drive all targets of a file system at once, again and again with other numbers of
-writers, sizes of calls and stripes, and say where more brings nothing."""
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    axes = parser.add_argument_group("what changes from point to point")
-    option(axes, "--writers LIST", "per target", default="1,2,4,8")
-    option(axes, "--transfer LIST", "sizes of a call (default: the test's)")
-    option(axes, "--stripes LIST", "targets of one file, or all (Lustre)", default="1")
-    option(axes, "--oversubscribe LIST", "the same ranks on 1/N of the targets", default="1")
-    option(axes, "--alone", "one target or stripe set, others idle")
-    ranks = parser.add_argument_group("what all points have in common")
-    add_ranks(ranks)
-    option(ranks, "--bytes SIZE", "bytes of a point, for all its writers")
-    option(ranks, "--limit TIME", "limit of the sweep", default="30min")
-    option(parser, "--component NAME", "only this target; repeatable", action="append")
-    option(parser, "--directory NAME=PATH", "a target, without an inventory", action="append")
-    option(parser, "--expectations PATH", "expectations of this node")
-    option(parser, "--state DIR", "folder of records and progress")
-    option(parser, "--again", "forget what is done, measure again")
-    option(parser, "--dry-run", "print points, bytes and seconds")
-    option(parser, "--json", "print points and knees")
-    common(parser, "--locks", "--quiet")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Carry the sweep on, print what is known of it, and return the exit code."""
-    plan = plan_of(arguments)
-    return look_ahead(arguments, plan) if arguments.dry_run else carry_on(arguments, plan)

@@ -1,4 +1,4 @@
-"""``plumbline symptoms``: signs of faults from hardware and kernel of this node."""
+"""What nodes show of themselves: symptoms now, and changes of their conditions."""
 
 from __future__ import annotations
 
@@ -8,98 +8,69 @@ import os
 import sys
 import time
 from contextlib import suppress
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Mapping, NamedTuple, Sequence
 
-from plumbline.cli.options import common, option
-from plumbline.model.errors import DocumentError, PrivilegeError
-from plumbline.observe.command import by_hand
-from plumbline.store.verdicts import COMMANDS
-
-if TYPE_CHECKING:
-    from plumbline.model.expectation import Expectations
-    from plumbline.observe.gather import Added
-    from plumbline.observe.node import Past, System
-    from plumbline.observe.symptom import Report
+from plumbline.cli.options import asks_for_site
+from plumbline.doors.table import render
+from plumbline.model.codec import write
+from plumbline.model.errors import DocumentError, PrivilegeError, StoreError, UsageError
+from plumbline.model.units import DAY_S, parse_duration
+from plumbline.observe.changes import FILE as LEDGER
+from plumbline.observe.changes import Grouped, Ledger, differences, grouped, latest, where
+from plumbline.observe.command import SystemRunner, by_hand
+from plumbline.observe.conditions import take
+from plumbline.observe.gather import Added, LocalSystem, gather
+from plumbline.observe.node import Counters, Node, Parts, Past
+from plumbline.observe.site_command import MOST_BYTES, SiteCommand, look
+from plumbline.observe.symptom import Direction, Report, quote
+from plumbline.store import facts
+from plumbline.store.plan import SitePlan, load_plan
+from plumbline.store.snapshot import load_expectations
+from plumbline.topology.names import fold
 
 _UNIT = "systemctl start plumbline-symptoms"
 _KERNEL_LOG_BYTES = 64 << 20
 """The kernel's log of a bad day is longer than what any other tool prints."""
 
 
-HELP = "find signs of faults in hardware and kernel"
-DESCRIPTION = """Look at arrays, disks, enclosures, links, Lustre connections and the kernel's
-messages of this node. Counters are compared with those of earlier looks. Exit code 1 when
-something raises the suspicion against a component."""
-EPILOG = "For example: plumbline symptoms --save"
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    option(
-        parser,
-        "--save",
-        "keep this look in DIR, for the next one and for checks, and the conditions of the "
-        "node, for plumbline changes",
-    )
-    option(
-        parser,
-        "--commands FILE",
-        "commands of the site's own that print symptoms",
-        default=COMMANDS,
-    )
-    common(parser, "--expectations", "--state", "--json")
-
-
-def run(arguments: argparse.Namespace) -> int:
+def symptoms(arguments: argparse.Namespace) -> int:
     """Look, print what was found and what could not be asked; return 0 or 1."""
-    from plumbline.observe.command import SystemRunner
-    from plumbline.observe.gather import LocalSystem, gather
-    from plumbline.observe.node import Counters, Node, Parts
-    from plumbline.observe.symptom import Direction
-    from plumbline.store.facts import SYMPTOMS_FILE as FILE
-    from plumbline.store.facts import Saved, save_symptoms
-    from plumbline.store.snapshot import load_expectations
-
-    path = Path(arguments.state) / FILE
+    path = Path(arguments.state) / facts.SYMPTOMS_FILE
     counters = Counters(_past(str(path)))
     system = LocalSystem(SystemRunner(most_bytes=_KERNEL_LOG_BYTES))
     expectations = load_expectations(arguments.expectations)
     parts = Parts(expectations, system)
     now = time.time()
     report = gather(Node(system, parts, counters, now), _of_the_site(arguments.commands))
-    _print(report, arguments.json)
+    _print_report(report, arguments.json)
     blind = {look.collector for look in report.looks if look.unavailable} if by_hand() else set()
     if blind and os.geteuid() != 0:
         print(f"plumbline: the unit has more privileges; as root: {_UNIT}", file=sys.stderr)
     if arguments.save:
         _refuse_to_lose(blind, path)
-        save_symptoms(path, Saved(report, counters.after(now)))
-        _save_conditions(path.parent, system, expectations, now)
+        facts.save_symptoms(path, facts.Saved(report, counters.after(now)))
+        bill = take(expectations.node, system, expectations.parameters, now)
+        if trouble := facts.keep_bill(path.parent, bill):
+            print(f"plumbline: {trouble}", file=sys.stderr)
     return int(any(symptom.direction is Direction.RAISES for symptom in report.symptoms))
 
 
 def _of_the_site(path: str) -> dict[str, Added]:
     """Return the collectors that are commands of the site's own, which may print little."""
-    from plumbline.observe.command import SystemRunner
-    from plumbline.observe.gather import Added, LocalSystem
-    from plumbline.observe.site_command import MOST_BYTES, SiteCommand, look
-    from plumbline.store.facts import load_site_commands
-
     system = LocalSystem(SystemRunner(most_bytes=MOST_BYTES))
 
     def added(command: SiteCommand) -> Added:
         return Added(command.kind, lambda node: look(node._replace(system=system), command))
 
-    return {command.name: added(command) for command in load_site_commands(path)}
+    return {command.name: added(command) for command in facts.load_site_commands(path)}
 
 
 def _refuse_to_lose(blind: set[str], path: Path) -> None:
     """Raise PrivilegeError where the saved look has what this one was not permitted to ask."""
-    from plumbline.store.facts import load_symptoms
-
     with suppress(DocumentError):
-        looks = load_symptoms(str(path)).report.looks
+        looks = facts.load_symptoms(str(path)).report.looks
         lost = sorted(blind & {look.collector for look in looks if not look.unavailable})
         if lost:
             raise PrivilegeError(
@@ -107,49 +78,26 @@ def _refuse_to_lose(blind: set[str], path: Path) -> None:
             )
 
 
-def _save_conditions(state: Path, system: System, expectations: Expectations, now: float) -> None:
-    """Take the bill of conditions and keep it in the ledger of this node."""
-    from plumbline.observe.conditions import take
-    from plumbline.store.facts import keep_bill
-
-    bill = take(expectations.node, system, expectations.parameters, now)
-    trouble = keep_bill(state, bill)
-    if trouble:
-        print(f"plumbline: {trouble}", file=sys.stderr)
-
-
 def _past(path: str) -> Past:
     """Return what the last look has left; nothing before the first one, or from a damaged one."""
-    from plumbline.observe.node import Past
-    from plumbline.store.facts import load_symptoms
-
     trouble = f"{path} is not there"
     if os.path.lexists(path):
         try:
-            return load_symptoms(path).past
+            return facts.load_symptoms(path).past
         except DocumentError as error:
             trouble = str(error)
     print(f"plumbline: {trouble}: counters have nothing to be held against", file=sys.stderr)
     return Past()
 
 
-def _print(report: Report, as_json: bool) -> None:
-    from plumbline.doors.table import render
-    from plumbline.observe.symptom import quote
-
+def _print_report(report: Report, as_json: bool) -> None:
     if as_json:
         print(json.dumps(report.to_json(), allow_nan=False))
         return
     headers = ("severity", "component", "suspicion", "found by", "symptom")
     rows = [
-        (
-            symptom.severity.name,
-            symptom.component,
-            symptom.direction.value,
-            symptom.collector,
-            quote(symptom),
-        )
-        for symptom in report.symptoms
+        (each.severity.name, each.component, each.direction.value, each.collector, quote(each))
+        for each in report.symptoms
     ]
     print(render(headers, rows) if rows else f"{report.node}: nothing found")
     asked = [
@@ -162,3 +110,109 @@ def _print(report: Report, as_json: bool) -> None:
     ]
     print()
     print(render(("asked", "looked at", "not available"), asked))
+
+
+_LATE_S = 2 * DAY_S
+"""From the old value to the new one: who found it later did not look every day."""
+_CURRENT_S = 3 * DAY_S
+"""A bill that is older says nothing of today; collect brings one a day."""
+
+
+class _Ledgers(NamedTuple):
+    """The ledgers of nodes, the kind of each node that has one, and what is missing."""
+
+    every: Sequence[Ledger]
+    kinds: Mapping[str, str]
+    remarks: Sequence[str] = ()
+
+
+def changes(arguments: argparse.Namespace) -> int:
+    """Print changes or differences; return 0, 1 where a node differs, 3 where none is known."""
+    site = asks_for_site(arguments)
+    if arguments.differences and not site:
+        raise UsageError("--differences compares nodes: give --plan and --history")
+    since = time.time() - parse_duration(arguments.since)
+    if site:
+        ledgers = _collected(load_plan(arguments.plan), Path(arguments.history))
+    else:
+        own = facts.load_ledger(str(Path(arguments.state) / LEDGER))
+        ledgers = _Ledgers([own], {own.node: ""}, own.notes)
+    if arguments.differences:
+        code = _differences(ledgers, as_json=arguments.json)
+    else:
+        code = _changes(ledgers, since, as_json=arguments.json)
+    for remark in ledgers.remarks:
+        print(f"plumbline: {remark}", file=sys.stderr)
+    return code
+
+
+def _collected(plan: SitePlan, history: Path) -> _Ledgers:
+    if not history.exists():
+        raise StoreError(f"there is no history {history}; bring it with: plumbline collect")
+    ledgers, damaged = facts.collected_ledgers(history, plan.nodes)
+    if not ledgers:
+        raise StoreError(
+            f"{'; '.join(damaged) or 'no changes are known of any node'}; see that the role "
+            "symptoms is deployed, then run plumbline collect"
+        )
+    names = [ledger.node for ledger in ledgers]
+    missing = sorted(set(plan.nodes) - set(names))
+    unknown = (
+        f"no changes are known of {fold(missing)}; see that the role symptoms is deployed there, "
+        "then run plumbline collect"
+    )
+    return _Ledgers(ledgers, plan.kinds(names), [*damaged, unknown] if missing else damaged)
+
+
+def _changes(ledgers: _Ledgers, since: float, *, as_json: bool) -> int:
+    found = grouped(latest(ledgers.every, since))
+    if as_json:
+        documents = write(found)
+        print(json.dumps({"schema": 1, "since": since, "changes": documents}, allow_nan=False))
+    elif found:
+        rows = [
+            (_date(change), change.area, _text(change), where(change.nodes, ledgers.kinds))
+            for change in found
+        ]
+        print(render(("found", "area", "change", "on"), rows))
+    else:
+        # where some nodes are followed for a shorter time than was asked about
+        first = max((ledger.since for ledger in ledgers.every), default=since)
+        followed = f"; followed on all nodes since {_moment(first)}" if first > since else ""
+        print(f"no change since {_moment(since)}{followed}")
+    return 0
+
+
+def _differences(ledgers: _Ledgers, *, as_json: bool) -> int:
+    oldest = time.time() - _CURRENT_S
+    current = [ledger for ledger in ledgers.every if ledger.taken_at > oldest]
+    old = [ledger.node for ledger in ledgers.every if ledger not in current]
+    found = differences(current, ledgers.kinds)
+    if as_json:
+        documents = write(found)
+        print(json.dumps({"schema": 1, "differences": documents}, allow_nan=False))
+    else:
+        for difference in found:
+            print(difference.text)
+        if current and not found:
+            print(f"no node of {len(current)} differs from most of its kind")
+    if old:
+        print(f"plumbline: left out, last looked at days ago: {fold(old)}", file=sys.stderr)
+    return int(bool(found)) if current else 3
+
+
+def _text(change: Grouped) -> str:
+    """Return a change, and when its old value was last seen where nobody looked for days."""
+    if change.at - change.before < _LATE_S:
+        return change.text
+    return f"{change.text}; old value last seen {_moment(change.before)[:10]}"
+
+
+def _date(change: Grouped) -> str:
+    """Return when a change was found, and to when it took on all nodes."""
+    first, last = _moment(change.at), _moment(change.last)
+    return first if first[:10] == last[:10] else f"{first[:10]} to {last[:10]}"
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%MZ")

@@ -10,48 +10,27 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Collection, Sequence
 
-from plumbline.cli.options import common, option
+from plumbline.doors.table import render
 from plumbline.measure.targets.whereabouts import compare
 from plumbline.model.errors import UsageError
+from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
+from plumbline.model.units import format_rate
+from plumbline.observe.command import SystemRunner
+from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory, topology_of
 from plumbline.store.files import EXPECTATIONS
 from plumbline.store.snapshot import load_expectations
 
 if TYPE_CHECKING:
-    from plumbline.model.expectation import Expectations
     from plumbline.topology.graph import Component, Topology
 
 
-HELP = "check the description of a site"
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    check = actions.add_parser("check", help="read all documents, follow every path, count")
-    check.description = (
-        "Read topology, policy and baselines of an inventory, follow the path of everything that "
-        "is measured, and count.  Nothing is measured."
-    )
-    check.epilog = "For example: plumbline topology check -i inventories/mysite"
-    option(check, "-i, --inventory DIR", "folder of the inventory")
-    option(
-        check,
-        "--live",
-        "on a client: compare the OSTs of its mounts with the inventory, or without one with what "
-        "is deployed here; ends with 1 where they differ",
-    )
-    common(check, "--json")
-
-
-def run(arguments: argparse.Namespace) -> int:
+def check(arguments: argparse.Namespace) -> int:
     """Print what the site is made of and return 0; trouble is an error in one sentence."""
     if not arguments.inventory:
         if not arguments.live or arguments.json:
             raise UsageError("name the folder of the inventory with -i")
         return _live([load_expectations(EXPECTATIONS)])
-    from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory, topology_of
-
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)
     # follows every path, so that a check finds what a plan would
@@ -70,8 +49,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _live(nodes: Sequence[Expectations]) -> int:
     """Print how the mounts of this client differ from what nodes are to measure; 1 if they do."""
-    from plumbline.observe.command import SystemRunner
-
     run = SystemRunner()
     mounts = [(node, mount, osts) for node in nodes for mount, osts in _mounts(node).items()]
     if not mounts:
@@ -112,8 +89,6 @@ def _document(topology: Topology) -> dict[str, Any]:
 
 
 def _print(topology: Topology) -> None:
-    from plumbline.doors.table import render
-
     counts = Counter((part.kind, _rates(part)) for part in topology.components.values())
     rows = [(str(count), kind, rates) for (kind, rates), count in counts.items()]
     for name in dict.fromkeys(target.file_system for target in topology.targets.values()):
@@ -125,7 +100,5 @@ def _print(topology: Topology) -> None:
 
 
 def _rates(part: Component) -> str:
-    from plumbline.model.units import format_rate
-
     rates = dict.fromkeys((part.read_Bps, part.write_Bps))
     return " / ".join("never limits" if rate is None else format_rate(rate) for rate in rates)

@@ -10,7 +10,7 @@ from typing import NamedTuple, Sequence
 
 from plumbline.judge.phrases import moment, number
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.site.status import Line
+from plumbline.site.verdicts import Line
 from plumbline.store.collection import Unanswered
 
 _BARS = "▁▂▃▄▅▆▇█"

@@ -47,6 +47,11 @@ class Scenario(str, Enum):
     TOGETHER = "together"
 
 
+def step_name(operation: str, scenario: str) -> str:
+    """Return an operation with its scenario in words: ``read``, or ``read together``."""
+    return operation if scenario == Scenario.SINGLE.value else f"{operation} {scenario}"
+
+
 class Outcome(str, Enum):
     """How a measurement ended; only OK carries a rate."""
 

@@ -27,7 +27,7 @@ from plumbline.model.conditions import FILL, Difference, differences, of_baselin
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.layers import layer_of
 from plumbline.model.limits import Baseline
-from plumbline.model.record import Operation, Scenario
+from plumbline.model.record import Operation, Scenario, step_name
 from plumbline.topology.strict import Percent, Rate, Spread, Strict, parse
 
 DOCUMENT = "plumbline_baselines"
@@ -45,8 +45,7 @@ class Key(NamedTuple):
     @property
     def step(self) -> str:
         """The operation in words: ``read`` or ``read together``."""
-        scenario = "" if self.scenario == Scenario.SINGLE.value else f" {self.scenario}"
-        return f"{self.operation}{scenario}"
+        return step_name(self.operation, self.scenario)
 
     @property
     def reference(self) -> str:

@@ -12,6 +12,7 @@ from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Reference
+from plumbline.model.record import step_name
 from plumbline.model.service import SitePart
 from plumbline.model.trend import ConditionChange, Course, Note, PairTest, Run, VersionChange
 from plumbline.model.units import DAY_S
@@ -110,8 +111,7 @@ class Metric(NamedTuple):
     @property
     def step(self) -> str:
         """Return e.g. ``write``, ``read together``."""
-        alone = self.scenario == "single"
-        return self.operation if alone else f"{self.operation} {self.scenario}"
+        return step_name(self.operation, self.scenario)
 
 
 class Member(NamedTuple):

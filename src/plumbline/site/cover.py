@@ -14,15 +14,7 @@ from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.units import DAY_S
-from plumbline.observe.coverage import (
-    MOST_APART_S,
-    PART_S,
-    Covered,
-    Others,
-    Servers,
-    by_sampling,
-    covered,
-)
+from plumbline.observe import coverage
 from plumbline.store.collection import Found, Uncovered
 
 _LOOKED_BACK_S = 3 * DAY_S
@@ -122,7 +114,7 @@ class _Work:
         self._clocks = uncovered.clocks()
         ahead_s = max((abs(clock.ahead_s) for clock in self._clocks.values()), default=0.0)
         # clocks that are far apart are refused, but have to be seen for that
-        self._reach_s = PART_S + 2 * (ahead_s + MOST_APART_S)
+        self._reach_s = coverage.PART_S + 2 * (ahead_s + coverage.MOST_APART_S)
 
     def found(self, record: Record) -> Optional[Found]:
         """Return what is to be kept of a record; None where nothing is known, or not yet."""
@@ -133,19 +125,21 @@ class _Work:
             return None
         return Found(record, said.coverage, said.others)
 
-    def _said(self, record: Record) -> Optional[Covered]:
+    def _said(self, record: Record) -> Optional[coverage.Covered]:
         known = self._measured[record.layer, record.component]
         try:
             run = self._uncovered.run(record)
             begin = min(record.started_at for record in run) - self._reach_s
             end = max(record.finished_at for record in run) + self._reach_s
             counted = {
-                target: by_sampling(self._uncovered.counted(target, begin, end))
+                target: coverage.by_sampling(self._uncovered.counted(target, begin, end))
                 for target in known.targets
             }
         except DocumentError as error:
-            return Covered(None, Others("", unknown=str(error)))
-        return covered(record, run, Servers(counted, self._clocks), known.min_coverage)
+            return coverage.Covered(None, coverage.Others("", unknown=str(error)))
+        return coverage.covered(
+            record, run, coverage.Servers(counted, self._clocks), known.min_coverage
+        )
 
 
 def _counted(result: Coverage, found: Optional[Found], known: Measured) -> Coverage:

@@ -1,7 +1,9 @@
 """Collecting: many nodes at once, their answers kept in order, the history kept small.
 
-Each node has a thread that waits for it; what is kept is kept by one at a time.  A node is asked
-for more only when what it has sent is kept, so memory holds one answer of each.
+Each node has a thread that waits for it, through any command that connects to ``plumbline export``
+there; what is kept is kept by one at a time.  A node is asked for more only when what it has sent
+is kept, so memory holds one answer of each.  The other side is not believed: lines, answers and
+time are bounded, and each record is checked.
 """
 
 from __future__ import annotations
@@ -9,25 +11,207 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
+import subprocess
 import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError, PlumblineError, StoreError, ToolError
-from plumbline.model.exchange import Cursor, Request, Suspected
+from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request, Suspected
+from plumbline.model.record import SCHEMA, Record
 from plumbline.model.trend import NodeClock
-from plumbline.model.units import DAY_S
-from plumbline.model.validation import whole_text as whole
+from plumbline.model.units import DAY_S, LARGEST
+from plumbline.model.validation import read_json, whole_text
 from plumbline.observe.symptom import TROUBLE
-from plumbline.site.conversation import Answer, Conversation
-from plumbline.store.collection import ConsoleHistory as Collection
-from plumbline.store.facts import COLLECTED_SYMPTOMS as COLLECTED
-from plumbline.store.facts import collected_at, keep_collected, of_node
+from plumbline.store import facts
+from plumbline.store.collection import ConsoleHistory
 from plumbline.store.history import KEEP_DAYS
 from plumbline.store.replacing import replace
 from plumbline.store.thinning import Thinned, Thinning
+
+_LONGEST_LINE = 16 << 20
+_MOST_COMPLAINTS = 1 << 16
+_MOST_DIGITS = 20
+_GRACE_S = 2.0
+
+
+class Unreachable(ToolError):
+    """A node did not answer, or not so that it can be understood; the message says why."""
+
+
+class Answer(NamedTuple):
+    """One answer of a node.
+
+    ``cursor`` is the place of the last record, None where there was none; ``damaged`` says of each
+    record that cannot be kept which it is and why.
+    """
+
+    head: Head
+    records: tuple[Record, ...]
+    cursor: Optional[Cursor]
+    more: bool
+    damaged: tuple[str, ...]
+
+
+class Conversation:
+    """A connection to one node; use it in a ``with``, which ends it in any case."""
+
+    def __init__(self, argv: Sequence[str], limit_s: float) -> None:
+        """Start the command; after ``limit_s`` seconds it is ended, whatever it does.
+
+        Raises:
+            ToolError: it is not installed or cannot be started, or nothing can watch over it.
+        """
+        self._limit_s = limit_s
+        self._late = False
+        self._complaints = os.memfd_create("stderr")
+        try:
+            self._process = subprocess.Popen(
+                list(argv),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._complaints,
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(self._complaints)
+            raise ToolError(f"{argv[0]} cannot be started: {error.strerror}") from error
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._streams = self._process.stdin, self._process.stdout
+        self._alarm = threading.Timer(limit_s, self._ring)
+        self._alarm.daemon = True
+        try:
+            self._alarm.start()
+        except RuntimeError as error:
+            self.kill()
+            self.__exit__(None, None, None)
+            raise ToolError(
+                f"no thread can be had to watch {argv[0]}; ask fewer at once"
+            ) from error
+
+    def __enter__(self) -> Conversation:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self._alarm.cancel()
+        for stream in self._streams:
+            with suppress(OSError):
+                stream.close()
+        try:
+            self._process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GRACE_S)
+        os.close(self._complaints)
+
+    def kill(self) -> None:
+        """End the command and what it has started."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def ask(self, request: Request) -> Answer:
+        """Return the answer to a request.
+
+        Raises:
+            Unreachable: there is none, it was cut, or it is not understood.
+        """
+        try:
+            self._streams[0].write(json.dumps(request.to_json()).encode() + b"\n")
+            self._streams[0].flush()
+        except OSError as error:
+            raise self._silence() from error
+        try:
+            return self._answer(request)
+        except DocumentError as error:
+            raise Unreachable(whole_text(str(error))) from error
+
+    def _answer(self, request: Request) -> Answer:
+        head = Head.from_json(self._line())
+        cursor = Cursor() if head.again else request.after
+        records: list[Record] = []
+        damaged: list[str] = []
+        last: Optional[Cursor] = None
+        while isinstance(line := self._line(), list):
+            place = _place(line, last or cursor)
+            if len(records) + len(damaged) == MOST_RECORDS:
+                raise DocumentError(f"it sent more than the {MOST_RECORDS} records asked for")
+            try:
+                records.append(_record_of(line[1]))
+                last = Cursor(place, records[-1].id)
+            except DocumentError as error:
+                damaged.append(whole_text(str(error)))
+                last = Cursor(place)
+        if not isinstance(line, dict) or line.get("end") != len(records) + len(damaged):
+            raise DocumentError(f"its answer was cut: it ends with {line!r:.80}")
+        return Answer(head, tuple(records), last, line.get("more") is True, tuple(damaged))
+
+    def _line(self) -> Any:
+        text = self._streams[1].readline(_LONGEST_LINE)
+        if not text.endswith(b"\n"):
+            if len(text) == _LONGEST_LINE:
+                raise DocumentError(f"it sent a line of more than {_LONGEST_LINE} bytes")
+            raise self._silence()
+        try:
+            return read_json(text)
+        except ValueError:
+            return _unreadable(text)
+
+    def _silence(self) -> PlumblineError:
+        """Return why there is no more to read."""
+        if self._late:
+            return Unreachable(f"it did not finish within {self._limit_s:g} s")
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GRACE_S)
+        said = os.pread(self._complaints, _MOST_COMPLAINTS, 0).decode("utf-8", "replace")
+        last = next((line for line in reversed(said.splitlines()) if line.strip()), "")
+        code = self._process.poll()
+        ended = "ended without an answer" if code is None else f"ended with code {code}"
+        return Unreachable(last.strip()[:300] or f"the connection {ended}")
+
+    def _ring(self) -> None:
+        self._late = True
+        self.kill()
+
+
+def _unreadable(text: bytes) -> list[Any]:
+    """Return what stands for a record that is no JSON; raise DocumentError for anything else."""
+    place, comma, _ = text.partition(b",")
+    if comma and place[:1] == b"[" and place[1:].isdigit() and len(place) <= _MOST_DIGITS:
+        return [int(place[1:]), None]
+    raise DocumentError(f"its answer begins with {text[:80].decode('utf-8', 'replace')!r}")
+
+
+def _place(line: list[Any], before: Cursor) -> int:
+    """Return the place of a record; raise DocumentError when it cannot follow ``before``."""
+    if len(line) != 2 or type(line[0]) is not int or not before.seq < line[0] <= LARGEST:
+        raise DocumentError(f"its answer is damaged at {line!r:.80}")
+    return int(line[0])
+
+
+def _record_of(raw: Any) -> Record:
+    """Return a record; raise DocumentError when it is damaged, Unreachable when it is too new."""
+    schema = raw.get("schema") if isinstance(raw, dict) else None
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise Unreachable(
+            f"it has records of schema {schema}, this plumbline reads {SCHEMA}; "
+            "deploy the role console again"
+        )
+    record = Record.from_json(raw)
+    if not record.id:
+        raise DocumentError(f"a record of {record.component} has no id")
+    return record
+
 
 _CLOCK_WITHIN_S = 0.02
 """A clock that is known so well is not looked at again: readings of counters are a second apart."""
@@ -72,7 +256,7 @@ def gather(nodes: Sequence[str], options: GatherOptions) -> Iterator[Gathered]:
     Raises:
         StoreError: the history cannot be written; the nodes asked so far are kept.
     """
-    with Collection(options.history):
+    with ConsoleHistory(options.history):
         work = _Work(nodes, options)
         try:
             yield from work.results()
@@ -102,10 +286,10 @@ class _Work:
         """Yield as many results as there are nodes; raise what ended the work before."""
         self._start()
         for _ in range(self._count):
-            one = self._found.get()
-            if isinstance(one, Exception):
-                raise one
-            yield one
+            result = self._found.get()
+            if isinstance(result, Exception):
+                raise result
+            yield result
 
     def _start(self) -> None:
         try:
@@ -127,43 +311,43 @@ class _Work:
 
     def _ask_on(self) -> None:
         try:
-            with Collection(self._options.history) as collection:
+            with ConsoleHistory(self._options.history) as kept:
                 while not self._stopped.is_set():
                     node = self._waiting.get_nowait()
-                    self._found.put(self._node(node, collection))
+                    self._found.put(self._node(node, kept))
         except queue.Empty:
             return
         # whoever waits for a result would wait for ever
         except Exception as error:  # noqa: BLE001
             self._found.put(error)
 
-    def _node(self, node: str, collection: Collection) -> Gathered:
+    def _node(self, node: str, kept: ConsoleHistory) -> Gathered:
         """Collect from one node; only a history that cannot be written ends all."""
-        ledger_at = collected_at(self._options.history, node)
-        state = _Progress(node, collection.cursor(node), ledger_at)
+        ledger_at = facts.collected_at(self._options.history, node)
+        state = _Progress(node, kept.cursor(node), ledger_at)
         try:
             argv = [word.replace("{node}", node) for word in self._options.remote]
             with Conversation(argv, self._options.limit_s) as conversation:
                 self._open.add(conversation)
                 try:
-                    self._talk(conversation, state, collection)
+                    self._talk(conversation, state, kept)
                 finally:
                     self._open.discard(conversation)
         except StoreError:
             raise
         except PlumblineError as error:
-            return self._failed(state.result, str(error), collection)
+            return self._failed(state.result, str(error), kept)
         # what nobody has thought of is this node's trouble, and no other's
         except Exception as error:  # noqa: BLE001
-            return self._failed(state.result, f"its answer cannot be kept: {error!r}", collection)
+            return self._failed(state.result, f"its answer cannot be kept: {error!r}", kept)
         return state.result
 
-    def _failed(self, result: Gathered, trouble: str, collection: Collection) -> Gathered:
+    def _failed(self, result: Gathered, trouble: str, kept: ConsoleHistory) -> Gathered:
         with self._keeping:
-            collection.failed(result.node, trouble, time.time())
+            kept.failed(result.node, trouble, time.time())
         return result._replace(trouble=trouble)
 
-    def _talk(self, conversation: Conversation, state: _Progress, collection: Collection) -> None:
+    def _talk(self, conversation: Conversation, state: _Progress, kept: ConsoleHistory) -> None:
         suspected = state.suspected(self._options.history)
         while not self._stopped.is_set():
             asked_at = time.time()
@@ -174,7 +358,7 @@ class _Work:
             state.compare(answer.head.now, asked_at, time.time())
             state.untaken(answer.head.untaken)
             with self._keeping:
-                state.keep(answer, collection)
+                state.keep(answer, kept)
                 state.keep_ledger(self._options.history, answer.head.conditions)
             if not answer.more:
                 break
@@ -182,11 +366,11 @@ class _Work:
             return
         state.look_again(conversation)
         if state.clock:
-            collection.clock(state.clock)
-        collection.running(state.result.node, answer.head.running)
+            kept.clock(state.clock)
+        kept.running(state.result.node, answer.head.running)
         _keep_symptoms(self._options.history, state.result.node, answer.head.symptoms)
         unsaid = (answer.head.symptoms or {}).get(TROUBLE, "")
-        state.result = state.result._replace(unsaid=whole(f"{unsaid!s:.300}"))
+        state.result = state.result._replace(unsaid=whole_text(f"{unsaid!s:.300}"))
 
 
 class _Progress:
@@ -200,7 +384,7 @@ class _Progress:
     def suspected(self, history: Path) -> Optional[tuple[Suspected, ...]]:
         """Return what is suspected of the node; None, and a note, where it cannot be read."""
         try:
-            return of_node(history, self.result.node, time.time())
+            return facts.of_node(history, self.result.node, time.time())
         except DocumentError as error:
             self.untaken(str(error))
             return None
@@ -208,7 +392,7 @@ class _Progress:
     def untaken(self, why: str) -> None:
         """Note why the node does not know what is suspected of it."""
         if why:
-            self.result = self.result._replace(untaken=whole(f"{why:.300}"))
+            self.result = self.result._replace(untaken=whole_text(f"{why:.300}"))
 
     def compare(self, said: float, asked_at: float, answered_at: float) -> None:
         """Note how far the node's clock is ahead: the quickest answer says it best.
@@ -233,7 +417,7 @@ class _Progress:
             answer = conversation.ask(Request(self.result.cursor, 1))
             self.compare(answer.head.now, asked_at, time.time())
 
-    def keep(self, answer: Answer, collection: Collection) -> None:
+    def keep(self, answer: Answer, kept: ConsoleHistory) -> None:
         """Keep an answer and the cursor behind it."""
         before, now = self.result, time.time()
         cursor = answer.cursor or (Cursor() if answer.head.again else before.cursor)
@@ -243,10 +427,10 @@ class _Progress:
         records = [
             record
             for record in answer.records
-            if not again or (record.started_at >= oldest and not collection.is_thinned(record))
+            if not again or (record.started_at >= oldest and not kept.is_thinned(record))
         ]
         self.result = before._replace(
-            new=before.new + collection.keep(before.node, records, cursor, now),
+            new=before.new + kept.keep(before.node, records, cursor, now),
             cursor=cursor,
             again=again,
             damaged=before.damaged + answer.damaged,
@@ -259,14 +443,14 @@ class _Progress:
         try:
             if TROUBLE in said:
                 raise DocumentError(f"{said[TROUBLE]!s:.300}")
-            keep_collected(history, self.result.node, said)
+            facts.keep_collected(history, self.result.node, said)
         except DocumentError as error:
-            self.result = self.result._replace(conditions=whole(str(error)))
+            self.result = self.result._replace(conditions=whole_text(str(error)))
 
 
 def _keep_symptoms(history: Path, node: str, said: Optional[Mapping[str, Any]]) -> None:
     """Keep a node's symptoms beside the history; without any, those that it had are gone."""
-    folder = history.parent / COLLECTED
+    folder = history.parent / facts.COLLECTED_SYMPTOMS
     path = folder / f"{node}.json"
     try:
         if said is None:
@@ -294,13 +478,13 @@ def tidy(history: Path, now: float, elapsed: Callable[[], float]) -> Optional[Th
         StoreError: the history cannot be read or written.
     """
     end = elapsed() + _LIMIT_S
-    with Collection(history) as collection:
-        if not collection.prune_is_due(now):
+    with ConsoleHistory(history) as kept:
+        if not kept.prune_is_due(now):
             return None
         with Thinning(history) as thinning:
             thinning.prune(now - KEEP_DAYS * DAY_S)
             thinning.prune_servers(now)
             found = thinning.thin(now, lambda: elapsed() < end)
             if found.unfinished:
-                collection.prune_again()
+                kept.prune_again()
             return found

@@ -12,38 +12,13 @@ import shlex
 import time
 from typing import Any, Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.locate import failures, investigation, sentences
 from plumbline.locate.document import document, failed_sets
-from plumbline.locate.failures import (
-    fails,
-    failure_rows,
-    failure_sentence,
-    locate_failures,
-    partial_sentences,
-)
-from plumbline.locate.investigation import (
-    ALL_AT_ONCE,
-    NOTHING,
-    Budget,
-    Decision,
-    Findings,
-    Investigation,
-    Step,
-)
+from plumbline.locate.investigation import Budget, Decision, Findings, Step
 from plumbline.locate.next_probe import NextProbe
 from plumbline.locate.observation import Nodes, Observation, Site, Vote
 from plumbline.locate.observe import unreferenced
-from plumbline.locate.sentences import (
-    Parts,
-    advice,
-    listed,
-    ordered,
-    quoted,
-    remarks,
-    rows,
-    sentence,
-    summary,
-    titled,
-)
+from plumbline.locate.sentences import Parts
 from plumbline.locate.suspects import AmbiguitySet, Located
 from plumbline.measure.temporary import temporary_folder
 from plumbline.model.errors import DocumentError, UsageError
@@ -105,8 +80,8 @@ def within(
         ]
         if measuring and target not in reached:
             raise UsageError(
-                f"{target} is measured by {listed(measuring, ', ')}, which --limit leaves out; "
-                "take it into the limit"
+                f"{target} is measured by {sentences.listed(measuring, ', ')}, which --limit "
+                "leaves out; take it into the limit"
             )
     return own
 
@@ -171,8 +146,8 @@ class Silence:
             own = [
                 f"{expectation.layer} {expectation.component}" for expectation in self._nodes[name]
             ]
-            text = f"Does not answer: {titled(name, parts)}; nothing is concluded about "
-            text += f"{listed(own, ', ')}, which it measures."
+            text = f"Does not answer: {sentences.titled(name, parts)}; nothing is concluded about "
+            text += f"{sentences.listed(own, ', ')}, which it measures."
             lost = [
                 observation
                 for observation in self._observations
@@ -182,8 +157,8 @@ class Silence:
                 many = "measurement that crosses" if len(lost) == 1 else "measurements that cross"
                 text += f" That explains {len(lost)} failed {many} it; nothing else is accused."
             yield text
-        if outside := [titled(name, parts) for name in self._outside]:
-            yield f"Outside of the limit, so not measured on: {listed(outside, ', ')}."
+        if outside := [sentences.titled(name, parts) for name in self._outside]:
+            yield f"Outside of the limit, so not measured on: {sentences.listed(outside, ', ')}."
 
     def idle(self, step: Step) -> dict[str, list[str]]:
         """Return for each slot of a step the nodes that would wait for a partner in vain."""
@@ -205,7 +180,9 @@ class Silence:
 
 def _without_rate(observation: Observation) -> bool:
     """Return whether a measurement failed or hung."""
-    return observation.vote is Vote.BAD and (fails(observation.of) or not observation.measured_Bps)
+    return observation.vote is Vote.BAD and (
+        failures.fails(observation.of) or not observation.measured_Bps
+    )
 
 
 _REMEDY = "docs/debugging.md says what it holds"
@@ -273,7 +250,7 @@ def read_request(name: str) -> Request:
             tuple(raw.get("silent", ())),
             tuple(raw.get("outside", ())),
             dict(raw.get("symptoms", {})),
-            max(1, int(raw.get("forks", ALL_AT_ONCE))),
+            max(1, int(raw.get("forks", investigation.ALL_AT_ONCE))),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DocumentError(f"request {name} is damaged ({error!r}); {_REMEDY}") from error
@@ -361,20 +338,20 @@ def _investigations(
     nodes: Mapping[str, tuple[Expectation, ...]],
     request: Request,
     alone: Collection[tuple[str, str]],
-) -> Iterator[Investigation]:
+) -> Iterator[investigation.Investigation]:
     """Yield what was asked; then, for a site that the budget does not allow, what is known."""
     who = request.unasked, request.forks
-    yield Investigation(nodes, request.targets, *who, unreferenced=alone)
+    yield investigation.Investigation(nodes, request.targets, *who, unreferenced=alone)
     measured = {
         expectation.component for expectations in nodes.values() for expectation in expectations
     }
     known = [name for name in request.known if name in measured]
     if known and not request.targets:
-        yield Investigation(nodes, known, *who, unreferenced=alone)
+        yield investigation.Investigation(nodes, known, *who, unreferenced=alone)
 
 
 def _decide(
-    investigations: Sequence[Investigation], standing: _Standing, request: Request
+    investigations: Sequence[investigation.Investigation], standing: _Standing, request: Request
 ) -> Decision:
     """Return the next step of the first question that has one, and all that the budget forbids."""
     decisions = [each.decide(standing.found, request.done, request.left) for each in investigations]
@@ -406,9 +383,11 @@ def _standing(
         slow, probes, *_ = locate_site(plan, path, time.time(), before.memories, last_run=True)
         jobs = used_meanwhile(plan, path, slow)
     nodes = plan.measured()
-    failed = locate_failures(Site(nodes).measurables(), records)
+    failed = failures.locate_failures(Site(nodes).measurables(), records)
     reports = _said(plan, request)
-    found = Findings(ordered(slow, reports.symptoms), ordered(failed, reports.symptoms))
+    found = Findings(
+        sentences.ordered(slow, reports.symptoms), sentences.ordered(failed, reports.symptoms)
+    )
     silence = Silence(nodes, request.silent, found, request.outside)
     next_probes = [
         probe
@@ -442,7 +421,7 @@ def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[s
         "idle": standing.silence.idle(decision.step) if decision.step else {},
         "left_s": max(0.0, request.left.seconds),
         "reason": _reason(standing, decision),
-        "summary": summary(located),
+        "summary": sentences.summary(located),
         "sentences": list(_sentences(standing, decision)),
         "beyond": [_cost(step) for step in decision.beyond],
         "unused": list(_unused(standing)),
@@ -459,21 +438,21 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     probes = dict(zip(map(id, slow.sets), standing.probes))
     yield from standing.silence.sentences(parts)
     for located, ambiguity_set in standing.found.sets():
-        more = quoted(ambiguity_set, parts, standing.said.symptoms)
+        more = sentences.quoted(ambiguity_set, parts, standing.said.symptoms)
         if decision.step is None and probes.get(id(ambiguity_set)) is None:
-            more += advice(ambiguity_set, parts, fails=located is failed)
+            more += sentences.advice(ambiguity_set, parts, fails=located is failed)
         if located is slow:
-            yield sentence(slow, ambiguity_set, parts, probes[id(ambiguity_set)]) + more
+            yield sentences.sentence(slow, ambiguity_set, parts, probes[id(ambiguity_set)]) + more
         else:
-            text = failure_sentence(failed, ambiguity_set, parts)
+            text = failures.failure_sentence(failed, ambiguity_set, parts)
             yield f"{text}.{more}" if more else text
-    yield from partial_sentences(failed, parts)
-    yield from remarks(slow, parts)
+    yield from failures.partial_sentences(failed, parts)
+    yield from sentences.remarks(slow, parts)
     yield from left_out(standing.said)
     yield from standing.remarks
     yield from standing.jobs
-    if decision.step is None and decision.reason == NOTHING:
-        if _reason(standing, decision) != NOTHING:
+    if decision.step is None and decision.reason == investigation.NOTHING:
+        if _reason(standing, decision) != investigation.NOTHING:
             yield "Nothing was measured that could be judged, so nothing is known to be healthy."
             return
         left = len(list(_unused(standing)))
@@ -491,7 +470,7 @@ def _reason(standing: _Standing, decision: Decision) -> str:
         for located in standing.found
         for observation in located.observations
     )
-    if decision.step or voted or decision.reason != NOTHING:
+    if decision.step or voted or decision.reason != investigation.NOTHING:
         return decision.reason
     return "nothing was measured"
 
@@ -510,7 +489,7 @@ def _cost(step: Step) -> str:
 def _evidence(standing: _Standing) -> Iterator[tuple[Row, ...]]:
     """Yield the rows of each ambiguity set, those of the slow ones first."""
     for located, ambiguity_set in standing.found.sets():
-        row_maker = rows if located is standing.found.slow else failure_rows
+        row_maker = sentences.rows if located is standing.found.slow else failures.failure_rows
         yield tuple(row_maker(located, ambiguity_set))
 
 

@@ -1,30 +1,53 @@
-"""Carry out a run on this node and judge it."""
+"""Runs on this node: what is planned, what is measured again, and directories compared at once.
+
+A timer confirms what was low, beside healthy peers; it ends at once where nothing is in question,
+and takes all that it must know from the history: whatever was killed before, it goes on from there.
+
+A comparison needs no inventory: expectations are made up on the spot, directories are each other's
+peers, and nothing stays.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import signal
+import tempfile
 import time
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from pathlib import Path
+from socket import gethostname
 from types import FrameType
-from typing import Any, Callable, ContextManager, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Callable, ContextManager, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.judge import confirm as confirming
+from plumbline.judge.component import judge_service
 from plumbline.judge.weighing import Weighing
-from plumbline.measure.lock import Locks
+from plumbline.measure.caches import WITHOUT
+from plumbline.measure.lock import Locks, OwnLocks
+from plumbline.measure.process import goes_on
 from plumbline.measure.session import Session, SessionContext
+from plumbline.measure.temporary import temporary_folder
 from plumbline.measure.trial import Recorder
 from plumbline.measure.unit_context import Step, Unit
+from plumbline.measure.units import units_of
 from plumbline.model.errors import DocumentError, PlumblineError
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.record import Record
+from plumbline.model.layers.ost import OST
+from plumbline.model.limits import Limits, Reference
+from plumbline.model.record import Operation, Record
 from plumbline.model.series import Snapshot
-from plumbline.model.units import DAY_S
+from plumbline.model.spec import ProbeSpec
+from plumbline.model.units import DAY_S, format_rate, format_size
 from plumbline.model.verdict import Verdict
 from plumbline.observe.command import SystemClock, SystemRunner, by_hand
-from plumbline.site.nodes import Judging
+from plumbline.site.nodes import Judging, remembered
 from plumbline.site.verdicts import Verdicts
+from plumbline.store.facts import suspected_here
+from plumbline.store.files import DATABASE, SNAPSHOT_FILE
 from plumbline.store.history import KEEP_DAYS, History, Selection
+from plumbline.store.ledgers import Confirmed
 from plumbline.store.publish import Publisher
 from plumbline.store.recent import groups_of
 
@@ -162,3 +185,273 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+class Confirmation(NamedTuple):
+    """Confirmation at one time: components in question, runs that are due, bytes left to move.
+
+    ``trouble`` says why nothing is known of the console's suspicions, empty where they are known.
+    """
+
+    layer: confirming.Layer
+    queue: Sequence[confirming.Place]
+    due: Sequence[confirming.Turn]
+    left_bytes: float
+    trouble: str = ""
+
+
+def confirmation(
+    expectations: Expectations, layer: str, kept: tuple[History, Confirmed], now: float
+) -> Confirmation:
+    """Return what is to be confirmed at a moment in epoch seconds; raise as histories do."""
+    history, confirmed = kept
+    entries = expectations.find(layer)
+    _, _, memory, weighing = remembered(expectations, history)
+
+    def verdict(entry: Expectation) -> Verdict:
+        series = memory.of(entry.layer, entry.component)
+        return judge_service(entry, series, (), now, weighing.evidence(entry.subject))
+
+    suspected, trouble = _suspected(history, layer, now)
+    of = confirming.Layer(entries, verdict, weighing, suspected)
+    oldest_s = max(entry.limits.stale_after_s for entry in entries)
+    past = confirming.Past(
+        [run for run in confirmed.measured(layer) if run.at <= now],
+        confirmed.planned_at(layer, now - oldest_s, now),
+    )
+    queue = confirming.places(confirming.wanted(of), past, now)
+    left = confirming.bytes_left(entries[0], past.measured, now)
+    return Confirmation(of, queue, confirming.turns(of, queue, past, now), left, trouble)
+
+
+def _suspected(history: History, layer: str, now: float) -> tuple[dict[str, float], str]:
+    """Return what a console suspects here; damaged, it keeps nobody from being measured again."""
+    try:
+        return suspected_here(history.path.parent, layer, now), ""
+    except DocumentError as error:
+        return {}, str(error)
+
+
+def busy_components(history: History) -> list[str]:
+    """Return what another run measures at this moment."""
+    return [run.component for run in history.running() if run.process and goes_on(run.process)]
+
+
+def confirm(
+    expectations: Expectations, layer: str, kept: tuple[History, Confirmed], options: RunOptions
+) -> list[Result]:
+    """Carry out one run after another until none is due or the limit is reached.
+
+    ``options`` are those of every run; raises as ``measure`` does.
+    """
+    deadline = None if options.limit_s is None else time.monotonic() + options.limit_s
+    results: list[Result] = []
+    while deadline is None or time.monotonic() < deadline:
+        now = time.time()
+        found = confirmation(expectations, layer, kept, now)
+        if not found.due:
+            break
+        turn = found.due[0]
+        run_id = f"{run_id_at(now)}-{len(results)}"
+        kept[1].begin(confirming.moved(turn, run_id, now, found.layer))
+        limit_s = None if deadline is None else max(0.0, deadline - time.monotonic())
+        units = units_of(layer, confirming.steps_of(turn, found.layer))
+        run = options._replace(limit_s=limit_s, run_id=run_id)
+        results.append(measure(expectations, units, kept[0], run))
+        if results[-1].interrupted:
+            break
+    return results
+
+
+GROUP = "directories"
+
+_SECONDS = 10.0
+_GIB = 1 << 30
+_REPEATS = 2
+_OPERATIONS = ("write/single", "read/single")
+
+
+def expected(directories: Mapping[str, str], size_bytes: int) -> Expectations:
+    """Return what is expected of directories by their names, with files of so many bytes."""
+    entries = [_expectation(name, path, size_bytes) for name, path in directories.items()]
+    return Expectations(gethostname(), "", tuple(entry.to_json() for entry in entries))
+
+
+def measure_once(
+    expectations: Expectations, units: Sequence[Unit], locks: Locks, progress: Progress
+) -> Result:
+    """Measure and judge what is not to be compared with anything else, and keep nothing of it."""
+    with temporary_folder() as state:
+        options = RunOptions(locks, state / SNAPSHOT_FILE, progress, keep_files=False)
+        try:
+            with History(state / DATABASE) as history:
+                return measure(expectations, units, history, options)
+        finally:
+            locks.dissolve()
+
+
+def caveat(directories: Mapping[str, str], size_bytes: int, memory: int) -> str:
+    """Return what the comparison cannot show: devices in common, and what ``memory`` bytes hold."""
+    devices: dict[str, list[str]] = {}
+    for name, path in directories.items():
+        devices.setdefault(_device(path), []).append(name)
+    parts = [
+        f"{', '.join(names)} lie on one device: a difference is noise, unless a parallel file "
+        "system places their files on different targets"
+        for device, names in devices.items()
+        if device and len(names) > 1
+    ]
+    if size_bytes < memory:
+        enough = math.ceil(2 * memory / _GIB)
+        parts.append(
+            f"{format_size(size_bytes)} fit into the page cache: where direct I/O is not honoured, "
+            f"rates are those of memory; --bytes {enough}GiB measures the storage"
+        )
+    return "; ".join(parts)
+
+
+def memory_bytes() -> int:
+    """Return the memory of this host."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _device(path: str) -> str:
+    """Return the number of the device of a path; empty where the path gives no answer."""
+    completed = SystemRunner()(["stat", "--format=%d", "--", path], 10.0)
+    return completed.stdout.strip() if completed.ok else ""
+
+
+def _expectation(name: str, path: str, size_bytes: int) -> Expectation:
+    return Expectation(
+        layer=OST.name,
+        component=name,
+        host=gethostname(),
+        group=GROUP,
+        target={"kind": "directory", "directory": path},
+        path=(gethostname(), name),
+        spec=ProbeSpec("fio", size_bytes, _SECONDS, repeats=_REPEATS),
+        references={operation: Reference(None, None) for operation in _OPERATIONS},
+        limits=Limits(),
+    )
+
+
+def own_locks(places: Mapping[str, str]) -> OwnLocks:
+    """Return the locks of this user, which two comparisons at once both use."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    base = runtime if os.path.isdir(runtime) else tempfile.gettempdir()
+    return OwnLocks(Path(base) / f"plumbline-{os.geteuid()}", SystemClock(), places)
+
+
+_SERVED, _SAME = 1.5, 1.2
+"""So many times as fast as without a cache is a read that it serves, and one that it does not.
+
+What lies between may be noise.
+"""
+
+SERVER = "server cache"
+
+
+class Phase(NamedTuple):
+    """One read: the cache that was dropped last before it, its rate, and why there is none."""
+
+    without: str
+    rate_Bps: Optional[float]
+    reason: str
+
+    @property
+    def name(self) -> str:
+        """Return what the read is called."""
+        return f"read without {self.without}" if self.without else "read at once"
+
+
+class Drop(NamedTuple):
+    """Gain of a cache: how many times as fast a read was with it."""
+
+    cache: str
+    times: float
+
+    @property
+    def served(self) -> Optional[bool]:
+        """Return whether the cache served the read, None where that is not certain."""
+        return True if self.times >= _SERVED else False if self.times < _SAME else None
+
+
+class Caches(NamedTuple):
+    """Reads of one target; ``write`` is None if it was not begun."""
+
+    component: str
+    write: Optional[Record]
+    phases: tuple[Phase, ...]
+
+    @property
+    def drops(self) -> tuple[Drop, ...]:
+        """Return what each cache that could be dropped was worth, the nearest to the reader first.
+
+        The slowest read so far counts: no cache makes a read slower.
+        """
+        known = [(phase.without, phase.rate_Bps) for phase in self.phases if phase.rate_Bps]
+        slowest = accumulate((rate for _, rate in known), min)
+        return tuple(Drop(name, before / rate) for before, (name, rate) in zip(slowest, known[1:]))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Return which caches served the reads, and what that means for probes."""
+        if self.write is None or self.write.rate_Bps is None:
+            reason = self.write.reason if self.write else "it was not begun"
+            return (f"{self.component}: nothing is known of its caches, {reason}.",)
+        if not self.drops:
+            return (f"{self.component}: nothing is known of its caches, none could be dropped.",)
+        size = format_size(self.write.bytes)
+        said = [
+            f"The {drop.cache} served {size} just written: {drop.times:.1f} times the rate without "
+            "it."
+            for drop in self.drops
+            if drop.served
+        ]
+        said += [
+            f"Whether the {drop.cache} served it is not certain: {drop.times:.1f} times the rate "
+            "without it may be noise; try again, or with more bytes."
+            for drop in self.drops
+            if drop.served is None
+        ]
+        none = f"No cache that was dropped had served {size} just written."
+        return (*(said or [none]), self._worth(size), self._below())
+
+    def _worth(self, size: str) -> str:
+        """Return what ``plumbline probe ost`` measures, which passes its own client's caches."""
+        last = format_rate(min(phase.rate_Bps for phase in self.phases if phase.rate_Bps))
+        server = next((drop for drop in self.drops if drop.cache == SERVER), None)
+        if server and server.served:
+            return (
+                f"A probe of {size} reads from the server's memory, not from its storage, which "
+                f"gives {last}: raise bytes of the layer ost above what the server caches."
+            )
+        what = "the storage" if server and server.served is False else size
+        return f"A probe that passes this client's caches reads {what} at {last}."
+
+    def _below(self) -> str:
+        known = any(drop.cache == SERVER for drop in self.drops)
+        return f"What {'an array' if known else 'a server or array'} caches was not dropped."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {
+            "component": self.component,
+            "bytes": self.write.bytes if self.write else None,
+            "write_Bps": self.write.rate_Bps if self.write else None,
+            "reads": [phase._asdict() for phase in self.phases],
+            "caches": [{**drop._asdict(), "served": drop.served} for drop in self.drops],
+            "sentences": list(self.sentences),
+        }
+
+
+def told_apart(component: str, records: Sequence[Record]) -> Caches:
+    """Return what the records of one target say of its caches."""
+    own = [record for record in records if record.component == component]
+    writes = [record for record in own if record.operation is Operation.WRITE]
+    phases = (
+        Phase(str((record.details or {}).get(WITHOUT, "")), record.rate_Bps, record.reason)
+        for record in own
+        if record.operation is Operation.READ
+    )
+    return Caches(component, writes[0] if writes else None, tuple(phases))

@@ -14,7 +14,7 @@ from plumbline.site.judge import CAUSES, Question, judge_services, kept_of_site
 from plumbline.site.locate import locate_remembered
 from plumbline.site.nodes import Memories
 from plumbline.site.paths import Site, causes
-from plumbline.site.symptoms import judge_symptoms
+from plumbline.site.verdicts import judge_symptoms
 from plumbline.store.facts import collected_symptoms
 from plumbline.store.plan import SitePlan
 

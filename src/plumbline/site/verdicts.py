@@ -1,12 +1,14 @@
-"""Verdicts of this node's services, and figures for its metrics.
+"""Verdicts of services: written for the checks of a node, shown as status, and told as metrics.
 
-Whoever writes the snapshot calls this: runs, and the deployment of other expectations.
+Whoever writes the snapshot publishes them: runs, and the deployment of other expectations.  What a
+group has lost as one none of its members shows, so groups that are not OK are lines of the status.
 """
 
 from __future__ import annotations
 
 import time
 from functools import lru_cache
+from math import isnan, nan
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
@@ -17,6 +19,7 @@ from plumbline.judge.memory import Memory
 from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.judge.pair import rulings_on_host
 from plumbline.judge.phrases import Ruling
+from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks, judge_unread
 from plumbline.judge.weighing import Weighing
 from plumbline.model.ages import CLOCK_STEP_S, NEW_S, OpenMoment, parts
 from plumbline.model.errors import DocumentError
@@ -24,17 +27,24 @@ from plumbline.model.evidence import Subject
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.published import Published, Stage
-from plumbline.model.series import Running, Series, Snapshot
-from plumbline.model.verdict import Verdict
-from plumbline.observe.symptom import Report
+from plumbline.model.record import step_name
+from plumbline.model.series import Running, Sample, Series, Snapshot
+from plumbline.model.service import SYMPTOMS, Service
+from plumbline.model.trend import Course
+from plumbline.model.units import DAY_S
+from plumbline.model.verdict import Judged, State, Verdict
+from plumbline.observe.symptom import HOLDS_S, KINDS, Report, title
+from plumbline.site.judge import judge_site
 from plumbline.site.nodes import Judging, memories, require
-from plumbline.store.facts import collected_reports
+from plumbline.store.collection import Unanswered
+from plumbline.store.facts import Collected, collected_reports
 from plumbline.store.files import DATABASE, SNAPSHOT_FILE, VERDICTS_FOLDER
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from plumbline.store.publish import Publisher, VerdictFiles
 from plumbline.store.recent import groups_of
 from plumbline.store.snapshot import load_expectations
+from plumbline.store.trends import Pictures
 from plumbline.store.verdicts import stamp_of
 
 _MOST_MOMENTS = 8
@@ -336,3 +346,136 @@ def _steps(entry: Expectation, memory: Memory, now: float) -> list[Step]:
         return [Step(entry, ruling) for ruling in rulings_on(entry, series, now)]
     except DocumentError:
         return []
+
+
+_BACK_DAYS = 60
+
+
+class Line(NamedTuple):
+    """One component; ``rates`` maps each step, such as ``write``, to its rates, oldest first.
+
+    A group that is not OK is a line without rates.
+    """
+
+    verdict: Verdict
+    rates: Mapping[str, Sequence[float]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        rates = {
+            step: [None if isnan(rate) else rate for rate in found]
+            for step, found in self.rates.items()
+        }
+        verdict = self.verdict
+        return {
+            "state": verdict.state.name,
+            "layer": verdict.layer,
+            "component": verdict.component,
+            "group": verdict.group,
+            "sentence": verdict.sentence,
+            "rates_Bps": rates,
+        }
+
+
+def status_of_node(expectations: Expectations, snapshot: Snapshot, now: float) -> list[Line]:
+    """Return what a node knows of each component that it measures."""
+    chosen = expectations.every()
+    judging = Judging(snapshot, snapshot, now, evidence=False)
+    lines = []
+    for each, verdict in zip(chosen, judging.components(chosen)):
+        samples: dict[str, list[Sample]] = {}
+        for series in snapshot.of(each.layer, each.component):
+            step = step_name(series.latest.operation.value, series.latest.scenario.value)
+            samples.setdefault(step, []).extend(series.samples)
+        rates = {step: _in_time(found) for step, found in samples.items()}
+        lines.append(Line(verdict, rates))
+    return [*lines, *_group_lines(judging.groups(chosen))]
+
+
+def _in_time(samples: Iterable[Sample]) -> list[float]:
+    """Return the rates of a component with all its partners, oldest first."""
+    ordered = sorted(samples, key=lambda sample: sample.started_at)
+    return [nan if sample.rate_Bps is None else sample.rate_Bps for sample in ordered]
+
+
+class Status(NamedTuple):
+    """States of the components of a site, and its nodes that did not answer lately."""
+
+    lines: Sequence[Line]
+    unanswered: Sequence[Unanswered]
+
+
+def status_of_site(plan: SitePlan, history: Path, now: float) -> Status:
+    """Return what the history of a site knows of each component.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: the plan is damaged.
+    """
+    judged = [verdict.verdict for verdict in judge_site(plan, history, now, members=True)]
+    with Pictures(history, now - _BACK_DAYS * DAY_S) as pictures:
+        rates = _by_component(pictures.courses())
+        silent = [node for node in pictures.unanswered() if node.node in plan.nodes]
+    verdicts: Sequence[Verdict] = [verdict for verdict in judged if not verdict.group]
+    lines = [
+        Line(verdict, rates.get((verdict.layer, verdict.component), {})) for verdict in verdicts
+    ]
+    return Status([*lines, *_group_lines(judged)], silent)
+
+
+def _group_lines(judged: Iterable[Verdict]) -> Iterator[Line]:
+    """Yield a line for each group that is not OK; that of the layer ``fs`` is a component too."""
+    for verdict in judged:
+        if (
+            verdict.group
+            and not LAYERS[verdict.layer].whole
+            and verdict.counts
+            and verdict.state is not State.OK
+        ):
+            yield Line(verdict, {})
+
+
+def _by_component(courses: Iterable[Course]) -> dict[tuple[str, str], dict[str, list[float]]]:
+    moments: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
+    for course in courses:
+        steps = moments.setdefault((course.layer, course.component), {})
+        points = steps.setdefault(step_name(course.operation, course.scenario), [])
+        points.extend(zip(course.times, course.rates))
+    return {
+        place: {step: [rate for _, rate in sorted(points)] for step, points in steps.items()}
+        for place, steps in moments.items()
+    }
+
+
+def judge_symptoms(plan: SitePlan, history: Path, now: float) -> list[Judged]:
+    """Return the verdicts at ``now``, in seconds since the epoch; none where the plan asks none.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+    """
+    services = [service for service in plan.services if service.layer == SYMPTOMS]
+    if not services:
+        return []
+    known = collected_reports(history, dict.fromkeys(service.node for service in services), now)
+    return [
+        Judged(service.node, now, _judged_symptom(service, known[service.node]))
+        for service in services
+    ]
+
+
+def verdicts_on(report: Report, now: float) -> Iterator[Verdict]:
+    """Yield the verdicts on a report itself, and on each kind at which a collector could look."""
+    look = JudgedLook(report, now, HOLDS_S)
+    yield judge_looks(look)
+    for kind in KINDS:
+        if any(look.kind == kind and not look.unavailable for look in report.looks):
+            yield judge_kind(look, kind)
+
+
+def _judged_symptom(service: Service, known: Collected) -> Verdict:
+    kinds = {title(service.node, kind): kind for kind in KINDS}
+    kind = kinds.get(service.component, "")
+    if known.report is None:
+        return judge_unread(service.node, kind, known.trouble)
+    look = JudgedLook(known.report, known.now, service.freshness_s)
+    return judge_kind(look, kind) if kind else judge_looks(look)

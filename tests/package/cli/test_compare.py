@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.site.compare import caveat
+from plumbline.site.measure import caveat
 
 GIB = 1 << 30
 

@@ -12,8 +12,8 @@ import pytest
 
 from plumbline.cli.options import parse_moment
 from plumbline.model.errors import UsageError
-from plumbline.site.moment import look_back
 from plumbline.site.prometheus import Prometheus
+from plumbline.site.report import look_back
 from tests.package.cli.driver import call
 from tests.package.locate.scenes import lab
 from tests.package.prometheus import PROGRAM, holding

@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.doors.status import Screen, sparkline, status
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.site.status import Line
+from plumbline.site.verdicts import Line
 from plumbline.store.collection import Unanswered
 
 WIDE = Screen(10, 200)

@@ -11,7 +11,7 @@ from plumbline.model.command import Completed
 from plumbline.model.errors import UsageError
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Outcome, Record
-from plumbline.site.compare import Caches, told_apart
+from plumbline.site.measure import Caches, told_apart
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
 from tests.package.measure.test_lustre import SIZE, healthy
 from tests.package.measure.units import FakeClock, expectation, fio_report, measured

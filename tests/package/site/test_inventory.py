@@ -117,15 +117,6 @@ def plan_without_site_packages(folder: Path, *path: Path) -> subprocess.Complete
     )
 
 
-def test_a_host_without_the_libraries_of_a_console_says_what_to_install(tmp_path: Path) -> None:
-    ended = plan_without_site_packages(tmp_path / "site")
-    assert ended.returncode == 69
-    assert ended.stderr == (
-        "plumbline: yaml is not installed on this host; plumbline plan needs the libraries of the "
-        "console: pip install 'plumbline[console]'\n"
-    )
-
-
 def test_an_old_pydantic_is_refused(tmp_path: Path) -> None:
     (tmp_path / "pydantic.py").write_text("VERSION = '1.10.4'\n", encoding="utf-8")
     (tmp_path / "yaml").symlink_to(Path(yaml.__file__).parent)

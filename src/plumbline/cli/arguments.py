@@ -1,0 +1,134 @@
+"""Arguments of verbs: how they are declared, and those that several verbs have.
+
+An option is written as a person writes it: ``-o, --output FILE``, or ``--json`` for a switch.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, Callable, NamedTuple, Optional
+
+from plumbline.store.files import EXPECTATIONS, HISTORY, LOCKS, PLAN, SNAPSHOT, STATE
+
+Container = argparse._ActionsContainer
+Argument = Callable[[Container], object]
+"""Declares itself in a parser or group."""
+
+
+def option(spelling: str, text: str, default: Any = None, **more: Any) -> Argument:
+    """Return an option; ``text`` is its help, which the default is added to.
+
+    A number as default asks for a number of its type; ``more`` is for argparse.
+    """
+    *short, long = spelling.split(", ")
+    name, _, metavar = long.partition(" ")
+    more["help"] = text
+    if not metavar and "choices" not in more:
+        more["action"] = "store_true"
+    else:
+        more.update(metavar=metavar or None, default=default)
+        if isinstance(default, (int, float)):
+            more.setdefault("type", type(default))
+        if default or default == 0:
+            more["help"] += " (default: %(default)s)"
+    return lambda container: container.add_argument(*short, name, **more)
+
+
+def count(text: str) -> int:
+    """Return a number above zero; argparse turns the error into its own."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above zero")
+    return int(text)
+
+
+def positional(name: str, **more: Any) -> Argument:
+    """Return an argument without a name on the command line."""
+    return lambda container: container.add_argument(name, **more)
+
+
+def declare(container: Container, arguments: tuple[Argument, ...]) -> None:
+    """Declare arguments in a parser or group."""
+    for argument in arguments:
+        argument(container)
+
+
+def group(title: str, *arguments: Argument) -> Argument:
+    """Return arguments that the help shows under a title."""
+    return lambda container: declare(container.add_argument_group(title), arguments)
+
+
+def either(*arguments: Argument, required: bool = False) -> Argument:
+    """Return arguments of which one may be given."""
+    return lambda container: declare(
+        container.add_mutually_exclusive_group(required=required), arguments
+    )
+
+
+class Verb(NamedTuple):
+    """A verb, or an action of one, and the module of this room that has its function.
+
+    The function has the same name; a verb that has actions has none.
+    """
+
+    module: str
+    help: str
+    arguments: tuple[Argument, ...]
+    description: Optional[str] = None
+    epilog: Optional[str] = None
+
+
+class Verbs(dict[str, Verb]):
+    """Verbs by name; that of an action is ``VERB ACTION`` and comes behind its verb."""
+
+    def add(self, place: str, text: str, *arguments: Argument, **more: str) -> None:
+        """Add ``MODULE.VERB`` with its help; ``more`` is its description and its epilog."""
+        module, _, name = place.partition(".")
+        self[name] = Verb(module, text, arguments, **more)
+
+
+INVENTORY = option("-i, --inventory DIR", "folder of the inventory", required=True)
+SITE_PLAN = option("--plan FILE", "output of plumbline plan --json", required=True)
+DEPLOYED = option("--expectations FILE", "deployed plan", EXPECTATIONS)
+NEWEST = option("--snapshot FILE", "newest records", SNAPSHOT)
+RECORDS = option("--state DIR", "folder of records", STATE)
+LOCK_FOLDER = option("--locks DIR", "folder of locks", LOCKS)
+QUIET = option("--quiet", "show no progress")
+CONSOLE_PLAN = option("--plan FILE", "plan of the site", PLAN)
+CONSOLE_HISTORY = option("--history FILE", "history of the site", HISTORY)
+LAST_RUN = option("--last-run", "judge the last run alone, without earlier ones")
+OUTPUT = option("-o, --output FILE", "file to replace (default: standard output)")
+JSON = option("--json", "print the result as JSON")
+VERBOSE = option("-v, --verbose", "show the evidence")
+OWN_EXPECTATIONS = option("--expectations PATH", "expectations of this node")
+
+SITE = (
+    option("--plan FILE", "whole site: output of plumbline plan --json"),
+    option("--history FILE", "with --plan: history of all its nodes"),
+)
+"""A whole site in the place of a node."""
+
+SOURCE = (DEPLOYED, NEWEST, *SITE)
+"""A node, or a whole site, that is judged."""
+
+AUTHORITY = (
+    option("--token-file FILE", "bearer token, one line", type=Path),
+    option("--ca FILE", "certificate of its authority (default: system's)", type=Path),
+)
+
+RANKS = (
+    option("--test NAME", "I/O pattern: posix-fpp-10k, ... (default: ost)"),
+    option("--clients HOST,...", "HOST or HOST:RANKS (default: this host)"),
+    option("--hostfile FILE", "clients, one host per line"),
+    option("--seconds TIME", "limit per operation (default: 60s)"),
+    option("--fixed-time", "run for --seconds instead of --bytes"),
+    option("--budget SIZE", "most bytes to write (default: 64GiB)"),
+    option("--gather NxSIZE", "aggregate small I/O in N buffers of SIZE (default: off)"),
+    option("--direct", "bypass the page cache (default: off)"),
+    option("--launcher PROGRAM", "mpirun or srun (default: mpirun)"),
+    option("--launcher-option WORD", "option for the launcher, repeatable", action="append"),
+    option("--python PATH", "Python interpreter that has mpi4py (default: python3)"),
+    option("--work DIR", "folder shared by all clients"),
+    option("--file-system NAME", "file system to measure"),
+)
+"""What every start of ranks takes."""

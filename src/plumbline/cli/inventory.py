@@ -1,0 +1,177 @@
+"""Ceilings of the hardware, measurements of each node, and objects for monitoring."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from itertools import chain
+from pathlib import Path
+from typing import Any, Iterator, Optional, Sequence
+
+from plumbline.doors.ceilings import tables
+from plumbline.doors.icinga import icinga_objects
+from plumbline.doors.monitored import Sited, monitored, printed_plan, read_options
+from plumbline.doors.nagios import nagios_objects
+from plumbline.doors.table import render
+from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.expectation import Expectation, in_waves
+from plumbline.model.layers import LAYERS
+from plumbline.model.units import format_duration, format_rate
+from plumbline.model.validation import read_json
+from plumbline.plan.assignments import assignments
+from plumbline.plan.expectations import Plan, meetings
+from plumbline.plan.policy import load
+from plumbline.plan.references import at_once, measurements, pairs
+from plumbline.site.inventory import plan_of, read_inventory, topology_of
+
+_REMEDY = "write it with: plumbline plan -i INVENTORY --json"
+
+
+def ceiling(arguments: argparse.Namespace) -> int:
+    """Print the ceilings and return 0."""
+    inventory, layer = read_inventory(arguments.inventory), arguments.layer
+    topology = topology_of(inventory, arguments.zone)
+    measured = assignments(topology, load(inventory.policy))
+    every = chain(measurements(topology, measured), at_once(topology))
+    lines = [line for line in every if layer in (None, line.layer)]
+    if layer and LAYERS[layer].paired:
+        lines += pairs(topology, measured)
+    if arguments.json:
+        # a line each: quick to write for many, and still to be searched
+        documents = (json.dumps(line.to_json(), allow_nan=False) for line in lines)
+        print("[" + ",\n ".join(documents) + "]")
+        return 0
+    shown = [render(table.headers, table.rows) for table in tables(topology, lines)]
+    print("\n\n".join(shown) or f"nothing is measured in layer {layer}")
+    return 0
+
+
+def plan(arguments: argparse.Namespace) -> int:
+    """Print the plan, or the objects made from it, and return 0."""
+    if arguments.format:
+        return _print_objects(arguments)
+    if arguments.plan or arguments.options:
+        raise UsageError("--plan and --options belong to --format: add it, or leave them out")
+    plan = plan_of(read_inventory(arguments.inventory))
+    if arguments.node is not None and arguments.node not in plan.expectations:
+        raise UsageError(
+            f"{arguments.node!r} is no client or server of {plan.site}; "
+            f"its hosts are {', '.join(plan.expectations)}"
+        )
+    if arguments.json:
+        # of one node a person may read it; to indent that of a large site takes half of the time
+        document, indent = (plan.node(arguments.node), 1) if arguments.node else (plan, None)
+        print(json.dumps(document.to_json(), indent=indent, allow_nan=False))
+    else:
+        _print_plan(plan, arguments.node)
+    return 0
+
+
+def _print_objects(arguments: argparse.Namespace) -> int:
+    """Print the objects, as text or by the names of files, and return 0."""
+    if arguments.node is not None:
+        raise UsageError("--node shows expectations of one node; objects are those of the site")
+    made = {"nagios": nagios_objects, "icinga2": icinga_objects}[arguments.format]
+    raw = parse_json(arguments.options or "{}", "--options", "write an object, such as {}")
+    options = read_options(raw)
+    files = made(monitored(read_sited(arguments), options), options)
+    print(json.dumps(files) if arguments.json else "\n".join(files.values()), end="")
+    return 0
+
+
+def read_sited(arguments: argparse.Namespace) -> Sited:
+    """Return what is monitored, by an inventory or by a plan that was printed."""
+    if arguments.inventory:
+        return plan_of(read_inventory(arguments.inventory))
+    name = arguments.plan
+    try:
+        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise DocumentError(f"plan {name}: {error.strerror}; {_REMEDY}") from error
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"plan {name} is no text ({error.reason}); {_REMEDY}") from error
+    raw = parse_json(text, f"plan {name}", _REMEDY)
+    if not isinstance(raw, dict):
+        raise DocumentError(f"plan {name} is damaged (no JSON object); {_REMEDY}")
+    return printed_plan(raw)
+
+
+def parse_json(text: str, what: str, remedy: str) -> Any:
+    """Return the value of a JSON text; raise DocumentError."""
+    try:
+        return read_json(text)
+    except ValueError as error:
+        raise DocumentError(f"{what} is no JSON ({error}); {remedy}") from error
+
+
+def _print_plan(plan: Plan, node: Optional[str]) -> None:
+    names = [node] if node else list(plan.expectations)
+    rows = [_row(name, entry) for name in names for entry in plan.expectations[name]]
+    headers = ("node", "layer", "component", "probe", "repeats", "ceiling", "baseline", "too old")
+    print(render(headers, rows))
+    takes_s = {
+        layer: {name: seconds for name, seconds in plan.takes_s(layer).items() if name in names}
+        for layer in plan.schedule
+    }
+    for layer, by_node in takes_s.items():
+        print(_timer(plan, layer, by_node))
+    for layer, by_node in takes_s.items():
+        limit_s = plan.schedule[layer]["limit_s"]
+        for name, seconds in by_node.items():
+            if seconds > limit_s:
+                print(
+                    f"WARNING: {layer} on {name} takes {format_duration(seconds)} but is ended "
+                    f"after {format_duration(limit_s)}, the last of it unmeasured: raise its limit"
+                )
+    for warning in _meetings(plan, names):
+        print(warning)
+    chosen = [service for service in plan.services if node in (None, service.node)]
+    print(f"{len(rows)} measurements, {len(chosen)} services")
+
+
+def _timer(plan: Plan, layer: str, takes_s: dict[str, float]) -> str:
+    """Return when a layer runs, and how long that takes; ``takes_s`` is by node."""
+    timer = plan.schedule[layer]
+    text = f"{layer}: {timer['calendar']}"
+    if timer["randomized_delay_s"]:
+        text += f", spread over {format_duration(timer['randomized_delay_s'])}"
+    if not takes_s:
+        return text
+    longest, name = max((seconds, name) for name, seconds in takes_s.items())
+    text += f", takes at most {format_duration(longest)} on {name} while everything is healthy"
+    entries = (entry for entry in plan.expectations[name] if entry.layer == layer)
+    most = max(map(len, in_waves(entries, lambda entry: entry.wave)))
+    return f"{text}, up to {most} at the same time" if most > 1 else text
+
+
+def _meetings(plan: Plan, names: Sequence[str]) -> Iterator[str]:
+    """Yield a warning for clients that measure on the same parts of the storage."""
+    for meeting in meetings(plan.expectations, plan.parts):
+        if set(meeting.nodes) & set(names):
+            more = f" and {len(meeting.parts) - 1} more parts" if len(meeting.parts) > 1 else ""
+            yield (
+                f"WARNING: {' and '.join(meeting.nodes)} measure targets across "
+                f"{meeting.parts[0]}{more} "
+                "and may disturb one another: give their file systems the same clients"
+            )
+
+
+def _row(node: str, entry: Expectation) -> tuple[str, ...]:
+    ceilings = [reference.ceiling for reference in entry.references.values()]
+    baselines = [reference.baseline for reference in entry.references.values()]
+    return (
+        node,
+        entry.layer,
+        entry.component,
+        entry.spec.tool,
+        str(entry.spec.repeats),
+        _rates(ceiling and ceiling.rate_Bps for ceiling in ceilings),
+        _rates(baseline and baseline.median_Bps for baseline in baselines),
+        format_duration(entry.limits.stale_after_s),
+    )
+
+
+def _rates(rates_Bps: Iterator[Optional[float]]) -> str:
+    texts = ("none" if rate is None else format_rate(rate) for rate in rates_Bps)
+    return ", ".join(dict.fromkeys(texts))

@@ -1,0 +1,98 @@
+"""Verbs that roles, timers and playbooks call; the help lists them below those of people."""
+
+from __future__ import annotations
+
+from plumbline.cli import arguments as shared
+from plumbline.cli.arguments import Verbs, either, option, positional
+from plumbline.store.verdicts import PATHS
+
+MACHINES = Verbs()
+
+MACHINES.add(
+    "suspects.investigate",
+    "choose the next measurement; for debug_slow_storage.yml",
+    shared.SITE_PLAN,
+    option("--request FILE", "question and progress", required=True),
+    option(
+        "--records FILE",
+        "output of plumbline history --json on the nodes",
+        [],
+        nargs="*",
+    ),
+    option(
+        "--snapshots FILE",
+        "earlier snapshots of the nodes, as references",
+        [],
+        nargs="*",
+    ),
+    description="""Read a question and what was measured since it was asked; print the next step,
+or what was found, as JSON.""",
+)
+
+MACHINES.add(
+    "submit.submit",
+    "hand verdicts to Nagios through its command pipe",
+    positional(
+        "documents",
+        nargs="*",
+        metavar="FILE",
+        help="printed by plumbline judge --json; - is stdin",
+    ),
+    option("--history FILE", "the history of all nodes of the plan"),
+    either(
+        option("--pipe PIPE", "command_file of Nagios", "/var/lib/nagios4/rw/nagios.cmd"),
+        option("--batch FILE", "write the batch there, - is stdout, and hand over nothing"),
+    ),
+    option(
+        "--spool DIR",
+        "folder of the batch until Nagios has read it (default: the pipe's)",
+    ),
+    option("--wait SECONDS", "time limit for Nagios to read its pipe", 10.0),
+    *(shared.SITE_PLAN, shared.JSON),
+    description="""Judge a site by its plan and the history of its nodes, or take documents of
+plumbline judge --json, and hand all verdicts to Nagios as passive results in one file.""",
+)
+
+MACHINES.add(
+    "records.export",
+    "send the records of this node to a console",
+    shared.RECORDS,
+    option("--wait TIME", "how long to wait for a request", "1min"),
+    description="""Answer the requests of plumbline collect, one line of JSON each on standard
+input, with what this node has measured since.""",
+)
+
+MACHINES.add(
+    "suspects.publish",
+    "find suspects and write the verdicts of check_path",
+    *(shared.CONSOLE_PLAN, shared.CONSOLE_HISTORY),
+    option("--to FILE", "file for check_path", PATHS),
+    option("--stale TIME", "how long the document is valid, such as 90m", "1 h"),
+    option("--notified-after TIME", "delay of an alarm's notification", "30 min"),
+    option("--json", "print the document as well"),
+    description="""Name the components that explain slow measurements, as plumbline locate does,
+and write for each file system and each shared component what check_path is to say.""",
+)
+
+MACHINES.add(
+    "verdicts.metrics",
+    "export verdicts and rates to Prometheus or Checkmk",
+    shared.OUTPUT,
+    option("--format", "form of the output", "prometheus", choices=("prometheus", "checkmk")),
+    *shared.SOURCE,
+    description="""Judge what this node, or with --plan and --history a whole site, has measured,
+and write it as metrics for the textfile collector of Prometheus's node exporter, or as lines of
+a Checkmk local check.""",
+)
+
+MACHINES.add(
+    "counters.counters",
+    "export Lustre's counters of this host to Prometheus",
+    shared.OUTPUT,
+    option("--every TIME", "period of --output, or of the table without it (default: once)"),
+    option("--lnet-health", "read LNet's health by lnetctl too; needs CAP_NET_ADMIN"),
+    description="""\
+Read what Lustre counts on this server, client or router, and write it as metrics for the textfile
+collector of Prometheus's node exporter, or show rates as they are now with --every alone.  A file
+that gives no answer is left out until it does.""",
+)

@@ -1,0 +1,494 @@
+"""Verbs that people call; no other module of theirs is loaded to declare or explain them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from plumbline.cli import arguments as shared
+from plumbline.cli.arguments import Argument, Verbs, count, either, group, option, positional
+from plumbline.model.layers import LAYERS
+from plumbline.store.files import HISTORY, PLAN
+from plumbline.store.verdicts import COMMANDS
+
+PEOPLE = Verbs()
+
+PEOPLE.add("topology.topology", "check the description of a site")
+
+PEOPLE.add(
+    "topology.topology check",
+    "read all documents, follow every path, count",
+    option("-i, --inventory DIR", "folder of the inventory"),
+    option(
+        "--live",
+        "on a client: compare the OSTs of its mounts with the inventory, or "
+        "without one with what is deployed here; ends with 1 where they differ",
+    ),
+    shared.JSON,
+    description="""\
+Read topology, policy and baselines of an inventory, follow the path of everything that is
+measured, and count.  Nothing is measured.""",
+    epilog="For example: plumbline topology check -i inventories/mysite",
+)
+
+PEOPLE.add(
+    "inventory.ceiling",
+    "show the ceilings of the hardware",
+    option("--layer", "only this layer; net with its pairs", choices=LAYERS),
+    option(
+        "--zone",
+        "place on the disks, where the topology gives rates of several",
+        "fastest",
+        choices=("fastest", "average", "slowest"),
+    ),
+    *(shared.INVENTORY, shared.JSON),
+    description="""\
+Print the highest rate that each measurement can have by the topology, the parts
+that set it, and what comes next when these are made faster.""",
+    epilog="For example: plumbline ceiling -i inventories/mysite --layer ost",
+)
+
+PEOPLE.add(
+    "inventory.plan",
+    "show what each node measures, when and how",
+    either(
+        option("-i, --inventory DIR", "folder of the inventory"),
+        option("--plan FILE", "with --format: output of plumbline plan --json; - is stdin"),
+        required=True,
+    ),
+    option("--node NAME", "only this node; with --json its expectations"),
+    option(
+        "--format",
+        "print the objects of a monitoring system instead",
+        choices=("nagios", "icinga2"),
+    ),
+    option(
+        "--options JSON",
+        "with --format: options of the roles nagios, icinga and nrpe, such as "
+        '{"contact_groups": ["storage"]}',
+    ),
+    shared.JSON,
+    description="""Work out from topology, policy and baselines of an inventory which node
+measures what, and what is expected of it. Nothing is measured.""",
+    epilog="For example: plumbline plan -i inventories/mysite --node client1",
+)
+
+PEOPLE.add(
+    "simulate.simulate",
+    "false alarms a month and days to detection, before the pager is switched on",
+    option("--days N", "simulated days", 60, type=count),
+    option("--fleets N", "number of equal sites", 1, type=count),
+    option(
+        "--fault WHAT=LOSS[:OPERATION][@DAY]",
+        "a part or target that is slower, from day 1 on or a later one: oss03-hba=40%%@12; more "
+        "below",
+        [],
+        action="append",
+    ),
+    option(
+        "--random-faults N",
+        "number of random faults per fleet, in the first half of the days",
+        0,
+        type=count,
+    ),
+    option("--loss LOSSES", "losses of random faults, such as 40%% or 15,20,30%%", "20-90%"),
+    option("--noise", "kind of noise", "year", choices=("year", "quiet", "none")),
+    option(
+        "--without-suspects",
+        "count notifications as where the console does not collect: no services PATH",
+    ),
+    option("--seed N", "random seed", 1),
+    *(shared.INVENTORY, shared.JSON),
+    option(
+        "--campaign N",
+        "instead: N times random faults, and which parts are then suspected",
+        type=int,
+    ),
+    option(
+        "--at-once",
+        "faults of one time of a campaign; 0 counts false suspects",
+        1,
+        choices=(0, 1, 2, 3),
+    ),
+    description="""\
+Let the days pass on the site of an inventory: its plan measures, noise and busy spells disturb,
+parts lose speed, the judge judges under the inventory's policy.  Prints how often healthy
+components alarm in a month, and after how many days faults do.  Nothing is measured.""",
+    epilog="""\
+noise:  year   a production file system, fitted to a year of benchmarks on five file systems
+        quiet  a file system that few use
+        none   every run gives the same
+
+faults: oss03-hba=40%@12            a part or target, from day 12 on
+        oss07-lun1+neighbour=40%    a target or device and the one nearest to it
+        release-2.4.0=70%:read@40   a new version, with which all targets read slower
+        release-2.4.0/fs2=70%       the same for one file system
+        fs2=75%, site=75%           all targets of a file system, all that is measured
+        site=75%@0                  from the installation on: nothing has a baseline
+
+A loss is of the part's own speed.  A part that is faster than its paths need has slack: losing it
+slows nothing, and the answer says so.  docs/simulate.md explains the model and its limits.""",
+)
+
+PEOPLE.add(
+    "probe.probe",
+    "measure now and judge",
+    positional("layer", choices=LAYERS, help="what to measure"),
+    option("--component NAME", "only this component; repeatable", action="append"),
+    option("--slot N", "pair hosts as in slot N (net)", type=int),
+    option("--confirm", "measure again what was low, with healthy peers (ost, raw)"),
+    option("--limit TIME", "start nothing after this time, such as 1h"),
+    shared.OWN_EXPECTATIONS,
+    option("--dry-run", "print the commands, measure nothing"),
+    option("--json", "print records and verdicts"),
+    *(shared.RECORDS, shared.LOCK_FOLDER, shared.QUIET),
+    option(
+        "--directory NAME=PATH",
+        "compare directories, without an inventory (ost, fs)",
+        action="append",
+    ),
+    option("--bytes SIZE", "of each file in a directory, 256MiB; of each rank (fs)"),
+    option("--caches", "read a file with and without each cache (ost, one target)"),
+    option(
+        "--another-client",
+        "measure in place of the client of --expectations, into another --state",
+    ),
+    group(
+        "all targets at once (fs)",
+        *shared.RANKS,
+        option("--ranks N", "processes on each target (default: 1)", type=int),
+        option("--transfer SIZE", "size of one call (default: the test's)"),
+        option("--stripes N", "targets per file, or all (Lustre; default: 1)"),
+        option("--keep SIZE", "keep files up to SIZE (default: remove)"),
+        option("--reread-kept", "read the files of an earlier --keep"),
+        option("--profile FILE", "record every call in FILE (default: off)"),
+    ),
+    description="""\
+Measure what this node is to measure in a layer, keep the records, and judge them.
+With --directory: compare directories, and keep nothing.""",
+    epilog="""\
+Exit codes: the worst verdict, 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; 75 when another run holds
+one of the targets, 77 when this user may not measure one; see plumbline --help for the others.
+
+TIME is written 90s, 10m or 10min, 36h; SIZE 512MiB or 1GB.
+
+One target now: plumbline probe ost --component scratch-OST0003
+Without inventory and root: plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b
+""",
+)
+
+PEOPLE.add(
+    "sweep.sweep",
+    "measure all targets at once, with other writers, transfers, stripes each time",
+    group(
+        "what changes from point to point",
+        option("--writers LIST", "per target", "1,2,4,8"),
+        option("--transfer LIST", "sizes of a call (default: the test's)"),
+        option("--stripes LIST", "targets of one file, or all (Lustre)", "1"),
+        option("--oversubscribe LIST", "the same ranks on 1/N of the targets", "1"),
+        option("--alone", "one target or stripe set, others idle"),
+    ),
+    group(
+        "what all points have in common",
+        *shared.RANKS,
+        option("--bytes SIZE", "bytes of a point, for all its writers"),
+        option("--limit TIME", "limit of the sweep", "30min"),
+    ),
+    option("--component NAME", "only this target; repeatable", action="append"),
+    option("--directory NAME=PATH", "a target, without an inventory", action="append"),
+    shared.OWN_EXPECTATIONS,
+    option("--state DIR", "folder of records and progress"),
+    option("--again", "forget what is done, measure again"),
+    option("--dry-run", "print points, bytes and seconds"),
+    option("--json", "print points and knees"),
+    *(shared.LOCK_FOLDER, shared.QUIET),
+    description="""Drive all targets of a file system at once, again and again with other numbers of
+writers, sizes of calls and stripes, and say where more brings nothing.""",
+    epilog="""\
+Lists are numbers or sizes with commas: --writers 1,2,4,8 --transfer 10000B,1MiB.  Every combination
+is one point, the ends of all lists first.  The same call again goes on where the last one ended.
+
+TIME is written 90s, 10m or 10min, 36h; SIZE 512MiB or 1GB.
+
+Exit codes: 0 when every measured point has its figures, 3 when one has none; 75 when another run
+holds one of the targets; see plumbline --help for the others.
+
+Without inventory and root: plumbline sweep --directory a=/mnt/a --directory b=/mnt/b
+""",
+)
+
+PEOPLE.add(
+    "sample.sample",
+    "sample the counters of this server, for the report's composite",
+    option("--limit TIME", "duration, at most 60 min", "10 min"),
+    option(
+        "--device NAME=PATH",
+        "watch this device instead of the planned ones",
+        [],
+        action="append",
+    ),
+    *(shared.DEPLOYED, shared.RECORDS),
+    option("--json", "print the records, one a line"),
+    description="""Read the counters of this server's block devices and Lustre targets once a second
+while a probe runs elsewhere, and keep the rates in the history of this node.""",
+    epilog="""\
+It reads counters and nothing else, stops at its limit, and keeps what it has when it is
+ended earlier (SIGTERM or Ctrl-C).  The report draws it beside what the clients of a run saw.
+
+For example: plumbline sample --limit 15m
+""",
+)
+
+PEOPLE.add("baseline.baseline", "capture, compare and accept baselines")
+
+
+def _baseline(
+    action: str, summary: str, example: str, *own: Argument, description: str = ""
+) -> None:
+    PEOPLE.add(
+        f"baseline.baseline {action}",
+        summary,
+        *(shared.INVENTORY, shared.JSON),
+        *own,
+        description=description or f"{summary[0].upper()}{summary[1:]}.",
+        epilog=f"For example: plumbline baseline {action} -i inventories/mysite{example}",
+    )
+
+
+_OF_RECORDS = "output of plumbline history --json; - is stdin"
+_CANDIDATES = option(
+    "--candidates FILE", "output of capture (default: in the inventory)", type=Path
+)
+
+_baseline(
+    "capture",
+    "make candidates of records",
+    " --records history.jsonl",
+    option("--records FILE", _OF_RECORDS, [], nargs="+", required=True),
+    option("--last N", "number of newest runs", 12),
+    option("--output FILE", "candidates file (default: in the inventory)", type=Path),
+)
+
+_baseline(
+    "diff",
+    "set candidates beside accepted baselines",
+    "",
+    _CANDIDATES,
+    option(
+        "--sort",
+        "outliers and biggest changes first, or by name",
+        "change",
+        choices=("change", "component"),
+    ),
+)
+
+_baseline(
+    "accept",
+    "make candidates the reference",
+    ' --reason "new disks in oss03"',
+    _CANDIDATES,
+    option("--reason TEXT", "reason for the new baselines", required=True),
+    option("--by NAME", "person who accepts (default: login name)", ""),
+    option("--component NAME", "only these, also outliers", [], nargs="+"),
+    option("--below-floor", "accept rates below min_efficiency or goal of the policy too"),
+    option("--dry-run", "show what would be accepted"),
+)
+
+_baseline(
+    "age",
+    "list the baselines that are to be renewed",
+    "",
+    option("--records FILE", _OF_RECORDS, [], nargs="+"),
+    description="""\
+List the baselines that are older than max_age of the policy, taken under other conditions than
+the newest records show, or of nothing that is measured. Ends with 0 when all hold, with 1 when
+some are to be renewed.""",
+)
+
+PEOPLE.add(
+    "verdicts.judge",
+    "judge the records of this node; exit code is the worst state",
+    option("--layer", "only this layer", choices=LAYERS),
+    option("--component NAME", "only this component, without groups"),
+    *shared.SOURCE,
+    option(
+        "--replay FILE.csv",
+        "judge samples recorded elsewhere instead, each component and day; columns: host, "
+        "day, ts, component, latency (microseconds) or rate, perhaps coverage and baseline",
+    ),
+    option(
+        "--together TIME",
+        "with --replay: length of a run, such as 10min (default: the same ts)",
+    ),
+    option("--explain NAME", "show how each rule judged this component, with its numbers"),
+    option("--publish", "write the verdicts for the checks, and print how many have changed"),
+    option("--json", "print one document per node"),
+    *(shared.LAST_RUN, shared.VERBOSE),
+    description="""Hold what was measured last against ceiling, baseline and peers, and print a
+verdict with its reason for each component. Nothing is measured.""",
+    epilog="For example: plumbline judge --layer ost -v",
+)
+
+PEOPLE.add(
+    "suspects.locate",
+    "find the components that explain slow measurements; exit code 1 if any",
+    option("--history FILE", "history of all its nodes", required=True),
+    *(shared.LAST_RUN, shared.SITE_PLAN, shared.JSON, shared.VERBOSE),
+)
+
+PEOPLE.add(
+    "suspects.latency",
+    "find devices and OSTs that are slow under user load; exit code 1 if any",
+    option("--prometheus URL", "address of the site's Prometheus", required=True),
+    *shared.AUTHORITY,
+    option("--since TIME", "start of the comparison", "1d"),
+    option("--window TIME", "length of a window, at least two scrapes", "15min"),
+    option(
+        "--save HISTORY",
+        "keep suspicions beside this history, for nodes to confirm; exit code 0",
+        type=Path,
+    ),
+    *(shared.SITE_PLAN, shared.JSON),
+    description="""\
+Compare the latency of each device and each OST with that of its peers at equal throughput, under
+the load that they have anyway, from what Prometheus keeps of node exporter, of plumbline metrics
+and of plumbline counters.  Nothing is measured.  A suspicion notifies nobody: it names the probe
+that confirms it.""",
+    epilog="For example: plumbline latency --plan plan.json --prometheus http://console:9090",
+)
+
+PEOPLE.add(
+    "records.history",
+    "show the records of this node",
+    positional("component", nargs="?", help="only this component"),
+    option("--layer", "only this layer", choices=(*LAYERS, "sweep", "server")),
+    option("--since TIME", "only records since then, such as 30d (default: all)"),
+    shared.RECORDS,
+    option("--json", "print whole records, one per line"),
+    description="Print what this node has measured, the oldest first.",
+    epilog="For example: plumbline history scratch-OST0003 --since 30d",
+)
+
+PEOPLE.add(
+    "collect.collect",
+    "collect the records of all nodes in one history",
+    option("--node NAME", "only this node; repeatable", [], action="append"),
+    option(
+        "--remote WORDS",
+        "command that runs plumbline export on {node}",
+        "ssh -F /etc/plumbline-console/ssh_config -T {node} plumbline export",
+    ),
+    option("--limit TIME", "time limit per node, such as 90s", "2 min"),
+    option("--at-once N", "nodes at a time", 16),
+    *(shared.CONSOLE_PLAN, shared.CONSOLE_HISTORY, shared.QUIET, shared.JSON),
+    description="""Ask every node of a plan for what it has measured since it was last asked, and
+add it to the history of this host. It can be ended at any moment and run again.""",
+)
+
+PEOPLE.add(
+    "report.report",
+    "draw a whole site as pages that open from disk",
+    option("-o, --output DIR", "folder to write", "plumbline-report"),
+    option("--days N", "period", 365),
+    option(
+        "--against DATE",
+        "compare with the two weeks before this day (default: the last change or note)",
+    ),
+    option(
+        "--at TIME",
+        "add the hour around this moment, such as '2026-11-20 03:12', from --prometheus",
+    ),
+    option("--prometheus URL", "address of the site's Prometheus"),
+    *shared.AUTHORITY,
+    option("--profile FILE", "draw the calls that plumbline probe fs --profile kept"),
+    option("--library FILE", "Plotly's plotly.min.js; default: that of the Python package"),
+    *(shared.CONSOLE_PLAN, shared.CONSOLE_HISTORY, shared.JSON),
+    description="""Draw what a site should give, gives and gave, from its plan and the history of
+all its nodes. The page needs no network and no server.""",
+)
+
+PEOPLE.add(
+    "records.note",
+    "record an event of the site, such as an upgrade",
+    positional("text", nargs="?", help='for example "Lustre 2.15.8"'),
+    option("--at DATE", "date, such as 2026-11-20 or 2026-11-20T14:00 (default: now)"),
+    *(shared.CONSOLE_HISTORY, shared.JSON),
+    description="""Keep a note with its date in the history of the console; plumbline report marks
+it. Without a text, show all notes.""",
+)
+
+PEOPLE.add(
+    "verdicts.status",
+    "show on one screen what is not OK; exit code is the worst state",
+    *shared.SOURCE,
+    option("--all", "show all components, not one screen"),
+    shared.JSON,
+    description="""Judge what was measured last, as plumbline judge does, and show the states of
+all layers and what is not OK with its course.""",
+    epilog="For example: plumbline status --all",
+)
+
+PEOPLE.add(
+    "symptoms.symptoms",
+    "find signs of faults in hardware and kernel",
+    option(
+        "--save",
+        "keep this look in DIR, for the next one and for checks, and the conditions of the "
+        "node, for plumbline changes",
+    ),
+    option("--commands FILE", "commands of the site's own that print symptoms", COMMANDS),
+    *(shared.DEPLOYED, shared.RECORDS, shared.JSON),
+    description="""Look at arrays, disks, enclosures, links, Lustre connections and the kernel's
+messages of this node. Counters are compared with those of earlier looks. Exit code 1 when
+something raises the suspicion against a component.""",
+    epilog="For example: plumbline symptoms --save",
+)
+
+PEOPLE.add(
+    "symptoms.changes",
+    "show changes of software, firmware and settings, and nodes that differ from peers",
+    *shared.SITE,
+    option("--since TIME", "only changes since then", "2w"),
+    option("--differences", "with --plan: show nodes that differ from their peers instead"),
+    *(shared.RECORDS, shared.JSON),
+    description="""Show what has changed on this node, or with --plan and --history on all nodes of
+a site: software, firmware, parameters of Lustre and of modules, mounts, kernel settings, disks
+and links. The timer of plumbline symptoms looks for it.""",
+    epilog="For example: plumbline changes --since 2w",
+)
+
+PEOPLE.add(
+    "records.where",
+    "show the targets that hold a file",
+    positional("path", metavar="PATH", help="absolute path of a file"),
+    *(shared.DEPLOYED, shared.JSON),
+    description="""Print the targets that hold a file, from its layout; its data is not read. To be
+asked on a host that measures targets of its file system.""",
+    epilog="For example: plumbline where /scratch/u/results.h5",
+)
+
+PEOPLE.add(
+    "jobs.jobs",
+    "show the bytes that jobs moved on targets",
+    option(
+        "--during TIMES",
+        'such as "02:00 to 03:00" or "2026-11-20T02:00 to 2026-11-21" (default: all)',
+    ),
+    option("--target NAME", "only this target", ""),
+    option("--darshan PLACE", "Darshan logs, or folders of them", [], nargs="+"),
+    option("--python PATH", "Python that has PyDarshan", sys.executable),
+    option(
+        "--slurm FILE",
+        "output of sacct or squeue --json, or sacct --parsable2; - is stdin",
+    ),
+    option("--times FILE", "CSV of job times: job, start, end, name, user, nodes"),
+    option("--slow-targets", "with --darshan: show targets that slow their jobs"),
+    option("--keep", "keep the logs' figures in the history for 60 days"),
+    option("--plan FILE", f"default {PLAN}, if it is there"),
+    option("--history FILE", f"default {HISTORY}, if it is there"),
+    shared.JSON,
+    description="""Print which jobs used which targets, by the job_stats of the servers in the
+history of the console and by Darshan logs; Slurm, or a file of job times, says what they are
+called. Ends with 65 where something was left out.""",
+    epilog='For example: plumbline jobs --during "02:00 to 03:00" --target scratch-OST0003',
+)

@@ -1,0 +1,150 @@
+"""Records of this node and notes of a site: history, where, note, export."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from datetime import datetime, timezone
+from itertools import starmap
+from math import isnan
+from pathlib import Path
+from typing import Optional
+
+from plumbline.cli.options import parse_date
+from plumbline.doors.table import render
+from plumbline.measure.targets.whereabouts import whereabouts
+from plumbline.model.command import lines
+from plumbline.model.errors import PlumblineError, SkipTarget, StoreError, ToolError, UsageError
+from plumbline.model.layers.ost import OST
+from plumbline.model.record import Record, step_name
+from plumbline.model.trend import Note
+from plumbline.model.units import format_rate, parse_duration
+from plumbline.observe.command import SystemRunner
+from plumbline.site.answers import answer
+from plumbline.store.collection import add_note, read_notes
+from plumbline.store.database import Day
+from plumbline.store.files import DATABASE
+from plumbline.store.history import History, Selection, SeriesKey
+from plumbline.store.snapshot import load_expectations
+
+
+def history(arguments: argparse.Namespace) -> int:
+    """Print the selected records, oldest first, and return 0.
+
+    To a program a node that has not measured yet has no records, which is no error.
+    """
+    path = Path(arguments.state) / DATABASE
+    if not path.exists():
+        sentence = f"history {path}: nothing was measured here yet; run plumbline probe"
+        if not (arguments.json and path.parent.is_dir()):
+            raise StoreError(sentence)
+        print(f"plumbline: {sentence}", file=sys.stderr)
+        return 0
+    since = None if arguments.since is None else time.time() - parse_duration(arguments.since)
+    selection = Selection(layer=arguments.layer, component=arguments.component, since=since)
+    with History(path) as kept:
+        every = kept.days(arguments.layer, arguments.component)
+        days = [day for day in every if since is None or day[1].at >= since]
+        if arguments.json:
+            for record in kept.records(selection):
+                print(json.dumps(record.to_json(), allow_nan=False))
+            if days:
+                print(f"plumbline: daily figures, no records: {len(days)}", file=sys.stderr)
+        else:
+            rows = [*sorted(starmap(_day_row, days)), *map(_row, kept.records(selection))]
+            headers = ("started", "layer", "component", "operation", "with", "rate", "coverage")
+            print(render((*headers, "outcome"), rows))
+    return 0
+
+
+def _day_row(key: SeriesKey, day: Day) -> tuple[str, ...]:
+    return (
+        datetime.fromtimestamp(day.at, timezone.utc).strftime("%Y-%m-%d"),
+        key.layer,
+        key.component,
+        step_name(key.operation, key.scenario),
+        key.partner,
+        "" if isnan(day.rate_Bps) else format_rate(day.rate_Bps),
+        "",
+        f"daily figure, runs: {day.runs:.0f}",
+    )
+
+
+def _row(record: Record) -> tuple[str, ...]:
+    started = datetime.fromtimestamp(record.started_at, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
+    return (
+        started,
+        record.layer,
+        record.component,
+        step_name(record.operation.value, record.scenario.value),
+        record.partner or "",
+        "" if record.rate_Bps is None else format_rate(record.rate_Bps),
+        "" if record.coverage is None else f"{record.coverage:.0%}",
+        f"{record.outcome.value} {record.reason}".strip(),
+    )
+
+
+def where(arguments: argparse.Namespace) -> int:
+    """Print the targets and return 0."""
+    entries = load_expectations(arguments.expectations).find(OST.name)
+    targets = {expectation.component: expectation.target for expectation in entries}
+    try:
+        found = whereabouts(SystemRunner(), arguments.path, targets)
+    except SkipTarget as trouble:
+        raise ToolError(str(trouble)) from trouble
+    if arguments.json:
+        print(json.dumps({"schema": 1, **found.to_json()}, allow_nan=False))
+    else:
+        for holder in found.holders:
+            print(holder.component or f"{holder.name} (not measured by this host)")
+    return 0
+
+
+_LONGEST = 500
+
+
+def note(arguments: argparse.Namespace) -> int:
+    """Keep the note, or print all of them, and return 0."""
+    path = Path(arguments.history)
+    if arguments.text is None:
+        if arguments.at:
+            raise UsageError('--at needs the text of the note, for example "Lustre 2.15.8"')
+        _print_notes(path, as_json=arguments.json)
+        return 0
+    text = " ".join(" ".join(lines(arguments.text)).split())
+    if not text or len(text) > _LONGEST:
+        raise UsageError(f"a note has between 1 and {_LONGEST} characters; shorten it")
+    add_note(path, Note(_moment(arguments.at), text))
+    if arguments.json:
+        _print_notes(path, as_json=True)
+    return 0
+
+
+def _moment(at: Optional[str]) -> float:
+    """Return seconds since the epoch; a time without a zone is that of this host."""
+    return time.time() if at is None else parse_date(at, "--at").timestamp()
+
+
+def _print_notes(path: Path, *, as_json: bool) -> None:
+    notes = read_notes(path) if path.exists() else ()
+    if as_json:
+        print(json.dumps([note._asdict() for note in notes]))
+        return
+    rows = [
+        (datetime.fromtimestamp(note.at, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ"), note.text)
+        for note in notes
+    ]
+    print(render(("at", "note"), rows))
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Answer until there are no more requests, and return 0; trouble is an answer too."""
+    state, wait_s = Path(arguments.state), parse_duration(arguments.wait)
+    try:
+        answer(state, wait_s)
+    except PlumblineError as error:
+        print(json.dumps({"error": str(error)}), flush=True)
+        return error.exit_code
+    return 0

@@ -1,0 +1,285 @@
+"""Verdicts of this node or of a whole site: judge, status, metrics.
+
+With a plan and the history of all nodes they are those of the site; judge takes samples from
+elsewhere as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Iterable, Mapping, Optional, Sequence
+
+from plumbline.cli.options import asks_for_site
+from plumbline.doors.checkmk import local_checks
+from plumbline.doors.prometheus import exposition, families
+from plumbline.doors.status import DIGITS, Screen
+from plumbline.doors.status import status as screen
+from plumbline.doors.table import render
+from plumbline.judge.replay import Judged
+from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.expectation import Expectations
+from plumbline.model.units import parse_duration
+from plumbline.model.verdict import State, Verdict, worst
+from plumbline.observe.command import SystemRunner
+from plumbline.observe.gather import LocalSystem
+from plumbline.observe.node import Parts
+from plumbline.observe.symptom import Report
+from plumbline.site import judge as judging
+from plumbline.site.documents import SCHEMA
+from plumbline.site.replay import replay_file
+from plumbline.site.verdicts import (
+    NodeVerdicts,
+    publish,
+    status_of_node,
+    status_of_site,
+    tell_node,
+    tell_site,
+    verdicts_on,
+)
+from plumbline.store.facts import SYMPTOMS_FILE
+from plumbline.store.plan import load_plan
+from plumbline.store.replacing import replace_own
+from plumbline.store.snapshot import load_expectations, load_snapshot
+from plumbline.store.verdicts import load_report
+
+
+def judge(arguments: argparse.Namespace) -> int:
+    """Print the verdicts and return the exit code of the worst."""
+    site = asks_for_site(arguments)
+    if arguments.last_run and site:
+        raise UsageError("--last-run is of one node: leave out --plan and --history")
+    if arguments.publish:
+        return _publish(arguments, site=site)
+    if arguments.replay is not None:
+        return _replay(arguments, site=site)
+    if arguments.together:
+        raise UsageError("--together belongs to --replay FILE.csv: name the file, or leave it out")
+    now = time.time()
+    if arguments.explain:
+        return _explain(arguments, now, site=site)
+    nodes = _judged(arguments, now, site=site)
+    verdicts = [verdict for found in nodes.values() for verdict in found]
+    if arguments.json:
+        for node, found in nodes.items():
+            _print_json(node, now, found, None if site else 1)
+    else:
+        _print(verdicts, arguments.verbose)
+    return worst(verdict.state for verdict in verdicts)
+
+
+def _publish(arguments: argparse.Namespace, *, site: bool) -> int:
+    """Write what checks read, and return 0 whatever it says."""
+    chosen = (arguments.layer, arguments.component, arguments.explain, arguments.replay)
+    if site or any(chosen) or arguments.last_run or arguments.json or arguments.verbose:
+        raise UsageError(
+            "--publish is of all that this node measures: give it --expectations and --snapshot "
+            "alone"
+        )
+    changed = publish(arguments.expectations, Path(arguments.snapshot).absolute().parent)
+    print(f"{changed} verdicts have changed")
+    return 0
+
+
+def _replay(arguments: argparse.Namespace, *, site: bool) -> int:
+    """Print a verdict for each component and day and return 0: the past asks for no action."""
+    chosen = (arguments.layer, arguments.component, arguments.explain, arguments.last_run)
+    if site or any(chosen):
+        raise UsageError("--replay judges all of a file: give it --together and --json alone")
+    window_s = parse_duration(arguments.together) if arguments.together else 0.0
+    found = replay_file(Path(arguments.replay), window_s)
+    if arguments.json:
+        for sample in found.judged:
+            print(json.dumps(sample.to_json(found.unit), allow_nan=False))
+    else:
+        _print_replayed(found.judged, found.unit)
+    if found.without:
+        _complain(f"rows without a figure or a component, left out: {found.without}")
+    if found.hint:
+        _complain(found.hint)
+    return 0
+
+
+def _print_replayed(judged: Sequence[Judged], unit: str) -> None:
+    """Print what is not OK for a reason of its own, then how often each state was."""
+    bad = [sample for sample in judged if sample.verdict.state.alarm]
+    rows = [
+        (sample.day, sample.host, sample.verdict.state.name, sample.sentence(unit))
+        for sample in bad
+    ]
+    print(render(("day", "host", "state", "verdict"), rows))
+    counts = Counter(sample.verdict.state for sample in judged)
+    summary = ", ".join(f"{counts[state]} {state.name}" for state in State if counts[state])
+    components = len({(sample.host, sample.component) for sample in judged})
+    print(f"{components} components, {len(judged)} days of components: {summary}")
+
+
+def _complain(sentence: str) -> None:
+    print(f"plumbline: {sentence}", file=sys.stderr)
+
+
+def _judged(arguments: argparse.Namespace, now: float, *, site: bool) -> dict[str, list[Verdict]]:
+    """Return the verdicts asked for, by node."""
+    choice = judging.Choice(arguments.layer, arguments.component)
+    if site:
+        return judging.judge_there(load_plan(arguments.plan), Path(arguments.history), choice, now)
+    node, place = judging.place_here(arguments.expectations, arguments.snapshot, choice)
+    return {node: judging.judge_here(place, choice, now, last_run=arguments.last_run)}
+
+
+def _explain(arguments: argparse.Namespace, now: float, *, site: bool) -> int:
+    """Print how the verdicts on a component came about; return the worst of them."""
+    choice = judging.Choice(arguments.layer, arguments.explain)
+    if site:
+        plan = load_plan(arguments.plan)
+        places = judging.places_there(plan, Path(arguments.history), choice)
+    else:
+        _, place = judging.place_here(arguments.expectations, arguments.snapshot, choice)
+        places = iter((place,))
+    states = []
+    for verdict, lines in judging.explain_all(places, now):
+        print(f"{verdict.state.name} {verdict.layer} {verdict.sentence}")
+        for line in lines:
+            print(f"  {line}")
+        states.append(verdict.state)
+    return worst(states)
+
+
+def _print_json(node: str, now: float, verdicts: Sequence[Verdict], indent: Optional[int]) -> None:
+    """Print the document of a node, on one line where there may be thousands."""
+    document = {
+        "schema": SCHEMA,
+        "node": node,
+        "judged_at": now,
+        "verdicts": [verdict.to_json() for verdict in verdicts],
+    }
+    print(json.dumps(document, indent=indent, allow_nan=False))
+
+
+def _print(verdicts: Sequence[Verdict], verbose: bool) -> None:
+    rows = [(each.state.name, each.layer, each.sentence) for each in verdicts]
+    print(render(("state", "layer", "verdict"), rows))
+    for each in verdicts if verbose else ():
+        print(f"\n{each.state.name} {each.layer} {each.component}")
+        print("\n".join(f"  {line}" for line in each.evidence))
+
+
+_OTHER_LINES = 4
+"""Of the screen: the counts, the head of the table, how many are left, and the prompt."""
+
+_NO_TERMINAL = (200, 40)
+"""Columns and lines where nobody says how large the screen is."""
+
+
+def status(arguments: argparse.Namespace) -> int:
+    """Print the screen and return the exit code of the worst verdict."""
+    site = asks_for_site(arguments)
+    now = time.time()
+    if site:
+        plan = load_plan(arguments.plan)
+        name = plan.site
+        lines, silent = status_of_site(plan, Path(arguments.history), now)
+    else:
+        node = load_expectations(arguments.expectations)
+        name = node.node
+        lines, silent = status_of_node(node, load_snapshot(arguments.snapshot), now), ()
+    if arguments.json:
+        document = {"schema": 1, "of": name, "components": [line.to_json() for line in lines]}
+        print(json.dumps({**document, "unanswered": [node.to_json() for node in silent]}))
+    else:
+        rows = len(lines) + len(silent) if arguments.all else None
+        text = screen(name, lines, _screen(rows), silent)
+        print(_written(text, sys.stdout.encoding))
+    return worst(line.verdict.state for line in lines)
+
+
+def _written(text: str, encoding: str) -> str:
+    """Return text as a terminal of any encoding can show it; without bars it has digits."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(DIGITS).encode(encoding, "replace").decode(encoding)
+    return text
+
+
+def _screen(rows: Optional[int]) -> Screen:
+    """Return the terminal's size, with room for ``rows`` where they are given."""
+    columns, height = shutil.get_terminal_size(_NO_TERMINAL)
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return Screen(height - _OTHER_LINES if rows is None else rows, columns, colour)
+
+
+def metrics(arguments: argparse.Namespace) -> int:
+    """Write the metrics and return 0, whatever they say."""
+    site, now = asks_for_site(arguments), time.time()
+    if site:
+        plan, since = load_plan(arguments.plan), _deployed_at(arguments.plan)
+        nodes = tuple(tell_site(plan, Path(arguments.history), since, now))
+    else:
+        nodes = (_told_by_node(arguments, now),)
+    checkmk = arguments.format == "checkmk"
+    text = _checkmk(nodes, now, site) if checkmk else exposition(families(nodes, now))
+    if arguments.output:
+        replace_own(Path(arguments.output), text, mode=0o644)
+    else:
+        # whatever the locale of who asks: both read UTF-8
+        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    return 0
+
+
+def _checkmk(nodes: Iterable[NodeVerdicts], now: float, site: bool) -> str:
+    """Return the lines; of a site, with the node in the name of each group."""
+    return "".join(
+        local_checks(
+            (
+                *(verdict for _, verdict in node.components),
+                *node.groups,
+                *([node.probes] if node.probes else []),
+                *(verdicts_on(node.symptoms, now) if node.symptoms else []),
+            ),
+            node.node if site else "",
+        )
+        for node in nodes
+    )
+
+
+def _told_by_node(arguments: argparse.Namespace, now: float) -> NodeVerdicts:
+    expectations = load_expectations(arguments.expectations)
+    snapshot = load_snapshot(arguments.snapshot)
+    verdicts = tell_node(expectations, snapshot, _deployed_at(arguments.expectations), now)
+    return verdicts._replace(
+        symptoms=_symptoms(os.path.dirname(arguments.snapshot)),
+        devices=_devices(expectations),
+    )
+
+
+def _devices(expectations: Expectations) -> Mapping[str, str]:
+    """Return the kernel's name of each component that is a device; none of damaged expectations."""
+    try:
+        return Parts(expectations, LocalSystem(SystemRunner())).disks
+    except DocumentError as error:
+        _complain(f"without the names of devices: {error}")
+        return {}
+
+
+def _symptoms(folder: str) -> Optional[Report]:
+    """Return what the last look at symptoms has kept beside the snapshot; None where none has."""
+    path = os.path.join(folder, SYMPTOMS_FILE)
+    if not os.path.lexists(path):
+        return None
+    try:
+        return load_report(path)
+    except DocumentError as error:
+        _complain(f"without symptoms: {error}")
+        return None
+
+
+def _deployed_at(path: str) -> float:
+    """Return since when what a document asks for is expected, in seconds since the epoch."""
+    return os.stat(path).st_mtime
