@@ -24,6 +24,9 @@ def forked(work: Callable[[_T], _R], items: Sequence[_T], count: int) -> Iterato
     """
     context = multiprocessing.get_context("fork")
     workers = []
+    # Ctrl-C reaches parent and child alike: the parent ends the children, which never see it, and
+    # only when all of them have started
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         for place in range(count):
             receiver, sender = context.Pipe(duplex=False)
@@ -33,6 +36,7 @@ def forked(work: Callable[[_T], _R], items: Sequence[_T], count: int) -> Iterato
             # so that the end of the process is the end of what can be received
             sender.close()
             workers.append((process, receiver))
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         for number in range(len(items)):
             yield _result(workers[number % count][1])
     finally:
@@ -40,6 +44,7 @@ def forked(work: Callable[[_T], _R], items: Sequence[_T], count: int) -> Iterato
             process.terminate()
             process.join()
             receiver.close()
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _result(receiver: Connection) -> Any:
@@ -56,8 +61,6 @@ def _result(receiver: Connection) -> Any:
 
 
 def _work_off(work: Callable[[_T], _R], items: Sequence[_T], sender: Connection) -> None:
-    # Ctrl-C reaches parent and child alike, and the parent ends the child
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         for item in items:
             sender.send(work(item))
