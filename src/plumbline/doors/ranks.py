@@ -18,7 +18,7 @@ _SHOWN = 5
 _TILTED = 0.2
 _SAGGING = 0.3
 _TRAILING = 0.1
-"""Of the time."""
+"""Share of the time."""
 _TRAILING_S = 3
 
 _SURE = 3.0

@@ -72,7 +72,7 @@ class WatchedMoment(_Watched, OpenMoment):
     """
 
     until = float("inf")
-    """When the first comparison made so far comes out otherwise."""
+    """Moment at which the first comparison made so far comes out otherwise."""
 
     @property
     def watched(self) -> WatchedMoment:  # type: ignore[override]
@@ -94,7 +94,7 @@ class WatchedMoment(_Watched, OpenMoment):
 
 
 class _Age(_Watched):
-    """How old a moment is at a watched one, in seconds; with a sign of -1 how far ahead."""
+    """Age of a moment at a watched one, in seconds; with a sign of -1 the time until then."""
 
     _at: float
     _sign: float

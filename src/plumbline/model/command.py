@@ -1,4 +1,4 @@
-"""What a command that ran has left, and the interface of whoever runs commands.
+"""Result of a command, and the interface of a command runner.
 
 Targets and probes take a :class:`CommandRunner` as a parameter, so they import nothing that touches
 the world and their tests need one hand-written fake.

@@ -23,7 +23,7 @@ FILL = "fill"
 UNKNOWN = "unknown"
 
 _MAY_BE_UNSAID = frozenset(("host", "tool"))
-"""What a baseline need not say, and is then not held against a measurement."""
+"""Conditions that a baseline may leave out; they are then not compared."""
 
 
 class Difference(NamedTuple):
@@ -39,7 +39,7 @@ class Difference(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """What must be the same.
+    """Conditions that must be the same.
 
     ``spec`` holds the terms of the probe, as a document or in words; ``settings`` are versions,
     settings that matter, ``host`` and ``tool``; ``fill`` is a fraction, None where it is not known.

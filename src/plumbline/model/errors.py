@@ -73,7 +73,7 @@ class BrokenTarget(SkipTarget):
 
 
 class DisturbedTarget(SkipTarget):
-    """What a target shares with others gave an I/O error, which may be another one's."""
+    """A part that a target shares with others gave an I/O error, perhaps for another target."""
 
 
 class LostTarget(SkipTarget):
@@ -81,4 +81,4 @@ class LostTarget(SkipTarget):
 
 
 class NoMount(SkipTarget):
-    """What a client reaches its targets through is dead or not mounted: no fault of a target."""
+    """The mount of a client is dead or missing: no fault of a target."""

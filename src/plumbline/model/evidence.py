@@ -1,4 +1,4 @@
-"""What several runs say together about a component or a group: how likely it is slow, how much."""
+"""Evidence of several runs about a component or a group: how likely it is slow, how much."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORTH_A_WORD = 3.0
 
 
 class Evidence(NamedTuple):
-    """What the last runs of a component say, or of a group as one, all operations weighed together.
+    """Evidence of the last runs of a component, or of a group as one, all operations together.
 
     ``odds`` is the natural logarithm of the odds that it is slow against chance, ``needed`` what an
     alarm takes; ``alarm`` says whether one was raised and stands.  ``since`` is the start of the

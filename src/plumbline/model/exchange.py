@@ -28,7 +28,7 @@ from plumbline.model.series import Running
 from plumbline.model.validation import names, numbers, texts, times
 
 MOST = 16
-"""Of one node at once: more is no suspicion of single components."""
+"""Most suspicions of one node at once: more do not point to single components."""
 
 
 class Suspected(NamedTuple):

@@ -23,7 +23,7 @@ MOST_RUNS = 100
 
 
 class Confirm(NamedTuple):
-    """How a component that was low is measured again between two planned runs.
+    """Terms of confirmation: measuring a low component again between two planned runs.
 
     ``runs`` is how often at most, 0 never, and ``every_s`` how far apart at least.  ``daily_bytes``
     is what all confirmation of a node and layer may move in a day on average, ``most_bytes`` what

@@ -69,7 +69,7 @@ def _number(text: str) -> float:
 
 
 _WIDEST = 100.0
-"""Of a spread of logarithms."""
+"""Largest spread of logarithms."""
 
 
 def _rates_of_parts(profile: tuple[float, ...]) -> None:
@@ -137,7 +137,7 @@ class Reference(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When a verdict is bad; the policy's numbers that apply to one component.
+    """Limits beyond which a verdict is bad; the policy's numbers that apply to one component.
 
     ``warning`` and ``critical`` are ranges in percent of the baseline; ``peer_loss`` and
     ``min_coverage`` are fractions; ``invalid_above`` is a factor of the ceiling and

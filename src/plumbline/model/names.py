@@ -44,7 +44,7 @@ NAME = Allowed(
     "is empty or has unsafe characters",
     "begin with a letter or digit and use these, and _ . : @ -",
 )
-"""Of a part, a host, a target, a file system."""
+"""Name of a part, a host, a target, a file system."""
 
 SITE = Allowed(
     r"\w[\w.:@+-]*(?: [\w.:@+-]+)*",
@@ -59,7 +59,7 @@ PATH = Allowed(
     "is not an absolute path of safe characters",
     "write letters, digits, single spaces and _ . : @ + , = % ~ -, and no .. in it",
 )
-"""Of a mount or a folder."""
+"""Path of a mount or a folder."""
 
 DEVICE = Allowed(
     r"/dev(?:/[A-Za-z0-9_.:+@-]+)+",

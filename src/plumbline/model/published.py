@@ -1,4 +1,4 @@
-"""What a node publishes for each of its services: the verdict, for a check to read and to say.
+"""Verdicts that a node publishes for its services, for a check to read and print.
 
 A verdict changes with the clock alone where a result becomes stale.  When that will be is known
 when it is judged, so the document has a stage for each such moment, and texts whose ages are open.
@@ -24,7 +24,7 @@ _REMEDY = "write it again with: plumbline judge --publish"
 
 
 class Stage(NamedTuple):
-    """What a service says from a moment on, in epoch seconds, until the next stage begins."""
+    """Verdict of a service from a moment on, in epoch seconds, until the next stage begins."""
 
     since: float
     state: State

@@ -31,7 +31,7 @@ SCHEMA = 1
 
 
 class Operation(str, Enum):
-    """What moved: write, read and reread of storage, send and receive of a host pair."""
+    """Operation: write, read and reread of storage, send and receive of a host pair."""
 
     WRITE = "write"
     READ = "read"
@@ -53,7 +53,7 @@ def step_name(operation: str, scenario: str) -> str:
 
 
 class Outcome(str, Enum):
-    """How a measurement ended; only OK carries a rate."""
+    """Outcome of a measurement; only OK carries a rate."""
 
     OK = "ok"
     FAILED = "failed"
@@ -93,7 +93,7 @@ class Latency(NamedTuple):
 
 
 class Tool(NamedTuple):
-    """Which program measured, exactly as it was called."""
+    """Program that measured, exactly as it was called."""
 
     name: str
     version: str

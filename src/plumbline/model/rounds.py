@@ -20,14 +20,14 @@ MOST_PARTNERS = 63
 
 
 class Role(str, Enum):
-    """Who begins: the initiator runs the tool, the responder has its server open."""
+    """Part of a host in a pair: the initiator runs the tool, the responder has its server open."""
 
     INITIATOR = "initiator"
     RESPONDER = "responder"
 
 
 class Turn(NamedTuple):
-    """What one host does in one slot."""
+    """Task of one host in one slot."""
 
     partner: str
     role: Role

@@ -108,7 +108,7 @@ class Snapshot(NamedTuple):
     written_at: float
     running: tuple[Running, ...]
     groups: Mapping[str, Mapping[str, Any]]
-    """What the last runs say of each group as one, keyed ``layer/group``."""
+    """Evidence of the last runs of each group as one, keyed ``layer/group``."""
     series: Mapping[str, Mapping[str, Any]]
     """The ``operations`` of each component, and what they say together, ``layer/component``."""
 

@@ -1,4 +1,4 @@
-"""How a probe is to be run: the part of a measurement that must be the same to be comparable."""
+"""Terms of a probe: the part of a measurement that must be the same to be comparable."""
 
 from __future__ import annotations
 

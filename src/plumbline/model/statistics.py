@@ -31,11 +31,11 @@ def error_of_median(spread: float, count: int) -> float:
 
 
 _RUNS_TO_SPREAD = 4
-"""Of fewer runs the spread says nothing."""
+"""Fewest runs whose spread means something."""
 
 
 class Day(NamedTuple):
-    """What one day of runs says about a component beside its peers.
+    """Comparison of a component with its peers on one day of runs.
 
     ``day`` counts from the epoch, in UTC.  ``loss`` is the natural logarithm of peers' rate / own
     rate, the middle of the day's ``runs``: positive is slower.  ``noise`` is the standard error of

@@ -45,7 +45,7 @@ class PairTest(NamedTuple):
 
 
 class NodeClock(NamedTuple):
-    """How a node's clock stood when it was last asked, ``at`` seconds since the epoch.
+    """Offset of a node's clock when it was last asked, ``at`` seconds since the epoch.
 
     It was ``ahead_s`` seconds ahead of the console's, or that many behind where negative, at most
     ``within_s`` seconds more or less: the way to the node and back takes its time.
@@ -72,7 +72,7 @@ class Run(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What happened at a site, in the words of a person; ``at`` is seconds since the epoch."""
+    """An event at a site, in the words of a person; ``at`` is seconds since the epoch."""
 
     at: float
     text: str

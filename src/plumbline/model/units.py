@@ -26,7 +26,7 @@ LARGEST = 1e18
 """No rate, size or duration is larger, an exabyte a second; with it no calculation overflows."""
 
 _LONGEST_S = 1e10
-"""Of a duration: what lies so far back is still a date."""
+"""Longest duration: a moment that far back is still a date."""
 
 LINE_ENCODINGS = {"none": 1.0, "8b/10b": 0.8, "64b/66b": 64 / 66, "128b/130b": 128 / 130}
 """Data bits per line bit."""

@@ -123,7 +123,7 @@ def refuse_constant(name: str) -> NoReturn:
 
 _HUGE = (r"e(?<=[0-9]e)\+?0*[1-9][0-9]{2}", r"E(?<=[0-9]E)\+?0*[1-9][0-9]{2}", r"[0-9]{16}")
 _HUGE_BYTES = tuple(form.encode() for form in _HUGE)
-"""What a number looks like that may be infinite as a float: 1e999, 1E999, or 309 digits, of which
+"""Pattern of a number that may be infinite as a float: 1e999, 1E999, or 309 digits, of which
 every 19th character shows 16 in a row (a list of numbers repeats itself, but not after 19).  To
 hold every character of a document against a class of characters takes as long as to read it; a
 search for one letter does not."""

@@ -74,7 +74,7 @@ _Key = TypeVar("_Key")
 
 
 class Place(NamedTuple):
-    """Where a component is measured: the part of an assignment that the policy does not change."""
+    """Place of a measurement: the part of an assignment that the policy does not change."""
 
     component: str
     node: str
@@ -267,7 +267,7 @@ def _make_up_calls(
 
 
 _BUDGET = 64 << 30
-"""Of a run whose bytes follow from memory, as for ``plumbline probe fs`` by hand."""
+"""Budget of a run whose bytes follow from memory, as for ``plumbline probe fs`` by hand."""
 
 _NAMES = Names("bytes", "transfer", "direct: true")
 

@@ -35,7 +35,7 @@ CANDIDATES = "plumbline_candidates"
 
 
 class Key(NamedTuple):
-    """What a baseline is of; sorts by layer, component, operation and scenario."""
+    """Key of a baseline; sorts by layer, component, operation and scenario."""
 
     layer: str
     component: str
@@ -284,7 +284,7 @@ class Change(NamedTuple):
 
     @property
     def size(self) -> float:
-        """How much it changed, up or down alike; what is new counts least."""
+        """Size of the change, up or down; a new baseline counts least."""
         return -inf if self.ratio is None else abs(log(self.ratio))
 
     def to_json(self) -> dict[str, Any]:

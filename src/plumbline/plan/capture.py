@@ -106,7 +106,7 @@ def _share(rate_Bps: float, whole_Bps: float) -> str:
 
 
 LAST_RUNS = 12
-"""How many of the newest runs make a baseline, unless told."""
+"""Number of newest runs that make a baseline, by default."""
 
 _SURE = 2.0
 """Standard errors that a low median may be off by."""
@@ -114,7 +114,7 @@ _SURE = 2.0
 _UNSOUND = (Flag.DEGRADED, Flag.DRAINING, Flag.FAILED_OVER, Flag.SHORT)
 
 Expected = Mapping[tuple[str, str], Expectation]
-"""What is expected of each layer and component."""
+"""Expectations by layer and component."""
 
 
 class Captured(NamedTuple):
@@ -125,7 +125,7 @@ class Captured(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """What is kept of a record; runs of equal conditions, fill aside, share them."""
+    """Figures and conditions of a record; runs of equal conditions, fill aside, share them."""
 
     started_at: float
     rate_Bps: float

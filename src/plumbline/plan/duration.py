@@ -1,4 +1,4 @@
-"""How long a node's run of a layer takes, and what it moves, while everything is healthy.
+"""Duration of a node's run of a layer, and the bytes it moves, while everything is healthy.
 
 Each operation lasts as long as its bytes take at the baseline, or at the ceiling where there is
 none, and no longer than its limit.

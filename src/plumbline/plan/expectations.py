@@ -44,7 +44,7 @@ changes spend the budget once, and the change once more."""
 
 
 class Needed(NamedTuple):
-    """What an alarm takes: the odds against chance that it is one.
+    """Evidence that an alarm takes: the odds against chance that it is one.
 
     ``ends`` are, by layer, the odds for health that end it: only the few components with an alarm
     are asked, so these odds follow from the questions of one component.  ``change_starts`` says, by
@@ -260,7 +260,7 @@ Load = Mapping[tuple[str, str], float]
 
 
 class _Flow(NamedTuple):
-    """What a target needs for itself, and what it loads of what others use as well."""
+    """Rate that a target needs for itself, and its load on parts that others use as well."""
 
     name: str
     own: frozenset[str]
@@ -368,7 +368,7 @@ SCHEMA = 1
 
 
 class Plan(NamedTuple):
-    """Which node measures what, when; ``expectations`` by node, in measuring order."""
+    """Plan of a site: nodes, measurements, times; ``expectations`` by node, in measuring order."""
 
     site: str
     expectations: dict[str, tuple[Expectation, ...]]
@@ -385,12 +385,12 @@ class Plan(NamedTuple):
     parameters: tuple[str, ...]
     """Patterns of Lustre's parameters whose changes every node follows."""
     confirm: dict[str, dict[str, Any]]
-    """When what was low is measured again, by layer; without those where it is off."""
+    """Schedule of confirmation by layer; without layers where it is off."""
     parallel: Optional[dict[str, Any]] = None
-    """Who drives all targets at once and with which program; None where nobody does."""
+    """Clients and program that drive all targets at once; None if nobody does."""
     job_users: bool = False
     symptoms: str = ""
-    """When nodes look for symptoms, as systemd's calendar."""
+    """Schedule of the look for symptoms, as systemd's calendar."""
     drop_caches: frozenset[str] = frozenset()
     """Nodes on which root may drop caches."""
 

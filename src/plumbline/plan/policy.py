@@ -24,7 +24,7 @@ from plumbline.topology.names import expand
 from plumbline.topology.strict import Duration, LessThanAll, Percent, Rate, Size, Strict, parse
 
 _REFERENCE = 100.0
-"""What a healthy component gives, in percent of its reference."""
+"""Rate of a healthy component, in percent of its reference."""
 
 
 def _range(value: object) -> Range:
@@ -47,7 +47,7 @@ Threshold = Annotated[Range, PlainValidator(_range)]
 
 
 class Goal(Strict):
-    """What was promised in each direction, bytes per second; one left out has no goal."""
+    """Promised rate in each direction, bytes per second; None is no goal."""
 
     write: Optional[Rate] = None
     read: Optional[Rate] = None
@@ -82,7 +82,7 @@ class ConditionsPolicy(Strict):
 
 
 class ConfirmPolicy(Strict):
-    """How often at most, how far apart, in which hours, and for how many bytes.
+    """Confirmation: most runs, least time between them, allowed hours and bytes.
 
     ``bytes`` is a share of what the planned runs of the layer move.  ``runs: 0`` switches it off.
     """
@@ -174,7 +174,7 @@ _LOWEST_PORT = 1024
 
 
 class LimitsPolicy(Strict):
-    """When a verdict is bad; the names and meanings are those of model.expectation.Limits."""
+    """Limits of a verdict; names and meanings are those of model.expectation.Limits."""
 
     warning: Optional[Threshold] = None
     critical: Optional[Threshold] = None
@@ -206,14 +206,14 @@ class ProbePolicy(Strict):
 
 
 class Override(Strict):
-    """What differs for one group or component."""
+    """Settings of one group or component that differ."""
 
     limits: LimitsPolicy = LimitsPolicy()
     probe: ProbePolicy = ProbePolicy()
 
 
 class GroupOverride(Override):
-    """What differs for one group, and the rate that was promised for it, bytes per second."""
+    """Settings of one group that differ, and its promised rate, bytes per second."""
 
     goal: Goal = Goal()
 
@@ -354,9 +354,9 @@ class Policy(Strict):
     """Clients on which root may drop caches to tell them apart, by name or range."""
     layers: Layers = Layers()
     symptoms: SymptomsPolicy = SymptomsPolicy()
-    """Which hosts have services for what hardware and kernel say about themselves."""
+    """Hosts that have services for symptoms of hardware and kernel."""
     conditions: ConditionsPolicy = ConditionsPolicy()
-    """Which parameters of Lustre are followed, to say when they changed."""
+    """Parameters of Lustre that are followed, to show when they changed."""
 
     def layer(self, name: str) -> Layer:
         """Return the rules of one of LAYERS."""

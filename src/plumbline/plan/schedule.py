@@ -48,7 +48,7 @@ class _NotOne(Exception):
 
 
 class Gaps(NamedTuple):
-    """How far two times are apart, seconds; both None where there are no two."""
+    """Distance of two times, seconds; both None unless there are two."""
 
     shortest_s: Optional[float]
     longest_s: Optional[float]
@@ -168,11 +168,11 @@ def _calendar(text: str) -> str:
 
 
 Calendar = Annotated[str, AfterValidator(_calendar)]
-"""When a timer fires, as systemd writes it: ``*-*-* 02:06``."""
+"""Calendar of a timer, as systemd writes it: ``*-*-* 02:06``."""
 
 
 class Timer(Strict):
-    """When a layer runs: systemd's calendar, and how often that is."""
+    """Schedule of a layer: systemd's calendar, and how often that is."""
 
     calendar: Calendar = "*-*-* 02:06"
     every: Duration = DAY_S
@@ -236,7 +236,7 @@ class WeeklyTimer(Timer):
 
 
 class Slots(Strict):
-    """When pairs of hosts meet: at the start of each slot, for the window."""
+    """Slots in which pairs of hosts meet: at the start of each slot, for the window."""
 
     slot: Duration = 3600.0
     window: Duration = 300.0

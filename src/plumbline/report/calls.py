@@ -43,7 +43,7 @@ from plumbline.report.figure import (
 )
 
 _POINTS = 60
-"""Of one rank in a picture: more cannot be seen, and a thousand ranks are drawn."""
+"""Points of one rank in a picture: more cannot be seen, and a thousand ranks are drawn."""
 
 _LATE = 1.1
 _SURE = 3.0

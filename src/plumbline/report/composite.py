@@ -281,7 +281,7 @@ ABOUT = (
 HEADERS = ("component", "operation", "seen by", "rate", "highest second", "lowest second")
 NUMBERS = ("operation", "component", "seen_by", "second", "rate_Bps")
 _COLOURS = (ORANGE, MAGENTA, CYAN)
-"""Of components: the sums of clients and of servers have theirs."""
+"""Colours of components: the sums of clients and of servers have theirs."""
 
 _UNNAMED = {"color": GREY, "width": 1}
 _LABELLED, _SLOWEST = 12, 5

@@ -242,7 +242,7 @@ def counted(number: int, noun: str) -> str:
 
 
 _WIDTH_PX = 590
-"""Of the plot on paper; a window is wider."""
+"""Width of the plot on paper; a window is wider."""
 
 _LETTER_PX = 7.5
 _LEVELS = 4

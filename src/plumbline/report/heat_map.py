@@ -58,7 +58,7 @@ _ROW_PX, _WIDE_ROW_PX, _FEW = 4, 18, 30
 _LEAST_PX, _MOST_PX, _MARGIN_PX = 260, 1500, 120
 _NAMED = 60
 MOST_ROWS = _MOST_PX - _MARGIN_PX
-"""Of a picture: a row without a pixel of its own is not to be seen."""
+"""Most rows of a picture: a row without a pixel of its own cannot be seen."""
 
 
 class Line(NamedTuple):

@@ -17,10 +17,10 @@ _MOST = 12
 """Marks of one kind in a picture, the latest; more could not be told apart."""
 
 _LEVELS = 4
-"""Of words above one another, so that neighbours can be read."""
+"""Heights of words, so that neighbours can be read."""
 
 _SHARE = 0.25
-"""Of the components that know a version: what changes for fewer is no era of the site."""
+"""Least share of the components that know a version: fewer begin no era of the site."""
 
 
 class Mark(NamedTuple):

@@ -22,7 +22,7 @@ from plumbline.report.suspects import Suspects
 from plumbline.report.symptoms import Explanations, begun
 
 _LOW = 0.95
-"""Of its reference: a component above it has lost nothing that could have a beginning."""
+"""Share of the reference: above it a component has lost nothing that could have a beginning."""
 
 _GOOD_DAYS = 2
 """In a row that end a loss, looking back; a single one may be luck."""

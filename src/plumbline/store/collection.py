@@ -215,7 +215,7 @@ _COVER = "UPDATE records SET coverage = ?, body = ? WHERE id = ? AND coverage IS
 
 
 class Found(NamedTuple):
-    """What the counters say of a record; the coverage is None where they leave it in doubt."""
+    """Coverage of a record by the servers' counters; None if they leave it in doubt."""
 
     record: Record
     coverage: Optional[float]

@@ -266,7 +266,7 @@ _REMEDIES = {
     "plumbline or root",
     "locked": "another process keeps it locked; end that process and run again",
 }
-"""What to do, by a part of SQLite's own message (sqlite.org/rescode.html, sqlite3_errstr)."""
+"""Remedies, by a part of SQLite's own message (sqlite.org/rescode.html, sqlite3_errstr)."""
 
 
 class Database:
@@ -452,7 +452,7 @@ RECORD = (
     "outcome, started_at, rate_Bps, coverage, flags, body) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-"""What follows the word INSERT, for the values of :func:`row`."""
+"""Text after the word INSERT, for the values of :func:`row`."""
 
 
 RUNNING = (

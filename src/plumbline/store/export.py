@@ -22,7 +22,7 @@ from plumbline.store.database import RUNNING, inflated, running
 from plumbline.store.snapshot import settled
 
 MOST_BYTES = 8 << 20
-"""Of records in one answer, so that neither side needs much memory."""
+"""Most bytes of records in one answer, so that neither side needs much memory."""
 
 _TRIES = 20
 _BUSY_WAIT_S = 30.0
@@ -101,7 +101,7 @@ def _read(path: Path, request: Request) -> Extract:
 
 
 class _State(NamedTuple):
-    """How a database lies on the disk; ``log`` is None where it has no write-ahead log."""
+    """Files of a database; ``log`` is None if it has no write-ahead log."""
 
     file: tuple[int, ...]
     log: Optional[int]

@@ -36,7 +36,7 @@ COLLECTED_SYMPTOMS = "symptoms"
 
 
 class Collected(NamedTuple):
-    """What a node has said last, None where that is not known, and why; ``now`` by its clock."""
+    """Last answer of a node, None if unknown, and why; ``now`` by its clock."""
 
     report: Optional[Report]
     now: float
@@ -44,7 +44,7 @@ class Collected(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What a look leaves behind."""
+    """Result of a look."""
 
     report: Report
     past: Past

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 STATE = "/var/lib/plumbline"
-"""Of a node: its history, its snapshot, its verdicts, its symptoms."""
+"""Folder of a node: its history, its snapshot, its verdicts, its symptoms."""
 
 DATABASE = "history.sqlite"
 SNAPSHOT_FILE = "snapshot.json"
@@ -32,7 +32,7 @@ VERDICTS_FOLDER = "verdicts"
 EXPECTATIONS = "/etc/plumbline/expectations.json"
 SNAPSHOT = "/var/lib/plumbline/snapshot.json"
 VERDICTS = "/var/lib/plumbline/verdicts"
-"""What checks read."""
+"""Folder of the verdicts that checks read."""
 
 READERS = "plumbline-checks"
 """The group of who runs checks, made by the role agent."""
@@ -40,7 +40,7 @@ READERS = "plumbline-checks"
 LOCKS = "/run/plumbline"
 
 HISTORY = "/var/lib/plumbline-console/history.sqlite"
-"""Of a whole site."""
+"""History of a whole site."""
 
 PLAN = "/etc/plumbline-console/plan.json"
 
@@ -49,7 +49,7 @@ _KEY = b'"crc32"'
 _HEAD = b'{"crc32":"'
 _DIGITS = 8
 _BODY = len(_HEAD) + _DIGITS + 1
-"""Where begins what the checksum is of: the comma behind it."""
+"""Place from which the checksum counts: the comma behind it."""
 
 
 def seal(text: str) -> str:
@@ -69,7 +69,7 @@ def refuse_changed(data: bytes, what: str, remedy: str) -> None:
 
 
 MOST_BYTES = 64 << 20
-"""Of a document: a node with 10,000 targets has a snapshot of 50 MB."""
+"""Largest document: a node with 10,000 targets has a snapshot of 50 MB."""
 
 
 def read(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> str:

@@ -39,13 +39,13 @@ KEEP_RECORDS = 30
 """The latest records of a series stay, whatever the clock says of their age."""
 
 KEEP_SERVER_DAYS = 7
-"""Of what servers counted second by second, but beside runs of all targets, which are drawn."""
+"""Days that servers' counters are kept, except near runs of all targets, which are drawn."""
 
 _BESIDE_S = 3600.0
 
 
 class Selection(NamedTuple):
-    """Which records are asked for; None takes all.  ``since`` is seconds since the epoch."""
+    """Selection of records; None takes all.  ``since`` is seconds since the epoch."""
 
     layer: Optional[str] = None
     component: Optional[str] = None
@@ -54,7 +54,7 @@ class Selection(NamedTuple):
 
 
 class SeriesKey(NamedTuple):
-    """What makes records comparable in time; ``partner`` is empty where there is none."""
+    """Key of records that are comparable in time; ``partner`` is empty if there is none."""
 
     layer: str
     component: str

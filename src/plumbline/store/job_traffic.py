@@ -1,4 +1,4 @@
-"""What jobs have done, in the history of a console: as servers counted it, and as logs said it.
+"""Traffic of jobs in the history of a console, by the servers' counters and by logs.
 
 What servers counted lies in the records of their samplings; what was read of logs has a table of
 its own.
@@ -20,7 +20,7 @@ from plumbline.store.database import Store, inflated, read_record
 
 KEEP_DAYS = 60
 MOST_ROWS = 2_000_000
-"""What is kept of logs: some 500 MB, the latest."""
+"""Limit of kept logs: some 500 MB, the latest."""
 
 _TABLE = """CREATE TABLE IF NOT EXISTS job_traffic (
     job TEXT NOT NULL, target TEXT NOT NULL, operation TEXT NOT NULL, bytes REAL NOT NULL,

@@ -18,13 +18,13 @@ from plumbline.store.files import parse, read
 SCHEMA = 1
 
 _MOST_BYTES = 1 << 30
-"""Of the plan of a site with some hundred thousand measurements."""
+"""Largest plan: that of a site with some hundred thousand measurements."""
 
 _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 
 
 class SitePlan(NamedTuple):
-    """What each node measures, the services that show the verdicts, and what the parts are.
+    """Expectations of each node, the services that show the verdicts, and the parts.
 
     ``paths`` are the services that say the suspects; ``parts`` and ``paths`` are empty in a plan of
     an older version.
@@ -38,7 +38,7 @@ class SitePlan(NamedTuple):
     job_users: bool = False
     """Whether the policy lets it be shown whose job it is."""
     digest: str = ""
-    """What tells the document from any other; empty where it was not read from a file."""
+    """Digest of the document; empty if it was not read from a file."""
 
     @property
     def site(self) -> str:

@@ -67,7 +67,7 @@ def _all_numbers(values: Sequence[object]) -> bool:
 
 _NOBODY = (None, 0)
 _NOT_ITS_OWN = {Flag.DEGRADED.value, Flag.DRAINING.value, Flag.FAILED_OVER.value}
-"""What is known to be slow for a while says nothing about the time before and after."""
+"""Flags of a passing state, which tells nothing about the time before and after."""
 
 
 _NOTHING: Mapping[str, Sequence[float]] = MappingProxyType({})
@@ -107,7 +107,7 @@ def _profiles(entry: Expectation) -> Mapping[str, Sequence[float]]:
 
 
 class _Place(NamedTuple):
-    """What makes rates of one run peers."""
+    """Key of rates of one run that are peers."""
 
     layer: str
     group: str
@@ -141,7 +141,7 @@ class Rates:
 
 
 class Recent:
-    """What is known of the components of one node, read when it is made.
+    """Recent figures of the components of one node, read when it is made.
 
     It answers as a :class:`~plumbline.model.series.Snapshot` does.
     """
@@ -311,7 +311,7 @@ def in_known_state(flags: str) -> bool:
 
 
 MOST_RUNS = 20_000
-"""Of a time; an hour of 5,000 targets that are written and read twice each."""
+"""Most runs of a time: an hour of 5,000 targets that are written and read twice each."""
 
 _RUNS = (
     "SELECT layer, component, operation, scenario, partner, started_at, outcome, rate_Bps, "

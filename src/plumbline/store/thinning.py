@@ -30,7 +30,7 @@ _OLD = (
 
 
 class Thinned(NamedTuple):
-    """What became daily figures; ``unfinished`` says that more is left to do."""
+    """Number of runs that became daily figures; ``unfinished``: more remain."""
 
     runs: int
     days: int

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 16 << 20
-"""Of one verdict: that on a group of 10,000 targets has 10 MB."""
+"""Largest verdict: that on a group of 10,000 targets has 10 MB."""
 
 VERDICT_REMEDY = "write it again with: plumbline judge --publish"
 
@@ -32,7 +32,7 @@ _DEPLOY = "deploy the role agent again"
 _LONGEST_NAME = 240
 """No file system of Linux takes more than 255 bytes."""
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")
-"""What quoting leaves as it is."""
+"""Characters that quoting leaves as they are."""
 
 
 def file_name(subject: Subject) -> str:
@@ -117,7 +117,7 @@ def load_report(path: str = SYMPTOMS) -> Report:
 PATHS = "/var/lib/plumbline-console/paths.json"
 SCHEMA = 2
 COLLECTION = "collection"
-"""What is asked for in the place of a service: whether suspects are looked for at all."""
+"""Name in the place of a service: asks whether suspects are looked for at all."""
 
 _AHEAD_S = 300.0
 """A document may be this far ahead: clocks are stepped."""

@@ -26,7 +26,7 @@ _AND = "\n"
 """JSON without blanks has none."""
 
 _SILENT = ("", '"versions":{}', '"versions":null')
-"""What a record says that could not find out any version."""
+"""Versions of a record whose run could not find out any."""
 
 _Component = tuple[str, str]
 

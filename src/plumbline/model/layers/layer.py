@@ -1,4 +1,4 @@
-"""What the other stages ask of a layer: one value, so that nobody compares its name."""
+"""A layer with all that other stages need to know of it, so that nobody compares its name."""
 
 from __future__ import annotations
 
