@@ -39,9 +39,9 @@ def _plainly(name: str) -> Callable[..., Any]:
     """Return an operation of floats that makes what is found hold for no time at all."""
     operation = getattr(float, name)
 
-    def calculate(self: _Watched, *others: float) -> Any:
+    def calculate(self: _Watched, *operands: float) -> Any:
         self.watched.until = float(self.watched)
-        return operation(float(self), *others)
+        return operation(float(self), *operands)
 
     return calculate
 
@@ -146,9 +146,9 @@ def age(at: float, now: float) -> str:
 def parts(text: str) -> Parts:
     """Return a text with open ages as what stands between them, and their moments."""
     pieces = _MARK.split(text)
-    return tuple(float(one) if place % 2 else one for place, one in enumerate(pieces))
+    return tuple(float(piece) if place % 2 else piece for place, piece in enumerate(pieces))
 
 
 def filled(pieces: Sequence[Union[str, float]], now: float) -> str:
     """Return a text that was taken apart, with its ages at a moment."""
-    return "".join(one if isinstance(one, str) else age(one, now) for one in pieces)
+    return "".join(piece if isinstance(piece, str) else age(piece, now) for piece in pieces)

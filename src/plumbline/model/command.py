@@ -32,8 +32,8 @@ class Completed(NamedTuple):
 
 def lines(text: str) -> list[str]:
     """Return what a tool has said, line by line, without what a terminal would obey."""
-    said = (line.expandtabs(1).strip() for line in text.splitlines())
-    return [printable(line) for line in said if line]
+    stripped = (line.expandtabs(1).strip() for line in text.splitlines())
+    return [printable(line) for line in stripped if line]
 
 
 def printable(text: str) -> str:

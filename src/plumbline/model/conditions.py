@@ -61,8 +61,8 @@ def of_record(record: Record) -> Conditions:
 
 def of_baseline(baseline: Baseline) -> Conditions:
     """Return under what the runs of a baseline were made."""
-    said = {"host": baseline.host, "tool": baseline.tool}
-    settings = {**baseline.versions, **{name: text for name, text in said.items() if text}}
+    own = {"host": baseline.host, "tool": baseline.tool}
+    settings = {**baseline.versions, **{name: text for name, text in own.items() if text}}
     return Conditions(baseline.spec_hash, baseline.terms, settings, baseline.fill)
 
 
@@ -71,14 +71,14 @@ def differences(then: Conditions, now: Conditions, fill_change: float) -> tuple[
 
     The fill may differ by ``fill_change``, a fraction of the target.
     """
-    found = []
+    changes = []
     if then.spec_hash != now.spec_hash:
-        found.append(_terms(then, now))
+        changes.append(_terms(then, now))
     if then.settings != now.settings:
-        found += _settings(then.settings, now.settings)
+        changes += _settings(then.settings, now.settings)
     if filled_otherwise(then.fill, now.fill, fill_change):
-        found.append(Difference(FILL, _percent(then.fill), _percent(now.fill)))
-    return tuple(found)
+        changes.append(Difference(FILL, _percent(then.fill), _percent(now.fill)))
+    return tuple(changes)
 
 
 def filled_otherwise(then: Optional[float], now: Optional[float], fill_change: float) -> bool:

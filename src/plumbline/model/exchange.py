@@ -46,14 +46,14 @@ def read_suspected(raw: Any) -> tuple[Suspected, ...]:
         TypeError, ValueError: it is no list of at most ``MOST`` suspicions.
         DocumentError: a name has unsafe characters.
     """
-    found = tuple(Suspected(layer, component, since) for layer, component, since in raw)
-    if len(found) > MOST:
-        raise ValueError(f"{len(found)} suspicions are more than {MOST}")
-    for one in found:
-        texts("suspected", one[:2])
-        NAME.refuse("suspected component", one.component)
-        times(since=one.since)
-    return found
+    suspicions = tuple(Suspected(layer, component, since) for layer, component, since in raw)
+    if len(suspicions) > MOST:
+        raise ValueError(f"{len(suspicions)} suspicions are more than {MOST}")
+    for suspicion in suspicions:
+        texts("suspected", suspicion[:2])
+        NAME.refuse("suspected component", suspicion.component)
+        times(since=suspicion.since)
+    return suspicions
 
 
 SCHEMA = 1
@@ -85,8 +85,8 @@ class Request(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
-        said = {"schema": SCHEMA, **self._asdict()}
-        return {key: value for key, value in said.items() if value is not None}
+        document = {"schema": SCHEMA, **self._asdict()}
+        return {key: value for key, value in document.items() if value is not None}
 
     @classmethod
     def from_json(cls, raw: Any) -> Request:
@@ -99,8 +99,8 @@ class Request(NamedTuple):
             moments = {key: raw.get(key) for key in ("since", "conditions_at")}
             times(**{key: at for key, at in moments.items() if at is not None})
             limit = max(1, min(int(raw["limit"]), MOST_RECORDS))
-            said = raw.get("suspected")
-            suspected = None if said is None else read_suspected(said)
+            written = raw.get("suspected")
+            suspected = None if written is None else read_suspected(written)
             return cls(Cursor(int(seq), name), limit, **moments, suspected=suspected)
         except (KeyError, TypeError, ValueError) as error:
             raise DocumentError(f"the request is damaged: {error!r}; {_UPDATE}") from error
@@ -126,7 +126,7 @@ class Head(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
-        running = [one[:3] for one in self.running]
+        running = [run[:3] for run in self.running]
         return {"schema": SCHEMA, **self._asdict(), "running": running}
 
     @classmethod
@@ -138,15 +138,15 @@ class Head(NamedTuple):
             _same_schema(raw["schema"])
             times(now=raw["now"])
             texts("version", (raw["version"],))
-            running = tuple(Running(*one[:3]) for one in raw["running"])
-            for one in running:
-                names("running", one[:2])
-                times(since=one.since)
+            running = tuple(Running(*run[:3]) for run in raw["running"])
+            for run in running:
+                names("running", run[:2])
+                times(since=run.since)
             # a node of an older version has no ledger
             symptoms, conditions = raw["symptoms"], raw.get("conditions")
-            for one in (symptoms, conditions):
-                if not (one is None or isinstance(one, dict)):
-                    raise TypeError(f"symptoms or conditions are {one!r:.60}")
+            for document in (symptoms, conditions):
+                if not (document is None or isinstance(document, dict)):
+                    raise TypeError(f"symptoms or conditions are {document!r:.60}")
             again, untaken = raw["again"] is True, raw.get("untaken", "")
             texts("untaken", (untaken,))
             return cls(raw["version"], raw["now"], again, running, symptoms, conditions, untaken)

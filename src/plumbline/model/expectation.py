@@ -63,16 +63,16 @@ ALONE = 0
 """The number of the wave of what is measured alone."""
 
 
-def in_waves(found: Iterable[T], number: Callable[[T], int]) -> list[list[T]]:
+def in_waves(entries: Iterable[T], number: Callable[[T], int]) -> list[list[T]]:
     """Return what is measured at the same time, in the order of the first of each wave."""
     waves: list[list[T]] = []
     numbered: dict[int, list[T]] = {}
-    for one in found:
-        wave = number(one)
+    for entry in entries:
+        wave = number(entry)
         if wave in numbered:
-            numbered[wave].append(one)
+            numbered[wave].append(entry)
             continue
-        waves.append([one])
+        waves.append([entry])
         if wave != ALONE:
             numbered[wave] = waves[-1]
     return waves
@@ -252,13 +252,13 @@ class Expectations(NamedTuple):
             )
         return expectations
 
-    def _build(self, layer: str, key: str, wanted: Optional[str]) -> tuple[Expectation, ...]:
+    def _build(self, layer: str, key: str, name: Optional[str]) -> tuple[Expectation, ...]:
         shared: dict[tuple[type, str], Any] = {}
         try:
             return tuple(
                 Expectation.from_json(entry, shared)
                 for entry in self.entries
-                if entry["layer"] == layer and wanted in (None, entry[key])
+                if entry["layer"] == layer and name in (None, entry[key])
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DocumentError(

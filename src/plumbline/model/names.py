@@ -32,11 +32,11 @@ class Allowed(NamedTuple):
 
     def match(self, what: str, text: str) -> re.Match[str]:
         """Return the parts of a name; raise as ``refuse`` does."""
-        found = re.fullmatch(self.pattern, text) if len(text) <= _LONGEST_NAME else None
-        if not found or {".", ".."} & set(text.split("/")):
+        matched = re.fullmatch(self.pattern, text) if len(text) <= _LONGEST_NAME else None
+        if not matched or {".", ".."} & set(text.split("/")):
             shown = repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}..."
             raise DocumentError(f"{what} {shown} {self.refusal}; {self.remedy}")
-        return found
+        return matched
 
 
 NAME = Allowed(
@@ -120,11 +120,11 @@ _HASHED = 8
 
 def anchor(layer: str, name: str) -> str:
     """Return the place of a component in the report, e.g. ``ost-scratch-OST0003``."""
-    wanted = f"{layer}-{name}"
-    plain = _UNSAFE.sub("_", wanted)[:_LONGEST]
-    if plain == wanted:
+    full_name = f"{layer}-{name}"
+    plain = _UNSAFE.sub("_", full_name)[:_LONGEST]
+    if plain == full_name:
         return plain
-    return f"{plain}-{sha256(wanted.encode('utf-8', 'surrogatepass')).hexdigest()[:_HASHED]}"
+    return f"{plain}-{sha256(full_name.encode('utf-8', 'surrogatepass')).hexdigest()[:_HASHED]}"
 
 
 def group_anchor(layer: str, group: str) -> str:

@@ -45,7 +45,7 @@ class Stage(NamedTuple):
         since, state, reason, sentence, evidence, figures = raw
         numbers(since=since)
         counts(**{str(place): line for place, line in enumerate(evidence)})
-        given = tuple(read(Figure, dict(zip(Figure._fields, one))) for one in figures)
+        given = tuple(read(Figure, dict(zip(Figure._fields, cells))) for cells in figures)
         shown = tuple(lines[line] for line in evidence)
         return cls(since, State[state], Reason(reason), _text(sentence), shown, given)
 
@@ -53,9 +53,9 @@ class Stage(NamedTuple):
 def _text(pieces: Any) -> Parts:
     if type(pieces) is not list:
         raise TypeError(f"text is {pieces!r:.60}, which is no list")
-    for one in pieces:
-        if not isinstance(one, str):
-            times(moment=one)
+    for piece in pieces:
+        if not isinstance(piece, str):
+            times(moment=piece)
     return tuple(pieces)
 
 
@@ -113,7 +113,7 @@ class Published(NamedTuple):
                 raise TypeError("group is no yes or no, or running is no list")
             values["running"] = tuple(raw["running"])
             lines = tuple(map(_text, raw["lines"]))
-            values["stages"] = tuple(Stage.from_json(one, lines) for one in raw["stages"])
+            values["stages"] = tuple(Stage.from_json(stage, lines) for stage in raw["stages"])
             values["stages"][0]  # there is one
             return cls(**values)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:

@@ -77,7 +77,7 @@ def turn(hosts: Sequence[str], host: str, slot: int) -> Optional[Turn]:
 def pairing(hosts: Sequence[str], slot: int) -> dict[str, Turn]:
     """Return what every host does in ``slot``; a host with a bye is not in it."""
     turns = {host: turn(hosts, host, slot) for host in sorted(hosts)}
-    return {host: found for host, found in turns.items() if found is not None}
+    return {host: own_turn for host, own_turn in turns.items() if own_turn is not None}
 
 
 def partners(hosts: Sequence[str], host: str) -> tuple[str, ...]:

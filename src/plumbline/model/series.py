@@ -137,8 +137,10 @@ class Snapshot(NamedTuple):
         layer, name, is_group = subject
         key = f"{layer}/{name}"
         try:
-            known = self.groups.get(key) if is_group else self.series.get(key, _NOTHING)["evidence"]
-            return None if known is None else Evidence.from_json(known)
+            document = (
+                self.groups.get(key) if is_group else self.series.get(key, _NOTHING)["evidence"]
+            )
+            return None if document is None else Evidence.from_json(document)
         except (KeyError, TypeError, AttributeError) as error:
             raise DocumentError(
                 f"snapshot of {self.host}: what is known of {layer} {name} is damaged "

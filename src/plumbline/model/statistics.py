@@ -20,9 +20,9 @@ OF_A_MEDIAN = 1.2533
 
 def deviation(values: Iterable[float], middle: Optional[float] = None) -> float:
     """Return the standard deviation of one value or more, from ``middle``, else their median."""
-    found = tuple(values)
-    centre = median(found) if middle is None else middle
-    return _OF_A_DEVIATION * median([abs(value - centre) for value in found])
+    samples = tuple(values)
+    centre = median(samples) if middle is None else middle
+    return _OF_A_DEVIATION * median([abs(value - centre) for value in samples])
 
 
 def error_of_median(spread: float, count: int) -> float:
@@ -63,7 +63,7 @@ def one_day(day: int, runs: Iterable[Rates]) -> dict[str, Day]:
             losses.setdefault(name, []).append(loss)
     if not losses:
         return {}
-    middles = {name: midmean(found) for name, found in losses.items()}
+    middles = {name: midmean(samples) for name, samples in losses.items()}
     spread, peers = round(deviation(middles.values()), 5), len(losses) - 1
     return {
         name: Day(
@@ -96,10 +96,10 @@ def _losses(rates: Rates) -> dict[str, float]:
 
 def median_without(ordered: Sequence[float], index: int) -> float:
     """Return the median of ascending values, at least two, less the one at ``index``."""
-    left = len(ordered) - 1
-    upper = left // 2
+    count = len(ordered) - 1
+    upper = count // 2
     value = ordered[upper + (upper >= index)]
-    if left % 2:
+    if count % 2:
         return value
     lower = upper - 1
     return (ordered[lower + (lower >= index)] + value) / 2

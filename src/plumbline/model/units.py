@@ -101,8 +101,8 @@ def parse_duration(text: str) -> float:
     """
     number, unit = _split(text, "duration")
     if unit not in _DURATION:
-        known = "s, m or min, h, d, w"
-        raise DocumentError(f"duration {text!r} has no known unit; write for example 10m ({known})")
+        units = "s, m or min, h, d, w"
+        raise DocumentError(f"duration {text!r} has no known unit; write for example 10m ({units})")
     seconds = number * _DURATION[unit]
     if seconds > _LONGEST_S:
         raise DocumentError(f"duration {_shown(text)} is more than three centuries; correct it")

@@ -80,11 +80,11 @@ def times(**values: Any) -> None:
             raise TypeError(f"{name} is {value!r:.60}, which is no time")
 
 
-def same_schema(raw: Mapping[str, Any], known: int, what: str, remedy: str) -> None:
-    """Refuse a document of another schema than ``known``; raise DocumentError, or KeyError."""
-    if raw["schema"] != known:
+def same_schema(raw: Mapping[str, Any], schema: int, what: str, remedy: str) -> None:
+    """Refuse a document of another schema than ``schema``; raise DocumentError, or KeyError."""
+    if raw["schema"] != schema:
         raise DocumentError(
-            f"{what} has schema {raw['schema']!r}, this version reads {known}; {remedy}"
+            f"{what} has schema {raw['schema']!r}, this version reads {schema}; {remedy}"
         )
 
 
@@ -97,10 +97,10 @@ def texts(name: str, values: Iterable[Any]) -> None:
 
 def names(name: str, values: Iterable[Any]) -> None:
     """Refuse the same, and halves of characters: JSON may hold them, no file or database does."""
-    found = tuple(values)
-    texts(name, found)
+    given = tuple(values)
+    texts(name, given)
     try:
-        "".join(found).encode()
+        "".join(given).encode()
     except UnicodeEncodeError as error:
         raise TypeError(f"{name} has {error.object!r:.60}, which is no Unicode text") from error
 

@@ -120,10 +120,10 @@ def devices(topology: Topology) -> list[Place]:
     return [_device(device, paths[device.name], counts) for device in topology.devices()]
 
 
-def _refuse_twice(found: Iterable[tuple[_Key, str]], what: str) -> None:
+def _refuse_twice(pairs: Iterable[tuple[_Key, str]], what: str) -> None:
     """Refuse two names that share what must be one part's own; ``what`` says it of the key."""
     names: dict[_Key, str] = {}
-    for key, name in found:
+    for key, name in pairs:
         if names.setdefault(key, name) != name:
             raise DocumentError(
                 f"plumbline_topology: {names[key]} and {name} both have {what.format(key)}; "
@@ -169,10 +169,10 @@ def paired(topology: Topology, policy: Policy) -> list[Place]:
     ]
 
 
-def refuse_two_clients(found: Sequence[Assignment]) -> None:
+def refuse_two_clients(measured: Sequence[Assignment]) -> None:
     """Raise DocumentError naming the target, both of its clients and the remedy."""
     first: dict[tuple[str, ...], Assignment] = {}
-    for assignment in found:
+    for assignment in measured:
         storage = (
             _storage(assignment.target, assignment.component)
             if LAYERS[assignment.layer].on_targets
@@ -241,10 +241,10 @@ def _subject(location: Place) -> tuple[str, Optional[Within]]:
     return f"{within.path}/{within.file}" if within else str(location.target["device"]), within
 
 
-def _refuse_tool(known: Sequence[str], tool: str) -> None:
-    if tool not in known:
+def _refuse_tool(tools: Sequence[str], tool: str) -> None:
+    if tool not in tools:
         raise DocumentError(
-            f"the tool {tool[:60]!r} does not measure this layer; write one of: {', '.join(known)}"
+            f"the tool {tool[:60]!r} does not measure this layer; write one of: {', '.join(tools)}"
         )
 
 
@@ -379,13 +379,13 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
         DocumentError: parts are not connected, the policy names what is not measured, or two
             clients would measure one target.
     """
-    found = []
+    measured = []
     for layer in LAYERS.values():
         places = _places(layer, topology, policy)
         _refuse_unknown_names(policy, layer.name, places)
-        found += [_assignment(policy, layer.name, place, places) for place in places]
-    refuse_two_clients(found)
-    return tuple(found)
+        measured += [_assignment(policy, layer.name, place, places) for place in places]
+    refuse_two_clients(measured)
+    return tuple(measured)
 
 
 def _places(layer: Layer, topology: Topology, policy: Policy) -> list[Place]:
@@ -454,11 +454,11 @@ def _refuse_longer_than_window(location: Place, spec: ProbeSpec) -> None:
 def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[Place]) -> None:
     rules = policy.layer(layer)
     groups, components = {p.group for p in places}, {p.component for p in places}
-    for key, given, known in (
+    for key, given, measured in (
         ("group", rules.groups, groups),
         ("component", rules.components, components),
     ):
-        unknown = sorted(set(given) - known)
+        unknown = sorted(set(given) - measured)
         if unknown:
             raise DocumentError(
                 f"plumbline_policy: layer {layer} has no {key} {unknown[0]!r}; "
@@ -466,11 +466,11 @@ def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[Place]) -
             )
 
 
-def by_server(found: Sequence[Assignment]) -> Iterator[list[Assignment]]:
+def by_server(measured: Sequence[Assignment]) -> Iterator[list[Assignment]]:
     """Yield the raw measurements of each server that is measured with all devices together."""
     raw = [
         assignment
-        for assignment in found
+        for assignment in measured
         if LAYERS[assignment.layer].on_devices and len(assignment.steps) > 1
     ]
     for _, members in groupby(

@@ -368,7 +368,7 @@ def review(changes: Sequence[Change]) -> Review:
         conditions.append(Condition(mark, text, len(keys)))
         for key in keys:
             marks.setdefault(key, []).append(mark)
-    joined = {key: " ".join(found) for key, found in marks.items()}
+    joined = {key: " ".join(letters) for key, letters in marks.items()}
     return Review(tuple(_moved(changes)), tuple(conditions), joined)
 
 
@@ -383,16 +383,16 @@ def _lines(
     by_name: Mapping[str, Mapping[Difference, list[Key]]],
 ) -> Iterator[tuple[str, list[Key]]]:
     """Yield each line about conditions with its baselines."""
-    for name, found in sorted(by_name.items()):
-        if len(found) <= _SHOWN_APART:
-            yield from ((str(difference), keys) for difference, keys in sorted(found.items()))
+    for name, steps in sorted(by_name.items()):
+        if len(steps) <= _SHOWN_APART:
+            yield from ((str(difference), keys) for difference, keys in sorted(steps.items()))
             continue
-        every = [key for keys in found.values() for key in keys]
-        yield (_fills(found) if name == FILL else f"{name}: {len(found)} different changes"), every
+        every = [key for keys in steps.values() for key in keys]
+        yield (_fills(steps) if name == FILL else f"{name}: {len(steps)} different changes"), every
 
 
-def _fills(found: Mapping[Difference, list[Key]]) -> str:
-    steps = sorted(_points(difference.now) - _points(difference.then) for difference in found)
+def _fills(changes: Mapping[Difference, list[Key]]) -> str:
+    steps = sorted(_points(difference.now) - _points(difference.then) for difference in changes)
     return f"{FILL} by {steps[0]:+d} to {steps[-1]:+d} % of the target"
 
 
@@ -406,10 +406,10 @@ def _moved(changes: Sequence[Change]) -> Iterator[Moved]:
         if change.ratio is not None:
             group = (change.key.layer, change.key.step)
             groups.setdefault(group, []).append((change.ratio, change))
-    for (layer, step), found in sorted(groups.items()):
-        found.sort(key=lambda pair: pair[0])
-        middle = median(ratio for ratio, _ in found)
-        yield Moved(layer, step, len(found), middle, found[0][1], found[-1][1])
+    for (layer, step), ratios in sorted(groups.items()):
+        ratios.sort(key=lambda pair: pair[0])
+        middle = median(ratio for ratio, _ in ratios)
+        yield Moved(layer, step, len(ratios), middle, ratios[0][1], ratios[-1][1])
 
 
 def refuse_below_floor(candidates: Candidates, named: Sequence[str]) -> None:
@@ -462,8 +462,8 @@ def accept(
                 f"{key}: {candidate.outlier}; a slow part must not become the reference: repair "
                 f"it, or accept it by name with --component {key.component}"
             )
-    taken = {
+    replaced = {
         key: candidate.baseline._replace(accepted_by=accepted_by.strip(), reason=reason.strip())
         for key, candidate in chosen.items()
     }
-    return {**accepted, **taken}
+    return {**accepted, **replaced}

@@ -386,9 +386,9 @@ class Ages(NamedTuple):
         """Return the document form."""
         return {
             "total": self.total,
-            "aged": [one.to_json() for one in self.aged],
+            "aged": [entry.to_json() for entry in self.aged],
             "missing": [key._asdict() for key in self.missing],
-            "below_floor": [one.to_json() for one in self.below_floor],
+            "below_floor": [entry.to_json() for entry in self.below_floor],
         }
 
 
@@ -424,9 +424,9 @@ def ages(accepted: Baselines, expected: Expected, newest: Newest, today: date) -
         if reasons:
             aged.append(Aged(key, baseline, age_days, reasons, RENEW))
     low = tuple(
-        Low(key, f"{one.below_floor}; accepted by {one.accepted_by}: {one.reason}")
-        for key, one in sorted(accepted.items())
-        if one.below_floor
+        Low(key, f"{current.below_floor}; accepted by {current.accepted_by}: {current.reason}")
+        for key, current in sorted(accepted.items())
+        if current.below_floor
     )
     return Ages(len(accepted), tuple(aged), _missing(accepted, expected), low)
 

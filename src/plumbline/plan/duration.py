@@ -15,12 +15,12 @@ START_S = 4.0
 """To start a unit, to prepare its target and to bring the records back."""
 
 
-def seconds_of(found: Iterable[Expectation], partner: str = "") -> float:
+def seconds_of(entries: Iterable[Expectation], partner: str = "") -> float:
     """Return the seconds of measurements wave after wave.
 
     Those of a host are with one partner, or with the one to which most can be moved.
     """
-    waves = in_waves(found, lambda entry: entry.wave)
+    waves = in_waves(entries, lambda entry: entry.wave)
     alone = sum(
         max(_seconds(expectation, Scenario.SINGLE, partner) for expectation in wave)
         for wave in waves
@@ -31,10 +31,10 @@ def seconds_of(found: Iterable[Expectation], partner: str = "") -> float:
     return START_S + alone + max(together, default=0.0)
 
 
-def bytes_of(found: Iterable[Expectation], partner: str = "") -> int:
+def bytes_of(entries: Iterable[Expectation], partner: str = "") -> int:
     """Return the bytes at most of measurements, with partners as above."""
     return int(
-        sum(expectation.spec.repeats * _once_bytes(expectation, partner) for expectation in found)
+        sum(expectation.spec.repeats * _once_bytes(expectation, partner) for expectation in entries)
     )
 
 

@@ -68,16 +68,17 @@ def needed(policy: Policy, measured: Sequence[Assignment]) -> Needed:
     A release slows what all share.  So what a change may spend of the budget is spent on groups,
     and on what is in none, not on each component; the layers have equal shares of it.
     """
-    asked = {layer: MONTH_S / policy.layer(layer).schedule.period_s() for layer in LAYERS}
+    monthly = {layer: MONTH_S / policy.layer(layer).schedule.period_s() for layer in LAYERS}
     wholes = Counter(_wholes(measured))
-    questions = sum(asked[layer] for layer in _others(measured))
-    questions += sum(asked[layer] * number for layer, number in wholes.items())
+    questions = sum(monthly[layer] for layer in _others(measured))
+    questions += sum(monthly[layer] * number for layer, number in wholes.items())
     share = _AT_A_CHANGE * questions / len(wholes) if wholes else 0.0
-    starts = {layer: share / (asked[layer] * number) for layer, number in wholes.items()}
-    confirmed = {layer: asked[layer] * _confirmed(policy, layer) for layer in LAYERS}
+    starts = {layer: share / (monthly[layer] * number) for layer, number in wholes.items()}
+    confirmed = {layer: monthly[layer] * _confirmed(policy, layer) for layer in LAYERS}
     questions += sum(confirmed[assignment.layer] for assignment in measured)
     ends = {
-        layer: odds_within(policy.alarm_budget, asked[layer] + confirmed[layer]) for layer in LAYERS
+        layer: odds_within(policy.alarm_budget, monthly[layer] + confirmed[layer])
+        for layer in LAYERS
     }
     return Needed(odds_within(policy.alarm_budget, questions), ends, starts)
 
@@ -142,10 +143,12 @@ def with_confirm(
         here.setdefault((assignment.node, assignment.layer), []).append(assignment)
     rules = _rules(policy)
     terms = {
-        place: _terms(rules[place[1]], found) for place, found in here.items() if place[1] in rules
+        place: _terms(rules[place[1]], near) for place, near in here.items() if place[1] in rules
     }
     return {
-        node: tuple(one._replace(confirm=terms.get((node, one.layer), OFF)) for one in entries)
+        node: tuple(
+            entry._replace(confirm=terms.get((node, entry.layer), OFF)) for entry in entries
+        )
         for node, entries in nodes.items()
     }
 
@@ -181,8 +184,8 @@ def _terms(layer: OstLayer, measured: Sequence[Assignment]) -> Confirm:
 
 
 def _rules(policy: Policy) -> dict[str, OstLayer]:
-    found = {name: policy.layer(name) for name, layer in LAYERS.items() if layer.confirmable}
-    return {name: rules for name, rules in found.items() if isinstance(rules, OstLayer)}
+    layers = {name: policy.layer(name) for name, layer in LAYERS.items() if layer.confirmable}
+    return {name: rules for name, rules in layers.items() if isinstance(rules, OstLayer)}
 
 
 def elsewhere(topology: Topology) -> dict[str, dict[str, str]]:
@@ -233,14 +236,14 @@ def meetings(
     """Yield who meets on which parts, in the order of their paths."""
     crossed: dict[str, dict[str, None]] = {}
     for node, entries in nodes.items():
-        for one in entries:
-            for name in one.path if LAYERS[one.layer].per_target else ():
+        for entry in entries:
+            for name in entry.path if LAYERS[entry.layer].per_target else ():
                 if parts[name].kind not in _NO_STORAGE:
                     crossed.setdefault(name, {})[node] = None
     met: dict[tuple[str, ...], list[str]] = {}
-    for name, found in crossed.items():
-        if len(found) > 1:
-            met.setdefault(tuple(found), []).append(name)
+    for name, crossing in crossed.items():
+        if len(crossing) > 1:
+            met.setdefault(tuple(crossing), []).append(name)
     for found_nodes, names in met.items():
         yield Meeting(found_nodes, tuple(names))
 
@@ -298,14 +301,14 @@ def _numbered(
     topology: Topology, node: str, entries: Sequence[Expectation]
 ) -> Iterator[Expectation]:
     """Yield what a node measures with numbers of waves, from 1 on where there are several in it."""
-    chosen = [one for one in entries if LAYERS[one.layer].per_target]
+    chosen = [entry for entry in entries if LAYERS[entry.layer].per_target]
     way = {name for route in topology.routes[node] for name in route}
-    flows = [flow for one in chosen if (flow := _flow(topology, way, node, one))]
+    flows = [flow for entry in chosen if (flow := _flow(topology, way, node, entry))]
     several = (wave for wave in _fill(flows, _capacities(topology, flows)) if len(wave.names) > 1)
     numbers = {name: number for number, wave in enumerate(several, 1) for name in wave.names}
-    for one in entries:
-        found = numbers.get(one.component, ALONE) if LAYERS[one.layer].per_target else ALONE
-        yield one._replace(wave=found) if found else one
+    for entry in entries:
+        own_wave = numbers.get(entry.component, ALONE) if LAYERS[entry.layer].per_target else ALONE
+        yield entry._replace(wave=own_wave) if own_wave else entry
 
 
 def _fill(flows: Sequence[_Flow], capacities: Load) -> list[_Wave]:
@@ -313,14 +316,14 @@ def _fill(flows: Sequence[_Flow], capacities: Load) -> list[_Wave]:
     waves: list[_Wave] = []
     still_open: list[_Wave] = []
     for flow in flows:
-        taken = next((wave for wave in still_open if wave.takes(flow)), None)
-        if taken is None:
-            taken = _Wave(capacities)
-            taken.takes(flow)
-            waves.append(taken)
-            still_open = [*still_open, taken][-_OPEN:]
-        elif len(taken.names) == MOST_AT_ONCE:
-            still_open.remove(taken)
+        chosen = next((wave for wave in still_open if wave.takes(flow)), None)
+        if chosen is None:
+            chosen = _Wave(capacities)
+            chosen.takes(flow)
+            waves.append(chosen)
+            still_open = [*still_open, chosen][-_OPEN:]
+        elif len(chosen.names) == MOST_AT_ONCE:
+            still_open.remove(chosen)
     return waves
 
 
@@ -354,8 +357,8 @@ def _rate(entry: Expectation, key: str) -> Optional[float]:
 
 
 def _capacities(topology: Topology, flows: Sequence[_Flow]) -> Load:
-    found = {key: _capacity(topology, *key) for flow in flows for key in flow.load}
-    return {key: rate for key, rate in found.items() if rate is not None}
+    rates = {key: _capacity(topology, *key) for flow in flows for key in flow.load}
+    return {key: rate for key, rate in rates.items() if rate is not None}
 
 
 def _capacity(topology: Topology, key: str, name: str) -> Optional[float]:
@@ -399,8 +402,8 @@ class Plan(NamedTuple):
         entries = tuple(entry.to_json() for entry in self.expectations[name])
         near, served = self.neighbours.get(name, ()), self.served.get(name, ())
         elsewhere = self.elsewhere.get(name, {})
-        found = Expectations(name, self.site, entries, near, served, elsewhere, self.parameters)
-        return found._replace(drops_caches=name in self.drop_caches)
+        document = Expectations(name, self.site, entries, near, served, elsewhere, self.parameters)
+        return document._replace(drops_caches=name in self.drop_caches)
 
     def takes_s(self, layer: str) -> dict[str, float]:
         """Return for each node the seconds of its run of a layer while everything is healthy.
@@ -410,10 +413,10 @@ class Plan(NamedTuple):
         if not LAYERS[layer].grouped:
             return {}
         runs = (
-            (name, [one for one in entries if one.layer == layer])
+            (name, [entry for entry in entries if entry.layer == layer])
             for name, entries in self.expectations.items()
         )
-        return {name: seconds_of(found) for name, found in runs if found}
+        return {name: seconds_of(mine) for name, mine in runs if mine}
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
@@ -423,9 +426,9 @@ class Plan(NamedTuple):
             "nodes": {name: self.node(name).to_json() for name in self.expectations},
             "schedule": self.schedule,
             "takes_s": {
-                layer: {name: round(seconds, 1) for name, seconds in found.items()}
+                layer: {name: round(seconds, 1) for name, seconds in seconds_by_node.items()}
                 for layer in self.schedule
-                if (found := self.takes_s(layer))
+                if (seconds_by_node := self.takes_s(layer))
             },
             "confirm": self.confirm,
             "symptoms": {"calendar": self.symptoms},
@@ -457,7 +460,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         {"name": host.name, "kind": host.kind, "address": host.address or host.name}
         for host in topology.hosts()
     )
-    found = services(measured)
+    shown = services(measured)
     of_symptoms = symptom_services(policy.symptoms, [host["name"] for host in hosts], measured)
     return Plan(
         topology.site,
@@ -465,10 +468,10 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         _schedule(policy, measured),
         policy.layers.net.port,
         # last, so that the places of the others stand
-        (*found, *of_symptoms),
+        (*shown, *of_symptoms),
         hosts,
         _parts(topology),
-        path_services(topology, measured, found),
+        path_services(topology, measured, shown),
         parents(topology),
         {host.name: tuple(_neighbours(topology, host)) for host in topology.hosts()},
         {host.name: tuple(_served(measured, host.name)) for host in topology.hosts()},
@@ -522,19 +525,19 @@ def _parallel(layer: FsLayer) -> Optional[dict[str, Any]]:
 
 def _parts(topology: Topology) -> dict[str, SitePart]:
     """Return what each component is and carries, and the targets, which never limit."""
-    found = {
+    parts = {
         name: SitePart(part.kind, part.read_Bps, part.write_Bps)
         for name, part in topology.components.items()
     }
-    found.update({name: SitePart("target", None, None) for name in topology.targets})
-    return found
+    parts.update({name: SitePart("target", None, None) for name in topology.targets})
+    return parts
 
 
 def _neighbours(topology: Topology, host: Component) -> Iterator[Neighbour]:
     """Yield what a host feeds, then what feeds it."""
-    others = topology.components.values()
+    components = topology.components.values()
     near = [topology.components[name] for name in host.feeds]
-    near += [part for part in others if host.name in part.feeds and not part.device]
+    near += [part for part in components if host.name in part.feeds and not part.device]
     for part in near:
         rates = [rate for rate in (part.read_Bps, part.write_Bps) if rate is not None]
         yield Neighbour(part.name, part.kind, min(rates, default=None))
@@ -566,10 +569,10 @@ def _schedule(policy: Policy, measured: Sequence[Assignment]) -> dict[str, dict[
         "slots": max(map(cycle, hosts), default=0),
     }
     timers = ((name, policy.layer(name).schedule) for name in LAYERS)
-    found = {name: _timed(one) if isinstance(one, Timer) else net for name, one in timers}
+    schedule = {name: _timed(timer) if isinstance(timer, Timer) else net for name, timer in timers}
     if not policy.layers.fs.clients:
-        del found[FS.name]
-    return found
+        del schedule[FS.name]
+    return schedule
 
 
 def _timed(timer: Timer) -> dict[str, Any]:

@@ -31,16 +31,16 @@ def _range(value: object) -> Range:
     if not isinstance(value, str):
         raise ValueError(f"{value!r:.80} is no range; write for example '80:'")
     try:
-        found = Range.parse(value)
+        levels = Range.parse(value)
     except DocumentError as error:
         raise ValueError(str(error)) from error
-    if found.alerts(_REFERENCE):
+    if levels.alerts(_REFERENCE):
         raise ValueError(
             f"{value!r} alarms at 100 % of the reference too; write '80:' for what is below 80 %"
         )
-    if 0 < found.start <= 1:
+    if 0 < levels.start <= 1:
         raise ValueError(f"{value!r} is in percent; write '80:' for what is below 80 %")
-    return found
+    return levels
 
 
 Threshold = Annotated[Range, PlainValidator(_range)]
@@ -54,8 +54,8 @@ class Goal(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_both(cls, said: object) -> object:
-        return {"write": said, "read": said} if isinstance(said, str) else said
+    def _of_both(cls, goal: object) -> object:
+        return {"write": goal, "read": goal} if isinstance(goal, str) else goal
 
 
 _MOST = 200
@@ -150,11 +150,11 @@ def kinds_of(rules: SymptomsPolicy, hosts: Sequence[str]) -> dict[str, tuple[str
     Raises:
         DocumentError: a host is named that is none, or named twice.
     """
-    found: dict[str, tuple[str, ...]] = dict.fromkeys(hosts, tuple(dict.fromkeys(rules.kinds)))
+    by_host: dict[str, tuple[str, ...]] = dict.fromkeys(hosts, tuple(dict.fromkeys(rules.kinds)))
     named: set[str] = set()
     for text, kinds in rules.hosts.items():
         for name in expand(text):
-            if name not in found:
+            if name not in by_host:
                 raise DocumentError(
                     f"plumbline_policy: symptoms hosts {name} is no host of plumbline_topology; "
                     "correct its name, or remove it"
@@ -164,8 +164,8 @@ def kinds_of(rules: SymptomsPolicy, hosts: Sequence[str]) -> dict[str, tuple[str
                     f"plumbline_policy: symptoms hosts names {name} twice; name it once"
                 )
             named.add(name)
-            found[name] = tuple(dict.fromkeys(kinds))
-    return found
+            by_host[name] = tuple(dict.fromkeys(kinds))
+    return by_host
 
 
 _NET_PORT = 12865
@@ -311,12 +311,12 @@ class FsLayer(TimedLayer):
 
     @model_validator(mode="after")
     def _is_one_probe(self) -> FsLayer:
-        said = [("probe", self.probe)]
-        said += [
+        probes = [("probe", self.probe)]
+        probes += [
             (f"groups {name} probe", group_override.probe)
             for name, group_override in self.groups.items()
         ]
-        for where, probe in said:
+        for where, probe in probes:
             for key in sorted(probe.model_fields_set - _OF_RANKS):
                 raise ValueError(f"{where} has no {key}; known are {', '.join(sorted(_OF_RANKS))}")
         for name, override in self.components.items():
@@ -360,8 +360,8 @@ class Policy(Strict):
 
     def layer(self, name: str) -> Layer:
         """Return the rules of one of LAYERS."""
-        found: Layer = getattr(self.layers, name)
-        return found
+        rules: Layer = getattr(self.layers, name)
+        return rules
 
 
 _SPEC_FIELDS = {"transfer": "transfer_bytes", "rate_cap": "rate_cap_Bps"}
@@ -441,6 +441,6 @@ def _merge(documents: list[Any], fields: dict[str, str]) -> dict[str, Any]:
     """Return what is said, the last word winning, by the names of the values."""
     merged: dict[str, Any] = {}
     for document in documents:
-        said = {key: getattr(document, key) for key in document.model_fields_set}
-        merged.update({fields.get(key, key): value for key, value in said.items()})
+        written = {key: getattr(document, key) for key in document.model_fields_set}
+        merged.update({fields.get(key, key): value for key, value in written.items()})
     return merged

@@ -74,14 +74,14 @@ def find_goals(
     A part is in proportion to the ceiling: a group of new and old hardware owes more of what was
     promised to the new.  Where a member has no ceiling, all parts are equal.
     """
-    found: dict[tuple[str, str, Step], Reference] = {}
+    goals: dict[tuple[str, str, Step], Reference] = {}
     groups: dict[tuple[str, str, Step], list[Assignment]] = {}
     for assignment in measured:
         whole = assignment.target["kind"] == PARALLEL
         for step in assignment.steps:
             if whole:
                 goal_Bps = goal_of(policy, assignment.layer, assignment.component, _direction(step))
-                found[assignment.layer, assignment.component, step] = Reference(
+                goals[assignment.layer, assignment.component, step] = Reference(
                     None, None, goal_Bps=goal_Bps
                 )
             elif not LAYERS[assignment.layer].whole:
@@ -89,11 +89,11 @@ def find_goals(
     for (layer, group, step), members in groups.items():
         goal_Bps = goal_of(policy, layer, group, _direction(step))
         if goal_Bps is not None:
-            rates = [ceilings[layer, one.component, step] for one in members]
+            rates = [ceilings[layer, member.component, step] for member in members]
             for assignment, part in zip(members, _parts(rates)):
                 reference = Reference(None, None, goal_part_Bps=part * goal_Bps)
-                found[layer, assignment.component, step] = reference
-    return found
+                goals[layer, assignment.component, step] = reference
+    return goals
 
 
 def _direction(step: Step) -> str:
@@ -103,10 +103,10 @@ def _direction(step: Step) -> str:
 
 def _parts(ceilings: Sequence[Optional[Ceiling]]) -> Iterator[float]:
     rates = [ceiling.rate_Bps if ceiling else None for ceiling in ceilings]
-    known = [rate for rate in rates if rate is not None]
-    even = len(known) < len(rates)
+    rated = [rate for rate in rates if rate is not None]
+    even = len(rated) < len(rates)
     for rate in rates:
-        yield 1 / len(rates) if even or rate is None else rate / sum(known)
+        yield 1 / len(rates) if even or rate is None else rate / sum(rated)
 
 
 _Paths = Mapping[str, Route]
@@ -142,13 +142,13 @@ def limits_of_all(
 ) -> Limits:
     """Return the limits of each step of the members and of the whole."""
     ranks = _layout(members, whole)
-    found: dict[tuple[str, str, Step], Optional[Limit]] = {}
+    limits: dict[tuple[str, str, Step], Optional[Limit]] = {}
     for step in whole.steps:
         operation = step[0]
         parts = capacities.of(operation)
         paths = _paths(topology, ranks, operation)
         slowest = _slowest(parts, paths)
-        found[whole.layer, whole.component, step] = slowest
+        limits[whole.layer, whole.component, step] = slowest
         even_Bps = slowest.ceiling.rate_Bps / len(members) if slowest else None
         for member in members:
             own = {
@@ -157,8 +157,8 @@ def limits_of_all(
                 if ranks.targets[int(place)] == member.component
             }
             total = in_sum(parts, own)
-            found[member.layer, member.component, step] = _beside(total and total.limit, even_Bps)
-    return found
+            limits[member.layer, member.component, step] = _beside(total and total.limit, even_Bps)
+    return limits
 
 
 def _beside(limit: Optional[Limit], even_Bps: Optional[float]) -> Optional[Limit]:
@@ -172,25 +172,25 @@ def _layout(members: Sequence[Assignment], whole: Assignment) -> _Ranks:
     shares = spread(len(targets), len(names))
     clients = [name for name, share in zip(names, shares) for _ in range(share)]
     places = assign([assignment.host for assignment in targets], clients)
-    writers, others = dict(zip(places, clients)), {}
+    writers, reading = dict(zip(places, clients)), {}
     for rank, author in enumerate(readers(clients)):
-        others[places[author]] = clients[rank]
+        reading[places[author]] = clients[rank]
     order = range(len(targets))
     return _Ranks(
         tuple(assignment.component for assignment in targets),
         tuple(writers[place] for place in order),
-        tuple(others[place] for place in order),
+        tuple(reading[place] for place in order),
     )
 
 
 def _paths(topology: Topology, ranks: _Ranks, operation: Operation) -> _Paths:
     """Return the path of each place, by its number."""
     clients = ranks.clients(operation)
-    known = {
+    path_of = {
         pair: to_target(topology, topology.targets[pair[0]]._replace(client=pair[1]))
         for pair in set(zip(ranks.targets, clients))
     }
-    return {str(place): known[pair] for place, pair in enumerate(zip(ranks.targets, clients))}
+    return {str(place): path_of[pair] for place, pair in enumerate(zip(ranks.targets, clients))}
 
 
 def _slowest(parts: Capacities, paths: _Paths) -> Optional[Limit]:
@@ -226,7 +226,7 @@ _NO_GOAL = Reference(None, None)
 def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
     """Return the limits of every step; peers that run together share what they cross."""
     capacities = speeds(topology)
-    found = {
+    limits = {
         (assignment.layer, assignment.component, step): alone(
             capacities.of(step[0], _kind_of_host(topology, assignment)), assignment.path
         )
@@ -239,10 +239,10 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
         shares = together(
             capacities.reads, {assignment.component: assignment.path for assignment in members}
         )
-        found.update({(RAW.name, name, step): share for name, share in shares.items()})
+        limits.update({(RAW.name, name, step): share for name, share in shares.items()})
     for members, whole in by_file_system(measured):
-        found.update(limits_of_all(topology, capacities, members, whole))
-    return found
+        limits.update(limits_of_all(topology, capacities, members, whole))
+    return limits
 
 
 def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceilings:
@@ -377,7 +377,7 @@ def measurements(topology: Topology, measured: Sequence[Assignment]) -> Iterator
 
 def pairs(topology: Topology, measured: Sequence[Assignment]) -> Iterator[Line]:
     """Yield the limits of the network between each two hosts, a pair once."""
-    hosts = [one for one in measured if LAYERS[one.layer].paired]
+    hosts = [host for host in measured if LAYERS[host.layer].paired]
     for index, assignment in enumerate(hosts):
         for other in hosts[index + 1 :]:
             path, limit = find_pair(topology, assignment.component, other.component)
@@ -416,7 +416,7 @@ def _of_sharing(sharing: Sharing, capacities: Speeds) -> Iterator[Line]:
     sent = in_sum(capacities.of(away, kind), sharing.paths)
     alike = capacities.reads is capacities.writes
     got = sent if alike else in_sum(capacities.of(back, kind), sharing.paths)
-    for operation, found in ((away, sent), (back, got)):
+    for operation, share in ((away, sent), (back, got)):
         yield Line(
             layer.name,
             sharing.flows,
@@ -425,7 +425,7 @@ def _of_sharing(sharing: Sharing, capacities: Speeds) -> Iterator[Line]:
             None,
             operation.value,
             "all" if sharing.whole else "together",
-            found and found.limit,
-            found and (found.lowest_Bps, found.highest_Bps),
+            share and share.limit,
+            share and (share.lowest_Bps, share.highest_Bps),
             (),
         )

@@ -92,51 +92,56 @@ def _split(text: str) -> tuple[frozenset[int], str, str]:
 
 
 def _weekdays(word: str) -> frozenset[int]:
-    found: set[int] = set()
+    days: set[int] = set()
     for item in word.removesuffix(",").split(","):
         ends = [_WEEKDAYS.get(name, -1) for name in re.split(r"\.\.|-", item)]
         if not 1 <= len(ends) <= 2 or min(ends) < 0 or ends[0] > ends[-1]:
             raise _NotOne(f"the day of the week {item!r}")
-        found.update(range(ends[0], ends[-1] + 1))
-    return frozenset(found)
+        days.update(range(ends[0], ends[-1] + 1))
+    return frozenset(days)
 
 
 def _dates(weekdays: frozenset[int], text: str) -> tuple[bool, list[int]]:
     """Return whether every year has them, and the days of some years as numbers."""
-    found = _DATE.fullmatch(text)
-    if not found:
+    matched = _DATE.fullmatch(text)
+    if not matched:
         raise _NotOne(f"the date {text!r}")
-    year, month, sign, day = found.groups("*")
+    year, month, sign, day = matched.groups("*")
     years = _CYCLE if year == "*" else _numbers(year, 1970, 2199)
     months = _numbers(month, 1, 12)
     days = _numbers(day, 1, 28, backwards=True) if sign == "~" else _numbers(day, 1, 31)
     dates = [
-        date(one, each, monthrange(one, each)[1] + 1 - number if sign == "~" else number)
-        for one in sorted(years)
+        date(in_year, each, monthrange(in_year, each)[1] + 1 - number if sign == "~" else number)
+        for in_year in sorted(years)
         for each in sorted(months)
         for number in sorted(days, reverse=sign == "~")
-        if number <= monthrange(one, each)[1]
+        if number <= monthrange(in_year, each)[1]
     ]
-    return year == "*", [one.toordinal() for one in dates if one.weekday() in weekdays]
+    return year == "*", [day.toordinal() for day in dates if day.weekday() in weekdays]
 
 
 def _times(text: str) -> list[int]:
     """Return the times of a day as seconds."""
-    found = _TIME.fullmatch(text)
-    if not found:
+    matched = _TIME.fullmatch(text)
+    if not matched:
         raise _NotOne(f"the time {text!r}")
-    hour, minute, second = found.groups("0")
+    hour, minute, second = matched.groups("0")
     seconds = sorted(_numbers(re.sub(r"(?<=\d)\.\d+", "", second), 0, 59))
     minutes = sorted(_numbers(minute, 0, 59))
     hours = sorted(_numbers(hour, 0, 23))
-    return [(one * 60 + two) * 60 + three for one in hours for two in minutes for three in seconds]
+    return [
+        (each_hour * 60 + each_minute) * 60 + each_second
+        for each_hour in hours
+        for each_minute in minutes
+        for each_second in seconds
+    ]
 
 
 def _numbers(text: str, least: int, most: int, *, backwards: bool = False) -> Iterable[int]:
     """Return what ``*``, ``1,15``, ``5..11``, ``0/15`` stands for; ``backwards``: from the end."""
     if text == "*":
         return range(least, most + 1)
-    found: set[int] = set()
+    numbers: set[int] = set()
     for item in text.split(","):
         match = _NUMBERS.fullmatch(item)
         if not match:
@@ -147,8 +152,8 @@ def _numbers(text: str, least: int, most: int, *, backwards: bool = False) -> It
         if not (least <= begin <= last <= most and repeats):
             raise _NotOne(f"{item!r}, where {least} to {most} can stand")
         down = backwards and match[3]
-        found.update(range(begin, 0, -step) if down else range(begin, last + 1, step))
-    return found
+        numbers.update(range(begin, 0, -step) if down else range(begin, last + 1, step))
+    return numbers
 
 
 def _apart(dates: list[int], times: list[int]) -> Gaps:

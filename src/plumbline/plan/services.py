@@ -75,11 +75,11 @@ def _keys(measured: Assignment) -> tuple[_Key, _Key]:
 
 def _devices(measured: Sequence[Assignment]) -> dict[str, dict[str, Assignment]]:
     """Return the devices that are read through each part, themselves included, by their names."""
-    found: dict[str, dict[str, Assignment]] = {}
+    devices: dict[str, dict[str, Assignment]] = {}
     for assignment in measured:
         for name in assignment.path if LAYERS[assignment.layer].on_devices else ():
-            found.setdefault(name, {})[assignment.component] = assignment
-    return found
+            devices.setdefault(name, {})[assignment.component] = assignment
+    return devices
 
 
 def _below(
@@ -145,7 +145,7 @@ def path_services(
     """Return the services of file systems, then those of components in the topology's order."""
     systems, crossing = _members(measured, services)
     site = site_host(topology)
-    found = [
+    paths = [
         PathService(site, f"{_SYSTEM} {name}", f"PATH {_SYSTEM} {name}", "", name, tuple(places))
         for name, places in systems.items()
     ]
@@ -156,15 +156,15 @@ def path_services(
         if len(behind) > 1:
             name = f"{component.kind} {component.name}"
             host = _owner(topology, component.name, above.get(component.name, ())) or site
-            found.append(PathService(host, name, f"PATH {name}", component.name, "", places))
-    return tuple(found)
+            paths.append(PathService(host, name, f"PATH {name}", component.name, "", places))
+    return tuple(paths)
 
 
 def site_host(topology: Topology) -> str:
     """Return the name of the host object that has what no host has alone: that of the site."""
-    taken = {host.name for host in topology.hosts()}
+    hosts = {host.name for host in topology.hosts()}
     name = topology.site
-    while name in taken:
+    while name in hosts:
         name += "-site"
     return name
 
@@ -174,7 +174,7 @@ def parents(topology: Topology) -> dict[str, list[str]]:
 
     Hosts that cross none are left out.
     """
-    found = {}
+    gateways = {}
     for host in topology.hosts():
         ways = topology.routes[host.name]
         crossed = [
@@ -184,8 +184,8 @@ def parents(topology: Topology) -> dict[str, list[str]]:
         ]
         if crossed:
             # Nagios goes on from parent to parent
-            found[host.name] = crossed[:1]
-    return found
+            gateways[host.name] = crossed[:1]
+    return gateways
 
 
 def _members(
@@ -209,7 +209,7 @@ def _members(
         if service.layer == NODE:
             continue
         of = judged[service.node, service.layer, service.component, service.group]
-        for name in frozenset(of[0].path).intersection(*(one.path for one in of)):
+        for name in frozenset(of[0].path).intersection(*(entry.path for entry in of)):
             crossing.setdefault(name, []).append(place)
         if LAYERS[service.layer].on_targets:
             systems.setdefault(of[0].group, []).append(place)
@@ -218,12 +218,12 @@ def _members(
 
 def _above(topology: Topology) -> dict[str, list[str]]:
     """Return the hosts whose way to the network crosses a component, by its name."""
-    found: dict[str, list[str]] = {}
+    hosts_above: dict[str, list[str]] = {}
     for host in topology.hosts():
         crossed = {name for way in topology.routes[host.name] for name in way}
         for name in crossed - {host.name}:
-            found.setdefault(name, []).append(host.name)
-    return found
+            hosts_above.setdefault(name, []).append(host.name)
+    return hosts_above
 
 
 def _owner(topology: Topology, name: str, above: Sequence[str]) -> str:
@@ -248,21 +248,21 @@ def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
         DocumentError: two of them would have the same NRPE command on one node.
     """
     each = [assignment for assignment in measured if not LAYERS[assignment.layer].whole]
-    found = (
+    described = (
         *(_of_component(assignment) for assignment in each),
         *_of_groups(each),
         *(_of_whole(whole) for _, whole in by_file_system(measured)),
         *_of_nodes(measured),
     )
-    taken: dict[tuple[str, str], Service] = {}
-    for service in found:
-        other = taken.setdefault((service.node, service.command), service)
+    by_command: dict[tuple[str, str], Service] = {}
+    for service in described:
+        other = by_command.setdefault((service.node, service.command), service)
         if other is not service:
             raise DocumentError(
                 f"plumbline_topology: services {other.description!r} and {service.description!r} "
                 f"would both be the command {service.command}; rename one of them"
             )
-    return with_bearers(measured, found)
+    return with_bearers(measured, described)
 
 
 def _of_component(assignment: Assignment) -> Service:
@@ -303,7 +303,7 @@ def _of_groups(measured: Sequence[Assignment]) -> Iterator[Service]:
                 layer,
                 "",
                 group,
-                round(max(one.limits.stale_after_s for one in assignments)),
+                round(max(member.limits.stale_after_s for member in assignments)),
                 group_anchor(layer, group),
             )
 
