@@ -28,19 +28,19 @@ def changes_text(changes: Sequence[Change]) -> str:
     """Return what a reviewer reads: a summary, the conditions that changed, one row each."""
     if not changes:
         return "no candidates; capture some first"
-    found = review(changes)
-    table = render(_CHANGES, [_row(change, found) for change in changes])
-    return "\n".join([*_summary(changes, found), "", table])
+    reviewed = review(changes)
+    table = render(_CHANGES, [_row(change, reviewed) for change in changes])
+    return "\n".join([*_summary(changes, reviewed), "", table])
 
 
-def _summary(changes: Sequence[Change], found: Review) -> Iterator[str]:
+def _summary(changes: Sequence[Change], reviewed: Review) -> Iterator[str]:
     olds = [change.old for change in changes if change.old]
-    beside = f", beside {len(olds)} baselines of {_dates(olds)}" if olds else ""
-    yield f"{len(changes)} candidates of {_dates([change.new for change in changes])}{beside}"
+    older = f", beside {len(olds)} baselines of {_dates(olds)}" if olds else ""
+    yield f"{len(changes)} candidates of {_dates([change.new for change in changes])}{older}"
     if len(olds) < len(changes):
         yield f"without a baseline so far: {len(changes) - len(olds)}"
-    yield from map(_moved, found.moved)
-    for condition in found.conditions:
+    yield from map(_moved, reviewed.moved)
+    for condition in reviewed.conditions:
         yield f"condition {condition.mark}: {condition.text} ({condition.number})"
     yield from _outliers([change for change in changes if change.outlier])
     yield from floor_lines({change.key: change.new for change in changes})
@@ -88,7 +88,7 @@ def _outliers(slow: Sequence[Change]) -> Iterator[str]:
         yield f"to be accepted by name: {len(slow) - _SENTENCES} more, see the notes"
 
 
-def _row(change: Change, found: Review) -> tuple[str, ...]:
+def _row(change: Change, reviewed: Review) -> tuple[str, ...]:
     key, old, new = change.key, change.old, change.new
     notes = (
         "outlier" if change.outlier else "",
@@ -104,7 +104,7 @@ def _row(change: Change, found: Review) -> tuple[str, ...]:
         _percent(change.ratio) if change.ratio else "new",
         f"{_spread(old)} -> {_spread(new)} %" if old else f"{_spread(new)} %",
         f"{old.runs} -> {new.runs}" if old else str(new.runs),
-        found.marks.get(key, ""),
+        reviewed.marks.get(key, ""),
         ", ".join(note for note in notes if note),
     )
 
@@ -117,39 +117,39 @@ def _percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
 
 
-def ages_text(found: Ages, compared: bool) -> str:
+def ages_text(ages: Ages, compared: bool) -> str:
     """Return which baselines are to be renewed, the first line like that of a check.
 
     ``compared`` says whether records told under what is measured now.
     """
-    return "\n".join(_ages(found, compared))
+    return "\n".join(_ages(ages, compared))
 
 
-def _ages(found: Ages, compared: bool) -> Iterator[str]:
-    yield _first_line(found)
-    if found.aged:
-        yield render(_AGES, [_aged(aged) for aged in found.aged])
-    for remedy, number in Counter(aged.remedy for aged in found.aged).items():
+def _ages(ages: Ages, compared: bool) -> Iterator[str]:
+    yield _first_line(ages)
+    if ages.aged:
+        yield render(_AGES, [_aged(aged) for aged in ages.aged])
+    for remedy, number in Counter(aged.remedy for aged in ages.aged).items():
         yield f"remedy for {number}: {remedy}"
-    for low in found.below_floor[:_SENTENCES]:
+    for low in ages.below_floor[:_SENTENCES]:
         yield f"accepted below its floor: {low.key}: {low.text}"
-    if len(found.below_floor) > _SENTENCES:
-        yield f"accepted below their floor: {len(found.below_floor) - _SENTENCES} more"
-    if found.total and found.missing:
-        yield f"{len(found.missing)} measurements have no baseline, such as {found.missing[0]}"
-    if found.total and not compared:
+    if len(ages.below_floor) > _SENTENCES:
+        yield f"accepted below their floor: {len(ages.below_floor) - _SENTENCES} more"
+    if ages.total and ages.missing:
+        yield f"{len(ages.missing)} measurements have no baseline, such as {ages.missing[0]}"
+    if ages.total and not compared:
         yield "versions and settings were not compared: give --records"
 
 
-def _first_line(found: Ages) -> str:
-    if not found.total:
+def _first_line(ages: Ages) -> str:
+    if not ages.total:
         return "BASELINES OK - there are none yet; verdicts rest on ceilings and peers"
-    if not found.aged:
-        return f"BASELINES OK - {found.total} hold"
-    reasons = Counter(reason for aged in found.aged for reason in aged.reasons)
+    if not ages.aged:
+        return f"BASELINES OK - {ages.total} hold"
+    reasons = Counter(reason for aged in ages.aged for reason in aged.reasons)
     ((often, number),) = reasons.most_common(1)
     return (
-        f"BASELINES WARNING - {len(found.aged)} of {found.total} are to be renewed, "
+        f"BASELINES WARNING - {len(ages.aged)} of {ages.total} are to be renewed, "
         f"most often: {often} ({number})"
     )
 

@@ -30,22 +30,22 @@ class Batch(NamedTuple):
 def batch(judged: Iterable[Judged], services: Iterable[Service]) -> Batch:
     """Return the results of all services that have a verdict; of several the last counts."""
     directory = Directory(services)
-    found: dict[tuple[str, str], tuple[Service, Judged]] = {}
+    results: dict[tuple[str, str], tuple[Service, Judged]] = {}
     homeless = []
     for verdict in judged:
         service = directory.find(verdict)
         if service is None:
             homeless.append(verdict)
         else:
-            found[service.host, service.description] = service, verdict
+            results[service.host, service.description] = service, verdict
     states = dict.fromkeys(State, 0)
-    for _, one in found.values():
-        states[one.verdict.state] += 1
+    for _, outcome in results.values():
+        states[outcome.verdict.state] += 1
     return Batch(
-        tuple(result(service, one) for service, one in found.values()),
+        tuple(result(service, outcome) for service, outcome in results.values()),
         states,
         tuple(homeless),
-        tuple(each for each in directory.every if (each.host, each.description) not in found),
+        tuple(each for each in directory.every if (each.host, each.description) not in results),
     )
 
 

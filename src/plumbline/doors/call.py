@@ -45,14 +45,14 @@ class Call(NamedTuple):
         """
         text = self.given.get(option, str(usual))
         try:
-            found = float(text)
+            value = float(text)
         except ValueError:
-            found = 0.0
-        if not 0 < found < limit:
+            value = 0.0
+        if not 0 < value < limit:
             raise UsageError(
                 f"{option} {text!r} is no number of seconds; write for example {usual:g}"
             )
-        return found
+        return value
 
 
 def parse(program: str, argv: Sequence[str], options: Mapping[str, str]) -> Call:
@@ -60,8 +60,8 @@ def parse(program: str, argv: Sequence[str], options: Mapping[str, str]) -> Call
 
     They have their long names by all spellings.  Raises UsageError with one sentence.
     """
-    found = tuple(_pairs(program, argv, {**options, **_COMMON}))
-    return Call(program, dict(found), sum(name == "--verbose" for name, _ in found))
+    pairs = tuple(_pairs(program, argv, {**options, **_COMMON}))
+    return Call(program, dict(pairs), sum(name == "--verbose" for name, _ in pairs))
 
 
 def _pairs(

@@ -68,10 +68,10 @@ class _Names:
 
     def written(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return ``names`` as ranges, ``3 of oss[1-9]`` where they are not all of one."""
-        found: dict[str, list[str]] = {}
+        groups: dict[str, list[str]] = {}
         for name in names:
-            found.setdefault(self._among.get(name, name), []).append(name)
-        return tuple(self._as_text(among, members) for among, members in found.items())
+            groups.setdefault(self._among.get(name, name), []).append(name)
+        return tuple(self._as_text(among, members) for among, members in groups.items())
 
     def _as_text(self, among: str, members: Sequence[str]) -> str:
         if len(members) == 1:
@@ -86,7 +86,7 @@ def tables(topology: Topology, lines: Sequence[Line]) -> list[Table]:
     kinds: dict[str, list[Line]] = {}
     for line in lines:
         kinds.setdefault(line.flows, []).append(line)
-    return [_table(names, kind, found) for kind, found in kinds.items()]
+    return [_table(names, kind, lines_of_kind) for kind, lines_of_kind in kinds.items()]
 
 
 def _table(names: _Names, flows: str, lines: Sequence[Line]) -> Table:
@@ -99,8 +99,8 @@ def _table(names: _Names, flows: str, lines: Sequence[Line]) -> Table:
         whole = "all of" if flows == "targets" else "all"
         entries = [entry for fold in folds for entry in _at_once(names, whole, fold)]
     columns = zip(headers[:-1], *(cells for cells, _ in entries))
-    taken = sum(max(map(len, column)) + 2 for column in columns)
-    room = max(_WIDTH - taken, _NARROWEST)
+    used = sum(max(map(len, column)) + 2 for column in columns)
+    room = max(_WIDTH - used, _NARROWEST)
     return Table(tuple(headers), [row for entry in entries for row in _wrapped(entry, room)])
 
 
@@ -122,16 +122,16 @@ def _fold_names(names: _Names, lines: Iterable[Line]) -> Iterator[_Fold]:
     alike: dict[object, list[Line]] = {}
     for line in lines:
         limiting, following = _parts(line)
-        places = [names.ranges(found) for found in ([line.component], limiting, following)]
+        places = [names.ranges(parts) for parts in ([line.component], limiting, following)]
         key = (_said(line), _operation(line), *places)
         alike.setdefault(key, []).append(line)
-    for found in alike.values():
+    for lines_alike in alike.values():
         yield _Fold(
-            _said(found[0]),
-            (_operation(found[0]),),
-            _each_once([line.component] for line in found),
-            _each_once(_parts(line)[0] for line in found),
-            _each_once(_parts(line)[1] for line in found),
+            _said(lines_alike[0]),
+            (_operation(lines_alike[0]),),
+            _each_once([line.component] for line in lines_alike),
+            _each_once(_parts(line)[0] for line in lines_alike),
+            _each_once(_parts(line)[1] for line in lines_alike),
         )
 
 
@@ -141,8 +141,8 @@ def _fold_operations(folds: Iterable[_Fold]) -> list[_Fold]:
     for fold in folds:
         alike.setdefault(fold._replace(operations=()), []).append(fold)
     return [
-        fold._replace(operations=_each_once(line.operations for line in found))
-        for fold, found in alike.items()
+        fold._replace(operations=_each_once(line.operations for line in same))
+        for fold, same in alike.items()
     ]
 
 
@@ -192,25 +192,25 @@ def _operation(line: Line) -> str:
 
 
 def _alone(names: _Names, fold: _Fold) -> Iterator[_Entry]:
-    said = fold.said
+    texts = fold.said
     component = ", ".join(names.written(fold.components))
-    if said.partner:
-        component = f"{component} - {said.partner}"
-    cells = (said.layer, component, ", ".join(fold.operations), said.rate)
+    if texts.partner:
+        component = f"{component} - {texts.partner}"
+    cells = (texts.layer, component, ", ".join(fold.operations), texts.rate)
     yield cells, _limiting(names, fold)
     if fold.following:
-        yield ("", "", _NEXT, said.next), names.written(fold.following)
+        yield ("", "", _NEXT, texts.next), names.written(fold.following)
 
 
 def _at_once(names: _Names, whole: str, fold: _Fold) -> Iterator[_Entry]:
-    said = fold.said
+    texts = fold.said
     of = ", ".join(names.written(fold.components))
-    if said.whole:
+    if texts.whole:
         of = f"{whole} {of}"
-    cells = (of, said.number, ", ".join(fold.operations), said.each, said.rate)
+    cells = (of, texts.number, ", ".join(fold.operations), texts.each, texts.rate)
     yield cells, _limiting(names, fold)
     if fold.following:
-        yield ("", "", _NEXT, "", said.next), names.written(fold.following)
+        yield ("", "", _NEXT, "", texts.next), names.written(fold.following)
 
 
 def _limiting(names: _Names, fold: _Fold) -> tuple[str, ...]:

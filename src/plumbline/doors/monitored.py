@@ -173,8 +173,8 @@ class Monitored(NamedTuple):
     @property
     def shared_hosts(self) -> tuple[str, ...]:
         """Host objects without a machine, for what no host has alone."""
-        known = {host.name for host in self.hosts}
-        return tuple(dict.fromkeys(path.host for path in self.paths if path.host not in known))
+        own = {host.name for host in self.hosts}
+        return tuple(dict.fromkeys(path.host for path in self.paths if path.host not in own))
 
     def members(self, path: PathService) -> tuple[Service, ...]:
         """Return the services whose bytes cross the component of ``path``; none of a system."""
@@ -197,7 +197,7 @@ def monitored(plan: Sited, options: ObjectOptions) -> Monitored:
     Raises:
         DocumentError: a service belongs to a host that the plan does not have.
     """
-    known = ChainMap(options.addresses, {host["name"]: host["address"] for host in plan.hosts})
+    addresses = ChainMap(options.addresses, {host["name"]: host["address"] for host in plan.hosts})
     return _whole(
         Monitored(
             plan.site,
@@ -205,7 +205,7 @@ def monitored(plan: Sited, options: ObjectOptions) -> Monitored:
                 Host(
                     host["name"],
                     host["kind"],
-                    known[host["name"]],
+                    addresses[host["name"]],
                     tuple(plan.parents.get(host["name"], ())),
                 )
                 for host in plan.hosts
@@ -267,12 +267,12 @@ def templates(write: Callable[[object], str]) -> Environment:
     return environment
 
 
-def _whole(found: Monitored) -> Monitored:
-    named = [name for service in found.services for name in (service.node, service.host)]
-    strange = sorted(set(named).difference(found.address))
+def _whole(objects: Monitored) -> Monitored:
+    named = [name for service in objects.services for name in (service.node, service.host)]
+    strange = sorted(set(named).difference(objects.address))
     if strange:
         raise DocumentError(
             f"the plan has services of {', '.join(strange)}, whose address it does not give; "
             "add it to plumbline_topology"
         )
-    return found
+    return objects

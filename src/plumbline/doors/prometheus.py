@@ -193,10 +193,12 @@ def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family
     steps = [(_of_step(step), step) for node in verdicts for step in node.steps]
     yield _family(BUILD, [((("version", __version__),), 1)])
     yield _family(JUDGED, [((), judged_at)])
-    yield _family(STATE, ((_of_component(entry), int(one.state)) for entry, one in components))
+    yield _family(
+        STATE, ((_of_component(entry), int(verdict.state)) for entry, verdict in components)
+    )
     yield _family(GROUP_STATE, ((labels, int(verdict.state)) for labels, verdict in groups))
     yield _family(GROUP_RATIO, ((labels, verdict.ratio_baseline) for labels, verdict in groups))
-    yield _family(NODE_STATE, (((("node", node),), int(one.state)) for node, one in probes))
+    yield _family(NODE_STATE, (((("node", node),), int(verdict.state)) for node, verdict in probes))
     yield _family(SYMPTOMS, (pair for report in reports for pair in _counted(*report)))
     yield _family(LOOKED, (((("node", node),), report.looked_at) for node, report in reports))
     yield _family(

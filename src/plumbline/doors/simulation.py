@@ -39,9 +39,14 @@ class Simulated(NamedTuple):
     longest: tuple[Longest, ...] = ()
 
 
-def tables(asked: Simulated, outcome: Outcome) -> Iterator[str]:
+def tables(setup: Simulated, outcome: Outcome) -> Iterator[str]:
     """Yield the paragraphs of the answer, what would wake somebody for nothing first."""
-    first = _first(asked, outcome), _what(asked, outcome), *_takes(asked), *_moves(outcome)
+    first = (
+        _first(setup, outcome),
+        _what(setup, outcome),
+        *_takes(setup),
+        *_moves(outcome),
+    )
     yield "\n".join(first)
     alarms = false_alarms(outcome)
     if any(alarm.number or alarm.standing for alarm in alarms):
@@ -54,34 +59,34 @@ def tables(asked: Simulated, outcome: Outcome) -> Iterator[str]:
         yield from _hidden(outcome.trials)
 
 
-def _first(asked: Simulated, outcome: Outcome) -> str:
-    found, days = truth(outcome), outcome.fleets * outcome.days
-    kept = "within" if found.a_month <= asked.budget else "above"
-    share = f"{found.days} of {days} days ({100 * found.days_share:.1f} %)"
+def _first(setup: Simulated, outcome: Outcome) -> str:
+    alarms, days = truth(outcome), outcome.fleets * outcome.days
+    kept = "within" if alarms.a_month <= setup.budget else "above"
+    share = f"{alarms.days} of {days} days ({100 * alarms.days_share:.1f} %)"
     return (
-        f"{found.a_month:.2f} false alarms a month, {kept} the budget of {asked.budget:g}: "
-        f"{found.number} in {found.months:.1f} months, on {share}"
+        f"{alarms.a_month:.2f} false alarms a month, {kept} the budget of {setup.budget:g}: "
+        f"{alarms.number} in {alarms.months:.1f} months, on {share}"
     )
 
 
-def _what(asked: Simulated, outcome: Outcome) -> str:
+def _what(setup: Simulated, outcome: Outcome) -> str:
     fleets = f"{outcome.fleets} fleets" if outcome.fleets > 1 else "1 fleet"
     before = "from the installation on"
     if all(trial.fault.day for trial in outcome.trials):
         before = "after those for baselines"
     return (
-        f"{asked.site}: {asked.components} components, {outcome.days} days of {fleets} {before}, "
-        f"noise {asked.noise}, seed {asked.seed}"
+        f"{setup.site}: {setup.components} components, {outcome.days} days of {fleets} {before}, "
+        f"noise {setup.noise}, seed {setup.seed}"
     )
 
 
-def _takes(asked: Simulated) -> Iterator[str]:
+def _takes(setup: Simulated) -> Iterator[str]:
     """Yield how long a run of each layer takes, where there are any."""
-    found = [
-        f"{layer.layer} {format_duration(layer.seconds)} on {layer.node}" for layer in asked.longest
+    longest = [
+        f"{layer.layer} {format_duration(layer.seconds)} on {layer.node}" for layer in setup.longest
     ]
-    if found:
-        yield f"a run takes at most, while everything is healthy: {', '.join(found)}"
+    if longest:
+        yield f"a run takes at most, while everything is healthy: {', '.join(longest)}"
 
 
 def _moves(outcome: Outcome) -> Iterator[str]:

@@ -73,15 +73,15 @@ def status(
     if not lines:
         return "\n".join([*text, "nothing is expected to be measured here"])
     text += _table(shown, screen)
-    left = len(ordered) - len(shown)
-    return "\n".join(text + [f"and {left} more"] * (left > 0))
+    hidden = len(ordered) - len(shown)
+    return "\n".join(text + [f"and {hidden} more"] * (hidden > 0))
 
 
 def _silent(unanswered: Sequence[Unanswered], columns: int) -> list[str]:
     """Return a line for each of a few nodes that did not answer, and how many more there are."""
     text = [_cut(_plain(_asked_in_vain(node)), columns) for node in unanswered[:_SILENT]]
-    left = len(unanswered) - len(text)
-    return text + [f"and {number(left, 'more node')} did not answer"] * (left > 0)
+    hidden = len(unanswered) - len(text)
+    return text + [f"and {number(hidden, 'more node')} did not answer"] * (hidden > 0)
 
 
 def _asked_in_vain(silent: Unanswered) -> str:
@@ -98,15 +98,15 @@ def _table(lines: Sequence[Line], screen: Screen) -> list[str]:
     rows = [_HEADERS, *(_row(line, screen.columns) for line in lines)]
     widths = [max(map(len, column)) for column in list(zip(*rows))[:-1]]
     used = sum(width + len(_BETWEEN) for width in widths)
-    left = max(_LEAST_WORDS, screen.columns - used)
+    room = max(_LEAST_WORDS, screen.columns - used)
     text = [
         _BETWEEN.join(
-            [*(cell.ljust(width) for cell, width in zip(row, widths)), _cut(row[-1], left)]
+            [*(cell.ljust(width) for cell, width in zip(row, widths)), _cut(row[-1], room)]
         )
         for row in rows
     ]
-    head, *others = (row.rstrip() for row in text)
-    return [head, *(_coloured(one, line, screen) for one, line in zip(others, lines))]
+    head, *body = (row.rstrip() for row in text)
+    return [head, *(_coloured(row_text, line, screen) for row_text, line in zip(body, lines))]
 
 
 def _row(line: Line, columns: int) -> tuple[str, str, str, str, str]:
@@ -126,8 +126,8 @@ def _lately(line: Line, columns: int) -> str:
 
 def _left(rates: Sequence[float]) -> float:
     """Return the latest rate as a fraction of the highest, 0 where there is none."""
-    known = [rate for rate in rates if not isnan(rate)]
-    return known[-1] / max(known) if known and max(known) > 0 else 0.0
+    measured = [rate for rate in rates if not isnan(rate)]
+    return measured[-1] / max(measured) if measured and max(measured) > 0 else 0.0
 
 
 def _words(verdict: Verdict) -> str:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from plumbline.model.verdict import Verdict
 
 
-def with_runs(found: Verdict, published: Published, now: float) -> Verdict:
+def with_runs(verdict: Verdict, published: Published, now: float) -> Verdict:
     """Return a verdict with what there is to say of runs that have not ended.
 
     Raises:
         DocumentError: what is known of them is damaged.
     """
     if published.hung_after_s is None:
-        return found
+        return verdict
     try:
         running = [settled(running_of(raw)) for raw in published.running]
     except TypeError as error:
@@ -33,21 +33,21 @@ def with_runs(found: Verdict, published: Published, now: float) -> Verdict:
             f"the verdict on {published.name} is damaged ({error!r}); write it again with: "
             "plumbline judge --publish"
         ) from error
-    said = of_running(running, published.hung_after_s, published.layer, now)
-    if said.hanging:
-        found = found._replace(
+    words = of_running(running, published.hung_after_s, published.layer, now)
+    if words.hanging:
+        verdict = verdict._replace(
             state=State.CRITICAL,
             reason=Reason.HANGS,
-            sentence=f"{published.name} {said.hanging}",
+            sentence=f"{published.name} {words.hanging}",
         )
-    return found._replace(sentence=found.sentence + said.interrupted)
+    return verdict._replace(sentence=verdict.sentence + words.interrupted)
 
 
-def with_clock(found: Verdict, published: Published, now: float) -> Verdict:
+def with_clock(verdict: Verdict, published: Published, now: float) -> Verdict:
     """Refuse a verdict of the future, of whose records the age cannot be told."""
-    if now >= published.judged_at - CLOCK_STEP_S or found.reason is Reason.HANGS:
-        return found
-    return found._replace(
+    if now >= published.judged_at - CLOCK_STEP_S or verdict.reason is Reason.HANGS:
+        return verdict
+    return verdict._replace(
         state=State.UNKNOWN,
         reason=Reason.AHEAD,
         sentence=f"{published.name} was judged {moment(published.judged_at)}, "

@@ -188,7 +188,7 @@ def _failed_words(run: Run) -> str:
 def _clock_words(run: Run, hosts: Sequence[str]) -> str:
     shifts = _shifts(run)
     compared = [host for host in hosts if host in shifts]
-    others = [host for host in hosts if host not in shifts]
+    unknown = [host for host in hosts if host not in shifts]
     words = []
     if compared:
         farthest = max(compared, key=lambda host: abs(shifts[host]))
@@ -197,10 +197,10 @@ def _clock_words(run: Run, hosts: Sequence[str]) -> str:
             f"{shifts[farthest]:+.2f} s off, known to within {_within(run, farthest):.2f} s "
             f"({_compared_at(run, farthest)})."
         )
-    if others:
+    if unknown:
         words.append(
-            f"How far the clocks of {counted(len(others), 'server')} ({', '.join(others[:3])}"
-            f"{', …' if len(others) > 3 else ''}) differ from the clients' is not known: "
+            f"How far the clocks of {counted(len(unknown), 'server')} ({', '.join(unknown[:3])}"
+            f"{', …' if len(unknown) > 3 else ''}) differ from the clients' is not known: "
             "their seconds are drawn by their own."
         )
     return " ".join(words)

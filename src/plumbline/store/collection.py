@@ -152,11 +152,11 @@ class ConsoleHistory(Store):
         """Note what a node measures now, in the place of what it measured before."""
         with self._database.together():
             self._forget(node)
-            for one in running:
+            for run in running:
                 self._database.change(
                     "INSERT OR REPLACE INTO running (layer, component, since, run_id) "
                     "VALUES (?, ?, ?, ?)",
-                    (*one[:3], _run_of(node)),
+                    (*run[:3], _run_of(node)),
                 )
 
     def clock(self, clock: NodeClock) -> None:
@@ -188,7 +188,7 @@ class ConsoleHistory(Store):
         place = (*series_of(record), month_of(record.started_at))
         rows = self._database.table(FIGURES, place)
         day = day_of(record.started_at)
-        return any(day_of(one.at) == day for (blob,) in rows for one in unpacked(blob))
+        return any(day_of(figure.at) == day for (blob,) in rows for figure in unpacked(blob))
 
     def _forget(self, node: str) -> None:
         self._database.change("DELETE FROM running WHERE run_id = ?", (_run_of(node),))
@@ -253,11 +253,13 @@ class Uncovered(Store):
         """Return how the clock of each node stood when it was last asked."""
         return {clock.node: clock for clock in read_clocks(self._database)}
 
-    def cover(self, found: Sequence[Found]) -> None:
+    def cover(self, covered: Sequence[Found]) -> None:
         """Keep for good what the counters say of records: all of it, or nothing."""
         with self._database.together():
-            for one in found:
-                self._database.change(_COVER, (one.coverage, deflated(_body(one)), one.record.id))
+            for entry in covered:
+                self._database.change(
+                    _COVER, (entry.coverage, deflated(_body(entry)), entry.record.id)
+                )
 
     def _sound(self, body: object) -> Optional[Record]:
         try:
@@ -266,10 +268,10 @@ class Uncovered(Store):
             return None
 
 
-def _body(found: Found) -> str:
-    record = found.record
-    details = {**(record.details or {}), OTHERS: write(found.others)}
-    body = record._replace(coverage=found.coverage, details=details).to_json()
+def _body(covered: Found) -> str:
+    record = covered.record
+    details = {**(record.details or {}), OTHERS: write(covered.others)}
+    body = record._replace(coverage=covered.coverage, details=details).to_json()
     return json.dumps(body, separators=(",", ":"), allow_nan=False)
 
 
@@ -321,10 +323,10 @@ class KeptAnswers(Store):
 
     def running(self) -> dict[Component, list[tuple[object, ...]]]:
         """Return what is noted of runs that have begun, as it stands in the history."""
-        found: dict[Component, list[tuple[object, ...]]] = {}
+        runs: dict[Component, list[tuple[object, ...]]] = {}
         for layer, component, *noted in self._database.table(RUNNING):
-            found.setdefault((layer, component), []).append(tuple(noted))
-        return found
+            runs.setdefault((layer, component), []).append(tuple(noted))
+        return runs
 
     def every(self, name: str = "") -> Iterator[Kept]:
         """Yield all answers, or the one of a name."""
@@ -339,8 +341,8 @@ class KeptAnswers(Store):
             StoreError: they cannot be written.
         """
         with self._database.together():
-            for one in answers:
-                self._database.change("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?)", one)
-            known = {name for (name,) in self._database.table("SELECT name FROM kept")}
-            for name in known.difference(names):
+            for answer in answers:
+                self._database.change("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?)", answer)
+            kept = {name for (name,) in self._database.table("SELECT name FROM kept")}
+            for name in kept.difference(names):
                 self._database.change("DELETE FROM kept WHERE name = ?", (name,))

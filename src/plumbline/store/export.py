@@ -56,9 +56,9 @@ def extract(path: Path, request: Request) -> Extract:
         StoreError: the history cannot be read.
     """
     for _ in range(_TRIES):
-        found = _try(path, request)
-        if found is not None:
-            return found
+        answer = _try(path, request)
+        if answer is not None:
+            return answer
     raise StoreError(f"history {path} is being written all the time; try again")
 
 
@@ -89,7 +89,7 @@ def _read(path: Path, request: Request) -> Extract:
             )
         ) as connection:
             connection.execute("BEGIN")
-            found = _extract(connection, request)
+            answer = _extract(connection, request)
     except sqlite3.Error as error:
         # what was half written looks damaged, and a log may go between looking and opening
         if _state(path) != before:
@@ -97,7 +97,7 @@ def _read(path: Path, request: Request) -> Extract:
         raise
     if still and _state(path) != before:
         raise _Changed
-    return found
+    return answer
 
 
 class _State(NamedTuple):
@@ -123,9 +123,9 @@ def _extract(connection: sqlite3.Connection, request: Request) -> Extract:
     ).fetchone()
     if not tables:
         return Extract(after.seq > 0)
-    known = connection.execute("SELECT id FROM records WHERE seq = ?", (after.seq,)).fetchone()
+    last = connection.execute("SELECT id FROM records WHERE seq = ?", (after.seq,)).fetchone()
     # who could not read the record there knows its place alone
-    again = after.seq > 0 and (known is None or after.id not in ("", *known))
+    again = after.seq > 0 and (last is None or after.id not in ("", *last))
     begun = _EVER if since is None else since
     query = connection.execute(_ROWS, (0 if again else after.seq, begun, limit + 1))
     rows: list[tuple[int, str]] = []
@@ -138,5 +138,5 @@ def _extract(connection: sqlite3.Connection, request: Request) -> Extract:
             break
         rows.append((seq, text))
     every = (settled(running(row)) for row in connection.execute(RUNNING))
-    living = tuple(one for one in every if not one.interrupted)
+    living = tuple(run for run in every if not run.interrupted)
     return Extract(again, tuple(rows), more, living)

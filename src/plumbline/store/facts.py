@@ -159,8 +159,8 @@ def load_site_commands(path: str) -> tuple[SiteCommand, ...]:
         ) from error
     except DocumentError as error:
         raise DocumentError(f"commands {path}: {error}; {_SITE_COMMANDS_REMEDY}") from error
-    taken = [command.name for command in commands]
-    twice = next((name for name in taken if taken.count(name) > 1), None)
+    names = [command.name for command in commands]
+    twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise DocumentError(f"commands {path} name {twice} twice; {_SITE_COMMANDS_REMEDY}")
     return commands
@@ -261,16 +261,16 @@ def collected_at(history: Path, node: str) -> float:
         suppress(OSError),
         (history.parent / COLLECTED_CONDITIONS / f"{node}.json").open("rb") as file,
     ):
-        found = _TAKEN_AT.search(file.read(_BEGINNING))
-        return float(found[1]) if found else 0.0
+        matched = _TAKEN_AT.search(file.read(_BEGINNING))
+        return float(matched[1]) if matched else 0.0
     return 0.0
 
 
 def collected_stamp(history: Path) -> list[tuple[str, int, int]]:
     """Return what tells the copies beside a history from others: names, times and sizes."""
     copies = sorted((history.parent / COLLECTED_CONDITIONS).glob("*.json"))
-    found = ((path.name, path.lstat()) for path in copies)
-    return [(name, result.st_mtime_ns, result.st_size) for name, result in found]
+    stats = ((path.name, path.lstat()) for path in copies)
+    return [(name, result.st_mtime_ns, result.st_size) for name, result in stats]
 
 
 def collected_ledgers(
@@ -278,10 +278,10 @@ def collected_ledgers(
 ) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:
     """Return the ledgers of nodes beside the history of a site, and of each damaged one why."""
     paths = (history.parent / COLLECTED_CONDITIONS / f"{node}.json" for node in nodes)
-    found = [_ledger_or_trouble(str(path)) for path in paths if path.exists()]
+    answers = [_ledger_or_trouble(str(path)) for path in paths if path.exists()]
     return (
-        tuple(one for one in found if isinstance(one, Ledger)),
-        tuple(one for one in found if isinstance(one, str)),
+        tuple(answer for answer in answers if isinstance(answer, Ledger)),
+        tuple(answer for answer in answers if isinstance(answer, str)),
     )
 
 
@@ -302,7 +302,7 @@ _MOST_BYTES = 1 << 16
 _REMEDY = "the next plumbline collect writes it again"
 
 
-def keep_site(history: Path, found: Mapping[str, Sequence[Suspected]], now: float) -> None:
+def keep_site(history: Path, by_node: Mapping[str, Sequence[Suspected]], now: float) -> None:
     """Keep what is suspected of each node, the likeliest first, in the place of all before.
 
     ``now`` is in seconds since the epoch.  Beyond ``MOST`` of a node the least likely is left out.
@@ -314,11 +314,11 @@ def keep_site(history: Path, found: Mapping[str, Sequence[Suspected]], now: floa
     try:
         folder.mkdir(exist_ok=True)
         for path in folder.glob("*.json"):
-            if path.stem not in found:
+            if path.stem not in by_node:
                 path.unlink(missing_ok=True)
     except OSError as error:
         raise unwritable(folder, error) from error
-    for node, suspected in found.items():
+    for node, suspected in by_node.items():
         _keep(folder / f"{node}.json", suspected[:MOST], now)
 
 
@@ -349,8 +349,10 @@ def suspected_here(state: Path, layer: str, now: float) -> dict[str, float]:
     Raises:
         DocumentError: the file is damaged, or somebody else's.
     """
-    found = _held(state / FOLDER / _FILE, now)
-    return {one.component: one.since for one in found if one.layer == layer}
+    suspicions = _held(state / FOLDER / _FILE, now)
+    return {
+        suspicion.component: suspicion.since for suspicion in suspicions if suspicion.layer == layer
+    }
 
 
 def _keep(path: Path, suspected: Sequence[Suspected], now: float) -> None:
@@ -373,8 +375,8 @@ def load_suspicions(path: str, now: float) -> tuple[Suspected, ...]:
     try:
         same_schema(raw, SCHEMA, f"suspicions {path}", _REMEDY)
         times(written_at=raw["written_at"])
-        found = read_suspected(raw["suspected"])
+        suspicions = read_suspected(raw["suspected"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DocumentError(f"suspicions {path} are damaged ({error!r}); {_REMEDY}") from error
     # a date in the future is that of a clock that was wrong
-    return found if abs(now - raw["written_at"]) <= _HOLDS_S else ()
+    return suspicions if abs(now - raw["written_at"]) <= _HOLDS_S else ()

@@ -63,8 +63,8 @@ def refuse_changed(data: bytes, what: str, remedy: str) -> None:
     if _KEY not in data[: len(_HEAD) + len(_KEY)]:
         return
     digits = data[len(_HEAD) : _BODY - 1]
-    found = b"%08x" % crc32(memoryview(data.rstrip(b"\r\n"))[_BODY:])
-    if not data.startswith(_HEAD) or digits != found:
+    checksum = b"%08x" % crc32(memoryview(data.rstrip(b"\r\n"))[_BODY:])
+    if not data.startswith(_HEAD) or digits != checksum:
         raise DocumentError(f"{what} is damaged (its checksum does not match); {remedy}")
 
 
@@ -116,8 +116,8 @@ def refuse(error: OSError, path: str, what: str, remedy: str) -> NoReturn:
     if error.errno == errno.ENOENT:
         text = f"{what} {path}: no such file; {remedy}"
     elif error.errno == errno.EACCES:
-        who = f"not readable by user id {os.geteuid()}"
-        text = f"{what} {path}: {who}; add it to the group plumbline-checks"
+        cause = f"not readable by user id {os.geteuid()}"
+        text = f"{what} {path}: {cause}; add it to the group plumbline-checks"
     elif error.errno == errno.ELOOP:
         text = f"{what} {path}: a symbolic link is not followed; name the file itself"
     else:

@@ -123,14 +123,14 @@ class History(Store):
             ),
         )
 
-    def keep_evidence(self, found: Mapping[Subject, Evidence]) -> None:
+    def keep_evidence(self, evidence: Mapping[Subject, Evidence]) -> None:
         """Keep what the last runs say of all components and groups, in the place of what was."""
         with self._database.together():
             self._database.change("DELETE FROM evidence", ())
-            for subject, one in found.items():
+            for subject, weighed in evidence.items():
                 self._database.change(
                     "INSERT INTO evidence (layer, name, is_group, body) VALUES (?, ?, ?, ?)",
-                    (*subject, compact(one._asdict())),
+                    (*subject, compact(weighed._asdict())),
                 )
 
     def evidence(self) -> dict[Subject, Evidence]:
@@ -144,12 +144,12 @@ class History(Store):
 
     def records(self, selection: Selection) -> Iterator[Record]:
         """Yield the selected records in the order of their arrival."""
-        asked = {name: value for name, value in selection._asdict().items() if value is not None}
-        tests = ["started_at >= ?" if name == "since" else f"{name} = ?" for name in asked]
+        chosen = {name: value for name, value in selection._asdict().items() if value is not None}
+        tests = ["started_at >= ?" if name == "since" else f"{name} = ?" for name in chosen]
         where = f"WHERE {' AND '.join(tests)}" if tests else ""
         # the names are those of Selection's own fields, the values are bound
         query = f"SELECT body FROM records {where} ORDER BY seq"  # noqa: S608
-        for (body,) in self._database.rows(query, tuple(asked.values())):
+        for (body,) in self._database.rows(query, tuple(chosen.values())):
             yield read_record(body, self.path)
 
     def verdicts(self, layer: str, component: str) -> tuple[dict[str, Any], ...]:
@@ -214,24 +214,24 @@ class History(Store):
     def last_before(self, layer: str, components: Collection[str], at: float) -> float:
         """Return when one of some components was last measured before a moment, 0 for never."""
         query = "SELECT max(started_at) FROM records WHERE layer = ? AND component = ? AND "
-        found = [
+        times = [
             started_at
             for name in components
             for (started_at,) in self._database.table(f"{query}started_at < ?", (layer, name, at))
             if started_at
         ]
         days = [day.at for name in components for _, day in self.days(layer, name) if day.at < at]
-        return max([*found, *days], default=0.0)
+        return max([*times, *days], default=0.0)
 
     def days(
         self, layer: Optional[str], component: Optional[str]
     ) -> Iterator[tuple[SeriesKey, Day]]:
         """Yield the daily figures of a component, or of all, by series."""
         chosen = {"layer = ?": layer, "component = ?": component}
-        asked = {test: value for test, value in chosen.items() if value is not None}
+        tests = {test: value for test, value in chosen.items() if value is not None}
         query = "SELECT layer, component, operation, scenario, partner, figures FROM days"
-        where = f" WHERE {' AND '.join(asked)}" if asked else ""
-        rows: Iterator[tuple[Any, ...]] = self._database.rows(query + where, tuple(asked.values()))
+        where = f" WHERE {' AND '.join(tests)}" if tests else ""
+        rows: Iterator[tuple[Any, ...]] = self._database.rows(query + where, tuple(tests.values()))
         return ((SeriesKey(*key), day) for *key, figures in rows for day in unpacked(figures))
 
     def rates(
@@ -291,10 +291,10 @@ class History(Store):
 
 def _document(body: object) -> dict[str, Any]:
     try:
-        found = read_json(inflated(body))
+        document = read_json(inflated(body))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _beside(moments: Sequence[float], at: float) -> bool:

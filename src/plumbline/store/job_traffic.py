@@ -81,12 +81,12 @@ class JobTraffic(Store):
             if not text or f'"{key}":' in text:
                 yield read_record(text, self.path)
 
-    def keep(self, found: Iterable[JobIo], now: float) -> None:
+    def keep(self, traffic: Iterable[JobIo], now: float) -> None:
         """Keep what logs say for good, and forget what is too old: all of it, or nothing."""
         with self._database.together():
             self._database.change(_TABLE, ())
             self._database.change(_INDEX, ())
-            for io in found:
+            for io in traffic:
                 self._database.change(_KEEP, write(io))
             self._database.change(_OLD, (now - KEEP_DAYS * DAY_S,))
             self._database.change(_TOO_MANY, (MOST_ROWS,))

@@ -29,11 +29,11 @@ class Confirmed(Store):
             self._database.change(
                 "DELETE FROM confirmed WHERE at < ?", (run[0].at - KEEP_DAYS * DAY_S,)
             )
-            for one in run:
+            for measurement in run:
                 self._database.change(
                     "INSERT INTO confirmed (run_id, at, layer, component, bytes, control) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
-                    one,
+                    measurement,
                 )
 
     def measured(self, layer: str) -> tuple[Measured, ...]:

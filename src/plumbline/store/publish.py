@@ -93,16 +93,16 @@ class Publisher:
         recent = self._recent = Recent(self._history, self._groups, self._recent)
         if weigh:
             self._history.keep_evidence(weigh(recent))
-        known = self._history.evidence()
+        weighed = self._history.evidence()
         groups = {
-            f"{layer}/{name}": one._asdict()
-            for (layer, name, is_group), one in known.items()
+            f"{layer}/{name}": entry._asdict()
+            for (layer, name, is_group), entry in weighed.items()
             if is_group
         }
         series: dict[str, Mapping[str, Any]] = {}
         for layer, component in self._groups:
-            operations = [operation_entry(one) for one in recent.of(layer, component)]
-            evidence = known.get((layer, component, False))
+            operations = [operation_entry(entry) for entry in recent.of(layer, component)]
+            evidence = weighed.get((layer, component, False))
             if operations:
                 series[f"{layer}/{component}"] = {
                     "evidence": evidence and evidence._asdict(),
@@ -178,8 +178,13 @@ class VerdictFiles:
         """
         try:
             with _opened(self._folder) as place:
-                named = {file_name((one.layer, one.name, one.group)): one for one in every}
-                written = [name for name, one in named.items() if self._write(place / name, one)]
+                named = {
+                    file_name((verdict.layer, verdict.name, verdict.group)): verdict
+                    for verdict in every
+                }
+                written = [
+                    name for name, verdict in named.items() if self._write(place / name, verdict)
+                ]
                 _remove_others(place, named)
         except OSError as error:
             why = str(error) if isinstance(error, UnsafeError) else os.strerror(error.errno or 0)
@@ -217,10 +222,10 @@ def _content(raw: Optional[dict[str, object]]) -> Optional[dict[str, object]]:
 def _there(path: Path) -> Optional[dict[str, object]]:
     """Return what a file says; None where there is none, or it is damaged and to be replaced."""
     try:
-        found = parse(read(str(path), "verdict", REMEDY, MOST_BYTES), str(path), REMEDY)
+        document = parse(read(str(path), "verdict", REMEDY, MOST_BYTES), str(path), REMEDY)
     except DocumentError:
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def _remove_others(path: Path, names: Collection[str]) -> None:

@@ -32,8 +32,10 @@ Shares = list[Optional[float]]
 
 def retransmitted(history: History, key: SeriesKey) -> Shares:
     """Return which share of the segments each run of a pair retransmitted."""
-    said = history.documents(key, SAMPLES)
-    pairs: Iterator[tuple[Any, Any]] = ((one.get("retransmits"), one.get("bytes")) for one in said)
+    documents = history.documents(key, SAMPLES)
+    pairs: Iterator[tuple[Any, Any]] = (
+        (document.get("retransmits"), document.get("bytes")) for document in documents
+    )
     return [
         segments_retransmitted(segments, moved) if _all_numbers([segments, moved]) else None
         for segments, moved in pairs
@@ -42,8 +44,8 @@ def retransmitted(history: History, key: SeriesKey) -> Shares:
 
 def apart(history: History, key: SeriesKey, profile: Sequence[float]) -> Shares:
     """Return how far each run's profile is from that of the baseline, 0 within its own scatter."""
-    details = (said.get("details") for said in history.documents(key, SAMPLES))
-    forms = (found.get("form") if isinstance(found, dict) else None for found in details)
+    details = (document.get("details") for document in history.documents(key, SAMPLES))
+    forms = (detail.get("form") if isinstance(detail, dict) else None for detail in details)
     return [_apart(form, profile) for form in forms]
 
 
@@ -52,8 +54,8 @@ def _apart(form: object, profile: Sequence[float]) -> Optional[float]:
         return None
     if not sum(form) > 0:
         return None
-    found = distance(form, profile)
-    return found.share if found.share > found.noise else 0.0
+    moved = distance(form, profile)
+    return moved.share if moved.share > moved.noise else 0.0
 
 
 def _all_numbers(values: Sequence[object]) -> bool:
@@ -190,9 +192,9 @@ class Recent:
         """
         if any(revisions.get(place, 0) != then for place, then in self._revisions.items()):
             return None
-        found = copy(self)
-        found._history, found.running = history, history.running()
-        return found
+        fresh = copy(self)
+        fresh._history, fresh.running = history, history.running()
+        return fresh
 
     def is_of(self, component: tuple[str, str], revision: Optional[int]) -> bool:
         """Return whether this is what a component has at a revision."""
@@ -291,12 +293,12 @@ class Recent:
         return frozenset.intersection(*cut) if cut else frozenset().union(*windows)
 
     def _asked(self, run_id: str, subject: _Place) -> dict[str, float]:
-        found = self._history.rates(
+        rates = self._history.rates(
             run_id, subject.layer, Operation(subject.operation), Scenario(subject.scenario)
         )
         return {
             component: rate_Bps
-            for component, rate_Bps in found.items()
+            for component, rate_Bps in rates.items()
             if self._group_of(subject.layer, component) == subject.group
         }
 

@@ -100,8 +100,8 @@ def _let_read(descriptor: int, group: str) -> None:
 
 def _remove_abandoned(path: Path) -> None:
     """Remove what killed processes have left beside a file; what resists does no harm."""
-    for left in path.parent.glob(f".{escape(path.name)}.*.new"):
-        process = left.name.split(".")[-2]
+    for leftover in path.parent.glob(f".{escape(path.name)}.*.new"):
+        process = leftover.name.split(".")[-2]
         if process.isdigit() and not Path(f"/proc/{process}").exists():
             with suppress(OSError):
-                left.unlink()
+                leftover.unlink()

@@ -79,7 +79,7 @@ class Thinning(History):
             if not go_on():
                 return Thinned(runs, days, unfinished=True)
             self._replace(part)
-            runs += sum(len(one.runs) for one in part)
+            runs += sum(len(series.runs) for series in part)
             days += len(part)
         return Thinned(runs, days, unfinished=False)
 
@@ -92,12 +92,12 @@ class Thinning(History):
 
     def _days(self, key: SeriesKey, before: float, judged: set[str]) -> list[_Gone]:
         """Return the days of a series of which no run is judged by any more."""
-        found: defaultdict[int, list[_Run]] = defaultdict(list)
+        by_day: defaultdict[int, list[_Run]] = defaultdict(list)
         for row in self._database.table(_OLD, (*key, before)):
-            found[day_of(row[2])].append(_Run._make(row))
+            by_day[day_of(row[2])].append(_Run._make(row))
         return [
             _Gone(key, runs)
-            for runs in found.values()
+            for runs in by_day.values()
             if judged.isdisjoint(run.run_id for run in runs)
         ]
 
@@ -105,12 +105,12 @@ class Thinning(History):
         """Put figures in the place of runs; no verdict changes, so no revision does."""
         revisions = "UPDATE revisions SET revision = ? WHERE layer = ? AND component = ?"
         with self._database.together():
-            known = self.revisions_of({one.key[:2] for one in part})
-            for one in part:
-                self._add(one)
-                for run in one.runs:
+            before = self.revisions_of({series.key[:2] for series in part})
+            for series in part:
+                self._add(series)
+                for run in series.runs:
                     self._database.change("DELETE FROM records WHERE seq = ?", (run.seq,))
-            for place, revision in known.items():
+            for place, revision in before.items():
                 self._database.change(revisions, (revision, *place))
 
     def _add(self, gone: _Gone) -> None:
@@ -119,7 +119,9 @@ class Thinning(History):
         told = self._told(told_by(last.body))
         day = Day(last.started_at, len(gone.runs), median(rates) if rates else nan, told)
         place = (*gone.key, month_of(day.at))
-        days = [one for (blob,) in self._database.table(FIGURES, place) for one in unpacked(blob)]
+        days = [
+            figure for (blob,) in self._database.table(FIGURES, place) for figure in unpacked(blob)
+        ]
         self._database.change(
             "INSERT OR REPLACE INTO days VALUES (?, ?, ?, ?, ?, ?, ?)",
             (*place, packed([*days, day])),
@@ -127,18 +129,18 @@ class Thinning(History):
 
     def _told(self, text: str) -> int:
         self._database.change("INSERT OR IGNORE INTO told (text) VALUES (?)", (text,))
-        ((found,),) = self._database.table("SELECT id FROM told WHERE text = ?", (text,))
-        return int(found)
+        ((number,),) = self._database.table("SELECT id FROM told WHERE text = ?", (text,))
+        return int(number)
 
 
-def _parts(found: Iterable[list[_Gone]]) -> Iterator[list[_Gone]]:
+def _parts(groups: Iterable[list[_Gone]]) -> Iterator[list[_Gone]]:
     """Yield what goes together in parts of some thousand runs."""
     part: list[_Gone] = []
     runs = 0
-    for every in found:
-        for one in every:
-            part.append(one)
-            runs += len(one.runs)
+    for every in groups:
+        for series in every:
+            part.append(series)
+            runs += len(series.runs)
             if runs >= _TOGETHER:
                 yield part
                 part, runs = [], 0

@@ -54,23 +54,23 @@ class Pictures(Store):
 
     def courses(self) -> tuple[Course, ...]:
         """Return the course of every series, what has become daily figures first."""
-        found = self._thinned()
+        by_key = self._thinned()
         last: list[str] = []
         rows: Iterator[tuple[Any, ...]] = self._database.rows(_COURSES, (self._since,))
         for *key, started_at, rate_Bps in rows:
             if key != last:
                 last = key
-                course = found.setdefault(tuple(key), _empty(*key))
+                course = by_key.setdefault(tuple(key), _empty(*key))
             course.times.append(started_at)
             course.rates.append(nan if rate_Bps is None else rate_Bps)
-        return tuple(found[key] for key in sorted(found))
+        return tuple(by_key[key] for key in sorted(by_key))
 
     def _thinned(self) -> dict[tuple[str, ...], Course]:
         """Return the courses of daily figures alone."""
-        found: dict[tuple[str, ...], Course] = {}
+        by_key: dict[tuple[str, ...], Course] = {}
         rows: Iterator[tuple[Any, ...]] = self._database.rows(_DAYS, (month_of(self._since),))
         for *key, figures in rows:
-            course = found.setdefault(tuple(key), _empty(*key))
+            course = by_key.setdefault(tuple(key), _empty(*key))
             times, rates = figured(figures, "at", "rate_Bps")
             # a row begins before the time that is asked for in the first month alone
             if min(times, default=self._since) < self._since:
@@ -78,7 +78,11 @@ class Pictures(Store):
                 times, rates = (array("d", compress(each, late)) for each in (times, rates))
             course.times.extend(times)
             course.rates.extend(rates)
-        return {key: one._replace(days=len(one.times)) for key, one in found.items() if one.times}
+        return {
+            key: thinned._replace(days=len(thinned.times))
+            for key, thinned in by_key.items()
+            if thinned.times
+        }
 
     def unanswered(self) -> tuple[Unanswered, ...]:
         """Return the nodes that did not answer when they were last asked."""
@@ -87,7 +91,7 @@ class Pictures(Store):
     def pairs(self) -> tuple[PairTest, ...]:
         """Return the latest test of every pair of hosts, in each direction."""
         rows: Iterator[tuple[Any, ...]] = self._database.rows(_PAIRS, (NET.name, self._since))
-        return tuple(self._pair(known, body) for *known, body, _ in rows)
+        return tuple(self._pair(cells, body) for *cells, body, _ in rows)
 
     def version_changes(self) -> tuple[VersionChange, ...]:
         """Return the changes of software and settings that the records show, by their dates."""
@@ -115,8 +119,8 @@ class Pictures(Store):
         servers = tuple(record for record in records if record.finished_at >= begun)
         return run._replace(servers=servers, clocks=clocks)
 
-    def _pair(self, known: list[Any], body: object) -> PairTest:
-        component, partner, operation, started_at, rate_Bps = known
+    def _pair(self, cells: list[Any], body: object) -> PairTest:
+        component, partner, operation, started_at, rate_Bps = cells
         record = read_record(body, self.path)
         return PairTest(
             component,

@@ -66,9 +66,9 @@ def stamp_of(expectations: str) -> str:
         refuse(error, expectations, "expectations", _DEPLOY)
 
 
-def stamp(found: os.stat_result) -> str:
+def stamp(status: os.stat_result) -> str:
     """Return what tells a file from others that were in its place."""
-    return f"{found.st_ino}:{found.st_mtime_ns}:{found.st_size}"
+    return f"{status.st_ino}:{status.st_mtime_ns}:{status.st_size}"
 
 
 def load_published(folder: str, subject: Subject, expectations: str) -> Published:
@@ -81,14 +81,16 @@ def load_published(folder: str, subject: Subject, expectations: str) -> Publishe
     data = read_bytes(file, "verdict", VERDICT_REMEDY, MOST_BYTES)
     refuse_changed(data, f"verdict {file}", VERDICT_REMEDY)
     raw = parse(decoded(data, file, "verdict", VERDICT_REMEDY), file, VERDICT_REMEDY)
-    found = Published.from_json(raw, file)
-    if (found.layer, found.name, found.group) != subject:
-        raise DocumentError(f"verdict {file} is of {found.layer} {found.name}; {VERDICT_REMEDY}")
-    if found.stamp != stamp_of(expectations):
+    published = Published.from_json(raw, file)
+    if (published.layer, published.name, published.group) != subject:
+        raise DocumentError(
+            f"verdict {file} is of {published.layer} {published.name}; {VERDICT_REMEDY}"
+        )
+    if published.stamp != stamp_of(expectations):
         raise DocumentError(
             f"verdict {file} was judged by other expectations than {expectations}; {VERDICT_REMEDY}"
         )
-    return found
+    return published
 
 
 SYMPTOMS = "/var/lib/plumbline/symptoms.json"
@@ -193,12 +195,12 @@ def load_path(file: str, name: str, now: float) -> Verdict:
     raw = parse(read(file, "suspects", _REMEDY), file, _REMEDY)
     try:
         age_s = _age_s(raw, file, now)
-        found = raw["services"].get(name)
-        if found is None:
+        document = raw["services"].get(name)
+        if document is None:
             raise DocumentError(
                 f"{file} says nothing about {name}; deploy the roles nagios and console again"
             )
-        verdict = Verdict.from_json(found)
+        verdict = Verdict.from_json(document)
     except (KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"{file} is damaged ({error!r}); {_REMEDY}") from error
     if _is_old(raw, age_s):

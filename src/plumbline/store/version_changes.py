@@ -76,24 +76,24 @@ def version_changes(database: Database, since: float) -> tuple[VersionChange, ..
         StoreError: the history cannot be read.
         DocumentError: a record says something else than versions where they stand.
     """
-    found = _Found()
+    course = _Found()
     seen: dict[_Component, str] = {}
     for layer, component, at, told in chain(_thinned(database, since), _rows(database, since)):
         place = (layer, component)
         host, _, versions = told.partition(_AND)
         if versions and seen.get(place) != told:
             seen[place] = told
-            found.add(place, host, parse_versions(versions), at)
+            course.add(place, host, parse_versions(versions), at)
     changes = [
         VersionChange(
             began,
             each.name,
             each.then,
             each.now,
-            len(found.reached[each]),
-            len(found.known[each.name]),
+            len(course.reached[each]),
+            len(course.known[each.name]),
         )
-        for each, began in found.began.items()
+        for each, began in course.began.items()
     ]
     return tuple(sorted(changes))
 
@@ -173,11 +173,11 @@ def _cut(text: str, begin: str, end: str) -> str:
 def parse_versions(text: str) -> Mapping[str, str]:
     """Return versions from e.g. ``"versions":{"client":"2.15.5"}``; raise DocumentError."""
     try:
-        found = read_json(f"{{{text}}}")["versions"] or {}
-        texts("versions", (part for pair in found.items() for part in pair))
+        versions = read_json(f"{{{text}}}")["versions"] or {}
+        texts("versions", (part for pair in versions.items() for part in pair))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DocumentError(
             f"a record of the history has damaged versions ({text:.60}): {error}; measure again to "
             "have a sound one after it"
         ) from error
-    return found
+    return versions
