@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from plumbline.cli import MACHINE_VERBS, VERBS
 from tests.project.repository import ROOT, section, table, tracked
@@ -41,18 +42,26 @@ def test_readme_is_read_in_a_few_minutes() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
 
 
-def test_links_lead_to_files() -> None:
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives the headings of a page."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_links_lead_to_files_and_headings() -> None:
     pages = tracked("*.md")
     links = [
-        (page, link)
+        (page, *link)
         for page in pages
-        for link in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
-        if "://" not in link and not link.startswith("mailto:")
+        for link in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)", page.read_text(encoding="utf-8"))
+        if "://" not in link[0] and not link[0].startswith("mailto:")
     ]
     broken = [
-        f"{page.relative_to(ROOT)}: {link}"
-        for page, link in links
-        if not (page.parent / link).exists()
+        f"{page.relative_to(ROOT)}: {name}#{anchor}"
+        for page, name, anchor in links
+        if not (target := page.parent / name if name else page).exists()
+        or (anchor and anchor not in anchors(target))
     ]
     assert pages
     assert broken == []
