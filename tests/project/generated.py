@@ -17,6 +17,7 @@ from plumbline.cli.people import PEOPLE
 from plumbline.doors import prometheus
 from plumbline.observe import counters
 from tests.project.repository import document, tracked
+from tests.project.test_papers import BLUE_GENE, EDISON, RED_STORM, Case
 
 _MARKED = re.compile(r"(?<=<!-- generated: )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _MARKUP = re.compile(r"\b[A-Z]\(([^)]*)\)")
@@ -112,11 +113,19 @@ def _counters() -> str:
     return _table("| metric | kind | meaning |", rows)
 
 
+def _figures(cases: Iterable[Case]) -> str:
+    rows = ((case.place, case.figure, case.shown) for case in cases)
+    return _table("| place | the paper | in plumbline |", dict.fromkeys(rows))
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "commands": _commands,
     "options": _roles,
     "verdict_metrics": _verdicts,
     "counters": _counters,
+    "red_storm": lambda: _figures(RED_STORM),
+    "edison": lambda: _figures(EDISON),
+    "blue_gene": lambda: _figures(BLUE_GENE),
 }
 
 

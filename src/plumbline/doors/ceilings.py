@@ -31,7 +31,7 @@ _Entry = tuple[tuple[str, ...], tuple[str, ...]]
 """Cells, and the parts that the last cell names."""
 
 
-class _Said(NamedTuple):
+class _Texts(NamedTuple):
     """Content of a line besides names."""
 
     layer: str
@@ -46,7 +46,7 @@ class _Said(NamedTuple):
 class _Fold(NamedTuple):
     """Lines that say the same of names that the topology writes alike."""
 
-    said: _Said
+    texts: _Texts
     operations: tuple[str, ...]
     components: tuple[str, ...]
     limiting: tuple[str, ...]
@@ -123,11 +123,11 @@ def _fold_names(names: _Names, lines: Iterable[Line]) -> Iterator[_Fold]:
     for line in lines:
         limiting, following = _parts(line)
         places = [names.ranges(parts) for parts in ([line.component], limiting, following)]
-        key = (_said(line), _operation(line), *places)
+        key = (_texts(line), _operation(line), *places)
         alike.setdefault(key, []).append(line)
     for lines_alike in alike.values():
         yield _Fold(
-            _said(lines_alike[0]),
+            _texts(lines_alike[0]),
             (_operation(lines_alike[0]),),
             _each_once([line.component] for line in lines_alike),
             _each_once(_parts(line)[0] for line in lines_alike),
@@ -157,10 +157,10 @@ def _parts(line: Line) -> tuple[Sequence[str], Sequence[str]]:
     return line.limit.ceiling.limited_by, line.limit.next.limited_by if line.limit.next else ()
 
 
-def _said(line: Line) -> _Said:
+def _texts(line: Line) -> _Texts:
     now = line.limit.ceiling if line.limit else None
     then = line.limit.next if line.limit else None
-    return _Said(
+    return _Texts(
         line.layer,
         line.partner,
         line.scenario == "all",
@@ -192,7 +192,7 @@ def _operation(line: Line) -> str:
 
 
 def _alone(names: _Names, fold: _Fold) -> Iterator[_Entry]:
-    texts = fold.said
+    texts = fold.texts
     component = ", ".join(names.written(fold.components))
     if texts.partner:
         component = f"{component} - {texts.partner}"
@@ -203,7 +203,7 @@ def _alone(names: _Names, fold: _Fold) -> Iterator[_Entry]:
 
 
 def _at_once(names: _Names, whole: str, fold: _Fold) -> Iterator[_Entry]:
-    texts = fold.said
+    texts = fold.texts
     of = ", ".join(names.written(fold.components))
     if texts.whole:
         of = f"{whole} {of}"
