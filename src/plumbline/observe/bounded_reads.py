@@ -60,16 +60,16 @@ class BoundedReads:
 
     def _answers(self, paths: Sequence[str], read: Read) -> Iterator[Answer]:
         self._stuck = {folder: pid for folder, pid in self._stuck.items() if not _over(pid)}
-        left = list(paths)
-        while left:
-            held = [path for path in left if self._held(path)]
-            yield from (Answer(path, "", "hung") for path in held)
-            left = [path for path in left if path not in held]
+        remaining = list(paths)
+        while remaining:
+            blocked = [path for path in remaining if self._held(path)]
+            yield from (Answer(path, "", "hung") for path in blocked)
+            remaining = [path for path in remaining if path not in blocked]
             answered = 0
-            for answer in self._of_child(left, read):
+            for answer in self._of_child(remaining, read):
                 answered += 1
                 yield answer
-            left = left[answered:]
+            remaining = remaining[answered:]
 
     def _held(self, path: str) -> bool:
         return os.path.dirname(path) in self._stuck or len(self._stuck) >= _MOST_STUCK
@@ -124,9 +124,9 @@ class _Pipe:
             if not chunk:
                 raise EOFError
             self._taken += chunk
-        found = bytes(self._taken[:count])
+        part = bytes(self._taken[:count])
         del self._taken[:count]
-        return found
+        return part
 
 
 def _begin(paths: Sequence[str], read: Read) -> tuple[int, int]:
@@ -143,8 +143,8 @@ def _serve(paths: Sequence[str], read: Read, writer: int) -> NoReturn:
     """Read each file in turn and end, in a child that runs nothing else of this program."""
     try:
         for path in paths:
-            kind, said = _message(path, read)
-            _write(writer, _HEAD.pack(kind, len(said)) + said)
+            kind, body = _message(path, read)
+            _write(writer, _HEAD.pack(kind, len(body)) + body)
     finally:
         # whatever happens: a child never goes on as if it were its parent
         os._exit(0)
@@ -163,10 +163,10 @@ def _message(path: str, read: Read) -> tuple[bytes, bytes]:
 
 def _text(path: str) -> bytes:
     with open(path, "rb", buffering=0) as file:
-        found = b""
-        while len(found) < _MOST_BYTES and (chunk := file.read(_CHUNK)):
-            found += chunk
-    return found
+        text = b""
+        while len(text) < _MOST_BYTES and (chunk := file.read(_CHUNK)):
+            text += chunk
+    return text
 
 
 def _names(path: str) -> bytes:

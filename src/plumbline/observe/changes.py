@@ -89,9 +89,11 @@ class Ledger(NamedTuple):
 
     def after(self, bill: Bill) -> Ledger:
         """Return the ledger with another bill of the same node as its last."""
-        known = {condition.key: Missing(condition, self.taken_at) for condition in self.conditions}
-        known.update({missing.condition.key: missing for missing in self.missing})
-        found = {condition.key for condition in bill.conditions}
+        earlier = {
+            condition.key: Missing(condition, self.taken_at) for condition in self.conditions
+        }
+        earlier.update({missing.condition.key: missing for missing in self.missing})
+        keys = {condition.key for condition in bill.conditions}
         fresh = [
             Change(
                 bill.taken_at,
@@ -102,10 +104,10 @@ class Ledger(NamedTuple):
                 condition.among,
             )
             for condition in bill.conditions
-            if (before := known.get(condition.key)) and before.condition.value != condition.value
+            if (before := earlier.get(condition.key)) and before.condition.value != condition.value
         ]
         oldest = bill.taken_at - _MISSING_KEPT_S
-        missing = [each for key, each in known.items() if key not in found and each.seen > oldest]
+        missing = [each for key, each in earlier.items() if key not in keys and each.seen > oldest]
         noted, restless = self._worth_keeping(fresh, bill.taken_at)
         return begun(bill)._replace(
             since=self.since,
@@ -119,7 +121,7 @@ class Ledger(NamedTuple):
     ) -> tuple[list[Change], tuple[str, ...]]:
         """Return the changes of settings, and a note on what changes too often to be one."""
         often = [
-            (Counter(one.key for one in self.changes if one.at > now - period_s), most)
+            (Counter(earlier.key for earlier in self.changes if earlier.at > now - period_s), most)
             for period_s, most in _OFTEN
         ]
         noted, restless = [], []
@@ -253,8 +255,12 @@ def grouped(changes: Iterable[tuple[str, Change]]) -> tuple[Grouped, ...]:
             groups[-1].append((node, change))
         else:
             groups.append([(node, change)])
-    found = [_group(key, members) for key, every in open_groups.items() for members in every]
-    return tuple(sorted(found, key=lambda group: (group.at // DAY_S, *telling(group), group.at)))
+    groups_of_all = [
+        _group(key, members) for key, every in open_groups.items() for members in every
+    ]
+    return tuple(
+        sorted(groups_of_all, key=lambda group: (group.at // DAY_S, *telling(group), group.at))
+    )
 
 
 def telling(change: Grouped) -> tuple[int, int, int]:
@@ -265,13 +271,13 @@ def telling(change: Grouped) -> tuple[int, int, int]:
 
 def where(nodes: Sequence[str], kinds: Mapping[str, str]) -> str:
     """Return nodes as ``all 24 servers``, else as ranges."""
-    rest, said = set(nodes), []
+    rest, parts = set(nodes), []
     for kind in dict.fromkeys(kinds.values()):
         every = {node for node, its in kinds.items() if its == kind}
         if len(every) > 1 and every <= rest:
-            said.append(f"all {len(every)} {kind}s")
+            parts.append(f"all {len(every)} {kind}s")
             rest -= every
-    return ", ".join([*said, fold(rest)] if rest else said)
+    return ", ".join([*parts, fold(rest)] if rest else parts)
 
 
 def shown(area: str, name: str, value: str) -> str:
@@ -303,8 +309,8 @@ def _differing(change: Change) -> tuple[str, str]:
         area, name = change.area, change.name
         return shown(area, name, change.then), shown(area, name, change.now)
     then, now = change.then.split(mark), change.now.split(mark)
-    gone = [one for one in then if one not in now]
-    come = [one for one in now if one not in then]
+    gone = [option for option in then if option not in now]
+    come = [option for option in now if option not in then]
     return (mark.join(gone), mark.join(come)) if gone or come else (change.then, change.now)
 
 
@@ -361,8 +367,8 @@ class Difference(NamedTuple):
     @property
     def sentence(self) -> str:
         """Return the same without the nodes."""
-        said = self.area == "lustre" or self.among == NODE or self.among in self.what
-        of = "" if said else f" of {self.among}"
+        is_named = self.area == "lustre" or self.among == NODE or self.among in self.what
+        of = "" if is_named else f" of {self.among}"
         odd, usual = self.value or "none", self.usual or "none"
         return f"{self.what}{of} {odd}, {self.peers} peers {usual}"
 
@@ -372,8 +378,12 @@ def differences(ledgers: Iterable[Ledger], kinds: Mapping[str, str]) -> tuple[Di
     by_kind: dict[str, list[Ledger]] = {}
     for ledger in ledgers:
         by_kind.setdefault(kinds.get(ledger.node, ""), []).append(ledger)
-    found = [each for kind, members in by_kind.items() for each in _of_kind(kind, members)]
-    return tuple(sorted(found, key=lambda odd: (AREAS.index(odd.area), odd.what, odd.nodes)))
+    differences_of_all = [
+        each for kind, members in by_kind.items() for each in _of_kind(kind, members)
+    ]
+    return tuple(
+        sorted(differences_of_all, key=lambda odd: (AREAS.index(odd.area), odd.what, odd.nodes))
+    )
 
 
 def _of_kind(kind: str, ledgers: Iterable[Ledger]) -> Iterator[Difference]:
@@ -386,9 +396,9 @@ def _of_kind(kind: str, ledgers: Iterable[Ledger]) -> Iterator[Difference]:
             )
     for (area, among, name), having in conditions.items():
         values = {node: ", ".join(sorted(every)) for node, every in having.items()}
-        (usual, peers), *others = Counter(values.values()).most_common()
-        if others and peers >= max(_LEAST, _MAJORITY * len(values)):
-            for value, _ in others:
+        (usual, peers), *rest = Counter(values.values()).most_common()
+        if rest and peers >= max(_LEAST, _MAJORITY * len(values)):
+            for value, _ in rest:
                 nodes = tuple(sorted(node for node, its in values.items() if its == value))
                 what = label(area, among, name)
                 yield Difference(kind, area, what, among, nodes, value, peers, usual)

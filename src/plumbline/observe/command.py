@@ -121,10 +121,10 @@ class Printed:
         """Take what is there; wait up to ``wait_s`` for something.  Return whether there was."""
         if self.over:
             return False
-        found = self._selector.select(max(0.0, wait_s))
-        for key, _ in found:
+        ready = self._selector.select(max(0.0, wait_s))
+        for key, _ in ready:
             self._read(key.fd, key.data)
-        return bool(found)
+        return bool(ready)
 
     def texts(self) -> tuple[str, str]:
         """Return output and errors, after taking what is still there."""
@@ -314,12 +314,12 @@ def search_path() -> str:
 
 def locate(program: str) -> str:
     """Return where ``program`` lies; raise ToolError, naming its package, when it is nowhere."""
-    found = shutil.which(program, path=search_path())
-    if found is None:
+    path = shutil.which(program, path=search_path())
+    if path is None:
         package = PACKAGES.get(Path(program).name)
         remedy = f"install the package {package}" if package else "install it or correct its path"
         raise ToolError(f"{program} is not installed on this host; {remedy}")
-    return found
+    return path
 
 
 def _low_priority() -> list[str]:
@@ -327,8 +327,8 @@ def _low_priority() -> list[str]:
     words = []
     for tool, options in (("nice", ("-n", "19")), ("ionice", ("-c", "2", "-n", "7"))):
         # by its path, so that the one does not search for the other
-        found = shutil.which(tool, path=_SYSTEM_FOLDERS)
-        words += [found, *options] if found else []
+        path = shutil.which(tool, path=_SYSTEM_FOLDERS)
+        words += [path, *options] if path else []
     return words
 
 
@@ -344,8 +344,8 @@ def _survivors(group: int) -> list[int]:
 def _group_of(process: Path) -> Optional[int]:
     try:
         # proc(5): "pid (name) state ppid pgrp ..."; the name may hold anything
-        said = (process / "stat").read_text(errors="replace")
-        state, _, group = said.rpartition(")")[2].split()[:3]
+        stat = (process / "stat").read_text(errors="replace")
+        state, _, group = stat.rpartition(")")[2].split()[:3]
     except OSError:
         return None
     return None if state in "ZX" else int(group)

@@ -96,13 +96,13 @@ def tidy(text: str) -> str:
     return f"{whole[:100]}... ({len(whole)} characters, checksum {digest})"
 
 
-def merged(found: Iterable[Condition]) -> Iterator[Condition]:
+def merged(conditions: Iterable[Condition]) -> Iterator[Condition]:
     """Yield each condition once; where paths or instances of one subject differ, all their values.
 
     What may be a secret by its name or form is left out.
     """
     values: dict[tuple[str, str, str, str], set[str]] = {}
-    for area, subject, name, value, among in found:
+    for area, subject, name, value, among in conditions:
         if not is_secret(name) and not _KEY_MATERIAL.search(value):
             values.setdefault((area, subject, name, among), set()).add(tidy(value))
     for (area, subject, name, among), every in values.items():
@@ -173,8 +173,8 @@ def look_at_settings(system: System) -> Iterator[Condition]:
 
 def chosen(text: str) -> str:
     """Return what is in brackets, as the kernel marks one of several choices; else the text."""
-    found = _CHOSEN.search(text)
-    return found[1] if found else text
+    match = _CHOSEN.search(text)
+    return match[1] if match else text
 
 
 def _mount(line: str) -> Iterator[Condition]:
@@ -237,9 +237,9 @@ def _identity(system: System, name: str) -> tuple[str, str]:
         return name, f"{level} arrays"
     among = system.read(f"{folder}/device/model") or re.sub(r"[0-9]+$|(?<=[hsv]d)[a-z]+$", "", name)
     for file in ("wwid", "device/wwid", "serial", "device/serial"):
-        said = " ".join(system.read(f"{folder}/{file}").split())
-        if said:
-            return said, among
+        number = " ".join(system.read(f"{folder}/{file}").split())
+        if number:
+            return number, among
     return _serial(system, folder) or _place(system, folder) or name, among
 
 
@@ -260,8 +260,8 @@ def _place(system: System, folder: str) -> str:
 
 def pci_address(system: System, path: str) -> str:
     """Return the address of the last adapter on the way to a device, empty where there is none."""
-    found: list[str] = _PCI_PATH.findall(system.real(path))
-    return found[-1] if found else ""
+    addresses: list[str] = _PCI_PATH.findall(system.real(path))
+    return addresses[-1] if addresses else ""
 
 
 _PCI, _NET = "/sys/bus/pci/devices", "/sys/class/net"
@@ -349,8 +349,8 @@ def _ethernet(system: System) -> Iterator[Condition]:
 
 def look_at_interfaces(system: System) -> Iterator[Condition]:
     """Yield driver and firmware of network interfaces; raise ToolError without ethtool."""
-    names = [one for one in system.names(_NET) if "device" in system.names(f"{_NET}/{one}")]
-    for name in names[:_MOST_INTERFACES]:
+    links = [link for link in system.names(_NET) if "device" in system.names(f"{_NET}/{link}")]
+    for name in links[:_MOST_INTERFACES]:
         driver = _driver(system, name)
         versions = {label: driver.get(key, "") for label, key in _DRIVER_VERSIONS.items()}
         yield from _stated("firmware", name, versions, driver.get("driver", ""))
@@ -493,8 +493,8 @@ def _named(system: System) -> Iterator[Condition]:
 
 def _lustre(system: System) -> str:
     """Return the version of Lustre; releases before 2.12 have it of their modules alone."""
-    said = system.read("/sys/fs/lustre/version") or system.read(f"{_MODULES}/obdclass/version")
-    return said.rpartition(" ")[2]
+    version = system.read("/sys/fs/lustre/version") or system.read(f"{_MODULES}/obdclass/version")
+    return version.rpartition(" ")[2]
 
 
 def _ofed(system: System) -> str:

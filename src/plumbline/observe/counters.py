@@ -221,10 +221,10 @@ def disk_io(text: str, labels: Labels, path: str) -> Iterator[Count]:
         raise ToolError(f"{path} is not understood: it begins with {text[:40]!r}")
     tables = text.split("\n\n")
     for table in _TABLES:
-        found = next((one for one in tables if f"\n{table.head}" in one), None)
-        if found is None:
+        part = next((part for part in tables if f"\n{table.head}" in part), None)
+        if part is None:
             raise ToolError(f"{path} is not understood: it has no table {table.head!r}")
-        counted = [_row(row, path) for row in found.partition(table.head)[2].split("\n")[1:] if row]
+        counted = [_row(row, path) for row in part.partition(table.head)[2].split("\n")[1:] if row]
         for place, operation in enumerate(_DISK_DIRECTIONS, 1):
             pairs = [(row[0], row[place]) for row in counted]
             yield from _buckets(table, (*labels, ("operation", operation)), pairs)
@@ -242,7 +242,7 @@ def _row(row: str, path: str) -> tuple[int, int, int]:
 def _buckets(table: _Table, labels: Labels, pairs: Sequence[tuple[int, int]]) -> Iterator[Count]:
     counts = dict.fromkeys(table.buckets, 0)
     for upper, count in pairs:
-        bucket = next((one for one in table.buckets if upper <= one), None)
+        bucket = next((limit for limit in table.buckets if upper <= limit), None)
         if bucket is not None:
             counts[bucket] += count
     for bucket, below in zip(table.buckets, accumulate(counts.values())):
@@ -369,12 +369,12 @@ def folders() -> list[str]:
     return [f"{root}/{source.kind}" for source in SOURCES for root in ROOTS]
 
 
-def places(found: Mapping[str, str]) -> Iterator[Place]:
+def places(names: Mapping[str, str]) -> Iterator[Place]:
     """Yield what is to be read; ``found`` are the names in each folder that is there, by line."""
     for source in SOURCES:
         for root in ROOTS:
             folder = f"{root}/{source.kind}"
-            for name in found.get(folder, "").split("\n"):
+            for name in names.get(folder, "").split("\n"):
                 labels = _labels(source, name)
                 for file, parse in source.files.items() if labels else ():
                     yield Place(f"{folder}/{name}/{file}", parse, labels or ())
@@ -415,7 +415,7 @@ _Growth = dict[Metric, dict[str, Optional[float]]]
 
 def rates(before: Iterable[Count], after: Iterable[Count], seconds: float) -> list[Rates]:
     """Return what each device did, of each source the busiest first, in order of the sources."""
-    earlier = {(one.metric, one.labels): one.value for one in before}
+    earlier = {(count.metric, count.labels): count.value for count in before}
     grown: dict[Labels, _Growth] = {}
     recovering: dict[Labels, str] = {}
     for count in after:
@@ -427,14 +427,14 @@ def rates(before: Iterable[Count], after: Iterable[Count], seconds: float) -> li
         elif count.metric in (BYTES, OPERATIONS, SECONDS):
             growth = _growth(count, earlier)
             grown.setdefault(device, {}).setdefault(count.metric, {})[last["operation"]] = growth
-    found = [
+    devices = [
         _rates(dict(device), growth, recovering.get(device, ""), seconds)
         for device, growth in grown.items()
     ]
-    order = {
-        source: place for place, source in enumerate(dict.fromkeys(one.source for one in found))
-    }
-    return sorted(found, key=lambda rate: (order[rate.source], *(-part for part in rate.busy)))
+    order = list(dict.fromkeys(device.source for device in devices))
+    return sorted(
+        devices, key=lambda rate: (order.index(rate.source), *(-part for part in rate.busy))
+    )
 
 
 def _growth(count: Count, earlier: Mapping[tuple[Metric, Labels], float]) -> Optional[float]:

@@ -145,13 +145,13 @@ class Counters:
         return () if module.trouble else self._lnet.answers()
 
     def _places(self, troubles: dict[str, _Trouble]) -> Iterator[Place]:
-        found = {}
+        names = {}
         for answer in self._reads.names([self._root + folder for folder in folders()]):
             if answer.trouble:
                 self._note(answer, troubles)
             else:
-                found[answer.path[len(self._root) :]] = answer.text
-        return places(found)
+                names[answer.path[len(self._root) :]] = answer.text
+        return places(names)
 
     def _note(self, answer: Answer, troubles: dict[str, _Trouble]) -> None:
         path, text, trouble = answer

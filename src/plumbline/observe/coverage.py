@@ -94,7 +94,7 @@ class Bounds(NamedTuple):
     def __add__(self, other: object) -> Bounds:
         """Return the sum."""
         assert isinstance(other, Bounds)
-        return Bounds(*(one + more for one, more in zip(self, other)))
+        return Bounds(*(own + more for own, more in zip(self, other)))
 
 
 @positional
@@ -145,13 +145,13 @@ class _Direction:
 
     def moved(self, begin: float, end: float, slack_s: float) -> Bounds:
         least = likely = most = 0.0
-        for one in self.bins:
-            if one.end > begin - slack_s and one.begin < end + slack_s:
-                most += one.bytes
-                inside_s = max(0.0, min(one.end, end) - max(one.begin, begin))
-                likely += one.bytes * inside_s / (one.end - one.begin)
-            if one.begin >= begin + slack_s and one.end <= end - slack_s:
-                least += one.bytes
+        for part in self.bins:
+            if part.end > begin - slack_s and part.begin < end + slack_s:
+                most += part.bytes
+                inside_s = max(0.0, min(part.end, end) - max(part.begin, begin))
+                likely += part.bytes * inside_s / (part.end - part.begin)
+            if part.begin >= begin + slack_s and part.end <= end - slack_s:
+                least += part.bytes
         return Bounds(least, likely, most)
 
 
@@ -223,17 +223,17 @@ def by_sampling(records: Sequence[Record]) -> list[Counted]:
     Raises:
         DocumentError: a record is damaged.
     """
-    found: dict[tuple[str, str], list[Record]] = {}
+    samplings: dict[tuple[str, str], list[Record]] = {}
     for record in records:
-        found.setdefault((record.host, record.run_id), []).append(record)
-    return [Counted(host, own) for (host, _), own in found.items()]
+        samplings.setdefault((record.host, record.run_id), []).append(record)
+    return [Counted(host, own) for (host, _), own in samplings.items()]
 
 
 def covering(
     samplings: Sequence[Counted], begin: float, end: float, slack_s: float
 ) -> Optional[Counted]:
     """Return a sampling that has followed the target all the time, None where there is none."""
-    return next((one for one in samplings if one.covers(begin, end, slack_s)), None)
+    return next((sampling for sampling in samplings if sampling.covers(begin, end, slack_s)), None)
 
 
 MOST_APART_S = 2.0
@@ -291,13 +291,13 @@ def covered(
     window = _Window(record.started_at, record.finished_at, record.bytes)
     followed: list[_Followed] = []
     for samplings in servers.counted.values():
-        found = _followed(record, samplings, servers.clocks)
-        if found is None or isinstance(found, Covered):
-            return found
-        followed.append(found)
+        result = _followed(record, samplings, servers.clocks)
+        if result is None or isinstance(result, Covered):
+            return result
+        followed.append(result)
     if not followed:
         return None
-    names = ", ".join(dict.fromkeys(one.counted.host for one in followed))
+    names = ", ".join(dict.fromkeys(server.counted.host for server in followed))
     counted = _moved(followed, window)
     if counted.most * (1 + _FEWER) < window.own:
         return _unknown(
@@ -306,14 +306,14 @@ def covered(
             f"{format_bytes(counted.most)} meanwhile",
         )
     whole = _whole(run, window)
-    others = _others(followed, window, whole, counted)
-    least, likely, most = (window.own / (window.own + one) for one in reversed(others))
+    others_bytes = _others(followed, window, whole, counted)
+    least, likely, most = (window.own / (window.own + server) for server in reversed(others_bytes))
     decided = least >= min_coverage or most < min_coverage
     job = _job(record, followed, (whole or window).own) if least < min_coverage else None
-    if job is not None and job.bytes < _NAMED * others.most:
+    if job is not None and job.bytes < _NAMED * others_bytes.most:
         job = None
-    said = Others(names, round(least, 4), round(most, 4), job)
-    return Covered(round(likely, 4) if decided else None, said)
+    kept = Others(names, round(least, 4), round(most, 4), job)
+    return Covered(round(likely, 4) if decided else None, kept)
 
 
 def _unknown(server: str, why: str) -> Covered:
@@ -324,12 +324,12 @@ def _followed(
     record: Record, samplings: Sequence[Counted], clocks: Mapping[str, NodeClock]
 ) -> Union[_Followed, Covered, None]:
     """Return who has followed a target meanwhile, or why that does not help."""
-    for host in dict.fromkeys(one.host for one in samplings):
-        own = [one for one in samplings if one.host == host]
+    for host in dict.fromkeys(sampling.host for sampling in samplings):
+        own = [sampling for sampling in samplings if sampling.host == host]
         ahead_s, slack_s = _ahead(record.host, host, clocks)
         begin, end = record.started_at + ahead_s, record.finished_at + ahead_s
-        found = covering(own, begin, end, slack_s)
-        if found is None:
+        sampling = covering(own, begin, end, slack_s)
+        if sampling is None:
             continue
         if abs(ahead_s) - slack_s > MOST_APART_S:
             return _unknown(
@@ -337,7 +337,7 @@ def _followed(
                 f"the clocks of {record.host} and {host} are {format_duration(abs(ahead_s))} "
                 "apart; synchronize them",
             )
-        return _Followed(found, ahead_s, slack_s)
+        return _Followed(sampling, ahead_s, slack_s)
     return None
 
 
@@ -354,11 +354,13 @@ def _ahead(client: str, server: str, clocks: Mapping[str, NodeClock]) -> tuple[f
 
 
 def _moved(followed: Sequence[_Followed], window: _Window) -> Bounds:
-    found = [
-        one.counted.moved(window.begin + one.ahead_s, window.end + one.ahead_s, one.slack_s)
-        for one in followed
+    parts = [
+        server.counted.moved(
+            window.begin + server.ahead_s, window.end + server.ahead_s, server.slack_s
+        )
+        for server in followed
     ]
-    return sum(found[1:], found[0])
+    return sum(parts[1:], parts[0])
 
 
 def _whole(run: Sequence[Record], window: _Window) -> Optional[_Window]:
@@ -377,10 +379,10 @@ def _others(
 ) -> Bounds:
     """Return the bytes of others in a window: at least, probably, at most."""
     most = counted.most * (1 + _COUNTED) - window.own
-    if whole is not None and all(_covers(one, whole) for one in followed):
-        beside = _moved(followed, whole).most * (1 + _COUNTED) - whole.own
+    if whole is not None and all(_covers(server, whole) for server in followed):
+        of_whole = _moved(followed, whole).most * (1 + _COUNTED) - whole.own
         # fewer than the probe's own: something of it is not where it is looked for
-        most = min(most, beside) if beside >= 0 else most
+        most = min(most, of_whole) if of_whole >= 0 else most
     most = max(0.0, most)
     least = min(most, max(0.0, counted.least * (1 - _COUNTED) - window.own))
     return Bounds(least, min(most, max(least, counted.likely - window.own)), most)
@@ -395,10 +397,10 @@ def _job(record: Record, followed: Sequence[_Followed], own: float) -> Optional[
     """Return the job that moved most beside the probe, which moved ``own`` bytes in its run."""
     rows = [
         row
-        for one in followed
-        for row in one.counted.jobs
-        if row.end > record.started_at + one.ahead_s
-        and row.begin < record.finished_at + one.ahead_s
+        for server in followed
+        for row in server.counted.jobs
+        if row.end > record.started_at + server.ahead_s
+        and row.begin < record.finished_at + server.ahead_s
     ]
     moved: dict[str, float] = {}
     for row in rows:

@@ -69,12 +69,12 @@ class Log(NamedTuple):
 
     def traffic(self, naming: Naming) -> Iterator[JobIo]:
         """Yield what the job has moved on each target, in each direction."""
-        found: dict[tuple[str, Operation], list[tuple[FileIo, float]]] = {}
+        places: dict[tuple[str, Operation], list[tuple[FileIo, float]]] = {}
         for file in self.files:
             for index, share in file.shares:
                 place = naming(file.mount, index), file.operation
-                found.setdefault(place, []).append((file, share))
-        for (target, operation), parts in found.items():
+                places.setdefault(place, []).append((file, share))
+        for (target, operation), parts in places.items():
             yield checked_io(
                 JobIo(
                     self.job.id,
@@ -92,18 +92,18 @@ class Log(NamedTuple):
 
 def _mean(shares: Sequence[tuple[Optional[float], float]]) -> Optional[float]:
     """Return the mean of what is known, each with its weight."""
-    known = [(share, weight) for share, weight in shares if share is not None and weight > 0]
-    if not known:
+    counted = [(share, weight) for share, weight in shares if share is not None and weight > 0]
+    if not counted:
         return None
-    return min(1.0, sum(share * weight for share, weight in known) / sum(w for _, w in known))
+    return min(1.0, sum(share * weight for share, weight in counted) / sum(w for _, w in counted))
 
 
 def _files(raw: Mapping[str, Any], job: Job) -> Iterator[FileIo]:
-    for one in raw["files"]:
-        names("the mount", (one["mount"],))
-        calls = sum(max(0, one[side.value]["calls"]) for side in SIDES)
+    for file in raw["files"]:
+        names("the mount", (file["mount"],))
+        calls = sum(max(0, file[side.value]["calls"]) for side in SIDES)
         for side in SIDES:
-            io = one[side.value]
+            io = file[side.value]
             counts(bytes=io["bytes"])
             if not io["bytes"]:
                 continue
@@ -111,7 +111,7 @@ def _files(raw: Mapping[str, Any], job: Job) -> Iterator[FileIo]:
             within(0, LARGEST, seconds=io["seconds"], calls=io["calls"])
             begin, end = _times(job, io)
             yield FileIo(
-                one["mount"],
+                file["mount"],
                 side,
                 io["bytes"],
                 io["seconds"],
@@ -119,8 +119,8 @@ def _files(raw: Mapping[str, Any], job: Job) -> Iterator[FileIo]:
                 end,
                 io["calls"],
                 _share(io["small"], io["calls"]),
-                _share(one["unaligned"], calls),
-                _shares(one["layout"], io["last"]),
+                _share(file["unaligned"], calls),
+                _shares(file["layout"], io["last"]),
             )
 
 
@@ -140,7 +140,7 @@ def _share(part: Optional[int], calls: int) -> Optional[float]:
 
 def _shares(layout: Sequence[Mapping[str, Any]], last: float) -> tuple[tuple[int, float], ...]:
     """Return how much of a file each of its OSTs holds, up to its last byte."""
-    held: dict[int, float] = {}
+    sizes: dict[int, float] = {}
     for part in layout:
         numbers(stripe=part["stripe"], begin=part["begin"], end=part["end"])
         osts = [ost for ost in part["osts"] if ost >= 0]
@@ -151,6 +151,6 @@ def _shares(layout: Sequence[Mapping[str, Any]], last: float) -> tuple[tuple[int
             continue
         stripes = ceil(size / part["stripe"]) if part["stripe"] > 0 else len(osts)
         for ost in osts[: max(1, stripes)]:
-            held[ost] = held.get(ost, 0.0) + size / min(len(osts), max(1, stripes))
-    whole = sum(held.values())
-    return tuple((ost, size / whole) for ost, size in held.items())
+            sizes[ost] = sizes.get(ost, 0.0) + size / min(len(osts), max(1, stripes))
+    whole = sum(sizes.values())
+    return tuple((ost, size / whole) for ost, size in sizes.items())

@@ -89,7 +89,7 @@ def read_logs(run: CommandRunner, python: str, paths: Sequence[Path]) -> Logs:
     while waiting:
         answers, end = _ask(run, python, waiting[:_AT_ONCE])
         read = [(path, _said(line)) for path, line in zip(waiting, answers)]
-        logs += [found for _, found in read if isinstance(found, Log)]
+        logs += [log for _, log in read if isinstance(log, Log)]
         refused = [(path, why) for path, why in read if isinstance(why, str)]
         left_out += [f"{_shown(path)} is left out: {why}" for path, why in refused]
         if end:
@@ -120,8 +120,8 @@ def parse_log(line: str) -> Log:
 def _refuse_without_pydarshan(run: CommandRunner, python: str) -> None:
     completed = run([python, "-I", "-c", "import darshan"], _START_S)
     if not completed.ok:
-        said = lines(completed.stderr)[-1:]
-        why = f" ({said[0][:200]})" if said else ""
+        errors = lines(completed.stderr)[-1:]
+        why = f" ({errors[0][:200]})" if errors else ""
         raise ToolError(f"{python} has no PyDarshan that starts{why}; {_REMEDY}")
 
 
@@ -141,8 +141,8 @@ def _ask(run: CommandRunner, python: str, paths: Sequence[Path]) -> tuple[list[s
         return answers, "reading it took too long"
     if completed.exit_code and completed.exit_code < 0:
         return answers, f"PyDarshan crashed on it (signal {-completed.exit_code})"
-    said = lines(completed.stderr)[-1:]
-    why = f": {said[0][:200]}" if said else ""
+    errors = lines(completed.stderr)[-1:]
+    why = f": {errors[0][:200]}" if errors else ""
     return answers, f"PyDarshan ended with {completed.exit_code}{why}"
 
 
@@ -178,7 +178,7 @@ def _job(row: Mapping[str, str]) -> Any:
         begin = parse_moment(row["start"])
         if begin is None:
             raise ValueError("it has no start")
-        said = (row.get(column, "") for column in ("name", "user", "nodes"))
-        return checked_job(Job(row["job"], begin, parse_moment(row["end"]), *said))
+        texts = (row.get(column, "") for column in ("name", "user", "nodes"))
+        return checked_job(Job(row["job"], begin, parse_moment(row["end"]), *texts))
     except (TypeError, ValueError, DocumentError) as error:
         return error

@@ -196,23 +196,23 @@ def _is_there(path: str, above: int) -> bool:
 
 def _check_folder(result: os.stat_result, path: str, *, made: bool) -> None:
     mode = f"{S_IMODE(result.st_mode):04o}"
-    who, me = _name(result.st_uid), _name(os.geteuid())
+    owner, me = _name(result.st_uid), _name(os.geteuid())
     if not S_ISDIR(result.st_mode):
         raise UnsafeError(f"{path} is not a folder; plumbline follows no links: remove it")
     if made and result.st_uid != os.geteuid():
         raise UnsafeError(
-            f"{path} belongs to {who} although {me} has made it: this file system gives away what "
-            f"{me} makes, or somebody exchanged it; run as a user who keeps what he makes"
+            f"{path} belongs to {owner} although {me} has made it: this file system gives away "
+            f"what {me} makes, or somebody exchanged it; run as a user who keeps what he makes"
         )
     if result.st_uid not in (0, os.geteuid()):
         raise UnsafeError(
-            f"{path} belongs to {who} (mode {mode}) and not to {me}: its owner can "
-            f"exchange what is in it; run as {who} if that is plumbline's user, else remove it"
+            f"{path} belongs to {owner} (mode {mode}) and not to {me}: its owner can "
+            f"exchange what is in it; run as {owner} if that is plumbline's user, else remove it"
         )
     if S_IMODE(result.st_mode) & _OTHERS_WRITE:
         raise UnsafeError(
-            f"{path} of {who} (mode {mode}) may be written by others, who can exchange what is in "
-            f"it; remove it, or chmod go-w it if nobody else has used it"
+            f"{path} of {owner} (mode {mode}) may be written by others, who can exchange what is "
+            f"in it; remove it, or chmod go-w it if nobody else has used it"
         )
 
 

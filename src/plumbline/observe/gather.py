@@ -43,7 +43,7 @@ def gather(node: Node, added: Mapping[str, Added] = {}) -> Report:
     ``added`` are those of the site, by name; they are asked last.
     """
     own = {name: Added(KIND_OF[name], look) for name, look in COLLECTORS.items()}
-    looks = tuple(_look(node, name, one) for name, one in {**own, **added}.items())
+    looks = tuple(_look(node, name, collector) for name, collector in {**own, **added}.items())
     return Report(node.parts.node, node.now, _settled(looks))
 
 
@@ -76,11 +76,11 @@ def _settled(looks: tuple[Look, ...]) -> tuple[Look, ...]:
     )
 
 
-def _look(node: Node, name: str, one: Added) -> Look:
+def _look(node: Node, name: str, collector: Added) -> Look:
     try:
-        return one.look(node)._replace(kind=one.kind)
+        return collector.look(node)._replace(kind=collector.kind)
     except PlumblineError as error:
-        return Look(name, 0, unavailable=str(error), kind=one.kind)
+        return Look(name, 0, unavailable=str(error), kind=collector.kind)
 
 
 _MOST_BYTES = 1 << 20
@@ -123,9 +123,9 @@ class LocalSystem:
         if "\0" in path:
             # no file has such a name
             return path
-        found = os.path.realpath(self._below(path))
-        inside = os.path.commonpath([root, found]) == root
-        return f"/{os.path.relpath(found, root)}" if inside else found
+        resolved = os.path.realpath(self._below(path))
+        inside = os.path.commonpath([root, resolved]) == root
+        return f"/{os.path.relpath(resolved, root)}" if inside else resolved
 
     def _below(self, path: str) -> Path:
         return self._root / path.lstrip("/")

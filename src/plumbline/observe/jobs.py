@@ -98,8 +98,8 @@ class JobRequests(NamedTuple):
         if first >= last:
             return None
         share = (last - first) / (self.end - self.begin)
-        asked = {name: count * share for name, count in self.requests.items()}
-        return self._replace(begin=first, end=last, requests=asked)
+        requests = {name: count * share for name, count in self.requests.items()}
+        return self._replace(begin=first, end=last, requests=requests)
 
 
 def checked_job(job: Job) -> Job:
@@ -119,8 +119,8 @@ def checked_io(io: JobIo) -> JobIo:
 
 def shown(text: Any) -> str:
     """Return a name that somebody else has chosen, safe for a terminal and short for a table."""
-    said = " ".join(lines(str(text)))
-    return said if len(said) <= _SHOWN else f"{said[: _SHOWN - 3]}..."
+    line = " ".join(lines(str(text)))
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
 
 
 class Window(NamedTuple):
@@ -144,10 +144,10 @@ def used(ios: Iterable[JobIo], window: Window, target: str = "") -> list[JobIo]:
     return [sums[key] for key in sorted(sums, key=lambda key: (-sums[key].bytes, key))]
 
 
-def asked(found: Iterable[JobRequests], window: Window, target: str = "") -> list[JobRequests]:
+def asked(parts: Iterable[JobRequests], window: Window, target: str = "") -> list[JobRequests]:
     """Return what jobs have asked metadata targets in a time, those that asked most first."""
     sums: dict[tuple[str, str], JobRequests] = {}
-    for requests in found:
+    for requests in parts:
         part = requests.within(*window) if target in ("", requests.target) else None
         if part is not None:
             key = requests.job, requests.target
@@ -183,9 +183,9 @@ def _mean(first: Optional[float], second: Optional[float], weight: float) -> Opt
     return first * (1 - weight) + second * weight
 
 
-def without_traffic(jobs: Mapping[str, Job], known: Container[str], window: Window) -> list[Job]:
+def without_traffic(jobs: Mapping[str, Job], counted: Container[str], window: Window) -> list[Job]:
     """Return the jobs that ran in a time and are not among those of which the use is known."""
-    return [job for job in jobs.values() if job.overlaps(*window) and job.id not in known]
+    return [job for job in jobs.values() if job.overlaps(*window) and job.id not in counted]
 
 
 _ASK = "sacct --allusers --json, or --parsable2 --format=JobIDRaw,JobName,User,Start,End,NodeList"
@@ -280,10 +280,10 @@ def _job(entry: Mapping[str, Any]) -> Optional[Job]:
 
 def _states(entry: Mapping[str, Any]) -> frozenset[str]:
     """Return the states of a job: a word, a list of words, or an object with these."""
-    said = entry.get("job_state", entry.get("state"))
-    if isinstance(said, dict):
-        said = said.get("current")
-    words = said if isinstance(said, list) else [said]
+    state = entry.get("job_state", entry.get("state"))
+    if isinstance(state, dict):
+        state = state.get("current")
+    words = state if isinstance(state, list) else [state]
     # sacct names who has cancelled a job: CANCELLED by 1000
     return frozenset(word.split()[0].upper() for word in words if isinstance(word, str) and word)
 
@@ -311,8 +311,8 @@ def _cells(text: str, name: str) -> Iterator[Any]:
     """Yield the jobs of a table, or why one is left out."""
     header, _, body = text.partition("\n")
     columns = header.strip("\r").split("|")
-    known = next((column for column in _ID if column in columns), None)
-    if known is None or not {"Start", "End"} <= set(columns):
+    id_column = next((column for column in _ID if column in columns), None)
+    if id_column is None or not {"Start", "End"} <= set(columns):
         raise DocumentError(f"{name} is no list of Slurm's jobs; ask for {_ASK}")
     for line in filter(str.strip, body.splitlines()):
         cells = line.split("|")
@@ -321,24 +321,24 @@ def _cells(text: str, name: str) -> Iterator[Any]:
             continue
         row = dict(zip(columns, cells))
         # steps of a job are part of it
-        if "." not in row[known]:
-            yield _said_by_row(row, known)
+        if "." not in row[id_column]:
+            yield _said_by_row(row, id_column)
 
 
-def _said_by_row(row: Mapping[str, str], known: str) -> Any:
-    job = row[known]
+def _said_by_row(row: Mapping[str, str], id_column: str) -> Any:
+    job = row[id_column]
     try:
         if _never_began(_states({"state": row.get("State", "")}), row.get("NodeList")):
             return None
         begin = parse_moment(row["Start"])
         if begin is None:
             return None
-        if known != _ID[0] and not job.isdecimal():
+        if id_column != _ID[0] and not job.isdecimal():
             raise ValueError(
                 f"servers count its traffic by another id than {job:.40}; ask for {_ID[0]}"
             )
-        said = (whole(row.get(column, "")) for column in ("JobName", "User", "NodeList"))
-        return checked_job(Job(whole(job), begin, parse_moment(row["End"]), *said))
+        texts = (whole(row.get(column, "")) for column in ("JobName", "User", "NodeList"))
+        return checked_job(Job(whole(job), begin, parse_moment(row["End"]), *texts))
     except (TypeError, ValueError, DocumentError) as error:
         return error
 

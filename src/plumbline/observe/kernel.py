@@ -43,27 +43,20 @@ _DEVICE = re.compile(r"(?P<name>\S+): (?:Connection to|This client was evicted b
 _ORIGIN = re.compile(r"(?P<log>(?:LNet|Lustre)(?:Error)?): (?:\d+:\d+:\((?P<place>[^()]+\(\))\) )?")
 
 
-class Said(NamedTuple):
-    """A message of the kernel, at seconds since the epoch."""
-
-    at: float
-    text: str
-
-
-class Heard(NamedTuple):
-    """A message with what it tells, None where it is of no kind that is known.
+class LogEntry(NamedTuple):
+    """A message at seconds since the epoch; ``parsed`` is None for one of no known kind.
 
     ``skipped`` is how many messages of its kind were left out of the log before it.
     """
 
     at: float
     text: str
-    told: Optional[ParsedMessage]
+    parsed: Optional[ParsedMessage] = None
     skipped: int = 0
 
     def tells(self, *kinds: str) -> str:
         """Return the name that a message of one of these kinds is about, else nothing."""
-        return self.told.name if self.told and self.told.message.kind in kinds else ""
+        return self.parsed.name if self.parsed and self.parsed.message.kind in kinds else ""
 
     @property
     def device(self) -> str:
@@ -72,12 +65,12 @@ class Heard(NamedTuple):
         return matched["name"] if matched else ""
 
 
-_Log = Sequence[Heard]
+_Log = Sequence[LogEntry]
 
 
 def faults(
-    messages: Iterable[Said], connected: Callable[[], Collection[str]]
-) -> Iterator[tuple[Heard, ParsedMessage]]:
+    messages: Iterable[LogEntry], connected: Callable[[], Collection[str]]
+) -> Iterator[tuple[LogEntry, ParsedMessage]]:
     """Yield the messages that tell of a fault which no routine work explains, and what they tell.
 
     ``connected`` returns Lustre's devices that have their target now; it is asked only where the
@@ -86,35 +79,35 @@ def faults(
     log = _log(messages)
     routine = {*_probing(log), *_refused(log), *_links(log), *_targets(log), *_deactivated(log)}
     routine |= set(_losses(log, routine, connected))
-    for place, one in enumerate(log):
-        if one.told and place not in routine:
-            yield one, _of_next_disk(log, place, one.told)
+    for place, entry in enumerate(log):
+        if entry.parsed and place not in routine:
+            yield entry, _of_next_disk(log, place, entry.parsed)
 
 
-def _log(messages: Iterable[Said]) -> _Log:
+def _log(messages: Iterable[LogEntry]) -> _Log:
     """Return messages with what they tell, and with those that Lustre left out before each."""
-    log: list[Heard] = []
+    log: list[LogEntry] = []
     # the last message of each line of the sources, or of those that do not tell theirs
     latest: dict[str, int] = {}
-    for said in messages:
-        skipped = match("skipped", said.text)
+    for line in messages:
+        skipped = match("skipped", line.text)
         before = latest.get(skipped["place"] or skipped["log"]) if skipped else None
         if skipped and before is not None:
             number = whole(skipped["number"], "messages that were left out")
             log[before] = log[before]._replace(skipped=log[before].skipped + number)
-        elif origin := _ORIGIN.match(said.text):
+        elif origin := _ORIGIN.match(line.text):
             latest[origin["place"] or origin["log"]] = len(log)
-        log.append(Heard(said.at, said.text, understand(said.text)))
+        log.append(line._replace(parsed=understand(line.text)))
     return log
 
 
-def _of_next_disk(log: _Log, place: int, told: ParsedMessage) -> ParsedMessage:
+def _of_next_disk(log: _Log, place: int, parsed: ParsedMessage) -> ParsedMessage:
     """Return what a message tells, about the disk that a following line names."""
-    if told.message.about != "next disk":
-        return told
+    if parsed.message.about != "next disk":
+        return parsed
     following = log[place + 1 : place + 1 + _NEXT_LINES]
-    disks = (_named("disk", one.text) for one in following)
-    return told._replace(name=next(filter(None, disks), told.name))
+    disks = (_named("disk", entry.text) for entry in following)
+    return parsed._replace(name=next(filter(None, disks), parsed.name))
 
 
 def _named(kind: str, text: str, group: str = "name") -> str:
@@ -125,43 +118,43 @@ def _named(kind: str, text: str, group: str = "name") -> str:
 def _probing(log: _Log) -> Iterator[int]:
     """Yield the resets of disks between their inquiry and their use: each begins with one."""
     probed: set[str] = set()
-    for place, one in enumerate(log):
-        if name := one.tells("command_reset"):
-            if name in probed and "Power-on" in one.text:
+    for place, entry in enumerate(log):
+        if name := entry.tells("command_reset"):
+            if name in probed and "Power-on" in entry.text:
                 yield place
-        elif name := _named("disk_probed", one.text):
+        elif name := _named("disk_probed", entry.text):
             probed.add(name)
         else:
-            probed.discard(_named("disk_attached", one.text, "address"))
+            probed.discard(_named("disk_attached", entry.text, "address"))
 
 
 def _refused(log: _Log) -> Iterator[int]:
     """Yield the errors of commands that a path or disk does not take, as its sense data tell."""
     refused: dict[str, float] = {}
-    for place, one in enumerate(log):
-        if name := one.tells("io_error", "buffer_error"):
-            if one.at <= refused.get(name, -_REFUSAL_S) + _REFUSAL_S:
+    for place, entry in enumerate(log):
+        if name := entry.tells("io_error", "buffer_error"):
+            if entry.at <= refused.get(name, -_REFUSAL_S) + _REFUSAL_S:
                 yield place
-        elif name := _named("command_refused", one.text):
-            refused[name] = one.at
+        elif name := _named("command_refused", entry.text):
+            refused[name] = entry.at
         else:
-            refused.pop(_named("command_failed", one.text), None)
+            refused.pop(_named("command_failed", entry.text), None)
 
 
 def _links(log: _Log) -> Iterator[int]:
     """Yield the losses of links before a boot has brought them up, and while services stop."""
     down: dict[str, list[int]] = {}
     up: Optional[set[str]] = None
-    for place, one in enumerate(log):
-        if name := one.tells(*LOST_LINKS):
+    for place, entry in enumerate(log):
+        if name := entry.tells(*LOST_LINKS):
             down.setdefault(name, []).append(place)
             continue
-        if match("boot", one.text):
+        if match("boot", entry.text):
             down, up = {}, set()
-        elif match("shutdown", one.text):
+        elif match("shutdown", entry.text):
             latest = [each for places in down.values() for each in places]
-            yield from (each for each in latest if log[each].at >= one.at - _SHUTDOWN_S)
-        elif name := _named("link_up", one.text):
+            yield from (each for each in latest if log[each].at >= entry.at - _SHUTDOWN_S)
+        elif name := _named("link_up", entry.text):
             before = down.pop(name, [])
             if up is not None and name not in up:
                 up.add(name)
@@ -177,19 +170,19 @@ def _targets(log: _Log) -> Iterator[int]:
     stops: dict[str, list[int]] = {}
     gone: set[str] = set()
     served_at: dict[str, float] = {}
-    for place, one in enumerate(log):
-        lost = one.tells(*LOST_CONNECTIONS)
-        if lost in stops and one.at <= served_at.get(lost, one.at) + _RECOVERY_S:
+    for place, entry in enumerate(log):
+        lost = entry.tells(*LOST_CONNECTIONS)
+        if lost in stops and entry.at <= served_at.get(lost, entry.at) + _RECOVERY_S:
             yield place
-        elif name := one.tells("failover"):
+        elif name := entry.tells("failover"):
             stops.setdefault(name, []).append(place)
             served_at.pop(name, None)
-        elif name := _named("unmounted", one.text):
+        elif name := _named("unmounted", entry.text):
             stops.setdefault(name, [])
             gone.add(name)
-        elif (name := _named("served", one.text)) in gone:
+        elif (name := _named("served", entry.text)) in gone:
             gone.remove(name)
-            served_at[name] = one.at
+            served_at[name] = entry.at
             yield from stops[name]
             stops[name] = []
 
@@ -200,14 +193,14 @@ def _deactivated(log: _Log) -> Iterator[int]:
     When it is switched on again it connects like one that was lost, and is evicted: once for each.
     """
     off: dict[str, int] = {}
-    for place, one in enumerate(log):
-        if name := _named("deactivated", one.text):
+    for place, entry in enumerate(log):
+        if name := _named("deactivated", entry.text):
             off[name] = off.get(name, 0) + 1
             continue
-        name = one.tells(*LOST_CONNECTIONS)
+        name = entry.tells(*LOST_CONNECTIONS)
         if off.get(name):
             yield place
-            off[name] -= bool(one.tells("evicted"))
+            off[name] -= bool(entry.tells("evicted"))
 
 
 def _losses(
@@ -219,10 +212,10 @@ def _losses(
     """
     lost: dict[str, list[int]] = {}
     restored: set[str] = set()
-    for place, one in enumerate(log):
-        restored.add(_named("connection_restored", one.text, "device"))
-        device = one.device if one.tells(*LOST_CONNECTIONS) else ""
-        if one.tells("evicted"):
+    for place, entry in enumerate(log):
+        restored.add(_named("connection_restored", entry.text, "device"))
+        device = entry.device if entry.tells(*LOST_CONNECTIONS) else ""
+        if entry.tells("evicted"):
             # who is evicted has spoken with the target again
             restored.add(device)
         elif device and place not in routine:
@@ -233,9 +226,9 @@ def _losses(
     if any(skipped.values()) or not restored.issuperset(few):
         now = connected()
         restored.update(now)
-        known = len({*lost, *now})
+        devices = len({*lost, *now})
         number = sum(map(len, lost.values())) + sum(skipped.values())
-        if number > _PLANNED_LOSSES * known:
+        if number > _PLANNED_LOSSES * devices:
             restored.difference_update(name for name in lost if skipped[name])
     for name in restored.intersection(few):
         yield from few[name]
@@ -249,13 +242,13 @@ _MOST = 20_000
 
 def look(node: Node) -> Look:
     """Read the messages of a day; raise ToolError where neither source may be read."""
-    said = _messages(node)
-    grouped: dict[tuple[str, str], tuple[ParsedMessage, list[Heard]]] = {}
-    for heard, told in faults(said, lambda: _connected(node)):
-        key = told.message.kind, told.name
-        grouped.setdefault(key, (told, []))[1].append(heard)
-    symptoms = tuple(_symptom(node, told, heard) for told, heard in grouped.values())
-    return Look(NAME, len(said), symptoms)
+    lines = _messages(node)
+    grouped: dict[tuple[str, str], tuple[ParsedMessage, list[LogEntry]]] = {}
+    for entry, parsed in faults(lines, lambda: _connected(node)):
+        key = parsed.message.kind, parsed.name
+        grouped.setdefault(key, (parsed, []))[1].append(entry)
+    symptoms = tuple(_symptom(node, *fault) for fault in grouped.values())
+    return Look(NAME, len(lines), symptoms)
 
 
 def _connected(node: Node) -> Collection[str]:
@@ -266,7 +259,7 @@ def _connected(node: Node) -> Collection[str]:
         return ()
 
 
-def _messages(node: Node) -> list[Said]:
+def _messages(node: Node) -> list[LogEntry]:
     try:
         return list(_journal(node))
     except ToolError as journal:
@@ -276,7 +269,7 @@ def _messages(node: Node) -> list[Said]:
             raise ToolError(f"{journal}; and {error}") from error
 
 
-def _journal(node: Node) -> Iterator[Said]:
+def _journal(node: Node) -> Iterator[LogEntry]:
     text = ask(
         node.system,
         [
@@ -293,12 +286,12 @@ def _journal(node: Node) -> Iterator[Said]:
         yield _entry(line)
 
 
-def _entry(line: str) -> Said:
+def _entry(line: str) -> LogEntry:
     try:
         entry = read_json(line)
         at = whole(str(entry["__REALTIME_TIMESTAMP"]), "the time of a message") / 1e6
         times(at=at)
-        return Said(at, _text(entry["MESSAGE"]))
+        return LogEntry(at, _text(entry["MESSAGE"]))
     except (ValueError, KeyError, TypeError) as error:
         raise ToolError(f"journalctl printed what is not understood: {line[:60]!r}") from error
 
@@ -308,29 +301,29 @@ def _text(message: object) -> str:
     return bytes(message).decode("utf-8", "replace") if isinstance(message, list) else str(message)
 
 
-def _buffer(node: Node) -> Iterator[Said]:
+def _buffer(node: Node) -> Iterator[LogEntry]:
     text = ask(node.system, ["dmesg", "--time-format=iso", "--nopager"], _TIMEOUT_S)
     for line in text.splitlines()[-_MOST:]:
-        said = _line(line)
-        if said.at >= node.now - DAY_S:
-            yield said
+        parsed = _line(line)
+        if parsed.at >= node.now - DAY_S:
+            yield parsed
 
 
-def _line(line: str) -> Said:
+def _line(line: str) -> LogEntry:
     stamp, _, message = line.partition(" ")
     try:
         # fromisoformat of Python 3.9 takes no comma
         at = datetime.fromisoformat(stamp.replace(",", ".")).timestamp()
         times(at=at)
-        return Said(at, message)
+        return LogEntry(at, message)
     except (ValueError, TypeError, OverflowError) as error:
         raise ToolError(f"dmesg printed what is not understood: {line[:60]!r}") from error
 
 
-def _symptom(node: Node, told: ParsedMessage, messages: Sequence[Heard]) -> Symptom:
+def _symptom(node: Node, parsed: ParsedMessage, messages: Sequence[LogEntry]) -> Symptom:
     """Return the symptom of messages that tell the same."""
-    message, name = told
-    number = len(messages) + sum(one.skipped for one in messages)
+    message, name = parsed
+    number = len(messages) + sum(entry.skipped for entry in messages)
     often = f" ({number} times)" if number > 1 else ""
     if message.about == "path":
         name = node.parts.block_name(name)
@@ -342,7 +335,7 @@ def _symptom(node: Node, told: ParsedMessage, messages: Sequence[Heard]) -> Symp
         message.severity,
         message.direction,
         sentence,
-        min(one.at for one in messages),
+        min(entry.at for entry in messages),
     )
 
 

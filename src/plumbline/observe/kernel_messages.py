@@ -529,8 +529,8 @@ class ParsedMessage(NamedTuple):
 
 def match(kind: str, text: str) -> Optional[re.Match[str]]:
     """Return what a message of one of TURNS says, None if it is of another kind."""
-    found = (pattern.match(text, 0, _LONGEST) for pattern in _PATTERNS[kind])
-    return next(filter(None, found), None)
+    matches = (pattern.match(text, 0, _LONGEST) for pattern in _PATTERNS[kind])
+    return next(filter(None, matches), None)
 
 
 def understand(text: str) -> Optional[ParsedMessage]:

@@ -220,11 +220,11 @@ def look_at_ethernet(node: Node) -> Look:
     Raises:
         ToolError: there is no such link.
     """
-    known = node.parts.storage_interfaces()
-    links = [name for name in known or _physical(node) if node.system.names(f"{_NET}/{name}")]
+    storage = node.parts.storage_interfaces()
+    links = [name for name in storage or _physical(node) if node.system.names(f"{_NET}/{name}")]
     if not links:
         raise ToolError(f"{_NET} has no network adapter that is up")
-    component, rate_Bps = node.parts.of_kind("nic", "link") if known else (node.parts.node, None)
+    component, rate_Bps = node.parts.of_kind("nic", "link") if storage else (node.parts.node, None)
     symptoms: list[Symptom] = []
     for number, name in enumerate(links):
         # the first has the address; what lies below it may have a part of the speed

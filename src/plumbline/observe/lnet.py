@@ -71,31 +71,33 @@ class Interface(NamedTuple):
         return self.counted.get(_FATAL, 0) > 0
 
 
-def why_nothing(said: str) -> str:
+def why_nothing(output: str) -> str:
     """Return why lnetctl did not succeed: denied, absent (LNet has no interface yet) or failed."""
-    if _REFUSED.search(said):
+    if _REFUSED.search(output):
         return "denied"
-    return "absent" if _DOWN.search(said) else "failed"
+    return "absent" if _DOWN.search(output) else "failed"
 
 
 def local_interfaces(text: str, what: str) -> list[Interface]:
     """Return the interfaces of this host; raise ToolError where they are not understood."""
-    found = _interfaces(text, "net:", _KINDS, what)
-    if not found:
+    interfaces = _interfaces(text, "net:", _KINDS, what)
+    if not interfaces:
         raise ToolError(f"{what} is not understood: it names no interface")
-    return found
+    return interfaces
 
 
 def interface_health(text: str, labels: Labels, what: str) -> Iterator[Count]:
     """Yield health and errors of each interface of this host; raise ToolError as above."""
-    for one in local_interfaces(text, what):
-        own = (*labels, ("nid", one.nid))
-        yield Count(NI_HEALTH, own, one.health)
+    for interface in local_interfaces(text, what):
+        own = (*labels, ("nid", interface.nid))
+        yield Count(NI_HEALTH, own, interface.health)
         # release 2.12 has none
-        if _FATAL in one.counted:
-            yield Count(NI_FATAL, own, one.counted[_FATAL])
+        if _FATAL in interface.counted:
+            yield Count(NI_FATAL, own, interface.counted[_FATAL])
         for kind in _KINDS:
-            yield Count(NI_ERRORS, (*own, ("kind", kind.replace(" ", "_"))), one.counted[kind])
+            yield Count(
+                NI_ERRORS, (*own, ("kind", kind.replace(" ", "_"))), interface.counted[kind]
+            )
 
 
 def peer_health(text: str, labels: Labels, what: str) -> Iterator[Count]:
@@ -104,11 +106,11 @@ def peer_health(text: str, labels: Labels, what: str) -> Iterator[Count]:
     A server has all clients for peers, and nobody looks at a thousand that are well.
     """
     peers = _interfaces(text, "peer:", _OF_PEERS, what) if text.strip() else []
-    below = [one for one in peers if one.health < FULL]
+    below = [peer for peer in peers if peer.health < FULL]
     yield Count(PEERS, labels, len(peers))
     yield Count(PEERS_BELOW, labels, len(below))
-    for one in heapq.nsmallest(MOST_PEERS, below, key=lambda peer: (peer.health, peer.nid)):
-        yield Count(PEER_HEALTH, (*labels, ("nid", one.nid)), one.health)
+    for least in heapq.nsmallest(MOST_PEERS, below, key=lambda peer: (peer.health, peer.nid)):
+        yield Count(PEER_HEALTH, (*labels, ("nid", least.nid)), least.health)
 
 
 def _interfaces(text: str, head: str, needed: Sequence[str], what: str) -> list[Interface]:
@@ -116,10 +118,10 @@ def _interfaces(text: str, head: str, needed: Sequence[str], what: str) -> list[
     if not text.startswith(f"{head}\n") or not text.endswith("\n"):
         raise ToolError(f"{what} is not understood: {text[:60]!r} ... {text[-20:]!r}")
     blocks = _blocks(text)
-    found = [_interface(nid, block, needed, what) for nid, block in blocks]
-    if len({one.nid for one in found}) < len(found):
+    interfaces = [_interface(nid, block, needed, what) for nid, block in blocks]
+    if len({interface.nid for interface in interfaces}) < len(interfaces):
         raise ToolError(f"{what} is not understood: it names an interface twice")
-    return found
+    return interfaces
 
 
 def _blocks(text: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -140,8 +142,8 @@ def _blocks(text: str) -> Iterator[tuple[str, dict[str, str]]]:
 def _interface(nid: str, block: Mapping[str, str], needed: Sequence[str], what: str) -> Interface:
     if not _NID.fullmatch(nid) or not {_HEALTH, *needed} <= block.keys():
         raise ToolError(f"{what} is not understood: {nid[:64]!r} has no whole health stats")
-    known = [key for key in (*needed, _FATAL) if key in block]
-    counted = {key: whole(block[key], f"{key} of {nid}") for key in known}
+    keys = [key for key in (*needed, _FATAL) if key in block]
+    counted = {key: whole(block[key], f"{key} of {nid}") for key in keys}
     return Interface(nid, whole(block[_HEALTH], f"the health of {nid}", most=FULL), counted)
 
 
@@ -167,9 +169,11 @@ def look(node: Node) -> Look:
     shown = node.system.run(INTERFACES, QUICK_S)
     if not shown.ok:
         raise _trouble(shown)
-    found = local_interfaces(shown.stdout, " ".join(INTERFACES))
-    symptoms = tuple(symptom for one in found for symptom in _of_interface(node, one))
-    return Look(NAME, len(found), symptoms)
+    interfaces = local_interfaces(shown.stdout, " ".join(INTERFACES))
+    symptoms = tuple(
+        symptom for interface in interfaces for symptom in _of_interface(node, interface)
+    )
+    return Look(NAME, len(interfaces), symptoms)
 
 
 def _trouble(shown: Completed) -> PlumblineError:

@@ -71,16 +71,16 @@ def look(node: Node) -> Look:
     imports = list(_imports(shown))
     if not imports or shown.timed_out or shown.hung:
         raise _trouble(node, shown)
-    found: dict[Symptom, None] = {}
+    states: dict[Symptom, None] = {}
     unanswered: dict[tuple[str, str], list[Growth]] = {}
     for device, text in imports:
         target, seen = _parsed(node, device, text)
-        found.update(dict.fromkeys(_of_import(target, seen)))
+        states.update(dict.fromkeys(_of_import(target, seen)))
         for kind, growth in _growths(node.counters, seen, text):
             unanswered.setdefault((target, kind), []).append(growth)
     # a target's imports of client and metadata server tell one thing
     grown = (_unanswered(*place, growths) for place, growths in unanswered.items())
-    return Look(NAME, len(imports), (*found, *grown))
+    return Look(NAME, len(imports), (*states, *grown))
 
 
 def _imports(shown: Completed) -> Iterator[tuple[str, str]]:
@@ -145,7 +145,7 @@ def _attempts(counters: Counters, device: str, text: str) -> Optional[Growth]:
     back when it does.
     """
     where = f"the attempts to connect of {device}"
-    tried = [tuple(real(each, where) for each in one) for one in _ATTEMPTS.findall(text)]
+    tried = [tuple(real(each, where) for each in pair) for pair in _ATTEMPTS.findall(text)]
     if not tried:
         return None
     connects, replied = (

@@ -83,8 +83,8 @@ class Usage(NamedTuple):
 
 def parse_osts(text: str) -> dict[str, tuple[int, str]]:
     """Return index and state of each OST by name, from ``lfs osts MOUNT``."""
-    found = (_OST.fullmatch(line) for line in text.splitlines())
-    return {match[2]: (_index(match[1]), match[3]) for match in found if match}
+    lines = (_OST.fullmatch(line) for line in text.splitlines())
+    return {match[2]: (_index(match[1]), match[3]) for match in lines if match}
 
 
 def parameters(text: str, patterns: Sequence[str] = ("*",)) -> Iterator[tuple[str, str]]:
@@ -111,8 +111,8 @@ def parse_parameter(text: str, ost: str, name: str) -> dict[str, str]:
     On a server the same pattern also shows the devices of the MDT, which are left out.
     """
     client = re.compile(rf"osc\.({re.escape(ost)}-osc-(?!MDT)\w+)\.{name}")
-    found = ((client.fullmatch(full), value) for full, value in parameters(text))
-    return {match[1]: value.strip() for match, value in found if match}
+    values = ((client.fullmatch(full), value) for full, value in parameters(text))
+    return {match[1]: value.strip() for match, value in values if match}
 
 
 def parse_tunables(text: str, connection: Import) -> dict[str, str]:
@@ -124,12 +124,12 @@ def parse_tunables(text: str, connection: Import) -> dict[str, str]:
     shown = {name: parse_parameter(text, ost, name).get(connection.device) for name in TUNABLES}
     chosen = _CHOSEN.search(shown["checksum_type"] or "")
     checksums = {"0": "off", "1": chosen[1] if chosen else "on"}.get(shown["checksums"] or "")
-    found = {
+    tunables = {
         "checksums": checksums,
         "rpcs_in_flight": shown["max_rpcs_in_flight"],
         "pages_per_rpc": shown["max_pages_per_rpc"],
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in tunables.items() if value}
 
 
 def parse_import(device: str, text: str) -> Import:
@@ -189,9 +189,9 @@ def parse_objects(text: str) -> Optional[Objects]:
         if re.search(r"^[ \t]*stripe_count:", text, re.MULTILINE):
             return None
         raise SkipTarget(f"lfs getstripe printed what is not understood: {text[:80]!r}")
-    found = re.findall(r"\bl_ost_idx:\s*(\d+)", text)
+    indices = re.findall(r"\bl_ost_idx:\s*(\d+)", text)
     patterns = re.findall(r"^[ \t]*lmm_pattern:[ \t]*(\S+)", text, re.MULTILINE)
-    return Objects(tuple(dict.fromkeys(map(_index, found))), any(map(_is_released, patterns)))
+    return Objects(tuple(dict.fromkeys(map(_index, indices))), any(map(_is_released, patterns)))
 
 
 def _is_released(pattern: str) -> bool:
@@ -246,15 +246,15 @@ def lustre_stats(text: str, path: str) -> dict[Operation, int]:
     Raises:
         ToolError: the text is no such table.
     """
-    found = dict.fromkeys(OPERATIONS, 0)
+    moved = dict.fromkeys(OPERATIONS, 0)
     for words in statistics(text, path):
         operation = _WORDS.get(words[0])
         if operation is None:
             continue
         if words[3:4] != ["[bytes]"]:
             raise ToolError(f"{path} is not understood: {' '.join(words)[:80]!r} has no bytes")
-        found[operation] = sum_of(words, path)
-    return found
+        moved[operation] = sum_of(words, path)
+    return moved
 
 
 def job_stats(text: str, path: str) -> dict[str, dict[str, int]]:
@@ -266,13 +266,13 @@ def job_stats(text: str, path: str) -> dict[str, dict[str, int]]:
     Raises:
         ToolError: the text is no such list.
     """
-    found: dict[str, dict[str, int]] = {}
+    jobs: dict[str, dict[str, int]] = {}
     for job, word, fields in _job_lines(text, path):
-        moved = found.setdefault(job, dict.fromkeys(OPERATIONS, 0))
+        moved = jobs.setdefault(job, dict.fromkeys(OPERATIONS, 0))
         operation = _JOB_WORDS.get(word)
         if operation is not None and _field(fields, " unit:") == "bytes":
             moved[operation] = _count(fields, " sum:", job, path)
-    return found
+    return jobs
 
 
 def job_requests(text: str, path: str) -> dict[str, dict[str, int]]:
@@ -283,15 +283,15 @@ def job_requests(text: str, path: str) -> dict[str, dict[str, int]]:
     Raises:
         ToolError: the text is no such list.
     """
-    found: dict[str, dict[str, int]] = {}
+    jobs: dict[str, dict[str, int]] = {}
     for job, word, fields in _job_lines(text, path):
-        requests = found.setdefault(job, {})
+        requests = jobs.setdefault(job, {})
         if " samples:" not in fields or _field(fields, " unit:") == "bytes":
             continue
         count = _count(fields, " samples:", job, path)
         if count and _REQUEST.fullmatch(word):
             requests[word] = count
-    return found
+    return jobs
 
 
 def _job_lines(text: str, path: str) -> Iterator[tuple[str, str, str]]:

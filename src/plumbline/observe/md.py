@@ -94,6 +94,6 @@ def _mends(work: re.Match[str]) -> bool:
 def _work(component: str, name: str, work: re.Match[str]) -> Symptom:
     kind, done, left_min = work.groups()
     minutes = real(left_min, f"the minutes left of array {name}") if left_min else 0.0
-    left = f", {minutes:.0f} min left" if left_min else ""
-    progress = f"{done.replace('%', ' %')} done{left}" if "%" in done else done.lower()
+    remaining = f", {minutes:.0f} min left" if left_min else ""
+    progress = f"{done.replace('%', ' %')} done{remaining}" if "%" in done else done.lower()
     return RULES[kind].symptom(NAME, component, array=name, progress=progress)

@@ -52,11 +52,6 @@ def ask(system: System, argv: Sequence[str], timeout_s: float = QUICK_S) -> str:
     return completed.stdout
 
 
-def ask_json(system: System, argv: Sequence[str]) -> Any:
-    """Return the JSON that a command prints; raise ToolError when it is none."""
-    return parse_json(argv[0], ask(system, argv))
-
-
 def parse_json(program: str, text: str) -> Any:
     """Return what JSON says; raise ToolError when it is none."""
     try:
@@ -141,15 +136,15 @@ _DEPTH = 8
 """Stacked devices are rarely more than four deep: LUKS on LVM on md on multipath."""
 
 
-def _said(entry: Mapping[str, Any], key: str) -> str:
+def _target_text(entry: Mapping[str, Any], key: str) -> str:
     """Return a text of an entry's target; raise DocumentError where it has none."""
-    said = entry["target"].get(key)
-    if not isinstance(said, str):
+    text = entry["target"].get(key)
+    if not isinstance(text, str):
         raise DocumentError(
             f"expectations: {entry['layer']} {entry['component']} has no {key}; deploy the role "
             "agent again"
         )
-    return said
+    return text
 
 
 def _known(expectations: Expectations) -> Iterator[str]:
@@ -168,7 +163,7 @@ class Parts:
         self._system = system
         self._neighbours = expectations.neighbours
         self.disks = {
-            entry["component"]: self.block_name(_said(entry, "device"))
+            entry["component"]: self.block_name(_target_text(entry, "device"))
             for entry in expectations.entries
             if LAYERS[entry["layer"]].on_devices
         }
@@ -179,10 +174,8 @@ class Parts:
         for component, block in self.disks.items():
             for below in self.below(block):
                 self._owners.setdefault(below, set()).add(component)
-        self._address = next(
-            (_said(one, "address") for one in expectations.entries if LAYERS[one["layer"]].paired),
-            "",
-        )
+        pairs = (entry for entry in expectations.entries if LAYERS[entry["layer"]].paired)
+        self._address = next((_target_text(entry, "address") for entry in pairs), "")
 
     def block_name(self, device: str) -> str:
         """Return the kernel's name of a device file, e.g. ``sdb``; of a generic SCSI one its disk.
@@ -198,7 +191,7 @@ class Parts:
         names = [block]
         if depth:
             lower = [*self._system.names(f"{_BLOCK}/{block}/slaves"), *self._whole(block)]
-            names += [name for one in lower for name in self.below(one, depth - 1)]
+            names += [name for below in lower for name in self.below(below, depth - 1)]
         return tuple(dict.fromkeys(names))
 
     def of_block(self, name: str) -> str:
@@ -211,8 +204,8 @@ class Parts:
         # of a disk that is gone its partition's name alone is left
         gone = _PARTITION.fullmatch(name)
         guessed = [gone[1] or gone[2]] if gone else []
-        for one in (name, *(self._whole(name) or guessed)):
-            owners = self._owners.get(one, set())
+        for block in (name, *(self._whole(name) or guessed)):
+            owners = self._owners.get(block, set())
             if len(owners) == 1:
                 return next(iter(owners))
         return self.node
@@ -270,9 +263,13 @@ class Parts:
         Nothing where the address, or what has it, is not known.
         """
         for link in self._links() if self._address else ():
-            known = link.get("addr_info", ())
-            has = [one for one in known if isinstance(one, dict)] if isinstance(known, list) else []
-            if any(one.get("local") == self._address for one in has):
+            addresses = link.get("addr_info", ())
+            has = (
+                [address for address in addresses if isinstance(address, dict)]
+                if isinstance(addresses, list)
+                else []
+            )
+            if any(address.get("local") == self._address for address in has):
                 return tuple(dict.fromkeys(self._lower(str(link.get("ifname")), _DEPTH)))
         return ()
 
@@ -283,8 +280,8 @@ class Parts:
             links = read_json(completed.stdout) if completed.ok else []
         except (ToolError, ValueError):
             return []
-        found = links if isinstance(links, list) else []
-        return [link for link in found if isinstance(link, dict)]
+        interfaces = links if isinstance(links, list) else []
+        return [link for link in interfaces if isinstance(link, dict)]
 
     def _lower(self, interface: str, depth: int) -> Iterator[str]:
         yield interface

@@ -33,24 +33,24 @@ def main(paths: list[str]) -> None:
     import darshan.backend.cffi_backend as backend
 
     answers = os.dup(1)
-    with tempfile.TemporaryFile() as said, os.fdopen(answers, "w", encoding="utf-8") as out:
+    with tempfile.TemporaryFile() as complaints, os.fdopen(answers, "w", encoding="utf-8") as out:
         # the library says on standard error what it does not say by how it ends
-        os.dup2(said.fileno(), 1)
-        os.dup2(said.fileno(), 2)
+        os.dup2(complaints.fileno(), 1)
+        os.dup2(complaints.fileno(), 2)
         for path in paths:
-            found = _answer(backend, path)
+            answer = _answer(backend, path)
             sys.stderr.flush()
-            complaint = _complaint(said)
+            complaint = _complaint(complaints)
             if complaint:
-                found = {"error": complaint}
-            print(json.dumps(found), file=out, flush=True)
+                answer = {"error": complaint}
+            print(json.dumps(answer), file=out, flush=True)
 
 
-def _complaint(said: Any) -> str:
-    said.seek(0)
-    text: str = said.read(4096).decode("utf-8", "replace")
-    said.seek(0)
-    said.truncate()
+def _complaint(complaints: Any) -> str:
+    complaints.seek(0)
+    text: str = complaints.read(4096).decode("utf-8", "replace")
+    complaints.seek(0)
+    complaints.truncate()
     return text.strip().partition("\n")[0] if text.startswith("Error") else ""
 
 
@@ -71,7 +71,7 @@ def _log(backend: Any, log: Any) -> dict[str, Any]:
     begin = job["start_time_sec"] + job.get("start_time_nsec", 0) / 1e9
     end = job["end_time_sec"] + job.get("end_time_nsec", 0) / 1e9
     program = PurePosixPath((backend.log_get_exe(log).split() or [""])[0]).name
-    layouts = {one["id"]: list(_layout(one)) for one in _records(backend, log, "LUSTRE")}
+    layouts = {record["id"]: list(_layout(record)) for record in _records(backend, log, "LUSTRE")}
     names = backend.log_get_name_records(log)
     mounts = sorted(
         (path for path, kind in backend.log_get_mounts(log) if kind == "lustre"),
@@ -80,10 +80,12 @@ def _log(backend: Any, log: Any) -> dict[str, Any]:
     )
     files = []
     for module in MODULES:
-        for one in _records(backend, log, module):
-            mount = _mount(names.get(one["id"], ""), mounts)
-            if one["id"] in layouts and mount is not None:
-                files.append({"mount": mount, "layout": layouts[one["id"]], **_io(module, one)})
+        for record in _records(backend, log, module):
+            mount = _mount(names.get(record["id"], ""), mounts)
+            if record["id"] in layouts and mount is not None:
+                files.append(
+                    {"mount": mount, "layout": layouts[record["id"]], **_io(module, record)}
+                )
     return {
         "job": str(job["jobid"]),
         "program": program,
@@ -96,17 +98,17 @@ def _log(backend: Any, log: Any) -> dict[str, Any]:
 
 def _records(backend: Any, log: Any, module: str) -> Iterator[Any]:
     while True:
-        found = backend.log_get_record(log, module, "dict")
-        if found is None:
+        record = backend.log_get_record(log, module, "dict")
+        if record is None:
             return
-        yield found
+        yield record
 
 
 def _layout(record: Any) -> Iterator[dict[str, Any]]:
-    for one in record["components"]:
-        counters = one["counters"]
+    for component in record["components"]:
+        counters = component["counters"]
         yield {
-            "osts": [int(ost) for ost in one["ost_ids"]],
+            "osts": [int(ost) for ost in component["ost_ids"]],
             "stripe": int(counters["LUSTRE_COMP_STRIPE_SIZE"]),
             "begin": int(counters["LUSTRE_COMP_EXT_START"]),
             "end": int(counters["LUSTRE_COMP_EXT_END"]),
@@ -114,26 +116,26 @@ def _layout(record: Any) -> Iterator[dict[str, Any]]:
 
 
 def _mount(path: str, mounts: list[str]) -> Optional[str]:
-    return next((one for one in mounts if path.startswith(f"{one.rstrip('/')}/")), None)
+    return next((mount for mount in mounts if path.startswith(f"{mount.rstrip('/')}/")), None)
 
 
 def _io(module: str, record: Any) -> dict[str, Any]:
     whole = {name: int(value) for name, value in record["counters"].items()}
     real = {name: float(value) for name, value in record["fcounters"].items()}
-    found: dict[str, Any] = {"unaligned": whole.get(f"{module}_FILE_NOT_ALIGNED")}
+    figures: dict[str, Any] = {"unaligned": whole.get(f"{module}_FILE_NOT_ALIGNED")}
     for side, moved, calls in _SIDES:
         word = calls[:-1]
         small = [whole.get(f"{module}_SIZE_{word}_{size}") for size in _SMALL]
-        found[side] = {
+        figures[side] = {
             "bytes": whole[f"{module}_BYTES_{moved}"],
             "last": whole[f"{module}_MAX_BYTE_{moved}"],
             "calls": whole[f"{module}_{calls}"],
-            "small": None if None in small else sum(one for one in small if one),
+            "small": None if None in small else sum(count for count in small if count),
             "seconds": real[f"{module}_F_{word}_TIME"],
             "begin": real[f"{module}_F_{word}_START_TIMESTAMP"],
             "end": real[f"{module}_F_{word}_END_TIMESTAMP"],
         }
-    return found
+    return figures
 
 
 if __name__ == "__main__":

@@ -44,19 +44,19 @@ _NO_SPACE = "No space left on device"
 _DEAD = "Transport endpoint is not connected"
 
 
-def breaks(said: str, number: int = 0) -> bool:
+def breaks(words: str, number: int = 0) -> bool:
     """Return whether words, or an error number, are those of broken storage."""
-    return number in _WORDS or _SAID.search(said) is not None
+    return number in _WORDS or _SAID.search(words) is not None
 
 
-def lacks_space(said: str, number: int = 0) -> bool:
+def lacks_space(words: str, number: int = 0) -> bool:
     """Return whether words, or an error number, say that no space is left."""
-    return number == errno.ENOSPC or _NO_SPACE in said
+    return number == errno.ENOSPC or _NO_SPACE in words
 
 
-def is_dead(said: str) -> bool:
+def is_dead(words: str) -> bool:
     """Return whether words are those of a mount whose daemon is gone."""
-    return _DEAD in said
+    return _DEAD in words
 
 
 QUICK_S = 10.0
@@ -110,8 +110,8 @@ def complaint(completed: Completed, within: Optional[Within] = None) -> str:
     if completed.timed_out or completed.hung:
         stuck = " and cannot be ended: it is stuck in the kernel" if completed.hung else ""
         return f"{called} gave no answer in {completed.seconds:.0f} s{stuck}"
-    said = lines(completed.stderr) or lines(completed.stdout) or ["without a word"]
-    return f"{called} failed with exit code {completed.exit_code}: {said[-1]}"
+    output = lines(completed.stderr) or lines(completed.stdout) or ["without a word"]
+    return f"{called} failed with exit code {completed.exit_code}: {output[-1]}"
 
 
 NEEDS_DEBUGFS = (

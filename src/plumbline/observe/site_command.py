@@ -119,5 +119,5 @@ class _Printed(NamedTuple):
 
 def _clean(text: str) -> str:
     """Return a text on one line that a terminal does not obey, and not longer than a sentence."""
-    said = " ".join(lines(whole(text)))
-    return said if len(said) <= _MOST_LETTERS else f"{said[: _MOST_LETTERS - 4]} ..."
+    line = " ".join(lines(whole(text)))
+    return line if len(line) <= _MOST_LETTERS else f"{line[: _MOST_LETTERS - 4]} ..."

@@ -94,10 +94,10 @@ def look(node: Node) -> Look:
     if not disks:
         raise ToolError("the expectations of this node have no device; name it in the topology")
     looks = [_look_at(node, disk) for disk in disks]
-    notes = tuple(note for one in looks for note in one.notes)
+    notes = tuple(note for part in looks for note in part.notes)
     if len(notes) == len(disks):
         raise ToolError(notes[0])
-    symptoms = tuple(symptom for one in looks for symptom in one.symptoms)
+    symptoms = tuple(symptom for part in looks for symptom in part.symptoms)
     return Look(NAME, len(disks) - len(notes), symptoms, notes)
 
 
@@ -116,9 +116,11 @@ def _disks(node: Node) -> tuple[str, ...]:
     """Return the disks at the bottom of all targets: two paths to one disk are asked once."""
     bottoms = {}
     for block in node.parts.disks.values():
-        lowest = [one for one in node.parts.below(block) if node.parts.below(one) == (one,)]
-        serial = [node.system.read(f"/sys/class/block/{one}/device/wwid") for one in lowest]
-        bottoms.update({(wwid or one): one for wwid, one in zip(serial, lowest)})
+        lowest = [
+            device for device in node.parts.below(block) if node.parts.below(device) == (device,)
+        ]
+        serial = [node.system.read(f"/sys/class/block/{device}/device/wwid") for device in lowest]
+        bottoms.update({(wwid or device): device for wwid, device in zip(serial, lowest)})
     return tuple(sorted(bottoms.values()))
 
 
@@ -128,21 +130,23 @@ def _ask(node: Node, disk: str) -> Mapping[str, Any]:
     completed = node.system.run(argv, _TIMEOUT_S)
     if completed.exit_code is None or completed.timed_out:
         raise ToolError(f"smartctl gave no answer about {disk} in {completed.seconds:.0f} s")
-    said = parse_json("smartctl", completed.stdout)
-    if not isinstance(said, dict) or not isinstance(said.get("smartctl"), dict):
+    report = parse_json("smartctl", completed.stdout)
+    if not isinstance(report, dict) or not isinstance(report.get("smartctl"), dict):
         raise ToolError(f"smartctl said of {disk} what is not understood")
     if completed.exit_code & _NOT_ASKED:
-        given = said["smartctl"].get("messages", ())
-        messages = [f"{one.get('string')!s:.200}" for one in given if isinstance(one, dict)]
+        given = report["smartctl"].get("messages", ())
+        messages = [
+            f"{message.get('string')!s:.200}" for message in given if isinstance(message, dict)
+        ]
         raise ToolError(f"{disk}: {'; '.join(messages) or 'smartctl could not ask it'}")
-    return said
+    return report
 
 
-def _of_disk(node: Node, disk: str, said: Mapping[str, Any]) -> Iterator[Symptom]:
+def _of_disk(node: Node, disk: str, report: Mapping[str, Any]) -> Iterator[Symptom]:
     component = node.parts.of_block(disk)
-    for kind, values in _states(said):
+    for kind, values in _states(report):
         yield RULES[kind].symptom(NAME, component, disk=disk, **values)
-    counted = dict(_counters(said))
+    counted = dict(_counters(report))
     counts(**counted)
     for kind in filter(counted.get, _PRESENT):
         yield RULES[kind].symptom(NAME, component, disk=disk, number=counted[kind])
@@ -152,49 +156,50 @@ def _of_disk(node: Node, disk: str, said: Mapping[str, Any]) -> Iterator[Symptom
             yield RULES[kind].symptom(NAME, component, grown.since, disk=disk, number=grown.amount)
 
 
-def _states(said: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _states(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the rule and the figures of what a disk tells at any look."""
-    if _at(said, "smart_status", "passed") is False:
+    if _at(report, "smart_status", "passed") is False:
         yield "failing", {}
-    warning = _at(said, _NVME, "critical_warning")
+    warning = _at(report, _NVME, "critical_warning")
     if type(warning) is int and warning:
         yield "warns", {"warning": warning}
-    for attribute in _at(said, "ata_smart_attributes", "table") or ():
+    for attribute in _at(report, "ata_smart_attributes", "table") or ():
         # what failed in the past, such as a temperature, is over
         if attribute.get("when_failed") == "now":
-            told = {"id": attribute["id"], "name": f"{attribute.get('name')!s:.40}"}
+            named = {"id": attribute["id"], "name": f"{attribute.get('name')!s:.40}"}
             figures = {"value": attribute["value"], "threshold": attribute["thresh"]}
             counts(**figures)
-            yield "attribute", {**told, **figures}
+            yield "attribute", {**named, **figures}
     for place, limit in _SPARE:
-        left, least = _at(said, *place), _at(said, *limit)
-        if type(left) is int and type(least) is int and left < least:
-            yield "spare", {"left": left, "least": least}
+        spare, least = _at(report, *place), _at(report, *limit)
+        if type(spare) is int and type(least) is int and spare < least:
+            yield "spare", {"left": spare, "least": least}
     used = max(
-        (one for one in (_at(said, *place) for place in _WEAR) if type(one) is int), default=0
+        (value for value in (_at(report, *place) for place in _WEAR) if type(value) is int),
+        default=0,
     )
     if used >= _WORN_PERCENT:
         yield "worn", {"used": used}
-    now, most = _at(said, "temperature", "current"), _at(said, "temperature", "drive_trip")
+    now, most = _at(report, "temperature", "current"), _at(report, "temperature", "drive_trip")
     if type(now) is int and type(most) is int and now >= most > 0:
         yield "hot", {"now": now, "most": most}
 
 
-def _counters(said: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _counters(report: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Yield kind and value of what is counted, in all three protocols."""
-    for attribute in _at(said, "ata_smart_attributes", "table") or ():
+    for attribute in _at(report, "ata_smart_attributes", "table") or ():
         kind = f"ata_{attribute['id']}"
         if kind in _GROWING or kind in _PRESENT:
             yield kind, attribute["raw"]["value"]
     for kind, places in _COUNTERS.items():
-        values = (_at(said, *place) for place in places)
+        values = (_at(report, *place) for place in places)
         value = next((one for one in values if type(one) is int), None)
         if value is not None:
             yield kind, value
 
 
-def _at(said: Any, *keys: str) -> Any:
+def _at(report: Any, *keys: str) -> Any:
     """Return what lies under some keys, None where a disk does not know it."""
     for key in keys:
-        said = said.get(key) if isinstance(said, dict) else None
-    return said
+        report = report.get(key) if isinstance(report, dict) else None
+    return report

@@ -153,8 +153,10 @@ class Suspicion(str, Enum):
 
 def about(component: str, symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
     """Return the symptoms of one component, the gravest first and each sentence once."""
-    found = {symptom.sentence: symptom for symptom in symptoms if symptom.component == component}
-    return gravest(found.values())
+    by_sentence = {
+        symptom.sentence: symptom for symptom in symptoms if symptom.component == component
+    }
+    return gravest(by_sentence.values())
 
 
 def gravest(symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
@@ -178,12 +180,12 @@ def phrase(component: str, symptoms: Iterable[Symptom], most: int = MOST_QUOTED)
 
     For example ``; kernel: I/O errors of sdb (14 times) since 2026-11-20 02:13 UTC``.
     """
-    found = about(component, symptoms)
-    if not found:
+    own = about(component, symptoms)
+    if not own:
         return ""
-    quoted = ", ".join(map(quote, found[:most]))
-    left = len(found) - most
-    more = f" and {left} more symptom{'s' if left > 1 else ''}" if left > 0 else ""
+    quoted = ", ".join(map(quote, own[:most]))
+    unquoted = len(own) - most
+    more = f" and {unquoted} more symptom{'s' if unquoted > 1 else ''}" if unquoted > 0 else ""
     return f"; {quoted}{more}"
 
 

@@ -36,8 +36,8 @@ RULES = {
     "rebuilt": Rule("pool", State.WARNING, "pool {pool} is {state}", Direction.LOWERS),
     "failed": Rule("pool", State.CRITICAL, "pool {pool} is {state}"),
     "data_errors": Rule("data_errors", State.WARNING, "pool {pool} has {number} data errors"),
-    "device": Rule("device", State.CRITICAL, "{block} is {state} in pool {pool}{said}"),
-    "spare": Rule("spare", State.WARNING, "spare {block} of pool {pool} is {state}{said}"),
+    "device": Rule("device", State.CRITICAL, "{block} is {state} in pool {pool}{details}"),
+    "spare": Rule("spare", State.WARNING, "spare {block} of pool {pool} is {state}{details}"),
     **{
         kind: Rule(
             f"{kind}_errors",
@@ -71,7 +71,7 @@ class _Device(NamedTuple):
     name: str
     state: str
     errors: tuple[int, ...]
-    said: str
+    details: str
 
     @property
     def path(self) -> Optional[str]:
@@ -81,7 +81,7 @@ class _Device(NamedTuple):
         """
         if self.name.startswith("/"):
             return self.name
-        was = _WAS.search(self.said)
+        was = _WAS.search(self.details)
         return (was[1] if was else self.name) if self.name.isdecimal() else None
 
 
@@ -102,8 +102,8 @@ def _of_pool(node: Node, text: str) -> Iterator[Symptom]:
     if not match or not config:
         raise ToolError(f"zpool status printed what is not understood: {text[:60]!r}")
     pool, state = match.groups()
-    found = map(_device, _DEVICE.finditer(config[1]))
-    devices = [(node.parts.block_name(one.path), one) for one in found if one.path]
+    lines = map(_device, _DEVICE.finditer(config[1]))
+    devices = [(node.parts.block_name(one.path), one) for one in lines if one.path]
     component = node.parts.of_blocks([block for block, one in devices if one.errors])
     works = {work[1]: work[2] for work in _WORK.finditer(text)}
     if state in _BAD:
@@ -117,17 +117,19 @@ def _of_pool(node: Node, text: str) -> Iterator[Symptom]:
         yield from _of_device(node, pool, block, device)
     for work, text_of_work in works.items():
         done = _DONE.search(text_of_work)
-        left = f", {done[2] or ''}{done[3]} left" if done and done[3] else ""
-        progress = f", {done[1]} % done{left}" if done else ""
+        remaining = f", {done[2] or ''}{done[3]} left" if done and done[3] else ""
+        progress = f", {done[1]} % done{remaining}" if done else ""
         yield RULES[work].symptom(NAME, component, pool=pool, progress=progress)
 
 
 def _of_device(node: Node, pool: str, block: str, device: _Device) -> Iterator[Symptom]:
     component = node.parts.of_block(block)
     if device.state in _BAD:
-        said = f" ({device.said})" if device.said else ""
+        details = f" ({device.details})" if device.details else ""
         rule = RULES["device" if device.errors else "spare"]
-        yield rule.symptom(NAME, component, block=block, pool=pool, state=device.state, said=said)
+        yield rule.symptom(
+            NAME, component, block=block, pool=pool, state=device.state, details=details
+        )
     for kind, count in zip(_ERRORS, device.errors):
         grown = node.counters.growth(f"{NAME}/{pool}/{device.path}/{kind}", count)
         if grown:
@@ -137,6 +139,6 @@ def _of_device(node: Node, pool: str, block: str, device: _Device) -> Iterator[S
 
 
 def _device(match: re.Match[str]) -> _Device:
-    _, name, state, *errors, said = match.groups()
+    _, name, state, *errors, details = match.groups()
     counted = tuple(whole(each, f"an error count of {name}") for each in errors if each)
-    return _Device(name, state, counted, said or "")
+    return _Device(name, state, counted, details or "")

@@ -10,7 +10,7 @@ from typing import Iterable
 import pytest
 
 from plumbline.observe import kernel
-from plumbline.observe.kernel import Said, faults
+from plumbline.observe.kernel import LogEntry, faults
 from plumbline.observe.kernel_messages import MESSAGES, understand
 from plumbline.observe.symptom import Direction
 from tests.package.fakes import Answer
@@ -228,5 +228,5 @@ def test_lustre_is_not_asked_where_the_log_says_all() -> None:
     def asked() -> tuple[str, ...]:
         raise AssertionError("the log says that the connection came back")
 
-    messages = [Said(float(at), text) for at, text in enumerate([LOST, RESTORED, UP])]
+    messages = [LogEntry(float(at), text) for at, text in enumerate([LOST, RESTORED, UP])]
     assert list(faults(messages, asked)) == []
