@@ -44,7 +44,7 @@ from plumbline.observe.coverage import OTHERS, Job, Others, by_sampling, others_
 from plumbline.observe.darshan_logs import read_job_times, read_logs
 from plumbline.observe.gather import LocalSystem
 from plumbline.observe.jobs import Window, parse_slurm, used
-from plumbline.observe.node import Parts, Past, Seen
+from plumbline.observe.node import EarlierLook, Parts, Past
 from plumbline.observe.symptom import KINDS, Direction, Look, Report, Symptom, site_symptoms
 from plumbline.parallel.job import Job as RanksJob
 from plumbline.parallel.job import encoded as encoded_job
@@ -494,7 +494,9 @@ SYMPTOM = Symptom("md", "oss1", "check", State.OK, Direction.LOWERS, "check runs
 REPORT = Report(
     "oss1", NOW - 9, (Look("md", 2, (SYMPTOM,), ("a note",)), Look("zfs", 0, (), (), "no"))
 )
-PAST = Past(Seen(NOW - 86400, {"a": 1.0}), Seen(NOW - 43200, {"a": 2.0}), {"speed": 16.0})
+PAST = Past(
+    EarlierLook(NOW - 86400, {"a": 1.0}), EarlierLook(NOW - 43200, {"a": 2.0}), {"speed": 16.0}
+)
 STEP = {
     "layer": "ost",
     "component": "scratch-OST0003",

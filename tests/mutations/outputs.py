@@ -41,7 +41,7 @@ from plumbline.observe.lustre_output import (
     parse_tunables,
     parse_usage,
 )
-from plumbline.observe.node import Counters, Node, Parts, Past, Seen
+from plumbline.observe.node import Counters, EarlierLook, Node, Parts, Past
 from plumbline.observe.site_command import SiteCommand
 from plumbline.observe.site_command import look as site_look
 from plumbline.observe.symptom import quote
@@ -290,7 +290,7 @@ def _look(
     seen = past.newer.values if past.newer else {}
     grown = Past(
         None,
-        Seen(NOW - 50_000, dict.fromkeys(seen, 0.0)),
+        EarlierLook(NOW - 50_000, dict.fromkeys(seen, 0.0)),
         {k: 2 * v for k, v in past.highest.items()},
     )
     look = COLLECTORS[name](node._replace(counters=Counters(grown)))

@@ -98,7 +98,7 @@ class _Trouble(NamedTuple):
     sentence: str = ""
 
 
-class Looked(NamedTuple):
+class CountersLook(NamedTuple):
     """What a look has counted, and a sentence on each file that could not be used."""
 
     counts: tuple[Count, ...]
@@ -120,7 +120,7 @@ class Counters:
         self._lnet = lnet
         self._timeouts: Counter[str] = Counter()
 
-    def look(self) -> Looked:
+    def look(self) -> CountersLook:
         """Read every file; one that hangs, is refused or is not understood leaves the others."""
         counts: list[Count] = []
         troubles: dict[str, _Trouble] = {}
@@ -135,7 +135,7 @@ class Counters:
             except ToolError as error:
                 troubles[answer.path] = _Trouble("not_understood", str(error))
         counts += self._of_itself(troubles)
-        return Looked(tuple(counts), tuple(_sentences(troubles)))
+        return CountersLook(tuple(counts), tuple(_sentences(troubles)))
 
     def _of_lnet(self) -> Sequence[Answer]:
         """Return what lnetctl says, nothing where LNet is not loaded."""

@@ -271,7 +271,7 @@ class _Window(NamedTuple):
     own: float
 
 
-class _Followed(NamedTuple):
+class _Server(NamedTuple):
     """A server that has followed a target, and by how much its clock is ahead of the client's."""
 
     counted: Counted
@@ -289,7 +289,7 @@ def covered(
     if not record.bytes:
         return None
     window = _Window(record.started_at, record.finished_at, record.bytes)
-    followed: list[_Followed] = []
+    followed: list[_Server] = []
     for samplings in servers.counted.values():
         result = _followed(record, samplings, servers.clocks)
         if result is None or isinstance(result, Covered):
@@ -322,7 +322,7 @@ def _unknown(server: str, why: str) -> Covered:
 
 def _followed(
     record: Record, samplings: Sequence[Counted], clocks: Mapping[str, NodeClock]
-) -> Union[_Followed, Covered, None]:
+) -> Union[_Server, Covered, None]:
     """Return who has followed a target meanwhile, or why that does not help."""
     for host in dict.fromkeys(sampling.host for sampling in samplings):
         own = [sampling for sampling in samplings if sampling.host == host]
@@ -337,7 +337,7 @@ def _followed(
                 f"the clocks of {record.host} and {host} are {format_duration(abs(ahead_s))} "
                 "apart; synchronize them",
             )
-        return _Followed(sampling, ahead_s, slack_s)
+        return _Server(sampling, ahead_s, slack_s)
     return None
 
 
@@ -353,7 +353,7 @@ def _ahead(client: str, server: str, clocks: Mapping[str, NodeClock]) -> tuple[f
     return its.ahead_s - mine.ahead_s, its.within_s + mine.within_s
 
 
-def _moved(followed: Sequence[_Followed], window: _Window) -> Bounds:
+def _moved(followed: Sequence[_Server], window: _Window) -> Bounds:
     parts = [
         server.counted.moved(
             window.begin + server.ahead_s, window.end + server.ahead_s, server.slack_s
@@ -375,7 +375,7 @@ def _whole(run: Sequence[Record], window: _Window) -> Optional[_Window]:
 
 
 def _others(
-    followed: Sequence[_Followed], window: _Window, whole: Optional[_Window], counted: Bounds
+    followed: Sequence[_Server], window: _Window, whole: Optional[_Window], counted: Bounds
 ) -> Bounds:
     """Return the bytes of others in a window: at least, probably, at most."""
     most = counted.most * (1 + _COUNTED) - window.own
@@ -388,12 +388,12 @@ def _others(
     return Bounds(least, min(most, max(least, counted.likely - window.own)), most)
 
 
-def _covers(followed: _Followed, window: _Window) -> bool:
+def _covers(followed: _Server, window: _Window) -> bool:
     begin, end = window.begin + followed.ahead_s, window.end + followed.ahead_s
     return followed.counted.covers(begin, end, followed.slack_s)
 
 
-def _job(record: Record, followed: Sequence[_Followed], own: float) -> Optional[Job]:
+def _job(record: Record, followed: Sequence[_Server], own: float) -> Optional[Job]:
     """Return the job that moved most beside the probe, which moved ``own`` bytes in its run."""
     rows = [
         row

@@ -88,7 +88,7 @@ def read_logs(run: CommandRunner, python: str, paths: Sequence[Path]) -> Logs:
     waiting = list(paths)
     while waiting:
         answers, end = _ask(run, python, waiting[:_AT_ONCE])
-        read = [(path, _said(line)) for path, line in zip(waiting, answers)]
+        read = [(path, _log_or_reason(line)) for path, line in zip(waiting, answers)]
         logs += [log for _, log in read if isinstance(log, Log)]
         refused = [(path, why) for path, why in read if isinstance(why, str)]
         left_out += [f"{_shown(path)} is left out: {why}" for path, why in refused]
@@ -98,7 +98,7 @@ def read_logs(run: CommandRunner, python: str, paths: Sequence[Path]) -> Logs:
     return Logs(tuple(dict.fromkeys(logs)), tuple(left_out))
 
 
-def _said(line: str) -> Union[Log, str]:
+def _log_or_reason(line: str) -> Union[Log, str]:
     """Return the log of a line of the reader, or why there is none."""
     try:
         return parse_log(line)

@@ -273,16 +273,16 @@ def _main(argv: Sequence[str]) -> NoReturn:
     try:
         _prepare(json.loads(argv[1]))
     except UnsafeError as error:
-        sys.exit(_said(f"{MARK}{error}", REFUSED))
+        sys.exit(_fail(f"{MARK}{error}", REFUSED))
     except OSError as error:
-        sys.exit(_said(f"{error.filename or argv[1]}: {error.strerror}", 1))
+        sys.exit(_fail(f"{error.filename or argv[1]}: {error.strerror}", 1))
     try:
         os.execv(argv[3], list(argv[3:]))  # noqa: S606
     except OSError as error:
-        sys.exit(_said(f"{argv[3]}: {error.strerror}", _NOT_FOUND))
+        sys.exit(_fail(f"{argv[3]}: {error.strerror}", _NOT_FOUND))
 
 
-def _said(sentence: str, code: int) -> int:
+def _fail(sentence: str, code: int) -> int:
     print(sentence, file=sys.stderr)
     return code
 

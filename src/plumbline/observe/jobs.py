@@ -243,10 +243,10 @@ def _objects(text: str, name: str) -> Iterator[Any]:
         ) from error
     if not isinstance(entries, list):
         raise DocumentError(f"{name} has no list of jobs; ask for {_ASK}")
-    yield from map(_said, entries)
+    yield from map(_job_or_error, entries)
 
 
-def _said(entry: Any) -> Any:
+def _job_or_error(entry: Any) -> Any:
     """Return a job, None of one that has not begun, or why it is left out."""
     try:
         return _job(entry)
@@ -322,10 +322,10 @@ def _cells(text: str, name: str) -> Iterator[Any]:
         row = dict(zip(columns, cells))
         # steps of a job are part of it
         if "." not in row[id_column]:
-            yield _said_by_row(row, id_column)
+            yield _job_or_error_of_row(row, id_column)
 
 
-def _said_by_row(row: Mapping[str, str], id_column: str) -> Any:
+def _job_or_error_of_row(row: Mapping[str, str], id_column: str) -> Any:
     job = row[id_column]
     try:
         if _never_began(_states({"state": row.get("State", "")}), row.get("NodeList")):

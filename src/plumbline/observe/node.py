@@ -67,7 +67,7 @@ MOST = 20_000
 """Counters that are kept: some thousand disks; a state file stays below a few MB."""
 
 
-class Seen(NamedTuple):
+class EarlierLook(NamedTuple):
     """The counters of one look."""
 
     at: Annotated[float, times]
@@ -77,8 +77,8 @@ class Seen(NamedTuple):
 class Past(NamedTuple):
     """What is known from before; ``highest`` are the best speeds that links ever had."""
 
-    older: Optional[Seen] = None
-    newer: Optional[Seen] = None
+    older: Optional[EarlierLook] = None
+    newer: Optional[EarlierLook] = None
     highest: Mapping[str, float] = {}
 
 
@@ -117,7 +117,7 @@ class Counters:
 
     def after(self, now: float) -> Past:
         """Return what the next look is to know."""
-        seen = Seen(now, self._seen)
+        seen = EarlierLook(now, self._seen)
         newer, older = self._past.newer, self._past.older
         # a clock that was set back would make them last for ever
         if newer is None or now < newer.at:

@@ -12,7 +12,7 @@ from plumbline.model.errors import PrivilegeError, ToolError
 from plumbline.observe import lustre, md
 from plumbline.observe.gather import COLLECTORS
 from plumbline.observe.links import PORTS
-from plumbline.observe.node import Node, Past, Seen
+from plumbline.observe.node import EarlierLook, Node, Past
 from plumbline.observe.symptom import Look
 from tests.package.observe.symptoms_nodes import (
     CASES,
@@ -38,7 +38,7 @@ def node_of(folder: Path, case: dict[str, Any], past: bool = True) -> Node:
         files_of(case),
         answers_of(case),
         case.get("links", {}),
-        Past(None, Seen(EARLIER, case.get("counted", {})), case.get("highest", {}))
+        Past(None, EarlierLook(EARLIER, case.get("counted", {})), case.get("highest", {}))
         if past
         else Past(),
     )

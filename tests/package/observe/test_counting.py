@@ -13,7 +13,7 @@ from plumbline.model.command import Completed
 from plumbline.observe.bounded_reads import BoundedReads
 from plumbline.observe.command import SystemClock, SystemRunner
 from plumbline.observe.counters import Count
-from plumbline.observe.counting import Counters, LnetHealth, Looked
+from plumbline.observe.counting import Counters, CountersLook, LnetHealth
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
 from tests.package.observe.lustre_server import make_server, put, text
 
@@ -162,7 +162,7 @@ class Host:
         lnet = LnetHealth(self.runner, self.clock, lambda: self.hangs)
         self._counters = Counters(BoundedReads(self.clock, 30), self.clock, str(root), lnet)
 
-    def look(self, after_s: float = 0.0) -> Looked:
+    def look(self, after_s: float = 0.0) -> CountersLook:
         self.clock.passed_s += after_s
         return self._counters.look()
 

@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.model.errors import DocumentError
 from plumbline.observe.gather import COLLECTORS, gather
-from plumbline.observe.node import Past, Seen
+from plumbline.observe.node import EarlierLook, Past
 from plumbline.observe.symptom import Report
 from tests.package.fakes import Answer
 from tests.package.observe.symptoms_nodes import NOW, data, make_node
@@ -58,7 +58,7 @@ def past() -> Past:
     devices = ("lustre-OST0003-osc-ffff888120238800", "lustre-OST0003-osc-MDT0000")
     values = {f"lustre/{device}/connects": 28.0 for device in devices}
     replied = {f"lustre/{device}/replied": 15.0 for device in devices}
-    return Past(None, Seen(NOW - 50_000, {**values, **replied}))
+    return Past(None, EarlierLook(NOW - 50_000, {**values, **replied}))
 
 
 def told(folder: Path, log: Iterable[str], shown: str) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from plumbline.model.codec import read, write
-from plumbline.observe.node import KEPT_S, Counters, Growth, Past, Seen
+from plumbline.observe.node import KEPT_S, Counters, EarlierLook, Growth, Past
 from tests.package.observe.symptoms_nodes import ADDRESSES, expectations, make_node
 
 
@@ -32,21 +32,21 @@ def test_growth_is_told_until_a_day_has_passed() -> None:
 
 
 def test_growth_names_its_amount_and_the_look_it_is_counted_from() -> None:
-    past = Past(Seen(10.0, {"errors": 3.0}), Seen(20.0, {"errors": 5.0}))
+    past = Past(EarlierLook(10.0, {"errors": 3.0}), EarlierLook(20.0, {"errors": 5.0}))
     assert Counters(past).growth("errors", 9.0) == Growth(6.0, 10.0)
     assert Counters(past).growth("errors", 3.0) is None
     assert Counters(past).growth("others", 9.0) is None
 
 
 def test_a_counter_that_began_again_has_grown_by_what_it_shows() -> None:
-    past = Past(None, Seen(10.0, {"errors": 50.0}))
+    past = Past(None, EarlierLook(10.0, {"errors": 50.0}))
     assert Counters(past).growth("errors", 7.0) == Growth(7.0, 10.0)
 
 
 def test_a_clock_that_was_set_back_begins_anew() -> None:
-    past = Past(Seen(1e9, {"errors": 1.0}), Seen(1e9 + KEPT_S, {"errors": 1.0}))
+    past = Past(EarlierLook(1e9, {"errors": 1.0}), EarlierLook(1e9 + KEPT_S, {"errors": 1.0}))
     after, _ = look(past, 1000.0, 4.0)
-    assert after == Past(None, Seen(1000.0, {"errors": 4.0}), {})
+    assert after == Past(None, EarlierLook(1000.0, {"errors": 4.0}), {})
 
 
 def test_the_highest_speed_stays() -> None:
@@ -56,7 +56,7 @@ def test_the_highest_speed_stays() -> None:
 
 
 def test_the_past_survives_its_document() -> None:
-    past = Past(Seen(1.0, {"a": 1.0}), Seen(2.0, {"a": 2.0}), {"link": 3.0})
+    past = Past(EarlierLook(1.0, {"a": 1.0}), EarlierLook(2.0, {"a": 2.0}), {"link": 3.0})
     for one in (past, Past()):
         assert read(Past, json.loads(json.dumps(write(one)))) == one
 

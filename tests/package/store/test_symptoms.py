@@ -9,14 +9,14 @@ import pytest
 
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.trend import NodeClock
-from plumbline.observe.node import Past, Seen
+from plumbline.observe.node import EarlierLook, Past
 from plumbline.observe.symptom import Look, Report, SiteSymptoms
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.facts import Saved, collected_symptoms, load_symptoms, save_symptoms
 
 SAVED = Saved(
     Report("oss1", 100.0, (Look("md", 2), Look("zfs", 0, unavailable="zpool is missing"))),
-    Past(None, Seen(100.0, {"errors": 3.0}), {"link": 1000.0}),
+    Past(None, EarlierLook(100.0, {"errors": 3.0}), {"link": 1000.0}),
 )
 
 
