@@ -51,7 +51,7 @@ def _rows() -> Iterator[str]:
             words = _VALUE.sub(lambda value: value[1].upper(), _OPTIONAL.sub("", rule.words))
             cells = (f"`{collector}`", f"`{rule.kind}`", rule.severity.name, rule.direction.value)
             yield f"| {' | '.join(cells)} | {words} |\n"
-    for words, _ in HARMLESS:
+    for words in HARMLESS:
         yield f"| `{KERNEL}` | | | nothing | {words} |\n"
 
 
