@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Iterator, NamedTuple, Optional, Sequence, Union
 
 from plumbline.measure.trial import Failure
-from plumbline.model.codec import read
+from plumbline.model.codec import read, write
 from plumbline.model.command import Completed, lines
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Flag, Measurement, Operation, Outcome
@@ -31,6 +31,9 @@ from plumbline.parallel.stragglers import Track, stragglers
 _PERCENT = 100
 _ON_EXIT = ("exited on signal", "KILLED", "APPLICATION TERMINATED")
 """Words of Open MPI and MPICH that report the death of a rank."""
+
+_NOT_OF_A_RANK = ("operation", "began_at", "durations")
+"""Fields of a result that a record has for all of its ranks."""
 
 _ENDED = (State.DONE, State.SHORT)
 
@@ -148,10 +151,22 @@ def _durations(results: Sequence[Result]) -> dict[str, Any]:
 
 def details_of_all(tally: Tally, outcome: Union[Measurement, Failure]) -> dict[str, Any]:
     """Return the shape of the curve of all, and the stragglers among ranks that succeeded."""
-    late = stragglers(
-        [_track(tally.job, result) for result in tally.results if result.state in _ENDED]
-    )
-    return {"stragglers": [straggler.to_json() for straggler in late], **_course(outcome)}
+    servers = {place.target: place.server for place in tally.job.places}
+    tracks = [
+        Track(
+            result.rank,
+            result.client,
+            servers.get(result.target, result.target),
+            result.target,
+            result.begin_s,
+            result.end_s,
+            result.curve,
+        )
+        for result in tally.results
+        if result.state in _ENDED
+    ]
+    late = [straggler.to_json() for straggler in stragglers(tracks)]
+    return {"stragglers": late, **_course(outcome)}
 
 
 def _course(outcome: Union[Measurement, Failure]) -> dict[str, Any]:
@@ -165,31 +180,11 @@ def _course(outcome: Union[Measurement, Failure]) -> dict[str, Any]:
     }
 
 
-def _track(job: Job, result: Result) -> Track:
-    servers = {place.target: place.server for place in job.places}
-    return Track(
-        rank=result.rank,
-        client=result.client,
-        server=servers.get(result.target, result.target),
-        target=result.target,
-        begin_s=result.begin_s,
-        end_s=result.end_s,
-        curve=result.curve,
-    )
-
-
 def _rank(result: Result) -> dict[str, Any]:
-    return {
-        "rank": result.rank,
-        "client": result.client,
-        "target": result.target,
-        "state": result.state.value,
-        "reason": result.reason,
-        "bytes": result.bytes,
-        "begin_s": round(result.begin_s, 6),
-        "end_s": round(result.end_s, 6),
-        "curve": [round(value) for value in result.curve],
-    }
+    """Return what a record keeps of a rank."""
+    raw = write(result._replace(begin_s=round(result.begin_s, 6), end_s=round(result.end_s, 6)))
+    raw["curve"] = [round(value) for value in result.curve]
+    return {key: value for key, value in raw.items() if key not in _NOT_OF_A_RANK}
 
 
 def read_results(folder: Path) -> Iterator[Result]:
