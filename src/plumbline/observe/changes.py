@@ -69,7 +69,11 @@ class Change(NamedTuple):
 class Missing(NamedTuple):
     """A condition of earlier bills, last seen at ``seen`` seconds since the epoch."""
 
-    condition: Condition
+    area: Area
+    subject: Text
+    name: Text
+    value: Text
+    among: Text
     seen: Annotated[float, times]
 
 
@@ -90,21 +94,21 @@ class Ledger(NamedTuple):
     def after(self, bill: Bill) -> Ledger:
         """Return the ledger with another bill of the same node as its last."""
         earlier = {
-            condition.key: Missing(condition, self.taken_at) for condition in self.conditions
+            condition.key: Missing(*condition, self.taken_at) for condition in self.conditions
         }
-        earlier.update({missing.condition.key: missing for missing in self.missing})
+        earlier.update({missing[:3]: missing for missing in self.missing})
         keys = {condition.key for condition in bill.conditions}
         fresh = [
             Change(
                 bill.taken_at,
                 before.seen,
                 *condition.key,
-                before.condition.value,
+                before.value,
                 condition.value,
                 condition.among,
             )
             for condition in bill.conditions
-            if (before := earlier.get(condition.key)) and before.condition.value != condition.value
+            if (before := earlier.get(condition.key)) and before.value != condition.value
         ]
         oldest = bill.taken_at - _MISSING_KEPT_S
         missing = [each for key, each in earlier.items() if key not in keys and each.seen > oldest]
