@@ -217,7 +217,7 @@ def _compiled(kind: Any) -> Reader:
     def read_row(raw: Any) -> Any:
         if type(raw) is kind:
             return raw
-        if type(raw) not in (list, tuple) or len(raw) > len(plan):
+        if type(raw) not in (list, tuple) or len(raw) != len(plan):
             raise TypeError(f"{kind.__name__} is {raw!r:.60}, which is no list of its fields")
         return kind(*[reader(part) for (_, reader, _), part in zip(plan, raw)])
 

@@ -20,40 +20,32 @@ again, restored or pruned: everything is asked again, and the ids prevent double
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Annotated, Any, Mapping, NamedTuple, Optional
 
+from plumbline.model.codec import AtMost, lenient, positional, read_document, write_fields
 from plumbline.model.errors import DocumentError
 from plumbline.model.names import NAME
 from plumbline.model.series import Running
-from plumbline.model.validation import names, numbers, texts, times
+from plumbline.model.validation import names, texts, times
 
 MOST = 16
 """Most suspicions of one node at once: more do not point to single components."""
 
 
+def _name(component: str) -> None:
+    NAME.refuse("suspected component", component)
+
+
+@positional
 class Suspected(NamedTuple):
     """A component of a layer, and since when it is suspected, in seconds since the epoch."""
 
     layer: str
-    component: str
-    since: float
+    component: Annotated[str, _name]
+    since: Annotated[float, times]
 
 
-def read_suspected(raw: Any) -> tuple[Suspected, ...]:
-    """Return what a document says.
-
-    Raises:
-        TypeError, ValueError: it is no list of at most ``MOST`` suspicions.
-        DocumentError: a name has unsafe characters.
-    """
-    suspicions = tuple(Suspected(layer, component, since) for layer, component, since in raw)
-    if len(suspicions) > MOST:
-        raise ValueError(f"{len(suspicions)} suspicions are more than {MOST}")
-    for suspicion in suspicions:
-        texts("suspected", suspicion[:2])
-        NAME.refuse("suspected component", suspicion.component)
-        times(since=suspicion.since)
-    return suspicions
+Suspects = Annotated[tuple[Suspected, ...], AtMost(MOST)]
 
 
 SCHEMA = 1
@@ -63,6 +55,7 @@ MOST_RECORDS = 500
 _UPDATE = "deploy the roles export and console again, so that both have the same plumbline"
 
 
+@positional
 class Cursor(NamedTuple):
     """Up to where a history was read: the place of a record and its id; 0 and empty at first."""
 
@@ -70,6 +63,7 @@ class Cursor(NamedTuple):
     id: str = ""
 
 
+@lenient
 class Request(NamedTuple):
     """Ask for at most ``limit`` records after a cursor, none that began before ``since``.
 
@@ -79,31 +73,20 @@ class Request(NamedTuple):
 
     after: Cursor
     limit: int = MOST_RECORDS
-    since: Optional[float] = None
-    conditions_at: Optional[float] = None
-    suspected: Optional[tuple[Suspected, ...]] = None
+    since: Optional[Annotated[float, times]] = None
+    conditions_at: Optional[Annotated[float, times]] = None
+    suspected: Optional[Suspects] = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
-        document = {"schema": SCHEMA, **self._asdict()}
+        document = {"schema": SCHEMA, **write_fields(self)}
         return {key: value for key, value in document.items() if value is not None}
 
     @classmethod
     def from_json(cls, raw: Any) -> Request:
         """Build from the document form; raise DocumentError when it is not understood."""
-        try:
-            _same_schema(raw["schema"])
-            seq, name = raw["after"]
-            numbers(seq=seq, limit=raw["limit"])
-            texts("after", (name,))
-            moments = {key: raw.get(key) for key in ("since", "conditions_at")}
-            times(**{key: at for key, at in moments.items() if at is not None})
-            limit = max(1, min(int(raw["limit"]), MOST_RECORDS))
-            written = raw.get("suspected")
-            suspected = None if written is None else read_suspected(written)
-            return cls(Cursor(int(seq), name), limit, **moments, suspected=suspected)
-        except (KeyError, TypeError, ValueError) as error:
-            raise DocumentError(f"the request is damaged: {error!r}; {_UPDATE}") from error
+        request = read_document(cls, raw, SCHEMA, "the request", _UPDATE)
+        return request._replace(limit=max(1, min(request.limit, MOST_RECORDS)))
 
 
 class Head(NamedTuple):

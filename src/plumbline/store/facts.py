@@ -11,12 +11,12 @@ import os
 import re
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from plumbline.model.codec import read as read_value
-from plumbline.model.codec import write
+from plumbline.model.codec import read_document, write
 from plumbline.model.errors import DocumentError, StoreError
-from plumbline.model.exchange import MOST, Suspected, read_suspected
+from plumbline.model.exchange import MOST, Suspected, Suspects
 from plumbline.model.validation import same_schema, times
 from plumbline.model.validation import whole_text as whole
 from plumbline.observe.changes import FILE, MOST_BYTES, Ledger, begun
@@ -302,6 +302,13 @@ _MOST_BYTES = 1 << 16
 _REMEDY = "the next plumbline collect writes it again"
 
 
+class _Suspicions(NamedTuple):
+    """Content of a file; ``written_at`` is in seconds since the epoch."""
+
+    written_at: Annotated[float, times]
+    suspected: Suspects
+
+
 def keep_site(history: Path, by_node: Mapping[str, Sequence[Suspected]], now: float) -> None:
     """Keep what is suspected of each node, the likeliest first, in the place of all before.
 
@@ -356,7 +363,8 @@ def suspected_here(state: Path, layer: str, now: float) -> dict[str, float]:
 
 
 def _keep(path: Path, suspected: Sequence[Suspected], now: float) -> None:
-    replace_own(path, json.dumps({"schema": SCHEMA, "written_at": now, "suspected": suspected}))
+    document = write(_Suspicions(now, tuple(suspected)))
+    replace_own(path, json.dumps({"schema": SCHEMA, **document}))
 
 
 def _held(path: Path, now: float) -> tuple[Suspected, ...]:
@@ -372,11 +380,6 @@ def _held(path: Path, now: float) -> tuple[Suspected, ...]:
 def load_suspicions(path: str, now: float) -> tuple[Suspected, ...]:
     """Return what a file says, nothing where it does not hold any longer; raise DocumentError."""
     raw = parse(read(path, "suspicions", _REMEDY, _MOST_BYTES), path, _REMEDY)
-    try:
-        same_schema(raw, SCHEMA, f"suspicions {path}", _REMEDY)
-        times(written_at=raw["written_at"])
-        suspicions = read_suspected(raw["suspected"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DocumentError(f"suspicions {path} are damaged ({error!r}); {_REMEDY}") from error
+    held = read_document(_Suspicions, raw, SCHEMA, f"the file of suspicions {path}", _REMEDY)
     # a date in the future is that of a clock that was wrong
-    return suspicions if abs(now - raw["written_at"]) <= _HOLDS_S else ()
+    return held.suspected if abs(now - held.written_at) <= _HOLDS_S else ()
