@@ -62,7 +62,7 @@ class BoundedReads:
         self._stuck = {folder: pid for folder, pid in self._stuck.items() if not _over(pid)}
         remaining = list(paths)
         while remaining:
-            blocked = [path for path in remaining if self._held(path)]
+            blocked = [path for path in remaining if self._is_blocked(path)]
             yield from (Answer(path, "", "hung") for path in blocked)
             remaining = [path for path in remaining if path not in blocked]
             answered = 0
@@ -71,7 +71,7 @@ class BoundedReads:
                 yield answer
             remaining = remaining[answered:]
 
-    def _held(self, path: str) -> bool:
+    def _is_blocked(self, path: str) -> bool:
         return os.path.dirname(path) in self._stuck or len(self._stuck) >= _MOST_STUCK
 
     def _of_child(self, paths: Sequence[str], read: Read) -> Iterator[Answer]:

@@ -63,7 +63,7 @@ class Jobs:
         self._clock = clock
         self._start = clock.wall() - clock.monotonic()
         self._before: dict[str, _Reading] = {}
-        self._found: queue.SimpleQueue[JobTraffic] = queue.SimpleQueue()
+        self._traffic: queue.SimpleQueue[JobTraffic] = queue.SimpleQueue()
         self.trouble = ""
         """Why nothing more is known of jobs, empty as long as they are followed."""
 
@@ -88,8 +88,8 @@ class Jobs:
     def drain(self) -> list[JobTraffic]:
         """Return what was found since this was last asked."""
         traffics: list[JobTraffic] = []
-        while not self._found.empty():
-            traffics.append(self._found.get())
+        while not self._traffic.empty():
+            traffics.append(self._traffic.get())
         return traffics
 
     def _read(self, target: str) -> bool:
@@ -108,7 +108,7 @@ class Jobs:
         before = self._before.get(target)
         self._before[target] = now
         for row in _top(target, before, now) if before else ():
-            self._found.put(JobTraffic(target, row))
+            self._traffic.put(JobTraffic(target, row))
         return True
 
     def _text(self, target: str) -> tuple[str, str]:

@@ -169,7 +169,7 @@ class Parts:
         }
         self.known = frozenset(_known(expectations))
         """Every component that the node knows: itself, its parts, and what its paths cross."""
-        self._found: dict[str, str] = {}
+        self._components: dict[str, str] = {}
         self._owners: dict[str, set[str]] = {}
         for component, block in self.disks.items():
             for below in self.below(block):
@@ -196,9 +196,9 @@ class Parts:
 
     def of_block(self, name: str) -> str:
         """Return the component that a block device is or lies under, else the node."""
-        if name not in self._found:
-            self._found[name] = self._owner(name)
-        return self._found[name]
+        if name not in self._components:
+            self._components[name] = self._owner(name)
+        return self._components[name]
 
     def _owner(self, name: str) -> str:
         # of a disk that is gone its partition's name alone is left
