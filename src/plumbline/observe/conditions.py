@@ -9,7 +9,6 @@ from typing import Annotated, Callable, Iterable, Iterator, Mapping, NamedTuple,
 
 from plumbline.model.codec import positional
 from plumbline.model.errors import PlumblineError, ToolError
-from plumbline.model.validation import unicode_text
 from plumbline.observe.kernel_messages import NO_STORAGE
 from plumbline.observe.lustre_output import parameters
 from plumbline.observe.mounts import parse_mount
@@ -36,14 +35,14 @@ def _listed(area: str) -> None:
 
 
 def _bounded(**values: str) -> None:
-    """Refuse what no bill has: long or unprintable texts, which a terminal obeys."""
+    """Refuse what no bill has: long or unprintable texts, halves of characters among them."""
     for text in values.values():
         if len(text) > _MOST_LETTERS or not text.isprintable():
             raise TypeError(f"{text!r:.60} is no text of a condition")
 
 
 Area = Annotated[str, _listed]
-Text = Annotated[str, unicode_text, _bounded]
+Text = Annotated[str, _bounded]
 Key = tuple[str, str, str]
 
 

@@ -113,6 +113,11 @@ def checked_job(job: Job) -> Job:
 def checked_io(io: JobIo) -> JobIo:
     """Return the traffic of a job whose values are plausible; raise TypeError for another one."""
     refuse_impossible(io)
+    return in_order(io)
+
+
+def in_order(io: JobIo) -> JobIo:
+    """Return traffic that does not end before it begins; raise TypeError for any other."""
     within(0, LARGEST, seconds=io.end - io.begin)
     return io
 

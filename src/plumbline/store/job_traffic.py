@@ -15,7 +15,7 @@ from plumbline.model.record import Operation, Record
 from plumbline.model.trend import SERVER
 from plumbline.model.units import DAY_S
 from plumbline.observe.coverage import LUSTRE, PART_S, JobRow, RequestRow
-from plumbline.observe.jobs import COUNTERS, JobIo, JobRequests, checked_io
+from plumbline.observe.jobs import COUNTERS, JobIo, JobRequests, in_order
 from plumbline.store.database import Store, inflated, read_record
 
 KEEP_DAYS = 60
@@ -93,7 +93,7 @@ class JobTraffic(Store):
 
     def _kept(self, row: tuple[object, ...]) -> JobIo:
         try:
-            return checked_io(read(JobIo, row))
+            return in_order(read(JobIo, row))
         except TypeError as error:
             raise DocumentError(
                 f"history {self.path} holds damaged traffic of a job ({error}); read the logs again"
@@ -111,7 +111,7 @@ def _counted(record: Record) -> Iterator[JobIo]:
             for operation, moved in ways:
                 if moved:
                     place = row.job, record.component, operation
-                    yield checked_io(JobIo(*place, moved, row.begin, row.end, COUNTERS))
+                    yield in_order(JobIo(*place, moved, row.begin, row.end, COUNTERS))
 
 
 def _asked(record: Record) -> Iterator[JobRequests]:
