@@ -68,14 +68,15 @@ def _table(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield head and patterns of each entry of a table; ``#`` begins a comment.
 
     A head stands at the margin, each pattern below it behind four blanks, and what is indented
-    deeper continues the pattern above it.
+    deeper continues the pattern above it.  ``[ ]`` is a blank at an end of a line.
     """
     head, patterns = "", list[str]()
     for line in filter(None, text.splitlines()):
+        part = line.lstrip().replace("[ ]", " ")
         if line.startswith(" " * 8):
-            patterns[-1] += line.lstrip()
+            patterns[-1] += part
         elif line.startswith(" "):
-            patterns.append(line.lstrip())
+            patterns.append(part)
         elif not line.startswith("#"):
             if head:
                 yield head, tuple(patterns)
