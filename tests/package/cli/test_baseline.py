@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from plumbline.judge.measured import doubt_about
-from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Scenario
 from plumbline.site.documents import read_records
 from plumbline.site.inventory import plan_of, read_inventory
@@ -221,11 +221,6 @@ def test_a_line_that_is_no_record_is_named(site: Site, line: str) -> None:
 def test_a_missing_records_file_is_named(site: Site) -> None:
     with pytest.raises(DocumentError, match=r"records nowhere\.jsonl cannot be read"):
         site.call("capture", "--records", "nowhere.jsonl")
-
-
-def test_no_runs_make_no_baseline(site: Site) -> None:
-    with pytest.raises(UsageError, match="--last 0 leaves no run"):
-        site.capture({"scratch-OST0": 80.0}, "--last", "0")
 
 
 def test_accepting_twice_changes_nothing(site: Site, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,9 +9,8 @@ import signal
 import pytest
 
 from plumbline.cli import main
-from plumbline.model.errors import PrivilegeError, UsageError
+from plumbline.model.errors import PrivilegeError
 from plumbline.model.expectation import Expectations
-from tests.package.cli.driver import call
 from tests.package.cli.test_probe import Node, node
 
 __all__ = ["node"]
@@ -87,23 +86,6 @@ def test_a_target_of_a_client_that_the_policy_names_is_read(node: Node) -> None:
     # neither records nor a file: what it measures is not to be compared with anything
     assert list(node.state.iterdir()) == []
     assert list((node.home / "a").iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "trouble"),
-    [
-        (("raw", "--caches"), "--caches goes with plumbline probe ost"),
-        (("ost", "--caches", "--confirm"), "without --confirm"),
-        (("ost", "--caches"), "give one --component"),
-        (("ost", "--caches", "--component", "a", "--component", "b"), "give one --component"),
-        (("ost", "--caches", "--directory", "a=/", "--directory", "b=/tmp"), "one --directory"),
-    ],
-)
-def test_a_call_that_cannot_be_understood_is_a_sentence(
-    arguments: tuple[str, ...], trouble: str
-) -> None:
-    with pytest.raises(UsageError, match=trouble):
-        call("probe", *arguments)
 
 
 def test_a_dry_run_prints_what_drops_the_cache_and_makes_nothing(

@@ -255,22 +255,3 @@ def test_the_next_planned_run_decides_anew(client: Client) -> None:
 
 def test_where_it_is_off_nothing_is_confirmed(client: Client) -> None:
     assert client.deploy(confirm=OFF).nights(c=0.3).confirm() == "nothing to confirm\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["net", "--confirm"], "layer net has none: call plumbline probe ost or raw"),
-        (["fs", "--confirm"], "layer fs has none: call plumbline probe ost or raw"),
-        (["ost", "--confirm", "--component", "a"], "leave out --component"),
-        (["ost", "--confirm", "--directory", "a=b"], "leave out --directory"),
-        (["ost", "--confirm", "--json"], "leave out --json"),
-    ],
-)
-def test_a_call_that_makes_no_sense_is_refused(
-    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from plumbline.cli import main
-
-    assert main(["probe", *words]) == 64
-    assert sentence in capsys.readouterr().err

@@ -10,7 +10,7 @@ from typing import Any, Mapping
 
 import pytest
 
-from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.series import Series
 from tests.package.cli.driver import call
@@ -166,8 +166,6 @@ def test_the_last_run_is_judged_by_itself_with_the_others_behind_it(
     assert said["sentence"].endswith(
         "55 to 1 against chance, 8,103 for an alarm; its service is OK"
     )
-    with pytest.raises(UsageError, match="--last-run is of one node"):
-        call("judge", "--last-run", "--plan", "p", "--history", "h")
 
 
 @pytest.mark.parametrize(
@@ -202,8 +200,6 @@ def test_what_checks_read_is_written_from_the_history(
         assert call("judge", "--publish", *documents) == 0
         assert capsys.readouterr().out == changed
     assert (tmp_path / "verdicts" / "ost-scratch-OST0003.json").exists()
-    with pytest.raises(UsageError, match="--publish is of all that this node measures"):
-        call("judge", "--publish", "--layer", "ost", *documents)
 
 
 def test_explain_shows_each_rule_with_its_numbers_and_the_alternatives(
@@ -269,18 +265,6 @@ def test_disks_polled_one_after_another_have_peers_within_the_window_that_is_pro
     assert err == ""
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        *(("--component", "a"), ("--layer", "ost"), ("--explain", "a"), ("--last-run",)),
-        ("--plan", "plan.json", "--history", "history.sqlite"),
-    ],
-)
-def test_a_replay_takes_no_choice_that_it_would_not_make(more: tuple[str, ...]) -> None:
-    with pytest.raises(UsageError, match="--replay judges all of a file"):
-        call("judge", "--replay", "samples.csv", *more)
-
-
 def test_a_replay_of_no_name_judges_no_node() -> None:
     with pytest.raises(DocumentError, match="cannot be read"):
         call("judge", "--replay", "")
@@ -297,8 +281,6 @@ def test_a_replay_of_nothing_and_a_window_without_a_replay_are_refused(
         call("judge", "--replay", str(path))
     with pytest.raises(DocumentError, match="no known unit"):
         call("judge", "--replay", str(path), "--together", "10 M")
-    with pytest.raises(UsageError, match=r"--together belongs to --replay FILE\.csv"):
-        call("judge", "--together", "10min")
 
 
 def test_targets_driven_at_once_have_one_line_and_alone_their_own(

@@ -9,7 +9,7 @@ from typing import Any, Mapping, NamedTuple, Optional
 
 import pytest
 
-from plumbline.model.errors import DocumentError, ToolError, UsageError
+from plumbline.model.errors import DocumentError, ToolError
 from plumbline.store.facts import of_node
 from tests.package.cli.driver import call
 from tests.package.locate.scenes import Scene, lab
@@ -174,24 +174,6 @@ def test_a_part_that_was_away_is_said_where_nothing_is_left(
         with pytest.raises(ToolError, match="has no node_disk_reads_completed_total"):
             ask(plan, server.url, capsys)
         assert capsys.readouterr().err == f"plumbline: {server.url} warns: store oss2 is away\n"
-
-
-def test_a_span_holds_two_windows(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(UsageError, match="at least two times --window"):
-        ask(plan, "http://127.0.0.1:1", capsys, "--window", "7h")
-
-
-@pytest.mark.parametrize("words", [("--since", "1000w"), ("--window", "1s"), ("--window", "90.5s")])
-def test_prometheus_is_asked_what_it_can_answer(
-    words: tuple[str, str], plan: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(UsageError, match="takes whole seconds, and at most 10000 of it"):
-        ask(plan, "http://127.0.0.1:1", capsys, *words)
-
-
-def test_suspicions_lie_beside_a_history(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(UsageError, match="is no history; name the file"):
-        ask(plan, "http://127.0.0.1:1", capsys, "--save", str(plan.parent))
 
 
 def test_nobody_answers(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from plumbline import __version__
 from plumbline.doors.prometheus import families
-from plumbline.model.errors import StoreError, UsageError
+from plumbline.model.errors import StoreError
 from plumbline.model.record import Operation
 from plumbline.model.series import Series
 from plumbline.store.history import History
@@ -323,11 +323,6 @@ def test_without_the_history_of_the_site_it_says_so(tmp_path: Path) -> None:
     (tmp_path / "all.sqlite").unlink()
     with pytest.raises(StoreError, match="there is no history"):
         call("metrics", *options)
-
-
-def test_plan_and_history_belong_together() -> None:
-    with pytest.raises(UsageError, match="--plan and --history belong together"):
-        call("metrics", "--plan", "plan.json")
 
 
 def looked(folder: Path, node: str, name: str = "") -> None:

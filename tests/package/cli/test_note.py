@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model.errors import UsageError
 from tests.package.cli.driver import call
 
 
@@ -40,17 +39,3 @@ def test_a_console_without_a_history_has_no_notes(
     assert call("note", "--json", "--history", str(path)) == 0
     assert json.loads(capsys.readouterr().out) == []
     assert not path.exists()
-
-
-@pytest.mark.parametrize(
-    ("argv", "words"),
-    [
-        ([" "], "between 1 and 500 characters"),
-        (["x" * 501], "between 1 and 500 characters"),
-        (["upgrade", "--at", "soon"], "no date"),
-        (["--at", "2026-11-02"], "needs the text"),
-    ],
-)
-def test_trouble_is_one_sentence(argv: list[str], words: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=words):
-        call("note", *argv, "--history", str(tmp_path / "history.sqlite"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.doors.monitored import AGENT_SERVICE, COLLECTION_SERVICE, ObjectOptions
-from plumbline.model.errors import DocumentError, PlumblineError, UsageError
+from plumbline.model.errors import DocumentError, PlumblineError
 from tests.package.cli.driver import call
 from tests.project.repository import ROOT, document
 
@@ -47,7 +47,6 @@ def test_a_printed_plan_gives_the_objects_of_its_inventory(
         (["--options", "{"], DocumentError, "--options is no JSON"),
         (["--options", '{"contact_grups": []}'], DocumentError, "did you mean 'contact_groups'"),
         (["--options", '{"check_interval_min": 0}'], DocumentError, "check_interval_min"),
-        (["--node", "client1"], UsageError, "--node shows expectations of one node"),
     ],
 )
 def test_wrong_options_are_refused(
@@ -73,11 +72,6 @@ def test_a_service_of_an_unknown_host_is_refused(plan: Path, tmp_path: Path) -> 
     (tmp_path / "plan.json").write_text(json.dumps(said))
     with pytest.raises(DocumentError, match="services of oss2, whose address it does not give"):
         call("plan", "--plan", str(tmp_path / "plan.json"), "--format", "nagios")
-
-
-def test_a_plan_without_a_format_is_refused() -> None:
-    with pytest.raises(UsageError, match="--plan and --options belong to --format"):
-        call("plan", "--plan", "plan.json")
 
 
 def test_defaults_are_those_of_the_roles() -> None:

@@ -179,29 +179,6 @@ def test_a_comparison_is_json_for_programs(node: Node) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--directory", "a"], "--directory 'a' is not NAME=PATH"),
-        (["--directory", "a=a"], "--directory is given once"),
-        (["--directory", "a=a", "--directory", "a=b"], "--directory a is given twice"),
-        (["--directory", "a=a", "--directory", "b=nowhere"], "No such file or directory"),
-        (["--directory", "a=a", "--slot", "3"], "--slot pairs hosts"),
-        (["--directory", "a\nb=a"], "its name cannot be printed; choose another"),
-        (["--bytes", "1MiB"], "--bytes belongs to --directory"),
-        (["--directory", "a=a", "--component", "x"], "--directory needs no --component"),
-    ],
-)
-def test_a_call_that_makes_no_sense_is_a_sentence(
-    node: Node, words: list[str], sentence: str
-) -> None:
-    ended = node.probe(*words)
-    assert ended.returncode == 64
-    assert sentence in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
-@pytest.mark.slow
 def test_expected_targets_are_measured_kept_published_and_judged(node: Node) -> None:
     node.expect()
     ended = node.probe(*node.arguments(), a="200", b="190", c="80")

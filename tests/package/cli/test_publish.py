@@ -12,7 +12,7 @@ from typing import Any, Iterable
 
 import pytest
 
-from plumbline.model.errors import DocumentError, StoreError, UsageError
+from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.record import Outcome, Record
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import Direction, Look, Report, Symptom
@@ -330,8 +330,6 @@ def test_a_person_sees_what_is_not_ok(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_trouble_is_a_sentence_and_leaves_the_old_document(tmp_path: Path) -> None:
     document = publish(tmp_path, measured({}))
     before = document.read_bytes()
-    with pytest.raises(UsageError, match="--stale 0 is no time"):
-        publish(tmp_path, [], "--stale", "0")
     with pytest.raises(DocumentError, match="names no services of check_path; write it again"):
         publish(tmp_path, [], document={**plan(), "paths": []})
     with pytest.raises(StoreError, match="there is no history"):

@@ -120,7 +120,6 @@ def test_a_plan_of_an_older_version_has_no_suspects(
 @pytest.mark.parametrize(
     ("argv", "error", "words"),
     [
-        (["--days", "0"], UsageError, "a number from 1 to"),
         (["--against", "yesterday"], UsageError, "2026-11-20"),
         (["--profile", "/nowhere"], DocumentError, "call profile /nowhere cannot be read"),
         (["--profile", "/dev/null"], DocumentError, "no call profile of plumbline"),
@@ -182,8 +181,3 @@ def test_status_says_which_nodes_of_the_plan_did_not_answer(
         "answered_at": None,
         "trouble": "no route to host",
     }
-
-
-def test_status_wants_plan_and_history_together(site: tuple[str, ...]) -> None:
-    with pytest.raises(UsageError, match="belong together"):
-        call("status", *site[:2])

@@ -263,9 +263,3 @@ def test_hours_alone_are_the_last_such() -> None:
     assert now - parse_moment("03:12", "--at", now) == 8 * 3600 + 48 * 60
     assert now - parse_moment("13:00", "--at", now) == 23 * 3600
     assert parse_moment("2026-11-18T03:12+00:00", "--at", now) == 1_794_971_520.0
-
-
-@pytest.mark.parametrize("argv", [("--at", "03:12"), ("--prometheus", "http://127.0.0.1:1")])
-def test_a_moment_needs_a_prometheus(argv: tuple[str, ...], site: tuple[str, ...]) -> None:
-    with pytest.raises(UsageError, match="--at and --prometheus belong together"):
-        call("report", *site, *argv)

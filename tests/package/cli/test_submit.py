@@ -13,7 +13,7 @@ from typing import Any, Iterator, Sequence
 import pytest
 
 from plumbline.model.codec import write
-from plumbline.model.errors import DocumentError, PlumblineError, StoreError, ToolError, UsageError
+from plumbline.model.errors import DocumentError, StoreError, ToolError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.service import Service
 from plumbline.model.verdict import Figure, Reason, State, Verdict
@@ -391,23 +391,9 @@ def test_a_damaged_plan_is_a_sentence(tmp_path: Path, raw: str, trouble: str) ->
         call("submit", "-", "--plan", str(tmp_path / "plan.json"), "--batch", "-")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "trouble"),
-    [
-        ([], "name either documents"),
-        (["a.json", "--history", "b"], "name either documents"),
-        (["a.json", "--wait", "0"], "no time to wait"),
-        (["a.json", "--batch", "-", "--json"], "choose one"),
-        (["--history", "nowhere.sqlite"], "there is no history nowhere.sqlite"),
-    ],
-)
-def test_a_call_that_cannot_be_understood(
-    tmp_path: Path, arguments: list[str], trouble: str
-) -> None:
-    plan = write_plan(tmp_path, [])
-    kind: type[PlumblineError] = StoreError if "nowhere" in trouble else UsageError
-    with pytest.raises(kind, match=trouble):
-        call("submit", *arguments, "--plan", plan)
+def test_a_history_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"there is no history nowhere\.sqlite"):
+        call("submit", "--history", "nowhere.sqlite", "--plan", write_plan(tmp_path, []))
 
 
 def numbered(number: int) -> tuple[str, str, str]:

@@ -150,32 +150,3 @@ def test_a_budget_that_reaches_no_point_is_said_and_starts_nothing(tmp_path: Pat
     assert "a point writes 2147.5 MB; raise --budget, or lower --bytes" in ended.stdout
     assert "0 of 4 points, 0 B written" in ended.stdout
     assert list((tmp_path / "a").iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--writers", "0"], "--writers '0' is no list of values from 1 on"),
-        (["--writers", "many"], "--writers 'many' is no list"),
-        (["--transfer", ","], "--transfer ',' is no list"),
-        (["--stripes", "3"], "3 stripes needs more than the 2 targets"),
-        (["--stripes", "1,all"], "files over several targets are made on Lustre alone"),
-        (["--oversubscribe", "1,4"], "4-fold over-subscription leaves 0 of them"),
-        (["--oversubscribe", "1,2", "--alone"], "leave --oversubscribe out"),
-        (["--bytes", "1MiB"], "less than one transfer of 1048576 bytes; raise --bytes"),
-        (["--transfer", "1B", "--bytes", "1GiB"], "would need"),
-        (["--writers", ",".join(map(str, range(1, 1200)))], "make 1199 points; give fewer"),
-        (["--component", "a"], "--directory needs no --component"),
-    ],
-)
-def test_a_call_that_makes_no_sense_is_a_sentence(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    words: list[str],
-    sentence: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["sweep", *directories(tmp_path), "--state", "state", *words]) == 64
-    assert sentence in capsys.readouterr().err
-    assert not (tmp_path / "state").exists()
