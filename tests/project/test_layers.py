@@ -26,7 +26,7 @@ WORLDLY = {
 CONSOLE = {
     *("topology", "plan", "simulate", "doors", "report", "cli"),
     *("observe.darshan_logs", "observe.pydarshan"),
-    *("site.documents", "site.inventory", "site.yaml_values"),
+    *("site.documents", "site.inventory"),
 }
 
 

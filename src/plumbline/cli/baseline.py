@@ -16,8 +16,14 @@ from plumbline.plan import baseline as baselines
 from plumbline.plan import capture as captures
 from plumbline.plan.baseline import Candidate, Key, read_baselines
 from plumbline.site.documents import read_records
-from plumbline.site.inventory import Inventory, expectations_of, read_document, read_inventory
-from plumbline.site.yaml_values import revise, write_document
+from plumbline.site.inventory import (
+    Inventory,
+    expectations_of,
+    read_document,
+    read_inventory,
+    revise,
+    write_document,
+)
 
 _COMMENT = "Written by `plumbline baseline {}`; read it with `plumbline baseline diff`."
 

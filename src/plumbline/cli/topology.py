@@ -8,16 +8,16 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Collection, Sequence
 
 from plumbline.doors.table import render
 from plumbline.measure.targets.whereabouts import compare
-from plumbline.model.errors import UsageError
+from plumbline.model.errors import ToolError, UsageError
 from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.units import format_rate
 from plumbline.observe.command import SystemRunner
-from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory, topology_of
 from plumbline.store.files import EXPECTATIONS
 from plumbline.store.snapshot import load_expectations
 
@@ -31,6 +31,13 @@ def check(arguments: argparse.Namespace) -> int:
         if not arguments.live or arguments.json:
             raise UsageError("name the folder of the inventory with -i")
         return _live([load_expectations(EXPECTATIONS)])
+    if find_spec("plumbline.site.inventory") is None:
+        raise ToolError(
+            "this host has what nodes need, which reads no inventory; do so on the monitoring host "
+            "or on the control host"
+        )
+    from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory, topology_of
+
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)
     # follows every path, so that a check finds what a plan would

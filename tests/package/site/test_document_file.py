@@ -12,8 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plumbline.model.errors import DocumentError, StoreError
-from plumbline.site.inventory import read_document
-from plumbline.site.yaml_values import write_document
+from plumbline.site.inventory import read_document, write_document
 
 SAYING = "Written here."
 NOTES = {"a": {"z": "1 MB/s", "b": "yes", "none": {}}}

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from plumbline.site.yaml_values import read_yaml
+from plumbline.site.inventory import read_yaml
 
 LINES = st.sampled_from(
     [
