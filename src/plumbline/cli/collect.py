@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Optional, Sequence
 
 from plumbline.doors.table import render
+from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, ToolError, UsageError
 from plumbline.model.units import format_duration, parse_duration
 from plumbline.site.cover import Coverage, cover
@@ -18,91 +19,70 @@ from plumbline.site.gather import Gathered, GatherOptions, gather, tidy
 from plumbline.store.plan import load_plan
 from plumbline.store.thinning import Thinned
 
-SSH_CONFIG = "/etc/plumbline-console/ssh_config"
-REMOTE = f"ssh -F {SSH_CONFIG} -T {{node}} plumbline export"
-
 _CLOCK_OFF_S = 60.0
 
 
 def collect(arguments: argparse.Namespace) -> int:
     """Collect; return 0, 69 when a node did not answer, 65 when records were damaged."""
-    plan = load_plan(arguments.plan)
-    nodes = _chosen(arguments.node, list(plan.nodes))
-    options = GatherOptions(
-        Path(arguments.history),
-        _remote(arguments.remote),
-        _limit(arguments.limit),
-        _at_once(arguments.at_once),
-    )
-    found = []
-    for one in gather(nodes, options):
-        found.append(one)
+    plan, history = load_plan(arguments.plan), Path(arguments.history)
+    if unknown := [name for name in arguments.node if name not in plan.nodes]:
+        raise UsageError(
+            f"{unknown[0]!r} is no node of the plan, which has {', '.join(plan.nodes)}"
+        )
+    nodes = [name for name in plan.nodes if not arguments.node or name in arguments.node]
+    results = []
+    for result in gather(nodes, _options(arguments, history)):
+        results.append(result)
         if not arguments.quiet:
-            print(f"{len(found)} of {len(nodes)}: {_sentence(one)}", file=sys.stderr, flush=True)
-    found.sort(key=lambda gathered: nodes.index(gathered.node))
-    coverage = cover(options.history, plan.nodes, time.time())
-    thinned = tidy(options.history, time.time(), time.monotonic)
-    _report(found, coverage, thinned, arguments)
-    if any(gathered.trouble for gathered in found):
-        return ToolError.exit_code
-    return DocumentError.exit_code if any(gathered.damaged for gathered in found) else 0
-
-
-def _chosen(wanted: Sequence[str], nodes: Sequence[str]) -> list[str]:
-    unknown = [name for name in wanted if name not in nodes]
-    if unknown:
-        raise UsageError(f"{unknown[0]!r} is no node of the plan, which has {', '.join(nodes)}")
-    return [name for name in nodes if not wanted or name in wanted]
-
-
-def _remote(words: str) -> list[str]:
-    try:
-        argv = shlex.split(words)
-    except ValueError as error:
-        raise UsageError(f"--remote {words!r} is not understood: {error}") from error
-    if not any("{node}" in word for word in argv):
-        raise UsageError(f"--remote {words!r} does not say where {{node}} stands; add it")
-    return argv
-
-
-def _limit(text: str) -> float:
-    seconds = parse_duration(text)
-    if not 0 < seconds < 86400:
-        raise UsageError(f"--limit {text} is no time to wait; write for example 2 min")
-    return seconds
-
-
-def _at_once(count: int) -> int:
-    if not 1 <= count <= 256:
-        raise UsageError(f"--at-once {count}: between 1 and 256 nodes can be asked at once")
-    return count
-
-
-def _report(
-    found: Sequence[Gathered],
-    coverage: Coverage,
-    thinned: Optional[Thinned],
-    arguments: argparse.Namespace,
-) -> None:
+            remark = "; ".join([f"{result.node} {result.new} new", *_remarks(result)])
+            print(f"{len(results)} of {len(nodes)}: {remark}", file=sys.stderr, flush=True)
+    results.sort(key=lambda result: nodes.index(result.node))
+    coverage = cover(history, plan.nodes, time.time())
+    thinned = tidy(history, time.time(), time.monotonic)
     if arguments.json:
         document = {
             "schema": 1,
             "collected_at": time.time(),
             "history": arguments.history,
-            "nodes": [gathered.to_json() for gathered in found],
-            "coverage": coverage.to_json(),
-            "thinned": thinned and thinned._asdict(),
+            "nodes": [result.to_json() for result in results],
+            "coverage": write(coverage),
+            "thinned": write(thinned),
         }
         print(json.dumps(document, allow_nan=False))
-        return
+    else:
+        _print(results, coverage, thinned)
+    if any(result.trouble for result in results):
+        return ToolError.exit_code
+    return DocumentError.exit_code if any(result.damaged for result in results) else 0
+
+
+def _options(arguments: argparse.Namespace, history: Path) -> GatherOptions:
+    """Return how the nodes are asked; raise UsageError where that is impossible."""
+    words, limit_s = arguments.remote, parse_duration(arguments.limit)
+    try:
+        remote = shlex.split(words)
+    except ValueError as error:
+        raise UsageError(f"--remote {words!r} is not understood: {error}") from error
+    if not any("{node}" in word for word in remote):
+        raise UsageError(f"--remote {words!r} does not say where {{node}} stands; add it")
+    if not 0 < limit_s < 86400:
+        raise UsageError(f"--limit {arguments.limit} is no time to wait; write for example 2 min")
+    if not 1 <= arguments.at_once <= 256:
+        raise UsageError(
+            f"--at-once {arguments.at_once}: between 1 and 256 nodes can be asked at once"
+        )
+    return GatherOptions(history, remote, limit_s, arguments.at_once)
+
+
+def _print(results: Sequence[Gathered], coverage: Coverage, thinned: Optional[Thinned]) -> None:
     rows = [
-        (gathered.node, str(gathered.new), str(gathered.cursor.seq), _remark(gathered))
-        for gathered in found
+        (result.node, str(result.new), str(result.cursor.seq), "; ".join(_remarks(result)))
+        for result in results
     ]
     print(render(("node", "new", "cursor", "remark"), rows))
-    silent = sum(bool(gathered.trouble) for gathered in found)
+    silent = sum(bool(result.trouble) for result in results)
     print(
-        f"{sum(gathered.new for gathered in found)} new records of {len(found) - silent} nodes; "
+        f"{sum(result.new for result in results)} new records of {len(results) - silent} nodes; "
         f"{silent} did not answer"
     )
     for sentence in coverage.sentences():
@@ -111,26 +91,22 @@ def _report(
         print(thinned.sentence())
 
 
-def _sentence(gathered: Gathered) -> str:
-    remark = _remark(gathered)
-    return f"{gathered.node} {gathered.new} new" + (f"; {remark}" if remark else "")
-
-
-def _remark(gathered: Gathered) -> str:
+def _remarks(result: Gathered) -> list[str]:
     remarks = []
-    if gathered.trouble:
-        remarks.append(f"no answer: {gathered.trouble}")
-    if gathered.again:
+    if result.trouble:
+        remarks.append(f"no answer: {result.trouble}")
+    if result.again:
         remarks.append("its history was begun again or restored; all of it was asked for")
-    if abs(gathered.clock_s) > _CLOCK_OFF_S:
-        way = "ahead" if gathered.clock_s > 0 else "behind"
-        remarks.append(f"its clock is {format_duration(abs(gathered.clock_s))} {way}")
-    if gathered.damaged:
-        remarks.append(f"{len(gathered.damaged)} records left out, first: {gathered.damaged[0]}")
-    if gathered.unsaid:
-        remarks.append(f"without its symptoms: {gathered.unsaid}")
-    if gathered.conditions:
-        remarks.append(f"without its changes: {gathered.conditions}")
-    if gathered.untaken:
-        remarks.append(f"what is suspected of it did not arrive: {gathered.untaken}")
-    return "; ".join(remarks)
+    if abs(result.clock_s) > _CLOCK_OFF_S:
+        way = "ahead" if result.clock_s > 0 else "behind"
+        remarks.append(f"its clock is {format_duration(abs(result.clock_s))} {way}")
+    if result.damaged:
+        remarks.append(f"{len(result.damaged)} records left out, first: {result.damaged[0]}")
+    for what, why in (
+        ("without its symptoms", result.unsaid),
+        ("without its changes", result.conditions),
+        ("what is suspected of it did not arrive", result.untaken),
+    ):
+        if why:
+            remarks.append(f"{what}: {why}")
+    return remarks

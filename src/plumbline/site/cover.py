@@ -42,10 +42,6 @@ class Coverage(NamedTuple):
     waiting: int = 0
     doubts: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return self._asdict()
-
     def sentences(self) -> Iterator[str]:
         """Yield what a person should know; nothing where nothing was to be covered."""
         if self.known or self.doubts:

@@ -10,7 +10,7 @@ import time
 from functools import lru_cache
 from math import isnan, nan
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.component import rulings_on
 from plumbline.judge.fs import wholes
@@ -56,13 +56,23 @@ _AFTER_S = 0.001
 
 
 class _Service(NamedTuple):
-    """A service: whom it asks about, how it is judged, and by whose records."""
+    """A service: whom it asks about, and by whose records it is judged.
+
+    ``alone`` is True for what is measured as one and may hang, a component or a file system whose
+    targets are driven at once, which comes first then; False for a group.
+    """
 
     subject: Subject
-    judge: Callable[[Judging], Verdict]
     members: Sequence[Expectation]
     alone: bool
-    """True for a component, which is measured and may hang; False for a group."""
+
+    def verdict(self, judging: Judging) -> Verdict:
+        """Return its verdict."""
+        if not self.alone:
+            return judging.group(self.members)
+        if self.subject[2]:
+            return judging.file_system(self.members[0], self.members[1:])
+        return next(iter(judging.components(self.members)))
 
 
 class _Memory:
@@ -115,8 +125,11 @@ class Verdicts:
         snapshot = memory.taken
         rests_on = _rests_on(service, snapshot)
         before, known = self._known.get(service.subject, (None, None))
-        if known and before == rests_on and not _passed(known, snapshot.written_at):
-            return known
+        if known and before == rests_on:
+            # until its first stage is over
+            following = known.stages[1:2]
+            if all(snapshot.written_at < stage.since for stage in following):
+                return known
         layer, name, is_group = service.subject
         first = service.members[0]
         found = Published(
@@ -161,24 +174,11 @@ def _services(node: Expectations) -> Iterator[_Service]:
     """Yield each component that is expected, each group, and each file system as a whole."""
     expectations = node.every()
     for each in expectations:
-        yield _Service(each.subject, _component(each), (each,), alone=True)
+        yield _Service(each.subject, (each,), alone=True)
     for (layer, group), members in by_group(expectations).items():
-        yield _Service((layer, group, True), _group(members), members, alone=False)
+        yield _Service((layer, group, True), members, alone=False)
     for whole, targets in wholes(expectations):
-        subject = whole.layer, whole.component, True
-        yield _Service(subject, _whole(whole, targets), (whole, *targets), alone=True)
-
-
-def _component(entry: Expectation) -> Callable[[Judging], Verdict]:
-    return lambda judging: next(iter(judging.components((entry,))))
-
-
-def _group(members: Sequence[Expectation]) -> Callable[[Judging], Verdict]:
-    return lambda judging: judging.group(members)
-
-
-def _whole(entry: Expectation, members: Sequence[Expectation]) -> Callable[[Judging], Verdict]:
-    return lambda judging: judging.file_system(entry, members)
+        yield _Service((whole.layer, whole.component, True), (whole, *targets), alone=True)
 
 
 def _rests_on(service: _Service, snapshot: Snapshot) -> Any:
@@ -202,20 +202,12 @@ def _running(service: _Service, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]
             yield tuple(one)
 
 
-def _passed(known: Published, now: float) -> bool:
-    """Return whether the first stage of a verdict is over."""
-    return len(known.stages) > 1 and now >= known.stages[1].since
-
-
 def _stages(service: _Service, memory: _Memory) -> Iterator[Stage]:
     """Yield what a service says now, and after each moment that changes it."""
     now = memory.taken.written_at
     before: Optional[Stage] = None
-    moments = set(_few(sorted(set(_moments(service.members, memory, now)))))
-    if service.alone:
-        moments.update(_few(sorted(set(_aging(service.members, memory, now)))))
-    for moment in (now, *sorted(moments)):
-        verdict = service.judge(Judging(memory, memory.taken, OpenMoment(moment)))
+    for moment in (now, *sorted(set(_moments(service, memory, now)))):
+        verdict = service.verdict(Judging(memory, memory.taken, OpenMoment(moment)))
         stage = Stage(
             moment if before else 0.0,
             verdict.state,
@@ -229,21 +221,19 @@ def _stages(service: _Service, memory: _Memory) -> Iterator[Stage]:
             before = stage
 
 
-def _moments(members: Iterable[Expectation], memory: _Memory, now: float) -> Iterator[float]:
-    """Yield the moments to come at which a record becomes stale, or is dated ahead no longer."""
-    for each in members:
-        for end in _ends(each, memory):
-            for moment in (end - CLOCK_STEP_S, end + each.limits.stale_after_s):
-                if moment + _AFTER_S > now:
-                    yield moment + _AFTER_S
+def _moments(service: _Service, memory: _Memory, now: float) -> Iterator[float]:
+    """Yield the moments to come that change a verdict: those that count.
 
-
-def _aging(members: Iterable[Expectation], memory: _Memory, now: float) -> Iterator[float]:
-    """Yield the moments to come from which on a figure is shown with its age."""
-    for each in members:
-        for end in _ends(each, memory):
-            if end + NEW_S + _AFTER_S > now:
-                yield end + NEW_S + _AFTER_S
+    A record becomes stale, or is dated ahead no longer; a figure is shown with its age.  Of the
+    many of a group the last counts, when all of it is stale.
+    """
+    ends = [(end, each.limits) for each in service.members for end in _ends(each, memory)]
+    stale = {end - CLOCK_STEP_S for end, _ in ends}
+    stale |= {end + limits.stale_after_s for end, limits in ends}
+    old = {end + NEW_S for end, _ in ends if service.alone}
+    for moments in (stale, old):
+        coming = sorted(moment + _AFTER_S for moment in moments if moment + _AFTER_S > now)
+        yield from coming if len(coming) <= _MOST_MOMENTS else coming[-1:]
 
 
 def _ends(entry: Expectation, memory: _Memory) -> list[float]:
@@ -253,11 +243,6 @@ def _ends(entry: Expectation, memory: _Memory) -> list[float]:
     except DocumentError:
         # which its verdict says
         return []
-
-
-def _few(moments: Sequence[float]) -> Sequence[float]:
-    """Return the moments that count: of the many of a group the last, when all of it is stale."""
-    return moments if len(moments) <= _MOST_MOMENTS else moments[-1:]
 
 
 def published_by(expectations: str, state: Path) -> Verdicts:
@@ -328,13 +313,9 @@ def _judged_node(
         node.expectations.node,
         tuple(zip(alone, judging.components(alone))),
         tuple(judging.groups(chosen)),
-        tuple(_steps_of(chosen, memory, node.now)),
+        tuple(step for each in chosen for step in _steps(each, memory, node.now)),
         judge_node(node, memory) if node.expectations.entries else None,
     )
-
-
-def _steps_of(chosen: Sequence[Expectation], memory: Memory, now: float) -> Iterator[Step]:
-    return (step for each in chosen for step in _steps(each, memory, now))
 
 
 def _steps(entry: Expectation, memory: Memory, now: float) -> list[Step]:

@@ -84,7 +84,7 @@ class Lustre(Site):
 
     def covered(self) -> dict[str, Any]:
         found = cover(self.history, load_plan(str(self.plan)).nodes, time.time())
-        return found.to_json()
+        return found._asdict()
 
 
 @pytest.fixture
