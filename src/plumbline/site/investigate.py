@@ -191,17 +191,8 @@ _CLOSING_S = 30.0
 """Of the budget: to bring back what was measured, to judge it, and to have Nagios look at it."""
 
 _KEYS = {
-    "targets",
-    "known",
-    "budget",
-    "budget_bytes",
-    "elapsed_s",
-    "done",
-    "begun",
-    "silent",
-    "outside",
-    "symptoms",
-    "forks",
+    *("targets", "known", "budget", "budget_bytes", "elapsed_s", "done"),
+    *("begun", "silent", "outside", "symptoms", "forks"),
 }
 
 
@@ -258,29 +249,17 @@ def read_request(name: str) -> Request:
 
 def _left(raw: Mapping[str, Any], done: tuple[Step, ...]) -> Budget:
     """Return what is left of the budget after the steps so far, less what the end takes."""
-    allowed = _seconds(raw.get("budget", "5m")) - _CLOSING_S
-    moved = sum(step.bytes for step in done)
-    return Budget(
-        allowed - float(raw.get("elapsed_s", 0)),
-        _bytes(raw.get("budget_bytes", _UNBOUNDED)) - moved,
-    )
-
-
-def _seconds(text: str) -> float:
-    seconds = parse_duration(text)
+    time_text, bytes_text = raw.get("budget", "5m"), raw.get("budget_bytes", _UNBOUNDED)
+    seconds, size = parse_duration(time_text), parse_bytes(bytes_text)
     if seconds <= _CLOSING_S:
         raise UsageError(
-            f"a budget of {text} is no time to measure anything: {_CLOSING_S:.0f} s of it are kept "
-            "for bringing the results back; write 5m"
+            f"a budget of {time_text} is no time to measure anything: {_CLOSING_S:.0f} s of it are "
+            "kept for bringing the results back; write 5m"
         )
-    return seconds
-
-
-def _bytes(text: str) -> int:
-    size = parse_bytes(text)
     if size <= 0:
-        raise UsageError(f"a budget of {text} moves nothing; write for example 50 GB")
-    return size
+        raise UsageError(f"a budget of {bytes_text} moves nothing; write for example 50 GB")
+    elapsed_s, moved = float(raw.get("elapsed_s", 0)), sum(step.bytes for step in done)
+    return Budget(seconds - _CLOSING_S - elapsed_s, size - moved)
 
 
 SCHEMA = 1
@@ -331,7 +310,14 @@ def investigate(
     investigations = list(_investigations(nodes, request, alone))
     standing = _standing(plan, request, measured, before)
     decision = _decide(investigations, standing, request)
-    return Answer(_answer(standing, decision, request), tuple(_evidence(standing)))
+    located = standing.found.slow
+    evidence = (
+        tuple(
+            sentences.rows(each, cause) if each is located else failures.failure_rows(each, cause)
+        )
+        for each, cause in standing.found.sets()
+    )
+    return Answer(_answer(standing, decision, request), tuple(evidence))
 
 
 def _investigations(
@@ -423,7 +409,10 @@ def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[s
         "reason": _reason(standing, decision),
         "summary": sentences.summary(located),
         "sentences": list(_sentences(standing, decision)),
-        "beyond": [_cost(step) for step in decision.beyond],
+        "beyond": [
+            f"{step.words} ({format_duration(step.seconds)}, {format_bytes(step.bytes)})"
+            for step in decision.beyond
+        ],
         "unused": list(_unused(standing)),
         "commands": _commands(standing.records),
         "slow": document(located, parts, standing.probes),
@@ -480,17 +469,6 @@ def _unused(standing: _Standing) -> Iterator[str]:
     for observation in standing.found.slow.observations:
         if observation.vote is Vote.NONE and observation.at:
             yield f"{observation.of.name}: {observation.reason}"
-
-
-def _cost(step: Step) -> str:
-    return f"{step.words} ({format_duration(step.seconds)}, {format_bytes(step.bytes)})"
-
-
-def _evidence(standing: _Standing) -> Iterator[tuple[Row, ...]]:
-    """Yield the rows of each ambiguity set, those of the slow ones first."""
-    for located, ambiguity_set in standing.found.sets():
-        row_maker = sentences.rows if located is standing.found.slow else failures.failure_rows
-        yield tuple(row_maker(located, ambiguity_set))
 
 
 def _commands(records: Iterable[Record]) -> list[str]:
