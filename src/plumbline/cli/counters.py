@@ -35,11 +35,11 @@ def counters(arguments: argparse.Namespace) -> int:
     show = (
         partial(_kept, counters, arguments.output) if arguments.output else _Live(counters, clock)
     )
-    told: Sequence[str] = ()
+    complaints: Sequence[str] = ()
     with until_signalled() as ended:
         while not ended.is_set():
             begun = clock.monotonic()
-            told = show(told)
+            complaints = show(complaints)
             ended.wait(max(0.0, begun + every_s - clock.monotonic()))
     return 0
 
@@ -57,13 +57,13 @@ class _Live:
         self._before: tuple[Count, ...] = ()
         self._at = clock.monotonic()
 
-    def __call__(self, told: Sequence[str]) -> Sequence[str]:
-        """Print a table, but for the first look, and sentences that are not among ``told``."""
+    def __call__(self, complaints: Sequence[str]) -> Sequence[str]:
+        """Print a table, but for the first look, and what is not among ``complaints``."""
         looked, now = self._counters.look(), self._clock.monotonic()
         if self._before:
             _show(rates(self._before, looked.counts, now - self._at))
         self._before, self._at = looked.counts, now
-        return _said(looked.troubles, told)
+        return _said(looked.troubles, complaints)
 
 
 def _show(rates: Sequence[Rates]) -> None:
@@ -73,15 +73,15 @@ def _show(rates: Sequence[Rates]) -> None:
     headers = ("source", "target", "read", "write", "operations", "latency", "recovery")
     rows = [
         (
-            one.source,
-            one.name,
-            _or_dash(one.read_Bps, format_rate),
-            _or_dash(one.write_Bps, format_rate),
-            _or_dash(one.operations_per_s, lambda rate: f"{rate:.0f}/s"),
-            _or_dash(one.latency_s, lambda seconds: f"{1000 * seconds:.2f} ms"),
-            one.recovery,
+            each.source,
+            each.name,
+            _or_dash(each.read_Bps, format_rate),
+            _or_dash(each.write_Bps, format_rate),
+            _or_dash(each.operations_per_s, lambda rate: f"{rate:.0f}/s"),
+            _or_dash(each.latency_s, lambda seconds: f"{1000 * seconds:.2f} ms"),
+            each.recovery,
         )
-        for one in rates[:most]
+        for each in rates[:most]
     ]
     print("\x1b[H\x1b[J" if terminal else "", end="")
     print(render(headers, rows) if rows else "Lustre counts nothing on this host")
@@ -92,18 +92,18 @@ def _or_dash(value: Optional[float], form: Callable[[float], str]) -> str:
     return "-" if value is None else form(value)
 
 
-def _kept(counters: Counters, output: str, told: Sequence[str]) -> Sequence[str]:
+def _kept(counters: Counters, output: str, complaints: Sequence[str]) -> Sequence[str]:
     """Write as ``_write`` does, and go on where that fails: the next look may find room."""
     try:
-        return _write(counters, output, told)
+        return _write(counters, output, complaints)
     except StoreError as error:
-        if str(error) in told:
-            return told
+        if str(error) in complaints:
+            return complaints
         print(f"plumbline: {error}", file=sys.stderr, flush=True)
-        return (*told, str(error))
+        return (*complaints, str(error))
 
 
-def _write(counters: Counters, output: str, told: Sequence[str]) -> Sequence[str]:
+def _write(counters: Counters, output: str, complaints: Sequence[str]) -> Sequence[str]:
     """Look and write; return what could not be used."""
     looked = counters.look()
     text = exposition(_families(looked.counts))
@@ -111,20 +111,20 @@ def _write(counters: Counters, output: str, told: Sequence[str]) -> Sequence[str
         replace_own(Path(output), text, mode=0o644)
     else:
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
-    return _said(looked.troubles, told)
+    return _said(looked.troubles, complaints)
 
 
-def _said(troubles: Sequence[str], told: Sequence[str]) -> Sequence[str]:
-    """Say what could not be used unless it is among ``told``; return all of it."""
+def _said(troubles: Sequence[str], before: Sequence[str]) -> Sequence[str]:
+    """Say what could not be used unless it is among ``before``; return all of it."""
     for sentence in troubles:
-        if sentence not in told:
+        if sentence not in before:
             print(f"plumbline: {sentence}", file=sys.stderr, flush=True)
     return troubles
 
 
 def _families(counts: Iterable[Count]) -> Iterator[Family]:
-    found: dict[Metric, dict[Labels, float]] = {}
+    by_metric: dict[Metric, dict[Labels, float]] = {}
     for metric, labels, value in counts:
-        found.setdefault(metric, {})[labels] = value
-    for metric, samples in found.items():
+        by_metric.setdefault(metric, {})[labels] = value
+    for metric, samples in by_metric.items():
         yield Family(metric.name, metric.help, samples, metric.kind)

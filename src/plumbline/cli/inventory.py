@@ -42,8 +42,8 @@ def ceiling(arguments: argparse.Namespace) -> int:
         documents = (json.dumps(line.to_json(), allow_nan=False) for line in lines)
         print("[" + ",\n ".join(documents) + "]")
         return 0
-    shown = [render(table.headers, table.rows) for table in tables(topology, lines)]
-    print("\n\n".join(shown) or f"nothing is measured in layer {layer}")
+    texts = [render(table.headers, table.rows) for table in tables(topology, lines)]
+    print("\n\n".join(texts) or f"nothing is measured in layer {layer}")
     return 0
 
 

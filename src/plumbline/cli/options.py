@@ -70,10 +70,10 @@ def parse_moment(text: str, option: str, now: float) -> float:
     """
     today = datetime.fromtimestamp(now, timezone.utc).astimezone().replace(tzinfo=None)
     try:
-        found = _moment(text.strip(), option, today)
-        if _HOUR.fullmatch(text.strip()) and found > today:
-            found -= timedelta(days=1)
-        at = found.timestamp()
+        moment = _moment(text.strip(), option, today)
+        if _HOUR.fullmatch(text.strip()) and moment > today:
+            moment -= timedelta(days=1)
+        at = moment.timestamp()
     except (UsageError, ValueError, OverflowError, OSError) as error:
         raise UsageError(f"{option} {text!r} is no time; {_MOMENTS}") from error
     if not 0 < at <= now:
@@ -90,25 +90,25 @@ def _moment(text: str, option: str, day: datetime) -> datetime:
     return midnight + timedelta(hours=hour, minutes=minute)
 
 
-def named_directories(given: Sequence[str], least: int = 2) -> dict[str, str]:
+def named_directories(words: Sequence[str], least: int = 2) -> dict[str, str]:
     """Return real paths by name, ``least`` or more.
 
     Raises:
         UsageError: something is not NAME=PATH, or there twice, or too few are given.
     """
-    found: dict[str, str] = {}
-    for text in given:
+    directories: dict[str, str] = {}
+    for text in words:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
             raise UsageError(f"--directory {text!r} is not NAME=PATH; write for example a=/mnt/a")
         if not name.isprintable():
             raise UsageError(f"--directory {text!r}: its name cannot be printed; choose another")
-        if name in found:
+        if name in directories:
             raise UsageError(f"--directory {name} is given twice; name each directory differently")
-        found[name] = _real(path)
-    if len(found) < least:
+        directories[name] = _real(path)
+    if len(directories) < least:
         raise UsageError("--directory is given once; give it twice or more, to have a comparison")
-    return found
+    return directories
 
 
 def _real(path: str) -> str:
@@ -201,29 +201,29 @@ def refuse_elsewhere(document: Expectations, layer: str, name: str) -> None:
         UsageError: another client measures it, or nobody any longer.
         DocumentError: this node knows nothing of it.
     """
-    others = document.elsewhere or {}
+    elsewhere = document.elsewhere or {}
     if not LAYERS[layer].per_target or any(
         (entry.get("layer"), entry.get("component")) == (layer, name) for entry in document.entries
     ):
         return
-    if name not in others:
+    if name not in elsewhere:
         raise DocumentError(
             f"expectations of {document.node} have no {name} in layer {layer}; another client may "
             "measure it (plumbline plan -i INVENTORY), else add it to the topology and deploy the "
             "role agent again"
         )
-    if not others[name]:
+    if not elsewhere[name]:
         raise UsageError(f"{name} is retired; take it out of retired in the topology, and deploy")
     raise UsageError(
-        f"{name} is measured by {others[name]}, and this is {document.node}: two clients on one "
-        f"target halve each other's rates; run it on {others[name]}, or see --another-client"
+        f"{name} is measured by {elsewhere[name]}, and this is {document.node}: two clients on one "
+        f"target halve each other's rates; run it on {elsewhere[name]}, or see --another-client"
     )
 
 
-def _own_name(given: str) -> str:
+def _own_name(path: str) -> str:
     """Return the name by which the plan knows this host; its own where nothing is deployed."""
     deployed = Path(EXPECTATIONS)
-    if Path(given) != deployed and deployed.exists():
+    if Path(path) != deployed and deployed.exists():
         return load_expectations(EXPECTATIONS).node
     return gethostname()
 

@@ -77,8 +77,8 @@ def run_options(arguments: argparse.Namespace, *, keep_files: bool = False) -> r
 def refuse_parallel(arguments: argparse.Namespace) -> None:
     """Raise UsageError where an option belongs to ``fs`` alone; fill in the defaults of it."""
     for name in (*_DEFAULTS, *_OTHERS):
-        given = getattr(arguments, name)
-        if not LAYERS[arguments.layer].by_ranks and given not in (None, False):
+        value = getattr(arguments, name)
+        if not LAYERS[arguments.layer].by_ranks and value not in (None, False):
             raise UsageError(f"{spelled(name)} belongs to plumbline probe fs; leave it out")
     fill_in(arguments)
 
@@ -100,8 +100,8 @@ def members_of(arguments: argparse.Namespace, least: int = 2) -> fs.Members:
     return _given(arguments.directory, least) if arguments.directory else _expected(arguments)
 
 
-def _given(given: Sequence[str], least: int) -> fs.Members:
-    directories = named_directories(given, least)
+def _given(words: Sequence[str], least: int) -> fs.Members:
+    directories = named_directories(words, least)
     if fs.ALL in directories:
         raise UsageError(
             f"--directory {fs.ALL}: that is the name of all together; take another one"
@@ -117,22 +117,22 @@ def _expected(arguments: argparse.Namespace) -> fs.Members:
     """Return the targets of one file system that this node drives, or else measures alone."""
     expectations = load_expectations(arguments.expectations or EXPECTATIONS)
     drives = any(LAYERS[entry["layer"]].by_ranks for entry in expectations.entries)
-    found = [
+    targets = [
         expectation
         for expectation in expectations.find(FS.name if drives else OST.name)
         if not expectation.parallel
     ]
-    names = list(dict.fromkeys(entry.group for entry in found))
+    names = list(dict.fromkeys(entry.group for entry in targets))
     name = arguments.file_system or names[0]
     if name not in names or (len(names) > 1 and not arguments.file_system):
         raise UsageError(
             f"this node has the file systems {', '.join(names)}; choose one with --file-system"
         )
-    chosen = [entry for entry in found if entry.group == name]
-    wanted = arguments.component or [entry.component for entry in chosen]
-    for unknown in set(wanted) - {entry.component for entry in chosen}:
+    chosen = [entry for entry in targets if entry.group == name]
+    components = arguments.component or [entry.component for entry in chosen]
+    for unknown in set(components) - {entry.component for entry in chosen}:
         raise UsageError(f"{name} has no target {unknown} on this node; see plumbline plan")
-    kept = [entry for entry in chosen if entry.component in wanted]
+    kept = [entry for entry in chosen if entry.component in components]
     entries = tuple(
         fs.member(expectation.component, name, expectation.target, expectation.path)
         for expectation in kept
@@ -196,12 +196,12 @@ def files_of(arguments: argparse.Namespace) -> Files:
     return Files.KEEP if arguments.keep else Files.FRESH
 
 
-def _stripes(given: str, targets: int) -> int:
+def _stripes(text: str, targets: int) -> int:
     """Return the targets of one file, which all targets must divide into."""
-    stripes = targets if given == "all" else int(given) if given.isdecimal() else 0
+    stripes = targets if text == "all" else int(text) if text.isdecimal() else 0
     if not stripes or targets % stripes:
         raise UsageError(
-            f"--stripes {given} does not divide {targets} targets into equal parts; give all, or a "
+            f"--stripes {text} does not divide {targets} targets into equal parts; give all, or a "
             "number that does"
         )
     return stripes
@@ -224,9 +224,9 @@ def test_of(arguments: argparse.Namespace) -> Method:
 def launch_of(arguments: argparse.Namespace) -> Launch:
     """Return what starts the ranks; raise UsageError or DocumentError for impossible clients."""
     clients = _clients(arguments)
-    given = _allocated() if not clients and by_slurm(arguments.launcher) else 1
+    hosts = _allocated() if not clients and by_slurm(arguments.launcher) else 1
     options = tuple(arguments.launcher_option or ())
-    return Launch(arguments.launcher, clients, arguments.python or "", options, given)
+    return Launch(arguments.launcher, clients, arguments.python or "", options, hosts)
 
 
 def _allocated() -> int:
@@ -260,12 +260,12 @@ def _rank_bytes(arguments: argparse.Namespace, clients: int, ranks: int) -> int:
 
 def work_of(arguments: argparse.Namespace, launch: Launch) -> str:
     """Return the folder of the results; several clients must be told one that all of them see."""
-    others = {client.name for client in launch.clients} - {"localhost", gethostname()}
+    remote = {client.name for client in launch.clients} - {"localhost", gethostname()}
     if not launch.clients and by_slurm(launch.launcher):
-        others = {"the hosts of the allocation"}
-    if others and not arguments.work:
+        remote = {"the hosts of the allocation"}
+    if remote and not arguments.work:
         raise UsageError(
-            f"--work names a folder that {', '.join(sorted(others))} see as well, for example on "
+            f"--work names a folder that {', '.join(sorted(remote))} see as well, for example on "
             "the file system that is measured; give it"
         )
     return os.path.abspath(arguments.work) if arguments.work else ""
@@ -313,8 +313,8 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
         DocumentError: the expectations of this node are missing or damaged.
         UsageError: there is no such file system, or one file is to keep the calls of several.
     """
-    said = {name for name, value in vars(arguments).items() if value not in (None, False)}
-    if not said <= _GOES_WITH:
+    used = {name for name, value in vars(arguments).items() if value not in (None, False)}
+    if not used <= _GOES_WITH:
         return None
     document = load_expectations(arguments.expectations or EXPECTATIONS)
     if all(not LAYERS[entry["layer"]].by_ranks for entry in document.entries):
@@ -368,11 +368,12 @@ def _course(
     arguments: argparse.Namespace,
 ) -> Course:
     """Return how a whole is to be driven, as its expectation says it."""
-    said: Mapping[str, Any] = whole.target
+    terms: Mapping[str, Any] = whole.target
     try:
-        test = named_test(said["test"])._replace(transfer=whole.spec.transfer_bytes)
-        launcher, ranks, work = str(said["launcher"]), int(said["ranks_per_target"]), said["work"]
-        names = tuple(str(name) for name in said["clients"])
+        test = named_test(terms["test"])._replace(transfer=whole.spec.transfer_bytes)
+        launcher, work = str(terms["launcher"]), terms["work"]
+        ranks = int(terms["ranks_per_target"])
+        names = tuple(str(name) for name in terms["clients"])
     except (KeyError, TypeError, ValueError, UsageError) as error:
         raise DocumentError(
             f"expectations of {document.node}: fs {whole.component} does not say how it is driven "
@@ -478,10 +479,10 @@ def _measured(
 def _beside_all(arguments: argparse.Namespace, own: Expectations) -> Expectations:
     """Return a run's expectations with all else that this node measures and its snapshot keeps."""
     expectations = load_expectations(arguments.expectations or EXPECTATIONS)
-    taken = {(entry["layer"], entry["component"]) for entry in own.entries}
-    others = [
+    places = {(entry["layer"], entry["component"]) for entry in own.entries}
+    rest = [
         entry
         for entry in expectations.entries
-        if (entry.get("layer"), entry.get("component")) not in taken
+        if (entry.get("layer"), entry.get("component")) not in places
     ]
-    return expectations._replace(entries=(*others, *own.entries))
+    return expectations._replace(entries=(*rest, *own.entries))

@@ -115,10 +115,10 @@ def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[E
         return list(expectations.find(arguments.layer))
     for name in arguments.component:
         refuse_elsewhere(expectations, arguments.layer, name)
-    found = [
+    entries = [
         entry for name in arguments.component for entry in expectations.find(arguments.layer, name)
     ]
-    return list({entry.component: entry for entry in found}.values())
+    return list({entry.component: entry for entry in entries}.values())
 
 
 def _pairs(entries: Sequence[Expectation], number: Optional[int]) -> list[Unit]:
@@ -204,18 +204,18 @@ def _component(arguments: argparse.Namespace) -> tuple[Expectations, Locks]:
     return alone, Locks(Path(arguments.locks), SystemClock())
 
 
-def _print_caches(found: runs.Caches) -> None:
+def _print_caches(caches: runs.Caches) -> None:
     rows = [
         (
             phase.name,
             "none" if phase.rate_Bps is None else format_rate(phase.rate_Bps),
             phase.reason,
         )
-        for phase in found.phases
+        for phase in caches.phases
     ]
     if rows:
         print(render(("read of a file just written", "rate", "why not"), rows))
-    for sentence in found.sentences:
+    for sentence in caches.sentences:
         print(sentence)
 
 
@@ -245,25 +245,25 @@ def _queue(moment: runs.Confirmation) -> str:
     trouble = [moment.trouble] if moment.trouble else []
     if not moment.queue:
         return "\n".join([*trouble, _NOTHING])
-    beside = {
+    controls = {
         target.component: several([expectation.component for expectation in turn.controls])
         or "nobody"
         for turn in moment.due
         for target in turn.targets
     }
-    lines = [_line(place, beside) for place in moment.queue]
-    left = format_bytes(round(max(0.0, moment.left_bytes)))
-    return "\n".join([*trouble, *lines, f"{left} can be moved now"])
+    lines = [_line(place, controls) for place in moment.queue]
+    allowed = format_bytes(round(max(0.0, moment.left_bytes)))
+    return "\n".join([*trouble, *lines, f"{allowed} can be moved now"])
 
 
-def _line(queued: Place, beside: Mapping[str, str]) -> str:
+def _line(queued: Place, controls: Mapping[str, str]) -> str:
     candidate = queued.candidate
     name, evidence = candidate.entry.component, candidate.evidence
     after = f"{queued.runs} of {candidate.entry.confirm.runs} runs"
     if queued.obstacle:
         what = f"waits: {queued.obstacle}"
-    elif name in beside:
-        what = f"measured now beside {beside[name]}"
+    elif name in controls:
+        what = f"measured now beside {controls[name]}"
     else:
         what = "waits: the bytes of confirmation are used up"
     return f"{name}: odds {odds(evidence.odds)} to 1, {after}, {what}; {candidate.sentence}"

@@ -91,13 +91,13 @@ def where(arguments: argparse.Namespace) -> int:
     entries = load_expectations(arguments.expectations).find(OST.name)
     targets = {expectation.component: expectation.target for expectation in entries}
     try:
-        found = whereabouts(SystemRunner(), arguments.path, targets)
+        layout = whereabouts(SystemRunner(), arguments.path, targets)
     except SkipTarget as trouble:
         raise ToolError(str(trouble)) from trouble
     if arguments.json:
-        print(json.dumps({"schema": 1, **found.to_json()}, allow_nan=False))
+        print(json.dumps({"schema": 1, **layout.to_json()}, allow_nan=False))
     else:
-        for holder in found.holders:
+        for holder in layout.holders:
             print(holder.component or f"{holder.name} (not measured by this host)")
     return 0
 

@@ -107,9 +107,9 @@ def _moment(against: Optional[str]) -> Optional[float]:
     """Return seconds since the epoch; a day begins at midnight UTC, as those of the pictures do."""
     if against is None:
         return None
-    found = parse_date(against, "--against")
+    date = parse_date(against, "--against")
     is_day = len(against) == len("2026-11-20")
-    return (found.replace(tzinfo=timezone.utc) if is_day else found).timestamp()
+    return (date.replace(tzinfo=timezone.utc) if is_day else date).timestamp()
 
 
 def _profile(file: Optional[str]) -> Optional[Profile]:

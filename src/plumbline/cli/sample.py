@@ -35,16 +35,16 @@ def sample(arguments: argparse.Namespace) -> int:
     node = _node(arguments)
     devices, targets = _sources(arguments, node)
     _complain(node, targets)
-    shown = _Shown(arguments.json)
+    output = _Shown(arguments.json)
     with until_signalled() as enough, History(Path(arguments.state) / DATABASE) as history:
         parts = sampling.sample([devices, targets], clock, enough.wait, limit_s)
         with _jobs_followed(targets, clock) as jobs:
             for seconds, records in _records(parts, node.node, targets, jobs):
                 for record in records:
                     history.save(record)
-                shown.add(seconds, records)
+                output.add(seconds, records)
         history.prune_servers(clock.wall())
-    shown.end()
+    output.end()
     if jobs.trouble:
         print(f"plumbline: {node.node}: {jobs.trouble}", file=sys.stderr)
     return 0
@@ -93,8 +93,8 @@ def _sources(arguments: argparse.Namespace, node: Expectations) -> tuple[Devices
     """
     files = LocalSystem(SystemRunner())
     paths = _named(arguments.device) if arguments.device else _planned(node)
-    found = {name: _number(name, path) for name, path in paths}
-    numbers = {name: number for name, number in found.items() if number}
+    every = {name: _number(name, path) for name, path in paths}
+    numbers = {name: number for name, number in every.items() if number}
     targets = Targets(files)
     if not numbers and not targets.names and not targets.metadata:
         _complain(node, targets)

@@ -30,26 +30,29 @@ from plumbline.store.plan import SitePlan, load_plan
 def locate(arguments: argparse.Namespace) -> int:
     """Print the suspects and return 1 where something is slow, 3 where nothing could vote."""
     plan = load_plan(arguments.plan)
-    found = locate_site(plan, Path(arguments.history), time.time(), last_run=arguments.last_run)
-    jobs = used_meanwhile(plan, Path(arguments.history), found.located)
+    suspects = locate_site(plan, Path(arguments.history), time.time(), last_run=arguments.last_run)
+    jobs = used_meanwhile(plan, Path(arguments.history), suspects.located)
     if arguments.json:
-        document = found.to_json(plan)
+        document = suspects.to_json(plan)
         document["remarks"] += jobs
         print(json.dumps(document, indent=1, allow_nan=False))
     else:
-        _print_located(found, plan, arguments.verbose, jobs)
-    return found.state
+        _print_located(suspects, plan, arguments.verbose, jobs)
+    return suspects.state
 
 
-def _print_located(found: SiteLocated, plan: SitePlan, verbose: bool, jobs: Sequence[str]) -> None:
-    located = found.located
-    for ambiguity_set, text in zip(located.sets, sentences(plan, found)):
+def _print_located(
+    suspects: SiteLocated, plan: SitePlan, verbose: bool, jobs: Sequence[str]
+) -> None:
+    located = suspects.located
+    for ambiguity_set, text in zip(located.sets, sentences(plan, suspects)):
         print(text)
         if verbose:
             print(f"\n{render(HEADERS, list(rows(located, ambiguity_set)))}\n")
-    for loss in found.shared:
+    for loss in suspects.shared:
         print(loss.sentence)
-    for remark in [*found.missed(), *remarks(located, plan.parts), *left_out(found.said), *jobs]:
+    missed, silent = suspects.missed(), left_out(suspects.said)
+    for remark in [*missed, *remarks(located, plan.parts), *silent, *jobs]:
         print(remark)
     print(summary(located))
 

@@ -160,13 +160,13 @@ def sweep(arguments: argparse.Namespace) -> int:
 def _print(plan: Plan, ending: sweeps.Ending, *, as_json: bool) -> None:
     """Print what was measured, where the knees are, how far the sweep is, and how to go on."""
     ledger, points = ending.ledger, plan.grid.points()
-    left, remarks = ledger.remaining(points), sweeps.remarks(ledger.done, OPERATIONS)
+    remaining, remarks = ledger.remaining(points), sweeps.remarks(ledger.done, OPERATIONS)
     if as_json:
         document = {
             "sweep": plan.name,
             "file": str(plan.path),
             **ledger.to_json(),
-            "left": [point._asdict() for point in left],
+            "left": [point._asdict() for point in remaining],
             "reason": ending.reason,
             "remarks": [remark.to_json() for remark in remarks],
         }
@@ -179,10 +179,10 @@ def _print(plan: Plan, ending: sweeps.Ending, *, as_json: bool) -> None:
     for remark in remarks:
         print(remark.sentence())
     spent = f"{format_bytes(ledger.written)} written, {format_duration(ledger.seconds)}"
-    print(f"{len(points) - len(left)} of {len(points)} points, {spent}; kept in {plan.path}")
+    print(f"{len(points) - len(remaining)} of {len(points)} points, {spent}; kept in {plan.path}")
     if ending.reason:
         print(f"The sweep ended early: {ending.reason}")
-    elif left:
+    elif remaining:
         print("The same call measures those again that have no figures.")
 
 

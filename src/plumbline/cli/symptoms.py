@@ -100,7 +100,7 @@ def _print_report(report: Report, as_json: bool) -> None:
         for each in report.symptoms
     ]
     print(render(headers, rows) if rows else f"{report.node}: nothing found")
-    asked = [
+    looks = [
         (
             look.collector,
             "" if look.unavailable else str(look.examined),
@@ -109,7 +109,7 @@ def _print_report(report: Report, as_json: bool) -> None:
         for look in report.looks
     ]
     print()
-    print(render(("asked", "looked at", "not available"), asked))
+    print(render(("asked", "looked at", "not available"), looks))
 
 
 _LATE_S = 2 * DAY_S
@@ -165,14 +165,14 @@ def _collected(plan: SitePlan, history: Path) -> _Ledgers:
 
 
 def _changes(ledgers: _Ledgers, since: float, *, as_json: bool) -> int:
-    found = grouped(latest(ledgers.every, since))
+    groups = grouped(latest(ledgers.every, since))
     if as_json:
-        documents = write(found)
+        documents = write(groups)
         print(json.dumps({"schema": 1, "since": since, "changes": documents}, allow_nan=False))
-    elif found:
+    elif groups:
         rows = [
             (_date(change), change.area, _text(change), where(change.nodes, ledgers.kinds))
-            for change in found
+            for change in groups
         ]
         print(render(("found", "area", "change", "on"), rows))
     else:
@@ -187,18 +187,18 @@ def _differences(ledgers: _Ledgers, *, as_json: bool) -> int:
     oldest = time.time() - _CURRENT_S
     current = [ledger for ledger in ledgers.every if ledger.taken_at > oldest]
     old = [ledger.node for ledger in ledgers.every if ledger not in current]
-    found = differences(current, ledgers.kinds)
+    differing = differences(current, ledgers.kinds)
     if as_json:
-        documents = write(found)
+        documents = write(differing)
         print(json.dumps({"schema": 1, "differences": documents}, allow_nan=False))
     else:
-        for difference in found:
+        for difference in differing:
             print(difference.text)
-        if current and not found:
+        if current and not differing:
             print(f"no node of {len(current)} differs from most of its kind")
     if old:
         print(f"plumbline: left out, last looked at days ago: {fold(old)}", file=sys.stderr)
-    return int(bool(found)) if current else 3
+    return int(bool(differing)) if current else 3
 
 
 def _text(change: Grouped) -> str:

@@ -62,10 +62,10 @@ def _live(nodes: Sequence[Expectations]) -> int:
         raise UsageError("no OST is measured here, so there is nothing to compare with lfs osts")
     differ = False
     for node, mount, osts in mounts:
-        found = compare(run, mount, osts, node.elsewhere or {}).sentences()
-        differ = differ or bool(found)
+        differences = compare(run, mount, osts, node.elsewhere or {}).sentences()
+        differ = differ or bool(differences)
         same = f"the OSTs of {mount} are those that {node.node} measures, and retired ones"
-        for sentence in found or [same]:
+        for sentence in differences or [same]:
             print(f"live: {sentence}")
     return int(differ)
 

@@ -65,10 +65,10 @@ def judge(arguments: argparse.Namespace) -> int:
     if arguments.explain:
         return _explain(arguments, now, site=site)
     nodes = _judged(arguments, now, site=site)
-    verdicts = [verdict for found in nodes.values() for verdict in found]
+    verdicts = [verdict for of_node in nodes.values() for verdict in of_node]
     if arguments.json:
-        for node, found in nodes.items():
-            _print_json(node, now, found, None if site else 1)
+        for node, of_node in nodes.items():
+            _print_json(node, now, of_node, None if site else 1)
     else:
         _print(verdicts, arguments.verbose)
     return worst(verdict.state for verdict in verdicts)
@@ -93,16 +93,16 @@ def _replay(arguments: argparse.Namespace, *, site: bool) -> int:
     if site or any(chosen):
         raise UsageError("--replay judges all of a file: give it --together and --json alone")
     window_s = parse_duration(arguments.together) if arguments.together else 0.0
-    found = replay_file(Path(arguments.replay), window_s)
+    replayed = replay_file(Path(arguments.replay), window_s)
     if arguments.json:
-        for sample in found.judged:
-            print(json.dumps(sample.to_json(found.unit), allow_nan=False))
+        for sample in replayed.judged:
+            print(json.dumps(sample.to_json(replayed.unit), allow_nan=False))
     else:
-        _print_replayed(found.judged, found.unit)
-    if found.without:
-        _complain(f"rows without a figure or a component, left out: {found.without}")
-    if found.hint:
-        _complain(found.hint)
+        _print_replayed(replayed.judged, replayed.unit)
+    if replayed.without:
+        _complain(f"rows without a figure or a component, left out: {replayed.without}")
+    if replayed.hint:
+        _complain(replayed.hint)
     return 0
 
 

@@ -72,23 +72,23 @@ def _parsed(line: str) -> Any:
 
 
 def _answer(state: Path, request: Request) -> None:
-    found = extract(state / DATABASE, request)
+    extracted = extract(state / DATABASE, request)
     untaken = _take(state, request)
     head = Head(
         __version__,
         time.time(),
-        found.again,
-        found.running,
+        extracted.again,
+        extracted.running,
         document_of(state / FILE, "symptoms", _MOST_SYMPTOMS),
         _conditions(state / LEDGER, request.conditions_at),
         untaken,
     )
     write = sys.stdout.write
     write(json.dumps(head.to_json(), allow_nan=False) + "\n")
-    for seq, body in found.rows:
+    for seq, body in extracted.rows:
         # a damaged record may hold anything, but must not end the line of another
         write(f"[{seq},{' '.join(body.splitlines())}]\n")
-    write(json.dumps({"end": len(found.rows), "more": found.more}) + "\n")
+    write(json.dumps({"end": len(extracted.rows), "more": extracted.more}) + "\n")
     sys.stdout.flush()
 
 
@@ -107,8 +107,8 @@ def _conditions(path: Path, known_at: Optional[float]) -> Optional[dict[str, Any
 
     That is a change, or a bill of another day.
     """
-    found = None if known_at is None else document_of(path, "conditions", MOST_BYTES)
-    return None if found and known_at is not None and not has_news(found, known_at) else found
+    ledger = None if known_at is None else document_of(path, "conditions", MOST_BYTES)
+    return None if ledger and known_at is not None and not has_news(ledger, known_at) else ledger
 
 
 def document_of(path: Path, what: str, most_bytes: int) -> Optional[dict[str, Any]]:
@@ -119,11 +119,11 @@ def document_of(path: Path, what: str, most_bytes: int) -> Optional[dict[str, An
     try:
         if path.stat().st_size > most_bytes:
             return {TROUBLE: f"{path} has more than {most_bytes} bytes and was left out"}
-        said = read_json(path.read_text(encoding="utf-8"))
+        document = read_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         return {TROUBLE: f"{path} cannot be read: {error}"}
-    if not isinstance(said, dict):
+    if not isinstance(document, dict):
         return {TROUBLE: f"{path} is no document of {what}"}
-    return said
+    return document

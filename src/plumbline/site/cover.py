@@ -61,18 +61,18 @@ def cover(history: Path, nodes: Mapping[str, Expectations], now: float) -> Cover
     """
     measured = dict(_measured(nodes))
     result = Coverage()
-    found: list[Found] = []
+    covered: list[Found] = []
     with Uncovered(history) as uncovered:
         work = _Work(uncovered, measured, now)
         for layer in LAYERS:
             names = {component for known, component in measured if known == layer}
             since = now - _LOOKED_BACK_S
             for record in uncovered.records(layer, names, since) if names else ():
-                one = work.found(record)
-                result = _counted(result, one, measured[layer, record.component])
-                found += [one] if one else []
-        if found:
-            uncovered.cover(found)
+                outcome = work.found(record)
+                result = _counted(result, outcome, measured[layer, record.component])
+                covered += [outcome] if outcome else []
+        if covered:
+            uncovered.cover(covered)
     return result
 
 
@@ -122,28 +122,28 @@ class _Work:
         return Found(record, said.coverage, said.others)
 
     def _said(self, record: Record) -> Optional[coverage.Covered]:
-        known = self._measured[record.layer, record.component]
+        component = self._measured[record.layer, record.component]
         try:
             run = self._uncovered.run(record)
             begin = min(record.started_at for record in run) - self._reach_s
             end = max(record.finished_at for record in run) + self._reach_s
             counted = {
                 target: coverage.by_sampling(self._uncovered.counted(target, begin, end))
-                for target in known.targets
+                for target in component.targets
             }
         except DocumentError as error:
             return coverage.Covered(None, coverage.Others("", unknown=str(error)))
         return coverage.covered(
-            record, run, coverage.Servers(counted, self._clocks), known.min_coverage
+            record, run, coverage.Servers(counted, self._clocks), component.min_coverage
         )
 
 
-def _counted(result: Coverage, found: Optional[Found], known: Measured) -> Coverage:
-    if found is None:
+def _counted(result: Coverage, outcome: Optional[Found], component: Measured) -> Coverage:
+    if outcome is None:
         return result._replace(waiting=result.waiting + 1)
-    if found.coverage is None:
-        record = found.record
-        doubt = f"{record.component} {record.operation.value}: {found.others.in_doubt()}"
+    if outcome.coverage is None:
+        record = outcome.record
+        doubt = f"{record.component} {record.operation.value}: {outcome.others.in_doubt()}"
         return result._replace(doubts=(*result.doubts, doubt))
-    contended = 1 if found.coverage < known.min_coverage else 0
+    contended = 1 if outcome.coverage < component.min_coverage else 0
     return result._replace(known=result.known + 1, contended=result.contended + contended)

@@ -24,13 +24,13 @@ def read_records(files: Sequence[str]) -> Iterator[Record]:
     Raises:
         DocumentError: what cannot be read, naming file and line.
     """
-    shown = sys.stderr.isatty()
+    on_terminal = sys.stderr.isatty()
     number = 0
     for number, record in enumerate(_all(files), 1):
-        if shown and number % _SHOWN_EVERY == 0:
+        if on_terminal and number % _SHOWN_EVERY == 0:
             print(f"\r{number} records read", end="", file=sys.stderr, flush=True)
         yield record
-    if shown and number >= _SHOWN_EVERY:
+    if on_terminal and number >= _SHOWN_EVERY:
         print(f"\r{number} records read", file=sys.stderr)
 
 

@@ -173,8 +173,8 @@ class Conversation:
             return Unreachable(f"it did not finish within {self._limit_s:g} s")
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE_S)
-        said = os.pread(self._complaints, _MOST_COMPLAINTS, 0).decode("utf-8", "replace")
-        last = next((line for line in reversed(said.splitlines()) if line.strip()), "")
+        complaints = os.pread(self._complaints, _MOST_COMPLAINTS, 0).decode("utf-8", "replace")
+        last = next((line for line in reversed(complaints.splitlines()) if line.strip()), "")
         code = self._process.poll()
         ended = "ended without an answer" if code is None else f"ended with code {code}"
         return Unreachable(last.strip()[:300] or f"the connection {ended}")
@@ -394,14 +394,14 @@ class _Progress:
         if why:
             self.result = self.result._replace(untaken=whole_text(f"{why:.300}"))
 
-    def compare(self, said: float, asked_at: float, answered_at: float) -> None:
+    def compare(self, node_time: float, asked_at: float, answered_at: float) -> None:
         """Note how far the node's clock is ahead: the quickest answer says it best.
 
         The node looked at its clock at some moment between question and answer.
         """
         within_s = abs(answered_at - asked_at) / 2
         if self.clock is None or within_s < self.clock.within_s:
-            ahead_s = said - (asked_at + answered_at) / 2
+            ahead_s = node_time - (asked_at + answered_at) / 2
             self.clock = NodeClock(self.result.node, answered_at, ahead_s, within_s)
             self.result = self.result._replace(clock_s=round(ahead_s, 1))
 
@@ -436,28 +436,28 @@ class _Progress:
             damaged=before.damaged + answer.damaged,
         )
 
-    def keep_ledger(self, history: Path, said: Optional[Mapping[str, Any]]) -> None:
+    def keep_ledger(self, history: Path, ledger: Optional[Mapping[str, Any]]) -> None:
         """Keep a node's ledger of conditions; one that is damaged leaves the earlier copy."""
-        if said is None:
+        if ledger is None:
             return
         try:
-            if TROUBLE in said:
-                raise DocumentError(f"{said[TROUBLE]!s:.300}")
-            facts.keep_collected(history, self.result.node, said)
+            if TROUBLE in ledger:
+                raise DocumentError(f"{ledger[TROUBLE]!s:.300}")
+            facts.keep_collected(history, self.result.node, ledger)
         except DocumentError as error:
             self.result = self.result._replace(conditions=whole_text(str(error)))
 
 
-def _keep_symptoms(history: Path, node: str, said: Optional[Mapping[str, Any]]) -> None:
+def _keep_symptoms(history: Path, node: str, symptoms: Optional[Mapping[str, Any]]) -> None:
     """Keep a node's symptoms beside the history; without any, those that it had are gone."""
     folder = history.parent / facts.COLLECTED_SYMPTOMS
     path = folder / f"{node}.json"
     try:
-        if said is None:
+        if symptoms is None:
             path.unlink(missing_ok=True)
             return
         folder.mkdir(exist_ok=True)
-        replace(path, json.dumps(said, allow_nan=False))
+        replace(path, json.dumps(symptoms, allow_nan=False))
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written: {os.strerror(error.errno or 0)}; see that {history.parent} "
@@ -484,7 +484,7 @@ def tidy(history: Path, now: float, elapsed: Callable[[], float]) -> Optional[Th
         with Thinning(history) as thinning:
             thinning.prune(now - KEEP_DAYS * DAY_S)
             thinning.prune_servers(now)
-            found = thinning.thin(now, lambda: elapsed() < end)
-            if found.unfinished:
+            thinned = thinning.thin(now, lambda: elapsed() < end)
+            if thinned.unfinished:
                 kept.prune_again()
-            return found
+            return thinned

@@ -166,8 +166,8 @@ def read_document(path: Path, key: str) -> Any:
     """
     raw = _parse(path)
     if not isinstance(raw, Mapping) or list(raw) != [key]:
-        given = ", ".join(map(repr, raw)) if isinstance(raw, Mapping) and raw else "nothing of it"
-        raise DocumentError(f"{path} must have the one key {key!r}, but has {given}; correct it")
+        keys = ", ".join(map(repr, raw)) if isinstance(raw, Mapping) and raw else "nothing of it"
+        raise DocumentError(f"{path} must have the one key {key!r}, but has {keys}; correct it")
     return raw[key]
 
 

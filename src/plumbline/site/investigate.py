@@ -98,7 +98,7 @@ class Silence:
     """The nodes that do not answer, beside what the others have measured."""
 
     def __init__(
-        self, nodes: Nodes, silent: Iterable[str], found: Findings, outside: Iterable[str] = ()
+        self, nodes: Nodes, silent: Iterable[str], findings: Findings, outside: Iterable[str] = ()
     ) -> None:
         """Take what each node measures, who is silent, and what was found without them.
 
@@ -110,7 +110,7 @@ class Silence:
         self._silent = [name for name in nodes if name in set(silent)]
         self._outside = [name for name in nodes if name in set(outside)]
         self._observations = [
-            observation for located in found for observation in located.observations
+            observation for located in findings for observation in located.observations
         ]
         crossed = {
             name
@@ -331,9 +331,9 @@ def _investigations(
     measured = {
         expectation.component for expectations in nodes.values() for expectation in expectations
     }
-    known = [name for name in request.known if name in measured]
-    if known and not request.targets:
-        yield investigation.Investigation(nodes, known, *who, unreferenced=alone)
+    suspected = [name for name in request.known if name in measured]
+    if suspected and not request.targets:
+        yield investigation.Investigation(nodes, suspected, *who, unreferenced=alone)
 
 
 def _decide(
@@ -354,9 +354,9 @@ def _standing(
     """Locate from what was measured since the beginning, by each node's own clock."""
     # two names of one host give each record twice
     records = {
-        one.id: one
-        for one in measured
-        if one.started_at >= request.begun.get(one.host, float("inf"))
+        each.id: each
+        for each in measured
+        if each.started_at >= request.begun.get(each.host, float("inf"))
     }.values()
     with temporary_folder() as folder:
         path = folder / DATABASE
@@ -371,16 +371,16 @@ def _standing(
     nodes = plan.measured()
     failed = failures.locate_failures(Site(nodes).measurables(), records)
     reports = _said(plan, request)
-    found = Findings(
+    findings = Findings(
         sentences.ordered(slow, reports.symptoms), sentences.ordered(failed, reports.symptoms)
     )
-    silence = Silence(nodes, request.silent, found, request.outside)
+    silence = Silence(nodes, request.silent, findings, request.outside)
     next_probes = [
         probe
-        for ambiguity_set, probe in zip(found.slow.sets, probes)
-        if not silence.explains(found.slow, ambiguity_set)
+        for ambiguity_set, probe in zip(findings.slow.sets, probes)
+        if not silence.explains(findings.slow, ambiguity_set)
     ]
-    accused = Findings(silence.without(found.slow), silence.without(found.failed))
+    accused = Findings(silence.without(findings.slow), silence.without(findings.failed))
     return _Standing(plan, records, accused, next_probes, reports, silence, before.remarks, jobs)
 
 
@@ -444,8 +444,8 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
         if _reason(standing, decision) != investigation.NOTHING:
             yield "Nothing was measured that could be judged, so nothing is known to be healthy."
             return
-        left = len(list(_unused(standing)))
-        many = f"; {left} measurements could not be, and say nothing" if left else ""
+        unused = len(list(_unused(standing)))
+        many = f"; {unused} measurements could not be, and say nothing" if unused else ""
         yield f"Nothing that could be judged is slow{many}."
 
 

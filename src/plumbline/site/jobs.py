@@ -49,11 +49,11 @@ def used_meanwhile(plan: SitePlan, history: Path, located: Located) -> list[str]
     """
     names = Names(plan)
     slow: dict[str, Observation] = {}
-    for observation in sorted(filter(_slow, located.observations), key=lambda found: found.ratio):
+    for observation in sorted(filter(_slow, located.observations), key=lambda low: low.ratio):
         slow.setdefault(observation.of.component, observation)
     with JobTraffic(history) as traffic:
-        found = [_sentence(one, traffic, names) for one in list(slow.values())[:_MOST_TARGETS]]
-    return [text for text in found if text]
+        lowest = list(slow.values())[:_MOST_TARGETS]
+        return list(filter(None, [_sentence(low, traffic, names) for low in lowest]))
 
 
 def _slow(low: Observation) -> bool:
@@ -68,10 +68,10 @@ def _sentence(low: Observation, traffic: JobTraffic, names: Names) -> str:
         return f"Jobs on {low.of.component}: unknown, {error}."
     if not moved:
         return ""
-    said = ", ".join(f"job {job} moved {format_bytes(size)}" for job, size in moved)
+    jobs = ", ".join(f"job {job} moved {format_bytes(size)}" for job, size in moved)
     at = datetime.fromtimestamp(low.at, timezone.utc).strftime("%Y-%m-%d %H:%MZ")
     around, step = format_duration(_AROUND_S), low.of.operation
-    return f"Jobs on {low.of.component} within {around} of its low {step} at {at}: {said}."
+    return f"Jobs on {low.of.component} within {around} of its low {step} at {at}: {jobs}."
 
 
 def _moved(
@@ -125,8 +125,8 @@ class Names:
 
     def osts(self, component: str) -> list[str]:
         """Return the OSTs of a component, its own name where it is beyond the plan."""
-        found = [ost for ost, name in self._components.items() if name == component]
-        return found or [component]
+        osts = [ost for ost, name in self._components.items() if name == component]
+        return osts or [component]
 
     def known(self) -> set[str]:
         """Return what the site calls its OSTs."""
@@ -184,11 +184,11 @@ def requested(history: Path, window: Window) -> list[JobRequests]:
         return list(traffic.requests(*window))
 
 
-def keep_traffic(history: Path, found: Iterable[JobIo], now: float) -> None:
+def keep_traffic(history: Path, rows: Iterable[JobIo], now: float) -> None:
     """Keep what logs say in the history of a site; raise StoreError if that fails."""
     require(history)
     with JobTraffic(history) as traffic:
-        traffic.keep(found, now)
+        traffic.keep(rows, now)
 
 
 class Traffic(NamedTuple):
@@ -199,7 +199,7 @@ class Traffic(NamedTuple):
 
 
 def who_used(
-    found: Traffic, jobs: Sequence[Job], window: Window, names: Names, target: str = ""
+    traffic: Traffic, jobs: Sequence[Job], window: Window, names: Names, target: str = ""
 ) -> Used:
     """Return which jobs used a target in a time, or all targets where none is named.
 
@@ -207,14 +207,14 @@ def who_used(
         UsageError: nobody knows a target of this name.
     """
     target = names.of(target)
-    seen = {io.target for io in found.moved} | {
-        job_requests.target for job_requests in found.requests
+    seen = {io.target for io in traffic.moved} | {
+        job_requests.target for job_requests in traffic.requests
     }
     if target:
         names.refuse_unknown(target, seen)
-    usages, requests = used(found.moved, window, target), asked(found.requests, window, target)
+    usages, requests = used(traffic.moved, window, target), asked(traffic.requests, window, target)
     by_id = {job.id: job for job in jobs}
     meant = {usage.job for usage in usages} | {job_requests.job for job_requests in requests}
     idle = [] if target else without_traffic(by_id, meant, window)
-    shown = {name: by_id[name] for name in by_id if name in meant} | {job.id: job for job in idle}
-    return Used(window, usages, idle, shown, requests)
+    listed = {name: by_id[name] for name in by_id if name in meant} | {job.id: job for job in idle}
+    return Used(window, usages, idle, listed, requests)

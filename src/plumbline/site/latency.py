@@ -65,7 +65,7 @@ def site_loads(prometheus: Prometheus, span: Span) -> Loads:
     Raises:
         ToolError: Prometheus does not answer, or knows nothing of either.
     """
-    found = {
+    loads = {
         name: {
             operation: _loads(prometheus, counters, span)
             for operation, counters in (_DEVICES if layer.on_devices else _OSTS).items()
@@ -73,9 +73,9 @@ def site_loads(prometheus: Prometheus, span: Span) -> Loads:
         for name, layer in LAYERS.items()
         if layer.grouped
     }
-    if not any(any(of.values()) for of in found.values()):
+    if not any(any(of.values()) for of in loads.values()):
         raise ToolError(_nothing(prometheus, span))
-    return found
+    return loads
 
 
 def _loads(prometheus: Prometheus, counters: _Counters, span: Span) -> list[Load]:
@@ -183,13 +183,13 @@ class SiteLatencies(NamedTuple):
 
     def suspected(self) -> dict[str, list[Suspected]]:
         """Return what the node of each suspect is to measure, the likeliest first."""
-        found: dict[str, dict[tuple[str, str], Suspected]] = {}
+        by_node: dict[str, dict[tuple[str, str], Suspected]] = {}
         for latency in sorted(self.slow, key=lambda slow: -slow.latency.recurrence.odds):
             entry = latency.measured.entry
-            said = Suspected(entry.layer, entry.component, latency.latency.recurrence.since)
+            suspected = Suspected(entry.layer, entry.component, latency.latency.recurrence.since)
             # both operations may be slow, and one run measures both
-            found.setdefault(latency.measured.node, {}).setdefault(said[:2], said)
-        return {node: list(suspects.values()) for node, suspects in found.items()}
+            by_node.setdefault(latency.measured.node, {}).setdefault(suspected[:2], suspected)
+        return {node: list(suspects.values()) for node, suspects in by_node.items()}
 
 
 def latencies(plan: SitePlan, loads: Loads, window_s: float) -> SiteLatencies:
@@ -211,9 +211,9 @@ def latencies(plan: SitePlan, loads: Loads, window_s: float) -> SiteLatencies:
     odds = odds_within(_FALSE_SUSPICIONS, operations * MONTH_S / window_s)
     component_latencies = tuple(
         latency
-        for layer, found in loads.items()
+        for layer, of_layer in loads.items()
         for latency in _compared(
-            [target for target in watched if target.entry.layer == layer], found, odds
+            [target for target in watched if target.entry.layer == layer], of_layer, odds
         )
     )
     spoken = {latency.measured.entry.subject for latency in component_latencies}
@@ -226,7 +226,7 @@ def _compared(
 ) -> Iterator[ComponentLatency]:
     """Yield what is known of the components of one layer."""
     groups = list(_groups(watched))
-    dealt = {operation: _dealt(found, groups) for operation, found in loads.items()}
+    dealt = {operation: _dealt(of_operation, groups) for operation, of_operation in loads.items()}
     for number, group in enumerate(groups):
         for operation in loads:
             for latency in compare(dealt[operation][number], _limit(group), odds):
@@ -236,11 +236,11 @@ def _compared(
 def _dealt(loads: Iterable[Load], groups: Sequence[Mapping[str, Watched]]) -> list[list[Load]]:
     """Return the loads of each group; what is in none is left out."""
     place = {name: number for number, group in enumerate(groups) for name in group}
-    found: list[list[Load]] = [[] for _ in groups]
+    shares: list[list[Load]] = [[] for _ in groups]
     for load in loads:
         if load.device in place:
-            found[place[load.device]].append(load)
-    return found
+            shares[place[load.device]].append(load)
+    return shares
 
 
 def _limit(group: Mapping[str, Watched]) -> float:
@@ -260,8 +260,8 @@ def _groups(watched: Sequence[Watched]) -> Iterator[dict[str, Watched]]:
         if len(group) >= LEAST:
             yield group
             continue
-        for name, one in group.items():
-            rest.setdefault(_ceiling(one.entry), {})[name] = one
+        for name, member in group.items():
+            rest.setdefault(_ceiling(member.entry), {})[name] = member
     yield from (group for group in rest.values() if len(group) >= LEAST)
 
 

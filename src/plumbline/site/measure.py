@@ -168,8 +168,8 @@ def run_id_at(now: float) -> str:
 
 def _measured(units: Sequence[Unit]) -> list[Expectation]:
     """Return the expectation of each component once, in measuring order."""
-    found = {task.entry.component: task.entry for unit in units for task in unit.tasks}
-    return list(found.values())
+    entries = {task.entry.component: task.entry for unit in units for task in unit.tasks}
+    return list(entries.values())
 
 
 @contextmanager
@@ -220,8 +220,8 @@ def confirmation(
         confirmed.planned_at(layer, now - oldest_s, now),
     )
     queue = confirming.places(confirming.wanted(of), past, now)
-    left = confirming.bytes_left(entries[0], past.measured, now)
-    return Confirmation(of, queue, confirming.turns(of, queue, past, now), left, trouble)
+    left_bytes = confirming.bytes_left(entries[0], past.measured, now)
+    return Confirmation(of, queue, confirming.turns(of, queue, past, now), left_bytes, trouble)
 
 
 def _suspected(history: History, layer: str, now: float) -> tuple[dict[str, float], str]:
@@ -248,14 +248,14 @@ def confirm(
     results: list[Result] = []
     while deadline is None or time.monotonic() < deadline:
         now = time.time()
-        found = confirmation(expectations, layer, kept, now)
-        if not found.due:
+        queue = confirmation(expectations, layer, kept, now)
+        if not queue.due:
             break
-        turn = found.due[0]
+        turn = queue.due[0]
         run_id = f"{run_id_at(now)}-{len(results)}"
-        kept[1].begin(confirming.moved(turn, run_id, now, found.layer))
+        kept[1].begin(confirming.moved(turn, run_id, now, queue.layer))
         limit_s = None if deadline is None else max(0.0, deadline - time.monotonic())
-        units = units_of(layer, confirming.steps_of(turn, found.layer))
+        units = units_of(layer, confirming.steps_of(turn, queue.layer))
         run = options._replace(limit_s=limit_s, run_id=run_id)
         results.append(measure(expectations, units, kept[0], run))
         if results[-1].interrupted:
@@ -389,9 +389,9 @@ class Caches(NamedTuple):
 
         The slowest read so far counts: no cache makes a read slower.
         """
-        known = [(phase.without, phase.rate_Bps) for phase in self.phases if phase.rate_Bps]
-        slowest = accumulate((rate for _, rate in known), min)
-        return tuple(Drop(name, before / rate) for before, (name, rate) in zip(slowest, known[1:]))
+        rates = [(phase.without, phase.rate_Bps) for phase in self.phases if phase.rate_Bps]
+        slowest = accumulate((rate for _, rate in rates), min)
+        return tuple(Drop(name, before / rate) for before, (name, rate) in zip(slowest, rates[1:]))
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -402,20 +402,20 @@ class Caches(NamedTuple):
         if not self.drops:
             return (f"{self.component}: nothing is known of its caches, none could be dropped.",)
         size = format_size(self.write.bytes)
-        said = [
+        sentences = [
             f"The {drop.cache} served {size} just written: {drop.times:.1f} times the rate without "
             "it."
             for drop in self.drops
             if drop.served
         ]
-        said += [
+        sentences += [
             f"Whether the {drop.cache} served it is not certain: {drop.times:.1f} times the rate "
             "without it may be noise; try again, or with more bytes."
             for drop in self.drops
             if drop.served is None
         ]
         none = f"No cache that was dropped had served {size} just written."
-        return (*(said or [none]), self._worth(size), self._below())
+        return (*(sentences or [none]), self._worth(size), self._below())
 
     def _worth(self, size: str) -> str:
         """Return what ``plumbline probe ost`` measures, which passes its own client's caches."""
@@ -430,8 +430,8 @@ class Caches(NamedTuple):
         return f"A probe that passes this client's caches reads {what} at {last}."
 
     def _below(self) -> str:
-        known = any(drop.cache == SERVER for drop in self.drops)
-        return f"What {'an array' if known else 'a server or array'} caches was not dropped."
+        dropped = any(drop.cache == SERVER for drop in self.drops)
+        return f"What {'an array' if dropped else 'a server or array'} caches was not dropped."
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""

@@ -79,35 +79,35 @@ class Prometheus:
         Raises:
             ToolError: nobody answers, or what answers is no Prometheus or complains.
         """
-        asked = {
+        query = {
             "query": expression,
             "start": f"{span.start:.3f}",
             "end": f"{span.end:.3f}",
             "step": f"{span.step_s:g}",
             "timeout": f"{_TIMEOUT_S:g}s",
         }
-        curves, warned = parse_answer(self._answer("/api/v1/query_range", asked), self.url)
+        curves, warned = parse_answer(self._answer("/api/v1/query_range", query), self.url)
         for words in warned[: _MOST_WARNINGS - len(self._warnings)]:
             self._warnings[words] = None
         return [Curve(labels, tuple(_within(span, points))) for labels, points in curves]
 
-    def _answer(self, path: str, asked: Mapping[str, str]) -> bytes:
-        request = Request(self.url + path, urlencode(asked).encode(), method="POST")  # noqa: S310
+    def _answer(self, path: str, query: Mapping[str, str]) -> bytes:
+        request = Request(self.url + path, urlencode(query).encode(), method="POST")  # noqa: S310
         if self._token:
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         try:
             with self._opener.open(request, timeout=_TIMEOUT_S) as answer:
-                said = _read(answer, time.monotonic() + self._patience_s)
+                body = _read(answer, time.monotonic() + self._patience_s)
                 if answer.status != HTTPStatus.OK:
-                    words = parse_complaint(said) or _one_line(answer.reason)
+                    words = parse_complaint(body) or _one_line(answer.reason)
                     raise ToolError(f"{self.url} refused: {answer.status} {words}")
         except URLError as error:
             raise ToolError(f"{self.url} does not answer: {error.reason}") from error
         except (OSError, HTTPException) as error:
             raise ToolError(f"{self.url} does not answer: {error!r}") from error
-        if len(said) > _MOST_BYTES:
+        if len(body) > _MOST_BYTES:
             raise ToolError(f"{self.url} answers with more than 256 MiB; ask about less time")
-        return said
+        return body
 
 
 def _check(url: str) -> None:
@@ -137,12 +137,12 @@ def _within(span: Span, points: Iterable[tuple[float, float]]) -> Iterator[tuple
 
 def _read(answer: HTTPResponse, end: float) -> bytes:
     """Return an answer up to one byte more than is allowed; it may come a byte at a time."""
-    said = bytearray()
-    while len(said) <= _MOST_BYTES and (part := answer.read1(_CHUNK)):
-        said += part
+    body = bytearray()
+    while len(body) <= _MOST_BYTES and (part := answer.read1(_CHUNK)):
+        body += part
         if time.monotonic() > end:
             raise TimeoutError("its answer has no end")
-    return bytes(said)
+    return bytes(body)
 
 
 class _AsItIs(HTTPErrorProcessor):
@@ -173,10 +173,10 @@ def _token(path: Path) -> str:
     return token
 
 
-def parse_complaint(said: bytes) -> str:
+def parse_complaint(body: bytes) -> str:
     """Return why Prometheus refuses, in its own words; empty where nothing of the kind is said."""
     try:
-        words = read_json(said)["error"]
+        words = read_json(body)["error"]
     except (ValueError, KeyError, TypeError, IndexError):
         return ""
     return _one_line(words)
@@ -186,14 +186,14 @@ def _one_line(words: object) -> str:
     return " ".join(lines(str(words)))[:_LONGEST_COMPLAINT]
 
 
-def parse_answer(said: bytes, url: str) -> tuple[list[Curve], list[str]]:
+def parse_answer(body: bytes, url: str) -> tuple[list[Curve], list[str]]:
     """Return the curves of an answer from an address, and of what it warns.
 
     Raises:
         ToolError: it is no answer of Prometheus.
     """
     try:
-        answer = read_json(said)
+        answer = read_json(body)
         # none, or null, where all is there
         warned = list(answer.get("warnings") or ())
         return list(_curves(answer)), [_one_line(words) for words in warned]

@@ -57,35 +57,35 @@ def looks_of(plan: SitePlan, history: Path, now: float) -> SiteLooks:
         StoreError: there is no such history, or it cannot be read.
     """
     require(history)
-    asked: dict[str, dict[str, float]] = {}
+    services: dict[str, dict[str, float]] = {}
     for service in plan.services:
         if service.layer == SYMPTOMS:
-            asked.setdefault(service.node, {})[service.component] = service.freshness_s
-    found: list[Look] = []
+            services.setdefault(service.node, {})[service.component] = service.freshness_s
+    looks: list[Look] = []
     unseen: list[str] = []
-    for host, known in collected_reports(history, plan.nodes, now).items():
-        if known.report or host in asked or has_said(history, host):
-            found += _looks(host, known, asked.get(host, {}))
+    for host, collected in collected_reports(history, plan.nodes, now).items():
+        if collected.report or host in services or has_said(history, host):
+            looks += _looks(host, collected, services.get(host, {}))
         else:
             unseen.append(host)
-    return SiteLooks(tuple(found), tuple(unseen))
+    return SiteLooks(tuple(looks), tuple(unseen))
 
 
-def _looks(host: str, known: Collected, services: Mapping[str, float]) -> Iterator[Look]:
+def _looks(host: str, collected: Collected, services: Mapping[str, float]) -> Iterator[Look]:
     """Yield the look itself, and the kinds that have a service or a collector that could look."""
-    report = known.report
+    report = collected.report
     if report is None:
-        yield Look(host, "", judge_unread(host, "", known.trouble))
+        yield Look(host, "", judge_unread(host, "", collected.trouble))
         return
-    asked = JudgedLook(report, known.now, services.get(title(host), HOLDS_S))
+    asked = JudgedLook(report, collected.now, services.get(title(host), HOLDS_S))
     yield Look(host, "", judge_looks(asked), at=report.looked_at)
     for kind in KINDS:
         looks = [look for look in report.looks if look.kind == kind]
         if title(host, kind) in services or not all(look.unavailable for look in looks):
             verdict = judge_kind(asked, kind)
             symptoms = by_state(symptom for look in looks for symptom in look.symptoms)
-            held = verdict.reason in (Reason.SYMPTOM, Reason.FINE)
-            yield Look(host, kind, verdict, symptoms if held else (), report.looked_at)
+            certain = verdict.reason in (Reason.SYMPTOM, Reason.FINE)
+            yield Look(host, kind, verdict, symptoms if certain else (), report.looked_at)
 
 
 def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
@@ -139,26 +139,28 @@ def find_suspects(plan: str, history: Path, now: float) -> Optional[Suspects]:
         DocumentError: the plan or a record is damaged.
         StoreError: there is no such history, or it cannot be read.
     """
-    (found,) = forked(lambda path: _suspects(load_plan(path), history, now), [plan], 1)
-    return found
+    (suspects,) = forked(lambda path: _suspects(load_plan(path), history, now), [plan], 1)
+    return suspects
 
 
 def _suspects(plan: SitePlan, history: Path, now: float) -> Optional[Suspects]:
     if not plan.parts:
         return None
-    found = locate_site(plan, history, now)
-    jobs = used_meanwhile(plan, history, found.located)
-    return Suspects(found.located, found.probes, [loss.sentence for loss in found.shared], jobs)
+    located = locate_site(plan, history, now)
+    jobs = used_meanwhile(plan, history, located.located)
+    return Suspects(
+        located.located, located.probes, [loss.sentence for loss in located.shared], jobs
+    )
 
 
 def _group_verdicts(judged: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
     """Return the verdict on each group, the worst where several nodes measure it."""
-    found: dict[tuple[str, str], Verdict] = {}
+    groups: dict[tuple[str, str], Verdict] = {}
     for verdict in judged:
-        other = found.setdefault((verdict.layer, verdict.component), verdict)
+        other = groups.setdefault((verdict.layer, verdict.component), verdict)
         if worst((verdict.state, other.state)) is not other.state:
-            found[verdict.layer, verdict.component] = verdict
-    return found
+            groups[verdict.layer, verdict.component] = verdict
+    return groups
 
 
 STEP_S = 60.0
@@ -314,12 +316,12 @@ class _Asking:
             yield f"No figure above 0 in this hour of: {', '.join(absent)}"
         if not self._holds(counters.RECOVERY.name):
             yield "No state of recovery is held of this hour"
-        known = f"count by (target) (count_over_time({_STORAGE}{self._hour}))"
+        counted = f"count by (target) (count_over_time({_STORAGE}{self._hour}))"
         there = f"count by (target) (count_over_time({_STORAGE}{_WINDOW}))"
         began = f"sum by (target) (resets({_STORAGE}{self._hour})) > 0"
         servers = f"count by (target, instance) (count_over_time({_STORAGE}{self._hour}))"
         for expression, words in (
-            (f"{known} unless {there}", "Not counted at this moment, though in this hour"),
+            (f"{counted} unless {there}", "Not counted at this moment, though in this hour"),
             (began, "Counters began at 0 again in this hour (cleared, or the server restarted)"),
             (
                 f"count by (target) ({servers}) > 1",
@@ -332,22 +334,22 @@ class _Asking:
 
     def _foremost(self, kind: _Kind) -> list[str]:
         """Return the names of the first by each column, at the moment or over the hour."""
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for _, expression in kind.columns:
             for range_ in (_WINDOW, self._hour):
-                asked = expression.format(by=f" by ({kind.label}) ", only="", range=range_)
-                found.update(dict.fromkeys(self._now(f"topk({_MOST}, {asked} > 0)", kind.label)))
-        return list(found)
+                query = expression.format(by=f" by ({kind.label}) ", only="", range=range_)
+                names.update(dict.fromkeys(self._now(f"topk({_MOST}, {query} > 0)", kind.label)))
+        return list(names)
 
     def _nothing(self) -> str:
         """Return why nothing is held, and what to do; empty where nothing has moved."""
         if self._holds(counters.LOOKED.name):
             return ""
         url, hour = self._prometheus.url, f"the hour around {moment(self._at)}"
-        others = self._now('topk(1, count by (__name__) ({__name__=~"lustre_.+"}))', "__name__")
-        if others:
+        metrics = self._now('topk(1, count by (__name__) ({__name__=~"lustre_.+"}))', "__name__")
+        if metrics:
             return (
-                f"{url} holds counters of another exporter ({others[0]}), whose names are not "
+                f"{url} holds counters of another exporter ({metrics[0]}), whose names are not "
                 "known here; deploy plumbline counters beside it"
             )
         return (
@@ -382,7 +384,7 @@ def _others(lines: Sequence[Line], curves: Sequence[Curve]) -> Iterator[Line]:
     for whole in curves:
         points = tuple((at, max(0.0, value - drawn.get(at, 0.0))) for at, value in whole.points)
         # what is left of a sum of the same numbers in another order is no traffic
-        if any(left > 1e-6 * value for (_, left), (_, value) in zip(points, whole.points)):
+        if any(rest > 1e-6 * value for (_, rest), (_, value) in zip(points, whole.points)):
             yield Line(charts.OTHERS, points)
 
 

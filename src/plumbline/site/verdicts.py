@@ -197,9 +197,9 @@ def _rests_on(service: _Service, snapshot: Snapshot) -> Any:
 def _running(service: _Service, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
     """Yield the runs of a component that have not ended, in document form."""
     first = service.members[0]
-    for one in snapshot.running if service.alone else ():
-        if (one.layer, one.component) == (first.layer, first.component):
-            yield tuple(one)
+    for run in snapshot.running if service.alone else ():
+        if (run.layer, run.component) == (first.layer, first.component):
+            yield tuple(run)
 
 
 def _stages(service: _Service, memory: _Memory) -> Iterator[Stage]:
@@ -323,7 +323,7 @@ def _steps(entry: Expectation, memory: Memory, now: float) -> list[Step]:
     try:
         series = memory.of(entry.layer, entry.component)
         if LAYERS[entry.layer].paired:
-            return [Step(entry, *found) for found in rulings_on_host(entry, series, now)]
+            return [Step(entry, *rulings) for rulings in rulings_on_host(entry, series, now)]
         return [Step(entry, ruling) for ruling in rulings_on(entry, series, now)]
     except DocumentError:
         return []
@@ -368,7 +368,7 @@ def status_of_node(expectations: Expectations, snapshot: Snapshot, now: float) -
         for series in snapshot.of(each.layer, each.component):
             step = step_name(series.latest.operation.value, series.latest.scenario.value)
             samples.setdefault(step, []).extend(series.samples)
-        rates = {step: _in_time(found) for step, found in samples.items()}
+        rates = {step: _in_time(of_step) for step, of_step in samples.items()}
         lines.append(Line(verdict, rates))
     return [*lines, *_group_lines(judging.groups(chosen))]
 
@@ -437,9 +437,9 @@ def judge_symptoms(plan: SitePlan, history: Path, now: float) -> list[Judged]:
     services = [service for service in plan.services if service.layer == SYMPTOMS]
     if not services:
         return []
-    known = collected_reports(history, dict.fromkeys(service.node for service in services), now)
+    reports = collected_reports(history, dict.fromkeys(service.node for service in services), now)
     return [
-        Judged(service.node, now, _judged_symptom(service, known[service.node]))
+        Judged(service.node, now, _judged_symptom(service, reports[service.node]))
         for service in services
     ]
 
@@ -453,10 +453,10 @@ def verdicts_on(report: Report, now: float) -> Iterator[Verdict]:
             yield judge_kind(look, kind)
 
 
-def _judged_symptom(service: Service, known: Collected) -> Verdict:
+def _judged_symptom(service: Service, collected: Collected) -> Verdict:
     kinds = {title(service.node, kind): kind for kind in KINDS}
     kind = kinds.get(service.component, "")
-    if known.report is None:
-        return judge_unread(service.node, kind, known.trouble)
-    look = JudgedLook(known.report, known.now, service.freshness_s)
+    if collected.report is None:
+        return judge_unread(service.node, kind, collected.trouble)
+    look = JudgedLook(collected.report, collected.now, service.freshness_s)
     return judge_kind(look, kind) if kind else judge_looks(look)
