@@ -17,7 +17,6 @@ from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.observe.command import SystemRunner
-from plumbline.site.prometheus import Prometheus
 from plumbline.store.files import EXPECTATIONS, STATE
 from plumbline.store.snapshot import load_expectations
 
@@ -119,16 +118,6 @@ def _real(path: str) -> str:
         reason = "it gives no answer" if completed.timed_out else completed.stderr.strip()
         raise UsageError(f"--directory {path}: {reason}; name a directory that is there")
     return completed.stdout.rstrip("\n")
-
-
-def prometheus_of(arguments: argparse.Namespace) -> Prometheus:
-    """Return the Prometheus that the arguments name.
-
-    Raises:
-        UsageError: the address is none of a server.
-        DocumentError: a file cannot be used.
-    """
-    return Prometheus(arguments.prometheus, arguments.token_file, arguments.ca)
 
 
 def spelled(name: str) -> str:

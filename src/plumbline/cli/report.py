@@ -15,7 +15,6 @@ from typing import Iterable, Optional
 from plumbline.cli.options import (
     parse_date,
     parse_moment,
-    prometheus_of,
 )
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageError
@@ -26,6 +25,7 @@ from plumbline.report.overview import overview
 from plumbline.report.page import LIBRARY, PAGE, Extras, figures, pages
 from plumbline.report.site import find_metrics
 from plumbline.site.nodes import without_collector
+from plumbline.site.prometheus import Prometheus
 from plumbline.site.report import find_suspects, look_back, probed, read_site
 from plumbline.store.plan import load_plan
 from plumbline.store.replacing import begin, replacing
@@ -96,7 +96,8 @@ def _library(file: Optional[str]) -> str:
 def _past(arguments: argparse.Namespace, now: float) -> Past:
     """Return what Prometheus keeps of the hour that was asked for; say what it does not."""
     at = parse_moment(arguments.at, "--at", now)
-    past = look_back(prometheus_of(arguments), at, now, time.monotonic)
+    prometheus = Prometheus(arguments.prometheus, arguments.token_file, arguments.ca)
+    past = look_back(prometheus, at, now, time.monotonic)
     for remark in past.remarks:
         # names of targets are what somebody else has told Prometheus
         print(f"plumbline: {' '.join(lines(remark))}", file=sys.stderr)

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 from typing import Any, Mapping, Optional, Sequence
 
-from plumbline.cli.options import prometheus_of
 from plumbline.doors.table import render
 from plumbline.judge.phrases import several
 from plumbline.locate.sentences import HEADERS, remarks, rows, summary
@@ -22,7 +21,7 @@ from plumbline.site.documents import read_records
 from plumbline.site.jobs import used_meanwhile
 from plumbline.site.latency import SiteLatencies, latencies, site_loads
 from plumbline.site.locate import SiteLocated, left_out, locate_site, sentences
-from plumbline.site.prometheus import Span
+from plumbline.site.prometheus import Prometheus, Span
 from plumbline.store.facts import keep_site
 from plumbline.store.plan import SitePlan, load_plan
 
@@ -75,7 +74,7 @@ def latency(arguments: argparse.Namespace) -> int:
             "the most that Prometheus answers"
         )
     _check_history(arguments.save)
-    prometheus = prometheus_of(arguments)
+    prometheus = Prometheus(arguments.prometheus, arguments.token_file, arguments.ca)
     # windows begin at the same moments whenever somebody asks
     end = time.time() // window_s * window_s
     span = Span(end - since_s // window_s * window_s + window_s, end, window_s)
