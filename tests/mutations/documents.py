@@ -30,7 +30,7 @@ from plumbline.measure.lock import read_holder
 from plumbline.model.codec import write
 from plumbline.model.conditions import of_record
 from plumbline.model.errors import DocumentError
-from plumbline.model.exchange import Cursor, Head, Request, Suspected
+from plumbline.model.exchange import Begun, Cursor, Head, Request, Suspected
 from plumbline.model.expectation import Expectations
 from plumbline.model.limits import Range, Reference
 from plumbline.model.published import Published
@@ -620,7 +620,7 @@ def _jobs() -> Iterator[Reader]:
 def _programs() -> Iterator[Reader]:
     lines = b"\n".join(_dumped(one.to_json()) for one in (RECORD, record()))
     yield Reader("records", (lines,), _records)
-    head = Head("0.1.0", NOW, False, (Running("ost", "a", 1.0),), {"schema": 1})
+    head = Head("0.1.0", NOW, False, (Begun("ost", "a", 1.0),), {"schema": 1})
     rows = [[7, RECORD.to_json()], {"end": 1, "more": False}]
     answer = b"\n".join(map(_dumped, (head.to_json(), *rows)))
     yield Reader("answer of a node", (answer,), _answer)

@@ -25,8 +25,7 @@ from typing import Annotated, Any, Mapping, NamedTuple, Optional
 from plumbline.model.codec import AtMost, lenient, positional, read_document, write_fields
 from plumbline.model.errors import DocumentError
 from plumbline.model.names import NAME
-from plumbline.model.series import Running
-from plumbline.model.validation import names, texts, times
+from plumbline.model.validation import names, times
 
 MOST = 16
 """Most suspicions of one node at once: more do not point to single components."""
@@ -89,6 +88,21 @@ class Request(NamedTuple):
         return request._replace(limit=max(1, min(request.limit, MOST_RECORDS)))
 
 
+def _names(**values: str) -> None:
+    for name, value in values.items():
+        names(name, (value,))
+
+
+@positional
+class Begun(NamedTuple):
+    """A measurement that a node has begun and not ended, since when in seconds since the epoch."""
+
+    layer: Annotated[str, _names]
+    component: Annotated[str, _names]
+    since: Annotated[float, times]
+
+
+@lenient
 class Head(NamedTuple):
     """The first line of an answer.
 
@@ -100,43 +114,20 @@ class Head(NamedTuple):
     """
 
     version: str
-    now: float
+    now: Annotated[float, times]
     again: bool
-    running: tuple[Running, ...] = ()
+    running: tuple[Begun, ...] = ()
     symptoms: Optional[Mapping[str, Any]] = None
     conditions: Optional[Mapping[str, Any]] = None
     untaken: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
-        running = [run[:3] for run in self.running]
-        return {"schema": SCHEMA, **self._asdict(), "running": running}
+        return {"schema": SCHEMA, **write_fields(self)}
 
     @classmethod
     def from_json(cls, raw: Any) -> Head:
         """Build from the document form; raise DocumentError when it is not understood."""
-        try:
-            if "error" in raw:
-                raise DocumentError(f"it says: {raw['error']:.500}")
-            _same_schema(raw["schema"])
-            times(now=raw["now"])
-            texts("version", (raw["version"],))
-            running = tuple(Running(*run[:3]) for run in raw["running"])
-            for run in running:
-                names("running", run[:2])
-                times(since=run.since)
-            # a node of an older version has no ledger
-            symptoms, conditions = raw["symptoms"], raw.get("conditions")
-            for document in (symptoms, conditions):
-                if not (document is None or isinstance(document, dict)):
-                    raise TypeError(f"symptoms or conditions are {document!r:.60}")
-            again, untaken = raw["again"] is True, raw.get("untaken", "")
-            texts("untaken", (untaken,))
-            return cls(raw["version"], raw["now"], again, running, symptoms, conditions, untaken)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DocumentError(f"its answer is damaged: {error!r}; {_UPDATE}") from error
-
-
-def _same_schema(number: Any) -> None:
-    if number != SCHEMA:
-        raise DocumentError(f"it speaks schema {number!r}, this plumbline {SCHEMA}; {_UPDATE}")
+        if isinstance(raw, dict) and "error" in raw:
+            raise DocumentError(f"it says: {raw['error']!s:.500}")
+        return read_document(cls, raw, SCHEMA, "its answer", _UPDATE)

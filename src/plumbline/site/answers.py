@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 from plumbline import __version__
 from plumbline.model.errors import DocumentError, PlumblineError
-from plumbline.model.exchange import Head, Request
+from plumbline.model.exchange import Begun, Head, Request
 from plumbline.model.units import format_duration
 from plumbline.model.validation import read_json
 from plumbline.observe.changes import FILE as LEDGER
@@ -78,7 +78,7 @@ def _answer(state: Path, request: Request) -> None:
         __version__,
         time.time(),
         extracted.again,
-        extracted.running,
+        tuple(Begun(run.layer, run.component, run.since) for run in extracted.running),
         document_of(state / FILE, "symptoms", _MOST_SYMPTOMS),
         _conditions(state / LEDGER, request.conditions_at),
         untaken,

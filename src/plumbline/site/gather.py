@@ -23,6 +23,7 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Seque
 from plumbline.model.errors import DocumentError, PlumblineError, StoreError, ToolError
 from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request, Suspected
 from plumbline.model.record import SCHEMA, Record
+from plumbline.model.series import Running
 from plumbline.model.trend import NodeClock
 from plumbline.model.units import DAY_S, LARGEST
 from plumbline.model.validation import read_json, whole_text
@@ -367,7 +368,8 @@ class _Work:
         state.look_again(conversation)
         if state.clock:
             kept.clock(state.clock)
-        kept.running(state.result.node, answer.head.running)
+        running = [Running(*begun) for begun in answer.head.running]
+        kept.running(state.result.node, running)
         _keep_symptoms(self._options.history, state.result.node, answer.head.symptoms)
         unsaid = (answer.head.symptoms or {}).get(TROUBLE, "")
         state.result = state.result._replace(unsaid=whole_text(f"{unsaid!s:.300}"))

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from plumbline.model.errors import DocumentError
-from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request
-from plumbline.model.series import Running
+from plumbline.model.exchange import MOST_RECORDS, Begun, Cursor, Head, Request
 
 HEAD = Head(
-    "0.1.0", 1795241041.0, False, (Running("ost", "OST0", 1.0),), {"schema": 1}, {"schema": 1}
+    "0.1.0", 1795241041.0, False, (Begun("ost", "OST0", 1.0),), {"schema": 1}, {"schema": 1}
 )
 
 
@@ -54,7 +53,7 @@ def test_a_damaged_request_is_a_sentence(raw: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"schema": 2}, "it speaks schema 2, this plumbline 1; deploy the roles export and"),
+        ({"schema": 2}, "its answer has schema 2, this version reads 1; deploy the roles"),
         ({"now": float("inf")}, "its answer is damaged"),
         ({"now": "noon"}, "its answer is damaged"),
         ({"running": [["ost"]]}, "its answer is damaged"),
