@@ -27,7 +27,7 @@ Read = Callable[[str], bytes]
 
 
 class Answer(NamedTuple):
-    """What came of a file: its text, or why there is none.
+    """Result of reading a file: its text, or why there is none.
 
     ``trouble`` is empty, absent, denied, failed, lost (its reader was ended), timeout (it hangs
     now) or hung (a file of its folder does).
@@ -97,7 +97,7 @@ class BoundedReads:
 
 
 class _Pipe:
-    """What comes from a child, one message a file."""
+    """Messages of a child, one a file."""
 
     def __init__(self, reader: int, clock: Clock) -> None:
         self._reader = reader

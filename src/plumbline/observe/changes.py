@@ -78,7 +78,7 @@ class Missing(NamedTuple):
 
 
 class Ledger(NamedTuple):
-    """What is known of a node: its last bill, and what was before it.
+    """The last bill of a node, its changes, and conditions that are missing from it.
 
     ``since`` is when the first bill was taken; ``changes`` are by their dates.
     """

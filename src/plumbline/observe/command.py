@@ -114,7 +114,7 @@ class Printed:
 
     @property
     def over(self) -> bool:
-        """Whether nobody can print any more, or nothing more is taken."""
+        """True once nobody can print any more, or nothing more is taken."""
         return self.endless or not self._selector.get_map()
 
     def take(self, wait_s: float) -> bool:

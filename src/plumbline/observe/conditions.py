@@ -367,7 +367,7 @@ def _driver(system: System, name: str) -> dict[str, str]:
 
 
 PATTERN = re.compile(r"[A-Za-z0-9_*][A-Za-z0-9_.*?:@\[\]-]*")
-"""What ``lctl get_param`` takes and no option of it looks like."""
+"""Parameters that ``lctl get_param`` takes, none of which looks like an option."""
 
 DEFAULT = (
     *("timeout", "ldlm_timeout", "at_min", "at_max", "jobid_var", "debug", "subsystem_debug"),

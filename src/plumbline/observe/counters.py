@@ -34,7 +34,7 @@ class Metric(NamedTuple):
 
 
 class Count(NamedTuple):
-    """What a metric says of one set of labels; of a histogram one bucket, or its count."""
+    """Value of a metric for one set of labels; of a histogram one bucket, or its count."""
 
     metric: Metric
     labels: Labels
@@ -333,7 +333,7 @@ _MOUNT = r"(?P<mount>[0-9a-f]{8,16})"
 
 
 class Source(NamedTuple):
-    """What has a folder for each of its devices: the names of these, and the files in them.
+    """A kind of device with a folder each: the devices' names, and the files in a folder.
 
     A device of another name, such as a metadata server's connection to an OST, is left out.
     """
@@ -389,7 +389,7 @@ def _labels(source: Source, name: str) -> Optional[Labels]:
 
 
 class Rates(NamedTuple):
-    """What one device did: ``latency_s`` is the mean of operations whose time is counted.
+    """Rates of one device; ``latency_s`` is the mean of operations whose time is counted.
 
     A client's connection counts all of its requests in one line; that line alone is taken then.
     A rate is None where it is not known: its counter was not there before, or began again.
@@ -410,7 +410,7 @@ class Rates(NamedTuple):
 
 
 _Growth = dict[Metric, dict[str, Optional[float]]]
-"""What each operation of a device added; None where that is not known."""
+"""Growth of each operation of a device; None where it is not known."""
 
 
 def rates(before: Iterable[Count], after: Iterable[Count], seconds: float) -> list[Rates]:

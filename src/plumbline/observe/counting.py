@@ -38,7 +38,7 @@ _LIMIT_S = 5.0
 
 
 class LnetHealth:
-    """What lnetctl said last, and how often it gave no answer."""
+    """The last output of lnetctl, and how often it gave no answer."""
 
     def __init__(
         self, runner: CommandRunner, clock: Clock, hangs: Callable[[], bool] = any_abandoned
@@ -92,14 +92,14 @@ _COMMANDS = {place.path: place for place in PLACES.values()}
 
 
 class _Trouble(NamedTuple):
-    """Why a file or command could not be used; without a sentence the one of its reason holds."""
+    """Reason why a file or command cannot be used; its own sentence replaces the reason's."""
 
     reason: str
     sentence: str = ""
 
 
 class CountersLook(NamedTuple):
-    """What a look has counted, and a sentence on each file that could not be used."""
+    """Counts of one look, and a sentence on each file that could not be used."""
 
     counts: tuple[Count, ...]
     troubles: tuple[str, ...]

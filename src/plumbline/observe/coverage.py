@@ -74,7 +74,7 @@ def others_of(record: Record) -> Optional[Others]:
 
 
 LUSTRE = "lustre"
-"""What counts the bytes of clients, not those of disks."""
+"""Source of counters of clients' bytes, not of those of disks."""
 
 PART_S = 300.0
 """A record of a server tells of so many seconds at most, see plumbline.measure.sample."""
@@ -99,7 +99,7 @@ class Bounds(NamedTuple):
 
 @positional
 class JobRow(NamedTuple):
-    """What a job has read and written, in bytes, between two moments in seconds since the epoch."""
+    """Bytes that a job has read and written between two moments in seconds since the epoch."""
 
     begin: Annotated[float, times]
     end: Annotated[float, times]
@@ -115,7 +115,7 @@ class JobRow(NamedTuple):
 
 @positional
 class RequestRow(NamedTuple):
-    """What a job has asked a metadata target, by operation, between two moments as above."""
+    """Requests of a job to a metadata target, by operation, between two moments as above."""
 
     begin: Annotated[float, times]
     end: Annotated[float, times]
@@ -250,14 +250,14 @@ _NAMED = 0.1
 
 
 class Covered(NamedTuple):
-    """What a record gets: its coverage, None where it stays in doubt, and what was found."""
+    """Coverage of a record, None where it stays in doubt, and its bounds."""
 
     coverage: Optional[float]
     others: Others
 
 
 class Servers(NamedTuple):
-    """What servers counted of each of some targets, by name, and how the clocks stand, by host."""
+    """Samplings of servers by target, and the clocks by host."""
 
     counted: Mapping[str, Sequence[Counted]]
     clocks: Mapping[str, NodeClock]

@@ -1,4 +1,4 @@
-"""What a Darshan log says of a job: its files on Lustre, their OSTs, and what went to each.
+"""Darshan logs: the files of a job on Lustre, their OSTs, and the bytes of each OST.
 
 Darshan knows the layout of a file and how much was moved in it, not where in it.  So the bytes of a
 file are spread evenly over the stripes up to the last byte that was touched.
@@ -25,7 +25,7 @@ Naming = Callable[[str, int], str]
 
 
 class FileIo(NamedTuple):
-    """What a job has moved in one file in one direction.
+    """Traffic of a job in one file in one direction.
 
     ``seconds`` were spent in calls, by all processes together; ``begin`` and ``end`` are of the
     first and the last call, since the epoch.  ``shares`` are what each OST holds of it, by index.

@@ -24,7 +24,7 @@ from plumbline.observe.jobs import Job, ReadJobs, checked_job, collected, parse_
 from plumbline.observe.rows import Rows
 
 MOST_BYTES = 512 << 20
-"""What PyDarshan may print of some logs; one of 2,000 files is 1 MB."""
+"""Limit of PyDarshan's output on some logs; that of one with 2,000 files is 1 MB."""
 
 _AT_ONCE = 50
 _LOG_S = 20.0
@@ -40,7 +40,7 @@ _REMEDY = "install the package darshan of PyPI, or name a Python that has it wit
 
 
 class Logs(NamedTuple):
-    """What was read, each log once, and a sentence on each that is left out."""
+    """Logs that were read, each once, and a sentence on each that is left out."""
 
     logs: tuple[Log, ...]
     left_out: tuple[str, ...]

@@ -26,7 +26,7 @@ REFUSED = 77
 PROGRAM = "folders"
 """The name of the program while it opens folders, as the kernel shows it."""
 MARK = "plumbline: refused: "
-"""How it begins to say why."""
+"""Beginning of the reason that it prints."""
 
 _MADE_WITH = 0o700
 _OTHERS_WRITE = 0o022

@@ -1,4 +1,4 @@
-"""Which jobs use the Lustre targets of this server most, by ``job_stats`` where it is on.
+"""Jobs that use the Lustre targets of this server most, by ``job_stats`` where it is on.
 
 A list of jobs may take seconds to read, unlike a counter.  So it is read in a thread of its own, a
 hundredth of the time at most, and never again once that took too long.
@@ -41,7 +41,7 @@ class Files(Protocol):
 
 
 class JobTraffic(NamedTuple):
-    """What a job has done on a target between two readings: bytes, or requests for metadata."""
+    """Traffic of a job on a target between two readings: bytes, or requests for metadata."""
 
     target: str
     row: Union[JobRow, RequestRow]

@@ -19,7 +19,7 @@ from plumbline.model.validation import whole_text as whole
 
 COUNTERS = "job_stats"
 DARSHAN = "Darshan"
-"""Who says what a job has moved."""
+"""Sources of the traffic of jobs."""
 
 _LONGEST = 255
 _SHOWN = 40
@@ -48,7 +48,7 @@ class Job(NamedTuple):
 
 @positional
 class JobIo(NamedTuple):
-    """What a job has moved on a target in one direction, between two moments since the epoch.
+    """Traffic of a job on a target in one direction, between two moments since the epoch.
 
     ``small`` and ``unaligned`` are shares of its calls, None where nobody counted them.
     """
@@ -79,7 +79,7 @@ class JobIo(NamedTuple):
 
 
 class JobRequests(NamedTuple):
-    """What a job has asked a metadata target between two moments since the epoch, by operation."""
+    """Requests of a job to a metadata target between two moments since the epoch."""
 
     job: str
     target: str

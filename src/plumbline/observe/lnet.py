@@ -1,4 +1,4 @@
-"""How healthy LNet finds its own interfaces and its peers: ``lnetctl net show``, ``peer show``.
+"""Health of LNet's own interfaces and of its peers: ``lnetctl net show``, ``peer show``.
 
 LNet lowers the health of an interface, 1000 at most, with each message that it loses there and
 raises it with each of its own pings that comes back; of several it uses the healthiest.  So one

@@ -59,7 +59,7 @@ class Import(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where a file's objects lie; ``indices`` are OST indices."""
+    """Places of a file's objects; ``indices`` are OST indices."""
 
     composite: bool
     pattern: str
@@ -231,7 +231,7 @@ def _bytes(text: str, unit: int) -> int:
 
 _WORDS = {word: Operation(way) for word, way in MOVES.items()}
 OPERATIONS = tuple(_WORDS.values())
-"""What a target counts; a server does not know that a client reads again."""
+"""Operations that a target counts; a server does not know that a client reads again."""
 
 _JOB = "- job_id:"
 # before 2.12 the lines of bytes had no words of their own

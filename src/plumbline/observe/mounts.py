@@ -1,4 +1,4 @@
-"""Which file system lies where, from the kernel's own list, which answers even when they hang."""
+"""Mounted file systems, from the kernel's own list, which answers even when they hang."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECTOR_BYTES = 512
 
 
 class Space(NamedTuple):
-    """How full a target is, in bytes; what is reserved for root counts as neither."""
+    """Used and free bytes of a target; what is reserved for root counts as neither."""
 
     used: int
     available: int

@@ -21,7 +21,7 @@ from plumbline.model.validation import read_json, times
 from plumbline.observe.query import complaint
 
 QUICK_S = 10.0
-"""What answers at all on a healthy node answers within this."""
+"""Seconds in which a healthy node answers."""
 
 
 class System(Protocol):
@@ -75,7 +75,7 @@ class EarlierLook(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What is known from before; ``highest`` are the best speeds that links ever had."""
+    """Two earlier looks; ``highest`` are the best speeds that links ever had."""
 
     older: Optional[EarlierLook] = None
     newer: Optional[EarlierLook] = None
@@ -83,7 +83,7 @@ class Past(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """How much a counter has grown, and since when in seconds since the epoch."""
+    """Growth of a counter, and since when in seconds since the epoch."""
 
     amount: float
     since: float

@@ -60,7 +60,7 @@ def is_dead(words: str) -> bool:
 
 
 QUICK_S = 10.0
-"""What answers at all on a healthy system answers within this."""
+"""Seconds in which a healthy system answers."""
 
 SLOW_S = 60.0
 """For what creates or removes: it may wait for other servers."""

@@ -22,7 +22,7 @@ from plumbline.observe.symptom import HOLDS_S, KIND_OF, KINDS, Direction, Look, 
 
 SCHEMA = 1
 MOST_BYTES = 1 << 20
-"""What a command may print: a symptom has some 200 bytes."""
+"""Limit of a command's output: a symptom has some 200 bytes."""
 
 _MOST_SYMPTOMS = 1000
 _MOST_LETTERS = 300
@@ -30,7 +30,7 @@ _KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 class SiteCommand(NamedTuple):
-    """What is run, without a shell: its name, one of KINDS, arguments, and seconds at most."""
+    """A command without a shell: its name, one of KINDS, arguments, and seconds at most."""
 
     name: str
     kind: str

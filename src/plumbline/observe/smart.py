@@ -1,4 +1,4 @@
-"""What disks say of themselves: ``smartctl --json`` (smartctl(8)), which needs CAP_SYS_RAWIO.
+"""Self-assessment of disks: ``smartctl --json`` (smartctl(8)), which needs CAP_SYS_RAWIO.
 
 ATA attributes are counted by the raw value of those few that go with failures (Pinheiro et al.,
 "Failure Trends in a Large Disk Drive Population", FAST 2007): reallocated, pending, uncorrectable.

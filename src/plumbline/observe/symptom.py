@@ -21,7 +21,7 @@ _LOOK = "look again with plumbline symptoms --json"
 
 
 class Direction(str, Enum):
-    """What a symptom does to the suspicion against its component.
+    """Effect of a symptom on the suspicion against its component.
 
     RAISES: a part that fails looks like this.  LOWERS: something that passes makes the part slower
     than it is expected to be, and is no fault of it: a rebuild, a scrub, a failover.
@@ -67,7 +67,7 @@ class Rule(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What one collector saw.
+    """Result of one collector.
 
     ``unavailable`` is why it saw nothing, empty if it did; ``examined`` how many things it looked
     at, which may be none; ``notes`` say what of them could not be asked; ``kind`` is one of KINDS.
@@ -144,7 +144,7 @@ ORDER = (State.CRITICAL, State.WARNING, State.UNKNOWN, State.OK)
 
 
 class Suspicion(str, Enum):
-    """What all symptoms of a component come to."""
+    """Effect of all symptoms of a component together."""
 
     RAISED = "raised"
     LOWERED = "lowered"
@@ -206,7 +206,7 @@ def _weight(symptom: Symptom) -> tuple[bool, int, str]:
 
 
 HOLDS_S = 3600.0
-"""How long a look holds: six times the period at which the role symptoms looks.
+"""Seconds for which a look holds: six times the period at which the role symptoms looks.
 
 A rebuild that a timer saw before it was stopped, or a node before it died, may be over by now.
 """
