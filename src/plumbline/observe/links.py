@@ -98,8 +98,7 @@ class Kind(NamedTuple):
             yield rules["one_lane"].symptom(self.name, component, port=port, speed=shown)
         for file, _, least in self.counters:
             value = _count(node.system.read(f"{folder}/{file}"), f"{folder}/{file}")
-            key = f"{self.name}/{port}/{file}"
-            grown = None if value is None else node.counters.growth(key, value)
+            grown = node.counters.growth(f"{self.name}/{port}/{file}", value)
             if grown and grown.amount >= least:
                 yield rules[_kind(file)].symptom(
                     self.name, component, grown.since, number=grown.amount, port=port
@@ -201,8 +200,8 @@ _RATED = 0.98
 """A rated speed that was typed rounded is no slow link."""
 _LEAST_SHARE = 1e-6
 """Errors per packet that count: IEEE 802.3 allows one bit in 1e12, which is one packet in 1e8."""
-_ERRORS = ("rx_errors", "tx_errors", "rx_missed_errors")
-_PACKETS = ("rx_packets", "tx_packets")
+_ERRORS = ("statistics/rx_errors", "statistics/tx_errors", "statistics/rx_missed_errors")
+_PACKETS = ("statistics/rx_packets", "statistics/tx_packets")
 
 ETHERNET_RULES = {
     "down": Rule("down", State.CRITICAL, "link {link} is down"),
@@ -265,21 +264,19 @@ def _counters(node: Node, component: str, name: str) -> Iterator[Symptom]:
     if errors and errors.amount >= _LEAST_SHARE * moved:
         values = {"errors": errors.amount, "packets": moved, "link": name}
         yield ETHERNET_RULES["errors"].symptom(ETHERNET, component, errors.since, **values)
-    value = _figure(node, f"{_NET}/{name}/carrier_changes")
-    lost = value is not None and node.counters.growth(f"{ETHERNET}/{name}/carrier_changes", value)
+    lost = _grown(node, name, ("carrier_changes",))
     if lost:
-        times = lost.amount
         yield ETHERNET_RULES["flapping"].symptom(
-            ETHERNET, component, lost.since, link=name, times=times
+            ETHERNET, component, lost.since, link=name, times=lost.amount
         )
 
 
-def _grown(node: Node, link: str, names: tuple[str, ...]) -> Optional[Growth]:
+def _grown(node: Node, link: str, files: tuple[str, ...]) -> Optional[Growth]:
     """Return the growth of several counters together."""
     count, since = 0.0, 0.0
-    for name in names:
-        value = _figure(node, f"{_NET}/{link}/statistics/{name}")
-        grown = None if value is None else node.counters.growth(f"{ETHERNET}/{link}/{name}", value)
+    for file in files:
+        value = _figure(node, f"{_NET}/{link}/{file}")
+        grown = node.counters.growth(f"{ETHERNET}/{link}/{_kind(file)}", value)
         if grown:
             count, since = count + grown.amount, grown.since
     return Growth(count, since) if count else None

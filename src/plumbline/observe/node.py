@@ -97,8 +97,10 @@ class Counters:
         self._seen: dict[str, float] = {}
         self._highest = dict(past.highest)
 
-    def growth(self, name: str, value: float) -> Optional[Growth]:
+    def growth(self, name: str, value: Optional[float]) -> Optional[Growth]:
         """Remember a counter and return its growth, None if there is none or nothing to compare."""
+        if value is None:
+            return None
         if len(self._seen) < MOST:
             self._seen[name] = value
         past = self._past.older or self._past.newer
