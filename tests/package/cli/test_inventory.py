@@ -1,0 +1,278 @@
+"""Ceilings, plans and objects for monitoring follow from an inventory."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.doors.monitored import AGENT_SERVICE, COLLECTION_SERVICE, ObjectOptions
+from plumbline.model.errors import DocumentError, PlumblineError, UsageError
+from plumbline.model.units import format_rate
+from tests.package.cli.driver import call, inventory
+from tests.package.plan.test_meeting import two_file_systems
+from tests.package.sites import INVENTORIES, part, site
+from tests.project.repository import ROOT, document
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def test_alike_measurements_share_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("ceiling", "-i", inventory(tmp_path)) == 0
+    found = rows(capsys.readouterr().out)
+    rate, disks = ["80.0", "MB/s"], "oss[1-2]-disk[1-2]"
+    at = found.index(["ost", "scratch-OST[0-3]", "write,", "read", *rate, disks])
+    assert found[at + 1] == ["next", "125.0", "MB/s", "oss[1-2]-nic"]
+    assert found[at + 2] == ["raw", disks, "read,", "read", "together", *rate, disks]
+    each, total = ["62.5", "MB/s"], ["125.0", "MB/s"]
+    at = found.index(["oss[1-2]", "2", "write,", "read", *each, *total, "oss[1-2]-nic"])
+    assert found[at + 1] == ["next", "160.0", "MB/s", disks]
+    assert not [line for line in found if "-" in line]
+
+
+def test_pairs_are_shown_with_their_layer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("ceiling", "-i", inventory(tmp_path), "--layer", "net") == 0
+    found = rows(capsys.readouterr().out)
+    pair = ["net", "oss1", "-", "oss2", "send", "or", "receive"]
+    assert [*pair, "125.0", "MB/s", "oss[1-2]-nic"] in found
+
+
+def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
+    assert call("ceiling", "--json", *argv) == 0
+    lines: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    return lines
+
+
+def test_programs_get_the_same_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]").pop("rate")
+    folder = inventory(tmp_path, document)
+    lines = printed(capsys, "-i", folder)
+    raw = next(line for line in lines if line["layer"] == "raw")
+    assert (raw["rate_Bps"], raw["limited_by"], raw["next_Bps"]) == (None, [], None)
+    target = next(line for line in lines if line["component"] == "scratch-OST3")
+    assert (target["rate_Bps"], target["limited_by"]) == (125e6, ["oss2-nic"])
+    assert (target["next_Bps"], target["next_limited_by"]) == (1e9, ["client1"])
+    assert (target["flows"], target["number"], target["each_Bps"]) == ("one", 1, [125e6, 125e6])
+    assert target["path"][-1] == "scratch-OST3"
+    server = next(line for line in lines if line["component"] == "oss2" and line["number"] == 2)
+    assert (server["scenario"], server["flows"]) == ("together", "targets")
+    assert (server["rate_Bps"], server["each_Bps"]) == (125e6, [62.5e6, 62.5e6])
+    whole = next(line for line in lines if line["component"] == "scratch")
+    assert (whole["scenario"], whole["number"], whole["rate_Bps"]) == ("all", 4, 250e6)
+    pairs = printed(capsys, "-i", folder, "--layer", "net")
+    assert [line["partner"] for line in pairs if line["partner"]] == ["oss2"]
+
+
+def test_a_path_without_rates_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]").pop("rate")
+    assert call("ceiling", "-i", inventory(tmp_path, document), "--layer", "raw") == 0
+    assert "unknown  no part on the path has a rate" in capsys.readouterr().out
+
+
+def test_a_layer_without_measurements_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("ceiling", "-i", str(INVENTORIES / "edison"), "--layer", "raw") == 0
+    assert capsys.readouterr().out == "nothing is measured in layer raw\n"
+
+
+def test_the_table_has_the_numbers_that_programs_get(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(INVENTORIES / "redstorm")
+    lines = printed(capsys, "-i", folder)
+    rates = {line[key] for line in lines for key in ("rate_Bps", "next_Bps") if line[key]}
+    rates.update(rate for line in lines for rate in line["each_Bps"])
+    assert call("ceiling", "-i", folder) == 0
+    shown = re.findall(r"[0-9.]+ [kMG]?B/s", capsys.readouterr().out)
+    assert set(shown) == {format_rate(rate) for rate in rates}
+    # the shape of section III of the paper: a port, an adapter, a controller, all of them
+    assert {"200.0 MB/s", "400.0 MB/s", "624.0 MB/s", "800.0 MB/s", "64.0 GB/s"} <= set(shown)
+
+
+def test_rates_are_shown_for_a_zone_of_the_disks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]").update(average="70 MB/s", slowest="50 MB/s")
+    folder = inventory(tmp_path, document)
+    for zone, rate_Bps in (("fastest", 80e6), ("average", 70e6), ("slowest", 50e6)):
+        lines = printed(capsys, "-i", folder, "--layer", "raw", "--zone", zone)
+        assert {line["rate_Bps"] for line in lines} == {rate_Bps}
+
+
+@pytest.mark.parametrize("name", ["lab", "example", "redstorm", "edison", "bgl"])
+def test_the_table_fits_120_columns_and_a_screen(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("ceiling", "-i", str(INVENTORIES / name)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 120
+    assert len(lines) <= 40
+
+
+def test_the_documentation_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (INVENTORIES.parent / "docs" / "topology.md").read_text(encoding="utf-8")
+    command = "$ plumbline ceiling -i inventories/redstorm --layer ost\n"
+    block = page.partition(command)[2].partition("...\n")[0]
+    assert call("ceiling", "-i", str(INVENTORIES / "redstorm"), "--layer", "ost") == 0
+    assert block.count("\n") > 10
+    assert capsys.readouterr().out.startswith(block)
+
+
+def test_the_document_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("plan", "-i", inventory(tmp_path), "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert list(document["nodes"]) == ["oss1", "oss2", "client1"]
+
+
+def test_one_node_is_printed_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = inventory(tmp_path)
+    assert call("plan", "-i", folder, "--node", "oss2", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["node"] == "oss2"
+    assert [entry["layer"] for entry in document["entries"]] == ["raw", "raw", "net"]
+    assert call("plan", "-i", folder, "--node", "oss2") == 0
+    text = capsys.readouterr().out
+    assert "oss2-disk1" in text
+    assert "oss1-disk1" not in text
+    assert text.endswith("3 measurements, 5 services\n")
+
+
+def test_people_get_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("plan", "-i", inventory(tmp_path)) == 0
+    text = capsys.readouterr().out
+    assert "scratch-OST3" in text
+    assert "80.0 MB/s" in text
+    assert "ost: *-*-* 02:06, spread over 10 min, takes " in text
+    assert "WARNING" not in text
+    assert text.endswith("10 measurements, 16 services\n")
+
+
+def test_a_node_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'oss9' is no client or server of lab; its hosts are"):
+        call("plan", "-i", inventory(tmp_path), "--node", "oss9")
+
+
+def test_a_run_that_cannot_end_within_its_limit_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = inventory(tmp_path)
+    policy = {"schema": 1, "layers": {"ost": {"schedule": {"limit": "10 s"}}}}
+    path = Path(folder) / "group_vars" / "all" / "policy.yml"
+    path.write_text(json.dumps({"plumbline_policy": policy}), encoding="utf-8")
+    assert call("plan", "-i", folder) == 0
+    text = capsys.readouterr().out
+    # two servers side by side, two targets each, written and read three times
+    assert (
+        "takes at most 3 min on client1 while everything is healthy, up to 2 at the same time\n"
+        in text
+    )
+    (warning,) = (line for line in text.splitlines() if line.startswith("WARNING"))
+    assert warning == (
+        "WARNING: ost on client1 takes 3 min but is ended after 10 s, the last of it unmeasured: "
+        "raise its limit"
+    )
+    assert call("plan", "-i", folder, "--node", "oss1") == 0
+    assert "WARNING" not in capsys.readouterr().out
+
+
+def test_clients_that_may_disturb_one_another_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("plan", "-i", inventory(tmp_path, two_file_systems("oss1-disk2"))) == 0
+    (warning,) = (line for line in capsys.readouterr().out.splitlines() if "WARNING" in line)
+    assert warning == (
+        "WARNING: client1 and client2 measure targets across oss1-nic and 2 more parts and may "
+        "disturb one another: give their file systems the same clients"
+    )
+
+
+INVENTORY = str(ROOT / "inventories" / "lab")
+KINDS = ("templates", "commands", "groups", "hosts", "services", "dependencies")
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("plan") / "plan.json"
+    with path.open("w") as file, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdout", file)
+        assert call("plan", "-i", INVENTORY, "--json") == 0
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [("nagios", [f"{kind}.cfg" for kind in KINDS]), ("icinga2", ["plumbline.conf"])],
+)
+def test_a_printed_plan_gives_the_objects_of_its_inventory(
+    plan: Path, name: str, files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("plan", "-i", INVENTORY, "--format", name, "--json") == 0
+    compiled = json.loads(capsys.readouterr().out)
+    assert list(compiled) == files
+    assert call("plan", "--plan", str(plan), "--format", name, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == compiled
+    assert call("plan", "--plan", str(plan), "--format", name) == 0
+    assert capsys.readouterr().out == "\n".join(compiled.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "trouble", "said"),
+    [
+        (["--options", "{"], DocumentError, "--options is no JSON"),
+        (["--options", '{"contact_grups": []}'], DocumentError, "did you mean 'contact_groups'"),
+        (["--options", '{"check_interval_min": 0}'], DocumentError, "check_interval_min"),
+    ],
+)
+def test_wrong_options_are_refused(
+    plan: Path, arguments: list[str], trouble: type[PlumblineError], said: str
+) -> None:
+    with pytest.raises(trouble, match=said):
+        call("plan", "--plan", str(plan), "--format", "nagios", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("services", None), ("hosts", [{}]), ("paths", [{}]), ("schema", 9)]
+)
+def test_a_damaged_plan_is_refused(plan: Path, tmp_path: Path, key: str, value: object) -> None:
+    damaged = tmp_path / "plan.json"
+    damaged.write_text(json.dumps({**json.loads(plan.read_text()), key: value}))
+    with pytest.raises(DocumentError, match="write it with: plumbline plan"):
+        call("plan", "--plan", str(damaged), "--format", "nagios")
+
+
+def test_a_service_of_an_unknown_host_is_refused(plan: Path, tmp_path: Path) -> None:
+    said = json.loads(plan.read_text())
+    said["hosts"] = [host for host in said["hosts"] if host["name"] != "oss2"]
+    (tmp_path / "plan.json").write_text(json.dumps(said))
+    with pytest.raises(DocumentError, match="services of oss2, whose address it does not give"):
+        call("plan", "--plan", str(tmp_path / "plan.json"), "--format", "nagios")
+
+
+def test_defaults_are_those_of_the_roles() -> None:
+    given = {
+        name.partition("_")[2]: value
+        for role in ("nagios", "icinga")
+        for name, value in document(ROOT / f"roles/{role}/defaults/main.yml").items()
+        if "{{" not in str(value)
+    }
+    nrpe = document(ROOT / "roles/nrpe/defaults/main.yml")
+    given |= {"nrpe_port": nrpe["nrpe_port"], "tls_directory": nrpe["nrpe_tls_directory"]}
+    known = ObjectOptions().model_dump()
+    shared = given.keys() & known.keys()
+    assert {name: given[name] for name in shared} == {name: known[name] for name in shared}
+    assert len(shared) > 10
+
+
+def test_the_role_asks_for_checks_of_the_services_that_the_package_names() -> None:
+    names = document(ROOT / "roles/nagios/vars/main.yml")
+    assert names["__nagios_agent_service"] == AGENT_SERVICE
+    assert names["__nagios_collection_service"] == COLLECTION_SERVICE
