@@ -58,7 +58,7 @@ bench: venv programs  ## benchmarks: a check compared with Python's own start, a
 	@$(VENV)/bin/python -m tests.bench.judging
 	@$(VENV)/bin/python -m tests.bench.reporting
 
-mutate: venv programs  ## mutation tests of the judge's comparisons and numbers (MODULES="alarm chance")
+mutate: venv programs  ## mutation tests of the judge's comparisons and numbers (MODULES="recursion weighing")
 	@$(VENV)/bin/python -m pip install --quiet --constraint requirements/constraints.txt --group mutate
 	@nice -n 19 $(VENV)/bin/python -m tests.bench.mutate_judge $(addprefix --module ,$(MODULES))
 

@@ -1,6 +1,6 @@
 """Change one comparison or number of the judge at a time, and see whether a test fails.
 
-    python -m tests.bench.mutate_judge --module alarm --module chance
+    python -m tests.bench.mutate_judge --module recursion --module weighing
     python -m tests.bench.mutate_judge --survivors
 
 A mutant lives in the memory of a process of its own: no file of src/ is changed, whatever happens.
@@ -48,14 +48,13 @@ MEMORY = 4 * 2**30
 
 OWN = {
     "absence": ("boundaries", "reasons"),
-    "alarm": ("past", "quiet"),
-    "chance": ("alarm",),
     "component": ("rules", "service"),
     "floor": ("shared_floor",),
     "measured": ("provisional", "boundaries", "rules", "component"),
     "phrases": ("rules", "component", "weighing"),
     "references": ("peers", "shared_loss"),
     "replay": ("together", "job_rates"),
+    "runs": ("recursion", "weighing"),
     "rules": ("profile", "boundaries", "explain", "provisional", "contention"),
     "service": ("evidence", "component"),
     "weighing": ("claims", "shared_loss"),
@@ -65,8 +64,6 @@ OWN = {
 SLOW = {
     "floor_of_sites": (),
     "damage": (),
-    "past": ("alarm",),
-    "chance": ("alarm",),
 }
 """Tests that take seconds, and the modules that they are for."""
 

@@ -17,6 +17,7 @@ from tests.project.repository import ROOT, document, tracked
 PACKAGE = "ansible.builtin.package"
 SHARED = {
     "python3-cryptography",
+    "python3-numpy",
     "bash-completion",
     "python3-yaml",
     "python3-pyyaml",

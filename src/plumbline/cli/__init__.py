@@ -46,6 +46,9 @@ NODE_MODULES = (
 CONSOLE_LIBRARIES = ("jinja2", "plotly", "pydantic", "rich", "yaml")
 """Modules of the extra ``console``, which a node and a bare installation do not have."""
 
+NODE_LIBRARY = "numpy"
+"""The library that judging takes on every host, a package of the distribution."""
+
 _EPILOG = """\
 for roles, timers and playbooks:
 {machine_verbs}
@@ -172,10 +175,12 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 def _library_trouble(error: ImportError, verb: str) -> str:
     """Return the sentence on a library of the console; raise any other error again."""
     library = (error.name or "").split(".")[0]
-    if library not in CONSOLE_LIBRARIES:
+    if library not in (*CONSOLE_LIBRARIES, NODE_LIBRARY):
         raise error
     absent = isinstance(error, ModuleNotFoundError) and error.name == library
     state = "not installed" if absent else "too old"
+    if library == NODE_LIBRARY:
+        return f"{library} is {state} on this host; plumbline {verb} needs it: python3-numpy"
     return (
         f"{library} is {state} on this host; plumbline {verb} needs the libraries of the console: "
         "pip install 'plumbline[console]'"

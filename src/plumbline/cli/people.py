@@ -79,7 +79,7 @@ PEOPLE.add(
     option("--days N", "simulated days", 60, type=count),
     option("--fleets N", "number of equal sites", 1, type=count),
     option(
-        "--fault WHAT=LOSS[:OPERATION][@DAY]",
+        "--fault WHAT=LOSS[/week][:OPERATION][@DAY[-LAST]][~DAYS/OF]",
         "a part or target that is slower, from day 1 on or a later one: oss03-hba=40%%@12; more "
         "below",
         [],

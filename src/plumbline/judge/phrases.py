@@ -113,8 +113,11 @@ def weighed(evidence: Optional[Evidence]) -> Iterator[str]:
 def over_runs(evidence: Evidence) -> str:
     """Return the loss over some runs, and how certain it is."""
     share = "" if evidence.ratio is None else f"{100 * evidence.ratio:.0f} % of {evidence.against} "
+    runs = f"over {number(evidence.moments, 'run')}"
+    if evidence.comes_and_goes:
+        runs = f"in {evidence.low} of {number(evidence.moments, 'run')}"
     return (
-        f"{share}over {number(evidence.moments, 'run')} since {moment(evidence.since)}, odds "
+        f"{share}{runs} since {moment(evidence.since)}, odds "
         f"{odds(evidence.odds)} to 1 against chance"
     )
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from math import exp, inf, log, log1p
 from typing import Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.judge.chance import BESIDE_PEERS, FADES, HOUR_S, IN_ONE_GO_S
 from plumbline.judge.phrases import date_of, number, odds
+from plumbline.judge.runs import BESIDE_PEERS, FADES, IN_ONE_GO_S
+from plumbline.model.units import HOUR_S
 
 Shown = tuple[float, bool]
 """Begin of a run, in epoch seconds, and whether it showed the symptom."""

@@ -24,8 +24,8 @@ from math import hypot, log, sqrt
 from statistics import median
 from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.chance import ALONE, BESIDE_PEERS, Run, Source
 from plumbline.judge.phrases import several
+from plumbline.judge.runs import ALONE, BESIDE_PEERS, Run, Source
 from plumbline.model.limits import Baseline, Limits
 from plumbline.model.series import Sample
 from plumbline.model.statistics import deviation, error_of_median
@@ -395,9 +395,21 @@ def _of_a_few(measurement: Measurement, form: Against, fellows: _Fellows) -> Ite
             if abs(when - at) <= _BESIDE_S and member in kind.usual
         ]
         if beside:
-            off = value - median(beside)
+            usual = kind.spread(day_of(at))
+            off = value - _middle_of_few(beside, usual)
             spread = _spread_of_a_few(kind, day_of(at), off)
             yield Run(at, off, spread * sqrt(1 + 1 / len(beside)))
+
+
+_UPPER_OF_TWO = 0.5642
+"""The upper of two values is above their mean by so many standard deviations, in the mean."""
+
+
+def _middle_of_few(values: Sequence[float], spread: float) -> float:
+    """Return what a few controls gave: of two the upper one, for one that was disturbed is low."""
+    if len(values) == 2:
+        return max(values) - _UPPER_OF_TWO * spread
+    return median(values)
 
 
 def _spread_of_a_few(kind: Kind, day: int, off: float) -> float:

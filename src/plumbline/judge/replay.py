@@ -24,7 +24,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Seque
 
 from plumbline.judge.component import judge_service
 from plumbline.judge.phrases import number, odds, over_runs
-from plumbline.judge.weighing import Weighing
+from plumbline.judge.weighing import Weighing, take_all
 from plumbline.model.evidence import MONTH_S, Evidence, odds_within
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Baseline, Limits, Reference
@@ -160,8 +160,13 @@ def replay(rows: Iterable[Sampled], limits: Limits) -> Iterator[Judged]:
     ordered = sorted(rows, key=attrgetter("host", "day", "at"))
     for _, of_host in groupby(ordered, key=attrgetter("host")):
         memory = _Memory(limits)
-        for day, of_day in groupby(of_host, key=attrgetter("day")):
-            yield from memory.judge(day, list(of_day))
+        days = [
+            memory.take(day, list(of_day))
+            for day, of_day in groupby(of_host, key=attrgetter("day"))
+        ]
+        take_all([day.weighing for day in days])
+        for day in days:
+            yield from day.judged()
 
 
 class _Memory:
@@ -185,8 +190,8 @@ class _Memory:
         del latest
         return None
 
-    def judge(self, day: str, rows: Sequence[Sampled]) -> Iterator[Judged]:
-        """Take in the rows of one day, in the order of time, and yield its verdicts."""
+    def take(self, day: str, rows: Sequence[Sampled]) -> _Day:
+        """Take in the rows of one day, in the order of time, and return what is known then."""
         own = [row for row in rows if _speaks(row, self._limits)]
         runs = [
             {row.component: row.rate for row in run}
@@ -204,24 +209,36 @@ class _Memory:
                 for row in of_component:
                     self._remember(_sample(row), component)
         expected = [_expectation(row, self._limits) for row in self._latest.values()]
-        weighing = Weighing({"": expected}, {"": self})
-        for expectation in expected:
-            if expectation.component in every:
-                evidence = weighing.evidence(expectation.subject)
-                yield Judged(
-                    expectation.host,
-                    expectation.component,
-                    day,
-                    self._verdict(expectation, evidence),
-                    evidence,
-                )
+        series = [
+            (expectation, self.of(expectation.layer, expectation.component))
+            for expectation in expected
+            if expectation.component in every
+        ]
+        return _Day(day, series, Weighing({"": expected}, {"": self}))
 
     def _remember(self, sample: Sample, component: str) -> None:
         self._samples[component] = (sample, *self._samples.get(component, ())[: SAMPLES - 1])
 
-    def _verdict(self, entry: Expectation, evidence: Optional[Evidence]) -> Verdict:
-        series = self.of(entry.layer, entry.component)
-        return judge_service(entry, series, (), series[0].latest.finished_at, evidence)
+
+class _Day(NamedTuple):
+    """What was measured on a day, each with its series until then."""
+
+    day: str
+    series: Sequence[tuple[Expectation, tuple[Series, ...]]]
+    weighing: Weighing
+
+    def judged(self) -> Iterator[Judged]:
+        """Yield the verdicts of the day."""
+        for expectation, series in self.series:
+            evidence = self.weighing.evidence(expectation.subject)
+            ended_at = series[0].latest.finished_at
+            yield Judged(
+                expectation.host,
+                expectation.component,
+                self.day,
+                judge_service(expectation, series, (), ended_at, evidence),
+                evidence,
+            )
 
 
 _EPOCH = date(1970, 1, 1).toordinal()

@@ -8,37 +8,35 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from math import exp, inf, log
 from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.alarm import (
-    Alone,
-    Change,
-    Claim,
-    Moments,
-    Past,
-    Question,
-    Shared,
-    Weight,
-    moments_of,
-    quiet,
-    weigh,
-)
-from plumbline.judge.chance import ALONE, HOUR_S, Noise, Run, Source
 from plumbline.judge.measured import doubt_about, era_of
 from plumbline.judge.memory import Weighable
 from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.references import ComparedSource, Era, Measurement, References, common
+from plumbline.judge.runs import (
+    ALONE,
+    Change,
+    Claim,
+    Noise,
+    Question,
+    Run,
+    Source,
+    Weight,
+    moments_of,
+)
+from plumbline.judge.runs import Subject as Weighed
 from plumbline.model.errors import DocumentError
-from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
+from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Series
-from plumbline.model.units import DAY_S
+from plumbline.model.units import DAY_S, HOUR_S
 
 _ONE_NIGHT_S = DAY_S / 2
 _MOST_MORE = 9
@@ -97,34 +95,52 @@ def claims_of(held: Compared) -> tuple[list[Claim], list[Claim]]:
     return claims, [together(apart)] if len(claims) > 1 else []
 
 
-def more_runs(held: Compared, question: Question, weight: Weight) -> Optional[int]:
-    """Return how many more runs like the last one raise an alarm or end it, None where unknown.
+def further_runs(held: Compared, question: Question, alarm: bool) -> list[Weighed]:
+    """Return the same with one, two ... more runs like the last ones, where these may change it.
 
-    A low run ends none and a good one raises none.  The further runs follow one another as the last
-    ones did.
+    A low run ends no alarm and a good one raises none.  The further runs follow one another as the
+    last ones did.
     """
     limit = -question.limit
-    if not weight.alarm and not any(
+    if not alarm and not any(
         run.log_ratio < limit for _, source in held for run in source.source.runs
     ):
         # nearly all components: no run to put in order
-        return None
+        return []
     held = numbered(held)
-    runs = sorted(run for _, source in held for run in source.source.runs)
-    moments = moments_of(runs)
-    low = any(run.log_ratio < limit for run in runs if run.at >= moments[-1])
-    if weight.alarm is low:
-        return None
+    moments = moments_of(sorted(run for _, source in held for run in source.source.runs))
+    low = any(
+        run.log_ratio < limit
+        for _, source in held
+        for run in source.source.runs
+        if run.at >= moments[-1]
+    )
+    if alarm is low:
+        return []
     apart_s = moments[-1] - moments[-2] if len(moments) > 1 else HOUR_S
-    past = Moments()
-    for count in range(1, _MOST_MORE + 1):
-        further = [
-            (measurement, _repeated(source, moments[-1], count, apart_s))
-            for measurement, source in held
-        ]
-        if weigh(*claims_of(further), question, past).alarm is not weight.alarm:
-            return count
-    return None
+    return [
+        subject_of(
+            [
+                (measurement, _repeated(source, moments[-1], count, apart_s))
+                for measurement, source in held
+            ],
+            question,
+        )
+        for count in range(1, _MOST_MORE + 1)
+    ]
+
+
+def weigh(subjects: Sequence[Weighed]) -> list[Weight]:
+    """Return what the runs of each subject say at the last of them."""
+    # most commands judge nothing, and the library takes a tenth of a second
+    from plumbline.judge.recursion import weigh as weigh_in_arrays
+
+    return weigh_in_arrays(subjects)
+
+
+def subject_of(held: Compared, question: Question) -> Weighed:
+    """Return what is asked of some measurements."""
+    return Weighed(*claims_of(held), question)
 
 
 def _repeated(compared: ComparedSource, since: float, count: int, apart_s: float) -> ComparedSource:
@@ -146,7 +162,7 @@ def by_operation(held: Compared) -> list[Claim]:
 
 
 def _claim(sources: tuple[Source, ...]) -> Claim:
-    return Alone(sources[0]) if len(sources) == 1 else Shared(sources)
+    return Claim(sources)
 
 
 def together(held: Compared) -> Claim:
@@ -155,7 +171,7 @@ def together(held: Compared) -> Claim:
         _merged([source.source for measurement, source in held if measurement.partner == name])
         for name in dict.fromkeys(measurement.partner for measurement, _ in held)
     )
-    return Alone(merged[0]) if len(merged) == 1 else Shared(merged)
+    return Claim(merged)
 
 
 def _merged(sources: Sequence[Source]) -> Source:
@@ -198,6 +214,10 @@ _LEAST_LIMIT = 0.01
 """A smaller loss, a logarithm, no reference tells from none, whatever the policy asks."""
 
 
+Questions = dict[Subject, tuple[Compared, Question]]
+"""What is asked of some components and groups, with their runs beside the references."""
+
+
 class _Terms(NamedTuple):
     """What is asked by: its limits, and the change that may have slowed all that is asked about."""
 
@@ -212,15 +232,14 @@ class Weighing:
         self,
         nodes: Nodes,
         memories: Mapping[str, Weighable],
-        past: Optional[Past] = None,
-        min_odds: float = WORTH_A_WORD,
+        *,
+        counting: bool = True,
     ) -> None:
         """Take in what the nodes remember; of what is damaged nothing is known.
 
-        ``past`` is given by who weighs the same again after some more runs: it saves time.  Odds
-        that cannot reach ``min_odds``, a logarithm, are not found where there is no alarm.
+        With ``counting`` evidence says how many more runs raise an alarm or end it.
         """
-        self._past, self._min_odds = past, min_odds
+        self._counting = counting
         self._limits = {
             (expectation.layer, expectation.component): expectation.limits
             for expectations in nodes.values()
@@ -254,17 +273,86 @@ class Weighing:
         self._known: dict[Subject, Optional[Evidence]] = {}
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
-        """Return what the runs of a component or group say, None where nothing can be compared."""
+        """Return what the runs of a component or group say, None where nothing can be compared.
+
+        Who asks for one asks for the others as well, so that all are weighed with the first.
+        """
         if subject not in self._known:
-            weigh = self._weigh_group if subject[2] else self._weigh
-            self._known[subject] = weigh(subject[:2])
-        return self._known[subject]
+            take_all([self])
+        return self._known.get(subject)
 
     def every(self) -> dict[Subject, Evidence]:
         """Return what is known of all components and groups."""
+        take_all([self])
+        return {subject: found for subject, found in self._known.items() if found}
+
+    def everything(self) -> Questions:
+        """Return what is asked of all components and groups that are not weighed yet."""
         subjects = [(*place, False) for place in self._asked]
-        subjects += [(*place, True) for place in self._groups]
-        return {one: found for one in subjects if (found := self.evidence(one))}
+        return self._questions([*subjects, *self._group_subjects()])
+
+    def take_groups(self) -> None:
+        """Weigh all groups, for who takes the components node by node."""
+        self.take(self._group_subjects())
+
+    def _group_subjects(self) -> list[Subject]:
+        return [(*place, True) for place in self._groups]
+
+    def take(self, subjects: Iterable[Subject]) -> None:
+        """Weigh some components and groups in one go: a tenth of the time of one after another."""
+        _take([(self, self._questions(subjects))])
+
+    def _questions(self, subjects: Iterable[Subject]) -> Questions:
+        questions: Questions = {}
+        for subject in subjects:
+            if subject not in self._known:
+                self._known[subject] = None
+                asked = self._question_of(subject)
+                if asked:
+                    questions[subject] = asked
+        return questions
+
+    def answer(self, questions: Questions, weights: Sequence[Weight]) -> None:
+        """Keep what the runs of some subjects came to."""
+        more = self._more(questions, weights) if self._counting else {}
+        for (subject, (compared, question)), weight in zip(questions.items(), weights):
+            self._known[subject] = _evidence(compared, question, weight, more.get(subject))
+        for subject, (compared, _) in questions.items():
+            evidence = self._known[subject]
+            alone = any(other.source.noise is ALONE for _, other in compared)
+            if evidence and evidence.alarm and alone and not subject[2]:
+                self._known[subject] = self._as_its_group(subject[:2], evidence)
+
+    def _more(
+        self, questions: Questions, weights: Sequence[Weight]
+    ) -> dict[Subject, Optional[int]]:
+        """Return after how many runs like the last one an alarm would be raised or end."""
+        further = {
+            subject: further_runs(*question, weight.alarm)
+            for (subject, question), weight in zip(questions.items(), weights)
+            if LAYERS[subject[0]].grouped and not subject[2]
+        }
+        alarms = {subject: weight.alarm for subject, weight in zip(questions, weights)}
+        then = iter(weigh([runs for every in further.values() for runs in every]))
+        more: dict[Subject, Optional[int]] = {}
+        for subject, every in further.items():
+            changed = [next(then).alarm is not alarms[subject] for _ in every]
+            more[subject] = changed.index(True) + 1 if True in changed else None
+        return more
+
+    def _question_of(self, subject: Subject) -> Optional[tuple[Compared, Question]]:
+        place = subject[:2]
+        if subject[2]:
+            members = self._groups[place]
+            held = self.compared_as_one(members[0])
+            terms = self._terms(members[0], self._asked_of(members))
+            return (held, _question(terms)) if held else None
+        held = self.compared(place)
+        if not held:
+            return None
+        whole = place not in self._group_of or len(self._members(place)) < _FEWEST_MEMBERS
+        terms = self._terms(place, [measurement for measurement, _ in held] if whole else ())
+        return held, _question(terms)
 
     def compared(self, component: Component) -> Compared:
         """Return what is measured of a component beside its references, less what has none."""
@@ -295,17 +383,8 @@ class Weighing:
 
     def weigh(self, held: Compared) -> Evidence:
         """Return what measurements say together that one part may slow; there is one at least."""
-        return self._weighed(held, _Terms(held[0][0].measurement.limits, None))
-
-    def _weigh(self, component: Component) -> Optional[Evidence]:
-        held = self.compared(component)
-        if not held:
-            return None
-        whole = component not in self._group_of or len(self._members(component)) < _FEWEST_MEMBERS
-        terms = self._terms(component, [measurement for measurement, _ in held] if whole else ())
-        known = self._weighed(held, terms, (*component, False))
-        alone = any(other.source.noise is ALONE for _, other in held)
-        return self._as_its_group(component, known) if known.alarm and alone else known
+        question = _question(_Terms(held[0][0].measurement.limits, None))
+        return _evidence(held, question, weigh([subject_of(held, question)])[0], None)
 
     def _as_its_group(self, component: Component, found: Evidence) -> Evidence:
         """Return what is known of a component without peers: its group may have lost as much."""
@@ -314,12 +393,6 @@ class Weighing:
             return found
         shared = found.ratio >= (1 - self._limits[component].peer_loss) * of_all.ratio
         return found._replace(alarm=not shared, shared=shared)
-
-    def _weigh_group(self, group: Component) -> Optional[Evidence]:
-        members = self._groups[group]
-        held = self.compared_as_one(members[0])
-        terms = self._terms(members[0], self._asked_of(members))
-        return self._weighed(held, terms, (*group, True)) if held else None
 
     def _terms(self, component: Component, shared: Sequence[NamedMeasurement]) -> _Terms:
         """Return what is asked by; a change is one of ``shared``, not of a single component."""
@@ -348,43 +421,6 @@ class Weighing:
 
     def _asked_of(self, members: Sequence[Component]) -> list[NamedMeasurement]:
         return [measurement for member in members for measurement in self._asked.get(member, ())]
-
-    def _weighed(
-        self, alone: Compared, terms: _Terms, subject: Optional[Subject] = None
-    ) -> Evidence:
-        question = Question(
-            max(_LEAST_LIMIT, -log(1 - terms.limits.peer_loss)),
-            log(terms.limits.alarm_odds),
-            log(terms.limits.end_odds),
-            terms.change,
-            self._min_odds,
-        )
-        words = list(dict.fromkeys(measurement.what for measurement, _ in alone))
-        counted = subject and LAYERS[subject[0]].grouped and not subject[2] and self._min_odds < inf
-        weight = quiet(by_operation(alone), question) or self._weight(alone, question, subject)
-        losses = [(middle, number) for number, middle in enumerate(weight.middles) if middle]
-        lowest, number = min(losses, default=(0.0, 0))
-        also = [(words[n], exp(middle)) for middle, n in losses if n != number]
-        against = next(
-            other.against for measurement, other in alone if measurement.what == words[number]
-        )
-        return Evidence(
-            weight.odds,
-            question.needed,
-            weight.alarm,
-            weight.since,
-            weight.moments,
-            words[number],
-            exp(lowest) if losses else None,
-            against,
-            also=tuple(one for one in also if -log(one[1]) >= question.limit),
-            more=more_runs(alone, question, weight) if counted else None,
-        )
-
-    def _weight(self, alone: Compared, question: Question, subject: Optional[Subject]) -> Weight:
-        # what was found is for who asks again, and would keep all runs
-        past = self._past.of(subject) if self._past and subject else None
-        return weigh(*claims_of(alone), question, past)
 
     def _measurements(self, entry: Expectation, memory: Weighable) -> Iterator[NamedMeasurement]:
         try:
@@ -444,6 +480,51 @@ class Weighing:
         if entry.parallel:
             group = f"all of {entry.component}"
         return entry.layer, operation, scenario, group or entry.group, ceiling
+
+
+def take_all(weighings: Sequence[Weighing]) -> None:
+    """Weigh all that several know, such as one for each day, in one go."""
+    _take([(weighing, weighing.everything()) for weighing in weighings])
+
+
+def _take(asked: Sequence[tuple[Weighing, Questions]]) -> None:
+    weights = iter(
+        weigh([subject_of(*each) for _, questions in asked for each in questions.values()])
+    )
+    for weighing, questions in asked:
+        weighing.answer(questions, list(islice(weights, len(questions))))
+
+
+def _question(terms: _Terms) -> Question:
+    return Question(
+        max(_LEAST_LIMIT, -log(1 - terms.limits.peer_loss)),
+        log(terms.limits.alarm_odds),
+        log(terms.limits.end_odds),
+        terms.change,
+    )
+
+
+def _evidence(held: Compared, question: Question, weight: Weight, more: Optional[int]) -> Evidence:
+    words = list(dict.fromkeys(measurement.what for measurement, _ in held))
+    losses = [(middle, number) for number, middle in enumerate(weight.middles) if middle]
+    lowest, number = min(losses, default=(0.0, 0))
+    also = [(words[n], exp(middle)) for middle, n in losses if n != number]
+    against = next(
+        other.against for measurement, other in held if measurement.what == words[number]
+    )
+    return Evidence(
+        weight.odds,
+        question.needed,
+        weight.alarm,
+        weight.since,
+        weight.moments,
+        words[number],
+        exp(lowest) if losses else None,
+        against,
+        also=tuple(other for other in also if -log(other[1]) >= question.limit),
+        more=more,
+        low=weight.low,
+    )
 
 
 def _systems(nodes: Nodes) -> dict[str, str]:

@@ -20,7 +20,6 @@ from math import exp, hypot, log, sqrt
 from statistics import median
 from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.chance import Run, Source
 from plumbline.judge.component import firmly, rule
 from plumbline.judge.measured import CERTAIN, Measured, clearing
 from plumbline.judge.memory import Memory
@@ -28,6 +27,7 @@ from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.phrases import Ruling
 from plumbline.judge.references import FEW_APART, LEAST_SPREAD, ComparedSource, beside_baseline
+from plumbline.judge.runs import Run, Source
 from plumbline.judge.service import severity
 from plumbline.judge.weighing import NamedMeasurement, Weighing
 from plumbline.locate.observation import (

@@ -15,6 +15,8 @@ MONTH_S = 30.44 * DAY_S
 LEAST_ODDS = 20.0
 """However large the budget, nobody is woken by what chance makes of one run in so many."""
 
+_TWO = 2
+
 WORTH_A_WORD = 3.0
 """Odds of 20 to 1, a logarithm: less is not reported."""
 
@@ -30,6 +32,8 @@ class Evidence(NamedTuple):
     says that the whole group has lost as much, which has the alarm.  ``also`` are the other
     operations that have lost enough to look for, each with its measured / reference.  ``more`` is
     how many more runs like the last one raise the alarm, or end it, None where that is unknown.
+    ``low`` is in how many of the moments it was slow, None where that was not counted; where these
+    are few, ``ratio`` is that of the low ones.
     """
 
     odds: float
@@ -43,6 +47,12 @@ class Evidence(NamedTuple):
     shared: bool = False
     also: tuple[tuple[str, float], ...] = ()
     more: Optional[int] = None
+    low: Optional[int] = None
+
+    @property
+    def comes_and_goes(self) -> bool:
+        """Return whether it was slow in less than half of the moments, and in two at least."""
+        return self.low is not None and _TWO <= self.low < self.moments / 2
 
     @property
     def worth_a_word(self) -> bool:
@@ -63,7 +73,7 @@ class Evidence(NamedTuple):
                 "evidence", (evidence.what, evidence.against, *(what for what, _ in evidence.also))
             )
             times(since=evidence.since)
-            counts(moments=evidence.moments, more=evidence.more or 0)
+            counts(moments=evidence.moments, more=evidence.more or 0, low=evidence.low or 0)
             within(0, LARGEST, odds=evidence.odds, needed=evidence.needed)
             if evidence.ratio is not None:
                 within(0, LARGEST, ratio=evidence.ratio)

@@ -20,6 +20,7 @@ _LONGEST = 64
 """Characters of a quantity; whoever writes more has not written one."""
 _DURATION = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
+HOUR_S = 3600.0
 DAY_S = 86400.0
 
 LARGEST = 1e18

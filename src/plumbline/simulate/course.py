@@ -12,7 +12,6 @@ from __future__ import annotations
 from random import Random
 from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.alarm import Past as Weighed
 from plumbline.judge.component import judge_service
 from plumbline.judge.confirm import Layer, Past, Place, moved, places, steps_of, turns, wanted
 from plumbline.judge.weighing import Weighing
@@ -36,14 +35,12 @@ _FIRST_S = 18_000.0
 class _Node(NamedTuple):
     """One layer of a node: what it measures, all that the node does, and what it has confirmed.
 
-    ``weighed`` is what was found when its runs were weighed before; ``open`` when the last planned
-    run began, while somebody is in question.
+    ``open`` is when the last planned run began, while somebody is in question.
     """
 
     chosen: tuple[Expectation, ...]
     every: Sequence[Expectation]
     measured: list[Measured]
-    weighed: Weighed
     open: list[float]
 
 
@@ -60,7 +57,7 @@ class Confirming:
         self._measuring = measuring
         self._periods_s = periods_s
         self._nodes = [
-            _Node(chosen, expectations, [], Weighed(), [])
+            _Node(chosen, expectations, [], [])
             for expectations in nodes.values()
             for layer in LAYERS.values()
             if layer.confirmable
@@ -134,7 +131,7 @@ class _NodeEvidence:
         """Weigh some components again, at a moment in epoch seconds."""
         memory, again = self._measuring.memory, frozenset(components)
         self._now = now
-        self._weighing = Weighing({"": self._node.every}, {"": memory}, self._node.weighed)
+        self._weighing = Weighing({"": self._node.every}, {"": memory}, counting=False)
         self._evidence = {
             key: evidence
             for key, evidence in self._evidence.items()
@@ -147,6 +144,8 @@ class _NodeEvidence:
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence of the last runs on a component or group."""
         if subject not in self._evidence:
+            every = [entry.subject for entry in self._node.chosen]
+            self._weighing.take(each for each in every if each not in self._evidence)
             self._evidence[subject] = self._weighing.evidence(subject)
         return self._evidence[subject]
 
@@ -233,12 +232,13 @@ def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -
     before = measuring.planned_bytes
     for day in range(1, scenario.days + 1):
         weather.next_day()
-        faults = tuple(fault for fault in scenario.faults if fault.day <= day)
+        faults = tuple(fault for fault in scenario.faults if fault.blamed(day))
         for fault in faults:
             if fault.version and fault.since == day:
                 flows = _under_release(fleet, fault)
                 measuring.memory.install(flows, {CLIENT: fault.version})
-        under = rates.under(faults)
+        slowing = (fault.on(day, scenario.seed) for fault in faults)
+        under = rates.under(tuple(fault for fault in slowing if fault))
         for _ in measuring.day(day, under):
             pass
         confirming.day(day, under)

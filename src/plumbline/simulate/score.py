@@ -422,7 +422,7 @@ def _scored(
     score = Score(setting.fleet, setting.capacity, faults, setting.days, suspects)
     for today in days:
         score.take(
-            today._replace(faults=tuple(fault for fault in faults if fault.day <= today.day))
+            today._replace(faults=tuple(fault for fault in faults if fault.blamed(today.day)))
         )
         if show:
             show(today.day)

@@ -1,8 +1,9 @@
 """Rates of a simulated day: capacities, noise, and the runs that are due.
 
-What disturbs a single run tends to go on into the next one of the same day, as chance has it by
-which the judge weighs runs; further runs draw from a source of their own, so that a fleet meets the
-same planned days whether or not it confirms.
+What disturbs a single run tends to go on into the next one, over nights too; what a host or file
+system shares on a day has heavy tails and lasts.  All figures of it are the simulation's own, taken
+from data (simulate/fleet.py): the judge is not examined in its own handwriting.  Further runs draw
+from a source of their own, so that a fleet meets the same planned days whether or not it confirms.
 
 A part without a rate is taken to be just fast enough for the most that is ever asked of it,
 whatever way, so that any loss of it shows.
@@ -11,22 +12,24 @@ whatever way, so that any loss of it shows.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from math import ceil, exp, log
+from math import ceil, exp, log, sqrt
 from random import Random
 from statistics import median
 from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.chance import BESIDE_PEERS, FADES, HOUR_S
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.rounds import Role, cycle, pairing
-from plumbline.model.units import DAY_S
+from plumbline.model.units import DAY_S, HOUR_S
 from plumbline.plan.capture import LAST_RUNS
 from plumbline.simulate.fleet import (
     COVERAGE_ALONE,
     COVERAGE_MOST,
+    FADES,
+    LASTS,
+    OVERNIGHT,
     REACHED,
     SITE,
     SPELL_LEAST,
@@ -40,15 +43,22 @@ from plumbline.simulate.fleet import (
 from plumbline.simulate.memory import Memory, Rate
 from plumbline.topology.ceiling import Capacities, Limit, alone, together
 
+_NIGHT_S = 0.75 * DAY_S
+"""Runs that are further apart are not of one night and the day after it."""
+
 _KEY = 8
 """So many words of a source's state tell it apart."""
 
 
 class Sky(NamedTuple):
-    """Day of a file system: the loss that all share, a logarithm, and whether it is busy."""
+    """Day of a file system: the loss that all share, a logarithm, and whether it is busy.
+
+    ``calm`` is the loss without that of a busy spell, which goes on by itself.
+    """
 
     loss: float
     busy: bool
+    calm: float = 0.0
 
 
 class Draw(NamedTuple):
@@ -78,14 +88,15 @@ class Weather:
         self._chance = self._planned = chance
         self._further = Random(repr(chance.getstate()[1][:_KEY]))
         self._disturbances: dict[Flow, _Disturbance] = {}
+        self._again: dict[Flow, _Disturbance] = {}
         self._skies: dict[str, Sky] = {}
         self._hosts: dict[str, float] = {}
         self._components: dict[tuple[str, str], float] = {}
 
     def next_day(self) -> None:
-        """Let every known file system have another day."""
-        self._hosts.clear()
-        self._disturbances.clear()
+        """Let every known file system and host have another day, much like the one before."""
+        for host, before in self._hosts.items():
+            self._hosts[host] = self._lasting(before, self._noise.host)
         for system, sky in self._skies.items():
             self._skies[system] = self._sky(sky)
 
@@ -106,26 +117,33 @@ class Weather:
             sky = self._skies[system] = self._sky(_CLEAR)
         shared = self._hosts.get(host)
         if shared is None:
-            shared = self._hosts[host] = gauss(0, noise.host)
+            shared = self._hosts[host] = self._heavy(noise.host)
         component = flow.layer, flow.component
         own = self._components.get(component)
         if own is None:
             own = self._components[component] = gauss(0, noise.component)
         loss = own + shared + sky.loss + gauss(0, noise.spell_run if sky.busy else noise.run)
-        met = self._disturbances[flow] = self._disturbed(self._disturbances.get(flow), at, sky)
+        met = self._disturbed(self._last(flow), at, sky)
+        (self._again if self._chance is self._further else self._disturbances)[flow] = met
         loss += met.tail
         if met.coverage < COVERAGE_MOST:
             loss -= noise.contention_cost * log(met.coverage)
         return Draw(loss, met.coverage)
 
+    def _last(self, flow: Flow) -> Optional[_Disturbance]:
+        """Return what the run before met; for a planned one no further run has been."""
+        planned = self._disturbances.get(flow)
+        again = self._again.get(flow) if self._chance is self._further else None
+        return again if again and not (planned and planned.at > again.at) else planned
+
     def _disturbed(self, before: Optional[_Disturbance], at: float, sky: Sky) -> _Disturbance:
         """Return the disturbance of a run: often the same as of the one before it."""
-        if before is None or self._chance.random() >= _lasts(at - before.at):
+        if before is None or self._chance.random() >= self._goes_on(at - before.at):
             return _Disturbance(at, self._tail(), self._coverage(sky.busy))
         tail, coverage = before.tail, before.coverage
-        if tail and self._chance.random() >= BESIDE_PEERS.alike:
+        if tail and self._chance.random() >= self._noise.alike:
             tail = self._size_of_tail()
-        if coverage < COVERAGE_MOST and self._chance.random() >= BESIDE_PEERS.alike:
+        if coverage < COVERAGE_MOST and self._chance.random() >= self._noise.alike:
             coverage = self._size_of_coverage()
         return _Disturbance(at, tail, coverage)
 
@@ -140,11 +158,31 @@ class Weather:
 
     def _sky(self, before: Sky) -> Sky:
         noise, chance = self._noise, self._chance
-        shared = chance.gauss(0, noise.day)
+        shared = self._lasting(before.calm, noise.day)
+        calm = shared
         busy = chance.random() < (noise.spell_goes_on if before.busy else noise.spell_begins)
         if busy:
             shared += SPELL_LEAST + self._exponential(noise.spell_loss)
-        return Sky(shared, busy)
+        return Sky(shared, busy, calm)
+
+    def _heavy(self, deviation: float) -> float:
+        """Return a draw with heavy tails: Student's t with four degrees of freedom."""
+        chance = self._chance
+        if not deviation:
+            return 0.0
+        # of the variance that is asked for: that of t is two
+        return deviation * chance.gauss(0, 1) / sqrt(2 * chance.gammavariate(2, 0.5))
+
+    def _lasting(self, before: float, deviation: float) -> float:
+        """Return what is shared on a day after one on which it was so much."""
+        return LASTS * before + sqrt(1 - LASTS**2) * self._heavy(deviation)
+
+    def _goes_on(self, apart_s: float) -> float:
+        """Return the chance that a run meets what the one before it met, so many seconds ago."""
+        if apart_s > _NIGHT_S:
+            return OVERNIGHT if self._noise.goes_on else 0.0
+        faded: float = (1 + max(0.0, apart_s) / HOUR_S) ** -FADES
+        return self._noise.goes_on * faded
 
     def _tail(self) -> float:
         if self._chance.random() >= self._noise.tail_share:
@@ -166,12 +204,6 @@ class Weather:
 
     def _exponential(self, mean: Optional[float]) -> float:
         return self._chance.expovariate(1 / mean) if mean else 0.0
-
-
-def _lasts(apart_s: float) -> float:
-    """Return the chance that a run meets what the one before it met, so many seconds ago."""
-    faded: float = (1 + max(0.0, apart_s) / HOUR_S) ** -FADES
-    return BESIDE_PEERS.again * faded
 
 
 _WAYS = {Operation.WRITE: "away", Operation.SEND: "pair", Operation.RECEIVE: "pair"}

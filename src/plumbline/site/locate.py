@@ -154,10 +154,14 @@ def _observations(
         weighing = None if asked.last_run else Weighing(nodes, memories)
         every = ((node, nodes[node], memory) for node, memory in memories.items())
         missed = {host.host: host for host in cut_off(every, now)}
+        if weighing:
+            weighing.take_groups()
         for node, entries in nodes.items():
             memory: Memory = memories.pop(node)
             if node in asked.earlier:
                 memory = WithEarlier(memory, asked.earlier[node])
+            if weighing:
+                weighing.take(expectation.subject for expectation in entries)
             observations += observe(site.of(node), memory, now, weighing)
             _release(node, entries, asked.read, weighing)
         return _Observed(

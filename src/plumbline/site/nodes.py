@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import gc
 from contextlib import contextmanager
-from math import inf
 from pathlib import Path
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.alarm import Past
 from plumbline.judge.component import decide, rulings_on
 from plumbline.judge.fs import Ruled, decide_whole, wholes
 from plumbline.judge.group import by_group, decide_group
@@ -283,10 +281,6 @@ class Directory:
 class JudgingDaily:
     """Judges the nodes of one fleet day after day."""
 
-    def __init__(self) -> None:
-        """Know nothing of the days before."""
-        self._past: dict[tuple[str, str], Past] = {}
-
     def __call__(
         self, chosen: Sequence[Expectation], memory: Weighable, now: float
     ) -> Iterator[Verdict]:
@@ -296,9 +290,7 @@ class JudgingDaily:
         """
         if not chosen:
             return
-        first = chosen[0]
-        past = self._past.setdefault((first.layer, first.component), Past())
-        weighing = Weighing({"": chosen}, {"": memory}, past, min_odds=inf)
+        weighing = Weighing({"": chosen}, {"": memory}, counting=False)
         judging = Judging(memory, weighing, now, evidence=False)
         yield from judging.components(chosen)
         yield from judging.groups(chosen)

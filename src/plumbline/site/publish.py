@@ -12,7 +12,6 @@ import json
 from pathlib import Path
 from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.alarm import Past
 from plumbline.judge.memory import Alarming
 from plumbline.judge.phrases import moment, several
 from plumbline.judge.weighing import Weighing
@@ -269,7 +268,6 @@ class SuspectingDaily:
         """Know nothing of the days before."""
         self._site = site
         self._standing = NOTHING
-        self._past = Past()
 
     def __call__(self, day: Alarming) -> frozenset[str]:
         """Return the names of those in alarm.
@@ -292,7 +290,7 @@ class SuspectingDaily:
         return frozenset(name for name, verdict in settled.items() if verdict.state.alarm)
 
     def _located(self, day: Alarming) -> SiteLocated:
-        weighing = Weighing(day.nodes, dict.fromkeys(day.nodes, day.memory), self._past)
+        weighing = Weighing(day.nodes, dict.fromkeys(day.nodes, day.memory), counting=False)
         site = Measured(day.nodes)
         observed = [
             observation

@@ -19,6 +19,7 @@ INVENTORY = str(ROOT / "inventories" / "example")
 SENTENCE = re.compile(
     rf"plumbline: (?:{'|'.join(CONSOLE_LIBRARIES)}) is not installed on this host; plumbline \w+ "
     r"needs the libraries of the console: pip install 'plumbline\[console\]'\n"
+    r"|plumbline: numpy is not installed on this host; plumbline \w+ needs it: python3-numpy\n"
 )
 EXIT_CODES = {0, 1, 2, 3, 64, 65, 69, 74, 75, 77}
 

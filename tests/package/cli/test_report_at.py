@@ -179,6 +179,8 @@ def test_verdicts_are_those_of_the_moment(
         (b'{"status": "error", "error": "query timed out"}', "did not answer as Prometheus does"),
         (said({"metric": {}, "values": [[AT, "1"]]}), "in this hour of: OST read, OST write"),
     ],
+    # without the moment, which two workers do not name alike
+    ids=["a page", "an error", "no counters"],
 )
 def test_a_prometheus_that_is_of_no_use_leaves_the_rest_of_the_report(
     tmp_path: Path,

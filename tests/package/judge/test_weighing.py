@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from math import exp, inf, log, sqrt
+from math import exp, log, sqrt
 from typing import Any, Mapping, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.alarm import Alone, Question, Shared, weigh
-from plumbline.judge.chance import ALONE, Run, Source
 from plumbline.judge.phrases import weighed
+from plumbline.judge.recursion import weigh
+from plumbline.judge.runs import ALONE, Claim, Question, Run, Source, Subject
 from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
@@ -256,7 +256,7 @@ def test_what_runs_say_together_is_put_into_words() -> None:
     (line,) = weighed(found)
     assert line == (
         "read 40 % of its peers' shares of their baselines over 4 runs since 2024-09-30 22:59 UTC, "
-        "odds 14,576 to 1 against chance, 10,000 for an alarm"
+        "odds 55,639 to 1 against chance, 10,000 for an alarm"
     )
     assert not list(weighed(found._replace(alarm=False, odds=2.9)))
 
@@ -334,16 +334,15 @@ def test_write_and_read_together_are_more_than_either() -> None:
     assert found.odds > one.odds
 
 
-def test_who_asks_for_alarms_alone_is_told_no_odds_of_what_raises_none() -> None:
+@pytest.mark.parametrize("counting", [True, False])
+def test_who_asks_for_alarms_alone_is_not_told_how_many_runs_raise_one(counting: bool) -> None:
     memory = taken((NAMES[3], Operation.READ, [*HEALTHY, *[120e6] * 2]))
     nodes, memories = {"client1": fleet()}, {"client1": Past(memory)}
-    subject = ("ost", NAMES[3], False)
-    told, alarms = Weighing(nodes, memories), Weighing(nodes, memories, min_odds=inf)
-    for weighing, known in ((told, True), (alarms, False)):
-        found = weighing.evidence(subject)
-        assert found
-        assert not found.alarm
-        assert (found.odds > 0) is known
+    weighing = Weighing(nodes, memories, counting=counting)
+    known = weighing.evidence(("ost", NAMES[3], False))
+    assert known
+    assert not known.alarm
+    assert (known.more is not None) is counting
 
 
 def test_a_group_has_the_limits_of_its_first_member() -> None:
@@ -485,12 +484,13 @@ def test_the_odds_of_one_operation_are_those_of_its_runs_alone() -> None:
     two = Weighing({"c": [both]}, {"c": Past(memory)}).evidence(("ost", NAMES[0], False))
     assert two
     assert two.odds > runs.odds
-    asked = Question(-log(0.9), 99.0, 99.0, min_odds=0.0)
+    asked = Question(-log(0.9), 99.0, 99.0)
     write = alone_source([200e6, 80e6, 80e6])
-    assert runs.odds == pytest.approx(weigh([Alone(write)], [], asked).odds)
+    assert runs.odds == pytest.approx(weigh([Subject([Claim((write,))], [], asked)])[0].odds)
     read = write._replace(runs=tuple(run._replace(source=1) for run in write.runs))
     merged = write._replace(runs=tuple(sorted((*write.runs, *read.runs))))
-    weight = weigh([Alone(write), Alone(read)], [Alone(merged)], asked)
+    claims = [Claim((write,)), Claim((read,))]
+    weight = weigh([Subject(claims, [Claim((merged,))], asked)])[0]
     assert two.odds == pytest.approx(weight.odds)
 
 
@@ -529,9 +529,10 @@ def test_two_operations_of_a_host_are_weighed_with_all_its_partners_together() -
         )
         return Source(runs, 1.2533 * 0.05 / sqrt(SENT.runs), ALONE)
 
-    claims = [Shared((source(number), source(number))) for number in (0, 1)]
-    together = Shared((source(0, 1), source(0, 1)))
-    weight = weigh(claims, [together], Question(-log(0.9), 99.0, 99.0, min_odds=0.0))
+    claims = [Claim((source(number), source(number))) for number in (0, 1)]
+    together = Claim((source(0, 1), source(0, 1)))
+    asked = Question(-log(0.9), 99.0, 99.0)
+    weight = weigh([Subject(claims, [together], asked)])[0]
     assert found.odds == pytest.approx(weight.odds)
 
 

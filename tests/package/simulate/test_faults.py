@@ -28,6 +28,9 @@ KNOWN = FaultTargets(["disk1"], ["scratch"])
         ("oss1=40%@0", Fault("oss1", 0.4, 0)),
         ("release-2.4.0=70%:read@40", Fault("release-2.4.0", 0.7, 40, "read")),
         ("release-2.4.0/fs2=70%", Fault("release-2.4.0/fs2", 0.7)),
+        ("oss1=40%@5-9", Fault("oss1", 0.4, 5, last=9)),
+        ("oss1=40%:write@5~3/10", Fault("oss1", 0.4, 5, "write", share=0.3)),
+        ("oss1=2%/week@5", Fault("oss1", 0.02, 5, drift=True)),
     ],
 )
 def test_a_fault_is_a_part_a_loss_and_a_day(text: str, fault: Fault) -> None:
@@ -37,11 +40,37 @@ def test_a_fault_is_a_part_a_loss_and_a_day(text: str, fault: Fault) -> None:
 @pytest.mark.parametrize(
     "text",
     ["oss1", "=40%", "oss1=", "oss1=x%", "oss1=0%", "oss1=100%", "oss1=40%@", "oss1=40%@-1"]
-    + ["oss1=40%:", "oss1=40%:erase", "oss1=40%@2:read"],
+    + ["oss1=40%:", "oss1=40%:erase", "oss1=40%@2:read", "oss1=40%~3", "oss1=40%~4/3"]
+    + ["oss1=40%~0/3", "oss1=40%@5-", "oss1=40%/day"],
 )
 def test_what_is_no_fault_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(UsageError, match="for example"):
         parse_fault(text)
+
+
+def losses_of(fault: Fault, days: int) -> list[float]:
+    """Return the loss of each day from the first on, 0 where nothing is slower."""
+    return [slow.loss if (slow := fault.on(day, "1")) else 0.0 for day in range(1, days + 1)]
+
+
+def test_a_fault_stays_or_is_repaired_and_an_alarm_may_stand_two_days_longer() -> None:
+    assert losses_of(Fault("a", 0.4, 3), 5) == [0, 0, 0.4, 0.4, 0.4]
+    repaired = Fault("a", 0.4, 2, last=3)
+    assert losses_of(repaired, 5) == [0, 0.4, 0.4, 0, 0]
+    assert [repaired.blamed(day) for day in range(1, 7)] == [False, *[True] * 4, False]
+
+
+def test_a_fault_that_comes_and_goes_is_there_on_its_share_of_the_days() -> None:
+    losses = losses_of(Fault("a", 0.4, share=0.3), 1000)
+    assert set(losses) == {0.0, 0.4}
+    assert sum(losses) / 400 == pytest.approx(0.3, abs=0.05)
+    assert losses == losses_of(Fault("a", 0.4, share=0.3), 1000)
+
+
+def test_a_drift_loses_as_much_more_each_week() -> None:
+    losses = losses_of(Fault("a", 0.02, 1, drift=True), 21)
+    assert losses[6::7] == pytest.approx([0.02, 1 - 0.98**2, 1 - 0.98**3])
+    assert losses == sorted(losses)
 
 
 @pytest.mark.parametrize(

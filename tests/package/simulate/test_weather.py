@@ -8,9 +8,8 @@ from statistics import median, pstdev
 
 import pytest
 
-from plumbline.judge.chance import BESIDE_PEERS, FADES
 from plumbline.model.record import Operation, Scenario
-from plumbline.simulate.fleet import NONE, QUIET, YEAR, Flow, Noise
+from plumbline.simulate.fleet import FADES, LASTS, NONE, OVERNIGHT, QUIET, YEAR, Flow, Noise
 from plumbline.simulate.weather import Draw, Weather
 
 DAY_S = 86400.0
@@ -106,20 +105,29 @@ def test_as_many_runs_are_contended_as_in_the_year_and_these_are_slower() -> Non
     assert 0.08 < cost < 0.25
 
 
-@pytest.mark.parametrize("hours", [0.0, 1.0, 6.0])
-def test_a_low_moment_lasts_as_chance_has_it_by_which_runs_are_weighed(hours: float) -> None:
+@pytest.mark.parametrize("hours", [0.0, 1.0, 6.0, 24.0, 72.0])
+def test_a_low_moment_lasts_over_hours_and_nights(hours: float) -> None:
     share, often = 0.3, 6000
-    weather = Weather(NONE._replace(tail_share=share, tail_loss=0.24), Random("1"))
+    noise = NONE._replace(tail_share=share, tail_loss=0.24, goes_on=YEAR.goes_on, alike=YEAR.alike)
     again = []
-    for _ in range(often):
-        weather.next_day()
+    for number in range(often):
+        weather = Weather(noise, Random(number))
         first = weather.run(flow(), "oss1", "scratch", 0.0)
-        with weather.further():
-            second = weather.run(flow(), "oss1", "scratch", hours * HOUR_S)
+        weather.next_day()
+        second = weather.run(flow(), "oss1", "scratch", hours * HOUR_S)
         if first.loss:
             again.append(second.loss > 0)
-    lasts = BESIDE_PEERS.again * (1 + hours) ** -FADES
+    lasts = YEAR.goes_on * (1 + hours) ** -FADES if hours < 18 else OVERNIGHT
     assert sum(again) / len(again) == pytest.approx(lasts + (1 - lasts) * share, abs=0.04)
+
+
+@pytest.mark.parametrize("part", ["host", "day"])
+def test_what_is_shared_lasts_over_nights_and_has_heavy_tails(part: str) -> None:
+    losses = [each.loss / 0.1 for each in drawn(NONE._replace(**{part: 0.1}), 20_000)]
+    together = [before * after for before, after in zip(losses, losses[1:])]
+    assert sum(together) / len(together) == pytest.approx(LASTS, abs=0.1)
+    # of a normal distribution 3 of 100,000 are beyond four standard deviations
+    assert sum(abs(loss) > 4 for loss in losses) > len(losses) / 1000
 
 
 def test_further_runs_change_nothing_of_what_planned_ones_meet() -> None:

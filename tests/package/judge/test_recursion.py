@@ -1,0 +1,446 @@
+"""The odds of a lasting loss are those of a stated model of noise, and hold their error rate.
+
+Two moments at least raise an alarm, and two end it.
+"""
+
+from __future__ import annotations
+
+from math import exp, hypot, inf, log, pi, sqrt
+from random import Random
+from typing import Optional, Sequence
+
+import pytest
+
+from plumbline.judge.recursion import weigh
+from plumbline.judge.runs import (
+    ALONE,
+    BESIDE_PEERS,
+    FADES,
+    Change,
+    Claim,
+    Noise,
+    Question,
+    Run,
+    Source,
+    Subject,
+    Weight,
+    moments_of,
+)
+
+HOUR_S = 3600.0
+DAY_S = 86400.0
+LIMIT = -log(0.9)
+ASKED = Question(LIMIT, log(10_000), log(10_000))
+NEVER = Question(LIMIT, inf, inf)
+
+
+def source(
+    ratios: Sequence[Optional[float]],
+    number: int = 0,
+    spread: float = 0.05,
+    noise: Noise = BESIDE_PEERS,
+) -> Source:
+    """Return a run a night, two minutes after those of the source before."""
+    runs = tuple(
+        Run(night * DAY_S + 120.0 * number, log(ratio), spread, number)
+        for night, ratio in enumerate(ratios)
+        if ratio is not None
+    )
+    return Source(runs, 0.02, noise)
+
+
+def weight_of(sources: Sequence[Source], question: Question = ASKED) -> Weight:
+    """Weigh each source as a claim of its own."""
+    return weigh([Subject([Claim((each,)) for each in sources], [], question)])[0]
+
+
+def alone(*ratios: Optional[float], question: Question = ASKED) -> Weight:
+    return weight_of([source(ratios)], question)
+
+
+def both(writes: Sequence[float], reads: Sequence[float], question: Question = ASKED) -> Weight:
+    sources = [source(writes), source(reads, 1)]
+    merged = Source(tuple(sorted(run for each in sources for run in each.runs)), 0.02)
+    claims = [Claim((each,)) for each in sources]
+    return weigh([Subject(claims, [Claim((merged,))], question)])[0]
+
+
+# --- the model, run by run and offset by offset, in plain Python
+
+SIZES, HEALTHY, FORGOTTEN = 12, 8, 0.2
+STEP = (2.3 / LIMIT) ** (1 / SIZES)
+
+
+class Offset:
+    """One offset: a hidden chain of undisturbed, lower and faster runs, and how it follows them."""
+
+    def __init__(self, at: float, width: float, prior: float, noise: Noise) -> None:
+        self.first = self.at = at
+        self.width, self.variance = width, width**2 / 12
+        self.prior = self.weight = prior
+        self.noise = noise
+        self.states = [1 - noise.lower - noise.faster, noise.lower, noise.faster]
+
+    def predict(self, run: Run, before: Optional[Run]) -> float:
+        """Return the density of the next run, and take it in."""
+        noise, shares = self.noise, [1 - self.noise.lower - self.noise.faster]
+        shares += [noise.lower, noise.faster]
+        stays = 0.0
+        if before:
+            stays = noise.again * (1 + (run.at - before.at) / HOUR_S) ** -FADES
+            if run.source != before.source and run.at - before.at <= 600:
+                stays = 0.9
+        ratio = max(LOWEST, run.log_ratio)
+        fresh = [self.density(ratio, run.spread, state) for state in range(3)]
+        same = list(fresh)
+        if before and ratio < self.at:
+            spread = hypot(run.spread, before.spread)
+            apart = (ratio - max(LOWEST, before.log_ratio)) / spread
+            near = exp(-(apart**2) / 2) / (spread * sqrt(2 * pi))
+            same[1] = (1 - noise.alike) * fresh[1] + noise.alike * near
+        likely = [
+            stays * state * again + (1 - stays) * share * new
+            for state, share, again, new in zip(self.states, shares, same, fresh)
+        ]
+        self.states = [each / sum(likely) for each in likely]
+        return sum(likely)
+
+    def density(self, ratio: float, spread: float, state: int) -> float:
+        apart, wide = ratio - self.at, sqrt(spread**2 + self.variance)
+        bell = exp(-((apart / wide) ** 2) / 2) / (wide * sqrt(2 * pi))
+        scale = hypot(self.noise.tail, spread)
+        tail = 1 / (scale * (1 + abs(apart) / scale) ** 2)
+        below = tail if apart < 0 else 0.1 * bell
+        above = tail if apart >= 0 else 0.1 * bell
+        return (bell, below, above)[state]
+
+    def follow(self, run: Run) -> None:
+        """Move towards an undisturbed run, and back to where it began."""
+        gain = self.states[0] * self.variance / (self.variance + run.spread**2)
+        moved = self.at + gain * (max(LOWEST, run.log_ratio) - self.at)
+        half = self.width / 2
+        self.at = min(self.first + half, max(self.first - half, moved))
+        self.at += FORGOTTEN * (self.first - self.at)
+        self.variance *= 1 - gain
+        self.variance += FORGOTTEN * (self.width**2 / 12 - self.variance)
+
+
+LOWEST = -LIMIT * STEP ** (SIZES - 0.5)
+"""What is lower is weighed as this."""
+
+
+def odds_by_hand(measured: Source, shared: bool = False) -> float:
+    """Return R of one claim after the last run, each run a moment."""
+    off, own, noise = max(0.01, measured.off), 0.01 if shared else 0.0, measured.noise
+    places = [((number + 0.5) / HEALTHY * 2 - 1) * LIMIT for number in range(HEALTHY)]
+    prior = [
+        0.9 * exp(-((at / off) ** 2) / 2) / (off * sqrt(2 * pi)) + 0.1 / (2 * LIMIT)
+        for at in places
+    ]
+    healthy = [
+        Offset(at, 2 * LIMIT / HEALTHY, (1 - own) * weight / sum(prior), noise)
+        for at, weight in zip(places, prior)
+    ]
+    losses = [LIMIT * STEP ** (number + 0.5) for number in range(SIZES)]
+    slow = [Offset(-loss, loss * (STEP - 1), own / SIZES, noise) for loss in losses]
+    steady, at_times, before = [0.0] * SIZES, [0.0] * SIZES, None
+    for run in measured.runs:
+        predicted = {offset: offset.predict(run, before) for offset in (*healthy, *slow)}
+        chance = sum(offset.weight * each for offset, each in predicted.items())
+        ratios = [predicted[size] / chance for size in slow]
+        steady = [(each + 1) * ratio for each, ratio in zip(steady, ratios)]
+        at_times = [(each + 1) * (0.7 + 0.3 * ratio) for each, ratio in zip(at_times, ratios)]
+        for offset, each in predicted.items():
+            offset.weight *= (1 - FORGOTTEN) * each / chance
+            offset.weight += FORGOTTEN * offset.prior
+        for size in slow:
+            size.follow(run)
+        before = run
+    return (0.9 * sum(steady) + 0.1 * sum(at_times)) / SIZES
+
+
+DRAWN = (
+    Run(0.0, -0.02, 0.05),
+    Run(HOUR_S, -0.40, 0.03),
+    Run(5 * HOUR_S, -0.38, 0.05),
+    Run(DAY_S, -0.31, 0.10),
+    Run(DAY_S + 1000, 0.25, 0.05),
+)
+
+
+@pytest.mark.parametrize("noise", [BESIDE_PEERS, ALONE])
+@pytest.mark.parametrize("off", [0.0, 0.01, 0.04])
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_the_odds_are_those_of_the_model(noise: Noise, off: float, count: int) -> None:
+    measured = Source(DRAWN[:count], off, noise)
+    odds = weight_of([measured], NEVER).odds
+    assert exp(odds) == pytest.approx(max(1.0, odds_by_hand(measured)), rel=1e-6)
+
+
+@pytest.mark.parametrize("ratios", [(0.5, 0.5), (1.0, 0.6, 0.6), (0.3, 0.8), (0.01, 0.02)])
+def test_what_several_share_may_be_slow_alone_in_one_of_a_hundred(ratios: tuple[float]) -> None:
+    """So a single device behind a part says at most a hundred to one a moment against the part."""
+    measured = source(ratios)
+    empty = Source((), 0.02)
+    odds = weigh([Subject([Claim((measured, empty))], [], NEVER)])[0].odds
+    assert exp(odds) == pytest.approx(odds_by_hand(measured, shared=True), rel=1e-4)
+
+
+def test_what_is_measured_in_one_go_is_disturbed_together() -> None:
+    merged = Source((Run(0.0, -0.6, 0.05, 0), Run(60.0, -0.6, 0.05, 1)), 0.02)
+    apart = Source((Run(0.0, -0.6, 0.05, 0), Run(601.0, -0.6, 0.05, 1)), 0.02)
+    same = Source((Run(0.0, -0.6, 0.05, 0), Run(60.0, -0.6, 0.05, 0)), 0.02)
+    odds = [weight_of([each], NEVER).odds for each in (merged, apart, same)]
+    assert odds[0] < odds[1]
+    assert odds[0] < odds[2]
+
+
+# --- its error rate
+
+
+def drawn(chance: Random, count: int, offset: float = 0.0, noise: Noise = BESIDE_PEERS) -> Source:
+    """Draw runs from the model itself: a chain of undisturbed, lower and faster nights."""
+    runs, state = [], ""
+    for number in range(count):
+        stays = noise.again * 25**-FADES if number else 0.0
+        if chance.random() >= stays:
+            shot = chance.random()
+            state = "lower" if shot < noise.lower else ""
+            state = "faster" if shot > 1 - noise.faster else state
+        value = chance.gauss(0, 0.05)
+        if state and chance.random() > 0.1 / 1.1:
+            # as many are beyond x as 1 / (1 + x / tail) says
+            value = noise.tail * (1 / (1 - chance.random()) - 1)
+            value = -value if state == "lower" else value
+        runs.append(Run(number * DAY_S, offset + value, 0.05))
+    return Source(tuple(runs), 0.02)
+
+
+def test_healthy_series_have_no_more_alarms_than_the_threshold_says() -> None:
+    chance, nights = Random(7), 30
+    series = [drawn(chance, nights, chance.gauss(0, 0.02)) for _ in range(3000)]
+    for odds in (50, 200, 1000):
+        question = Question(LIMIT, log(odds), inf)
+        weights = weigh([Subject([Claim((each,))], [], question) for each in series])
+        assert sum(each.alarm for each in weights) <= 1.2 * len(series) * nights / odds
+
+
+def test_a_component_that_is_mildly_slower_for_good_is_not_slow() -> None:
+    # six per cent, below the limit of ten, on each of thirty nights
+    chance = Random(3)
+    ratios = [0.94 * exp(chance.gauss(0, 0.05)) for _ in range(30)]
+    assert alone(*ratios, question=NEVER).odds < log(200)
+
+
+@pytest.mark.parametrize("loss", [0.15, 0.3, 0.6, 0.9])
+def test_each_night_of_a_lasting_loss_raises_the_odds(loss: float) -> None:
+    odds = [alone(*[1.0] * 5, *[1 - loss] * count).odds for count in range(1, 11)]
+    assert odds == sorted(odds)
+    assert odds[-1] > log(1000)
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_no_size_of_a_loss_falls_between_those_that_are_tried(number: int) -> None:
+    ratio = exp(-0.3 * 1.05**number)
+    assert weight_of([source([ratio] * 3, spread=0.015)]).odds > log(300)
+
+
+@pytest.mark.parametrize("limit", [0.01, LIMIT, 0.7, 4.6])
+def test_any_limit_of_a_policy_can_be_asked_for(limit: float) -> None:
+    question = Question(limit, log(100), log(100))
+    for loss, alarm in ((0.0, False), (1.5 * limit, True)):
+        nights = source([exp(-loss)] * 20, spread=limit / 2)
+        assert weight_of([nights], question).alarm is alarm
+
+
+# --- moments, alarms, health
+
+
+@pytest.mark.parametrize("ratio", [0.99, 0.7, 0.3, 0.01])
+def test_one_night_is_no_alarm_however_low(ratio: float) -> None:
+    assert not alone(1.0, 1.0, ratio).alarm
+    assert not alone(ratio, question=Question(LIMIT, -inf, -inf)).alarm
+
+
+@pytest.mark.parametrize(("ratio", "nights"), [(0.3, 3), (0.6, 4), (0.8, 6)])
+def test_a_lasting_loss_is_an_alarm_after_some_nights(ratio: float, nights: int) -> None:
+    weights = [alone(*[1.0] * 5, *[ratio] * count) for count in range(1, nights + 1)]
+    assert weights[-1].alarm
+    assert not weights[0].alarm
+    assert weights[-1].since == 5 * DAY_S
+    assert weights[-1].moments == nights
+    assert list(weights[-1].middles) == pytest.approx([log(ratio)])
+
+
+def test_write_and_read_together_need_fewer_nights_than_each() -> None:
+    ratios = [1.0] * 5 + [0.6] * 2
+    assert not alone(*ratios).alarm
+    assert both(ratios, ratios).odds > alone(*ratios).odds + 0.5
+
+
+def test_a_loss_of_reads_alone_is_found_beside_healthy_writes() -> None:
+    weight = both([1.0] * 10, [1.0] * 5 + [0.5] * 5)
+    assert weight.alarm
+    assert list(weight.middles) == pytest.approx([0.0, log(0.5)])
+
+
+def test_one_operation_that_was_not_measured_since_does_not_hide_the_other() -> None:
+    writes, reads = source([1.0, 1.0]), source([1.0, 1.0, *[0.5] * 6], 1)
+    assert weight_of([writes, reads]).alarm
+
+
+def test_an_alarm_stands_on_the_first_good_night_and_ends_once() -> None:
+    slow = [1.0] * 5 + [0.5] * 5
+    asked = ASKED._replace(ends=log(100))
+    states = [alone(*slow, *[1.0] * count, question=asked).alarm for count in range(8)]
+    assert states[:2] == [True, True]
+    assert states[-1] is False
+    # once gone, it stays away
+    assert states == sorted(states, reverse=True)
+
+
+def test_an_alarm_ends_by_two_good_nights_and_never_by_one() -> None:
+    easily = ASKED._replace(ends=log(2))
+    slow = [1.0] * 5 + [0.5] * 5
+    assert [alone(*slow, *[1.0] * count, question=easily).alarm for count in (1, 2)] == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("after", [0.6, 0.8])
+def test_what_healed_halfway_is_an_alarm_still(after: float) -> None:
+    assert alone(*[1.0] * 5, *[0.4] * 5, *[after] * 5).alarm
+
+
+def test_an_alarm_stands_while_one_operation_is_slow_still() -> None:
+    slow = [1.0] * 5 + [0.5] * 5
+    assert both([*slow, *[1.0] * 8], [*slow, *[0.5] * 8]).alarm
+    assert not both([*slow, *[1.0] * 8], [*slow, *[1.0] * 8]).alarm
+
+
+def test_a_second_fault_is_a_second_alarm() -> None:
+    weight = alone(*[0.5] * 5, *[1.0] * 8, *[0.5] * 5)
+    assert weight.alarm
+    assert weight.since == 13 * DAY_S
+
+
+def test_what_comes_and_goes_is_one_alarm_that_counts_its_low_nights() -> None:
+    nights = [1.0] * 5 + [0.5, 0.5, 1.0, 1.0, 1.0, 0.5, 0.5, 1.0, 1.0, 0.5, 1.0, 1.0, 1.0, 0.5]
+    easily = ASKED._replace(needed=log(100), ends=log(30))
+    states = [alone(*nights[:count], question=easily).alarm for count in range(1, len(nights) + 1)]
+    # once it came back it stays
+    assert states.count(True) > 8
+    assert sum(after and not before for before, after in zip(states, states[1:])) == 2
+    weight = alone(*nights, question=easily)
+    assert weight.alarm
+    assert weight.low < weight.moments
+    assert list(weight.middles) == pytest.approx([log(0.5)])
+
+
+def test_who_never_was_measured_is_no_alarm() -> None:
+    nothing = Weight(0.0, 0.0, 0, 0, (None,), alarm=False)
+    assert weight_of([Source((), 0.02)]) == nothing
+    assert weigh([]) == []
+
+
+def test_healthy_nights_have_no_odds_and_the_last_is_named() -> None:
+    weight = alone(*[1.0, 0.97, 1.04, 0.99] * 5)
+    assert (weight.odds, weight.since, weight.moments) == (0.0, 19 * DAY_S, 1)
+    assert list(weight.middles) == pytest.approx([log(0.99)])
+
+
+def test_one_low_night_has_odds_and_names_that_night() -> None:
+    weight = alone(1.0, 1.0, 0.3)
+    assert weight.odds > 0
+    assert (weight.since, weight.moments) == (2 * DAY_S, 1)
+    assert list(weight.middles) == pytest.approx([log(0.3)])
+
+
+@pytest.mark.parametrize(("good", "alarm"), [(1, True), (2, True), (9, False)])
+def test_what_is_low_on_one_night_of_some_is_an_alarm_and_on_one_of_ten_none(
+    good: int, alarm: bool
+) -> None:
+    nights = [*[1.0] * good, 0.6] * 12
+    assert alone(*nights[-30:]).alarm is alarm
+
+
+def test_a_host_is_slow_with_all_partners_and_not_with_one() -> None:
+    def host(*slow: bool) -> Subject:
+        sources = [
+            source([1.0, 1.0, *[0.5 if low else 1.0] * 4], number)
+            for number, low in enumerate(slow)
+        ]
+        return Subject([Claim(tuple(sources))], [], ASKED)
+
+    weights = weigh([host(True, True, True), host(True, False, False)])
+    assert [weight.alarm for weight in weights] == [True, False]
+
+
+def test_a_part_is_told_by_what_all_devices_behind_it_lose() -> None:
+    mild = [source([0.85] * 3, number) for number in range(6)]
+    part, device = weigh(
+        [
+            Subject([Claim(tuple(mild))], [], NEVER),
+            Subject([Claim((mild[0],))], [], NEVER),
+        ]
+    )
+    assert part.odds > device.odds + log(50)
+
+
+@pytest.mark.parametrize(("more", "alarm"), [(-1e-9, True), (1e-9, False)])
+def test_the_odds_that_are_asked_for_are_enough(more: float, alarm: bool) -> None:
+    nights = [0.5, 0.5]
+    needed = alone(*nights, question=NEVER).odds + more
+    assert alone(*nights, question=Question(LIMIT, needed, needed)).alarm is alarm
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("late_s", [0.0, -1.0])
+def test_a_change_counts_for_as_many_starts_as_it_is_said_to(place: int, late_s: float) -> None:
+    nights = [1.0, 0.5, 0.5]
+    odds = [
+        exp(alone(*nights, question=NEVER._replace(change=change)).odds)
+        for change in (None, *(Change(place * DAY_S + late_s, each) for each in (0.0, 10.0, 20.0)))
+    ]
+    assert odds[0] == pytest.approx(odds[1])
+    assert odds[2] > odds[1]
+    # each further start counts alike
+    assert odds[3] - odds[1] == pytest.approx(2 * (odds[2] - odds[1]))
+
+
+def test_a_change_after_the_last_night_counts_for_nothing_yet() -> None:
+    nights, late = [1.0, 0.5, 0.5], Change(2 * DAY_S + 1.0, 100.0)
+    assert alone(*nights, question=NEVER._replace(change=late)) == alone(*nights, question=NEVER)
+
+
+def test_many_in_one_go_are_weighed_as_each_alone_to_the_bit() -> None:
+    chance = Random(5)
+    subjects = [
+        Subject([Claim((drawn(chance, chance.randint(1, 40), -0.1 * (n % 3)),))], [], ASKED)
+        for n in range(1100)
+    ]
+    together = weigh(subjects)
+    for place in (0, 1, 499, 500, 1099):
+        assert weigh([subjects[place]])[0] == together[place]
+
+
+@pytest.mark.parametrize(("ratio", "spread"), [(0.5, 0.001), (0.5, 0.05), (0.0001, 3.0)])
+def test_many_runs_are_weighed_as_well_as_a_few(ratio: float, spread: float) -> None:
+    low = weight_of([source([ratio] * 900, spread=spread)])
+    assert low.alarm
+    assert not weight_of([source([1.0] * 900, spread=spread)]).alarm
+
+
+@pytest.mark.parametrize(("at", "moments"), [(599.0, [0.0]), (600.0, [0.0]), (601.0, [0.0, 601.0])])
+def test_what_begins_within_ten_minutes_of_a_moment_belongs_to_it(
+    at: float, moments: list[float]
+) -> None:
+    assert moments_of([Run(0.0, 0.0, 0.05, 0), Run(at, 0.0, 0.05, 1)]) == moments
+    earlier = [Run(-DAY_S, 0.0, 0.05, 0), Run(0.0, 0.0, 0.05, 0), Run(at, 0.0, 0.05, 1)]
+    assert moments_of(earlier) == [-DAY_S, *moments]
+
+
+def test_a_source_that_runs_again_begins_a_moment() -> None:
+    runs = [Run(0.0, 0.0, 0.05, 0), Run(60.0, 0.0, 0.05, 1), Run(120.0, 0.0, 0.05, 0)]
+    assert moments_of(runs) == [0.0, 120.0]
