@@ -18,10 +18,10 @@ from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, PrivilegeError, StoreError, UsageError
 from plumbline.model.units import DAY_S, parse_duration
 from plumbline.observe.changes import FILE as LEDGER
-from plumbline.observe.changes import Grouped, Ledger, differences, grouped, latest, where
+from plumbline.observe.changes import ChangeGroup, Ledger, differences, grouped, latest, where
 from plumbline.observe.command import SystemRunner, by_hand
 from plumbline.observe.conditions import take
-from plumbline.observe.gather import Added, LocalSystem, gather
+from plumbline.observe.gather import LocalSystem, SiteCollector, gather
 from plumbline.observe.node import Counters, Node, Parts, Past
 from plumbline.observe.site_command import MOST_BYTES, SiteCommand, look
 from plumbline.observe.symptom import Direction, Report, quote
@@ -57,12 +57,12 @@ def symptoms(arguments: argparse.Namespace) -> int:
     return int(any(symptom.direction is Direction.RAISES for symptom in report.symptoms))
 
 
-def _of_the_site(path: str) -> dict[str, Added]:
+def _of_the_site(path: str) -> dict[str, SiteCollector]:
     """Return the collectors that are commands of the site's own, which may print little."""
     system = LocalSystem(SystemRunner(most_bytes=MOST_BYTES))
 
-    def added(command: SiteCommand) -> Added:
-        return Added(command.kind, lambda node: look(node._replace(system=system), command))
+    def added(command: SiteCommand) -> SiteCollector:
+        return SiteCollector(command.kind, lambda node: look(node._replace(system=system), command))
 
     return {command.name: added(command) for command in facts.load_site_commands(path)}
 
@@ -201,14 +201,14 @@ def _differences(ledgers: _Ledgers, *, as_json: bool) -> int:
     return int(bool(differing)) if current else 3
 
 
-def _text(change: Grouped) -> str:
+def _text(change: ChangeGroup) -> str:
     """Return a change, and when its old value was last seen where nobody looked for days."""
     if change.at - change.before < _LATE_S:
         return change.text
     return f"{change.text}; old value last seen {_moment(change.before)[:10]}"
 
 
-def _date(change: Grouped) -> str:
+def _date(change: ChangeGroup) -> str:
     """Return when a change was found, and to when it took on all nodes."""
     first, last = _moment(change.at), _moment(change.last)
     return first if first[:10] == last[:10] else f"{first[:10]} to {last[:10]}"

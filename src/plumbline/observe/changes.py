@@ -216,7 +216,7 @@ _TARGET = re.compile(r"[^.]*-(?:OST|MDT)[0-9a-f]{4}")
 _ON_SERVERS = re.compile(r"(?:obdfilter|osd-\w+)\.\*")
 
 
-class Grouped(NamedTuple):
+class ChangeGroup(NamedTuple):
     """One change on ``nodes``, found between ``at`` and ``last`` (seconds since the epoch).
 
     ``before`` is when the old value was last seen for certain; ``subjects`` has the disks, links or
@@ -244,12 +244,12 @@ class Grouped(NamedTuple):
             of = f" of {self.subjects[0]}"
         return f"{self.what} {self.then or 'none'} -> {self.now or 'none'}{of}"
 
-    def said(self, kinds: Mapping[str, str]) -> str:
+    def sentence(self, kinds: Mapping[str, str]) -> str:
         """Return e.g. ``Lustre 2.3.0 -> 2.4.0 on all 24 servers``; ``kinds`` has each node's."""
         return f"{self.text} on {where(self.nodes, kinds)}"
 
 
-def grouped(changes: Iterable[tuple[str, Change]]) -> tuple[Grouped, ...]:
+def grouped(changes: Iterable[tuple[str, Change]]) -> tuple[ChangeGroup, ...]:
     """Return the changes of nodes by their dates, the most telling of a day first."""
     open_groups: dict[tuple[str, ...], list[list[tuple[str, Change]]]] = {}
     for node, change in sorted(changes, key=lambda pair: pair[1].at):
@@ -267,7 +267,7 @@ def grouped(changes: Iterable[tuple[str, Change]]) -> tuple[Grouped, ...]:
     )
 
 
-def telling(change: Grouped) -> tuple[int, int, int]:
+def telling(change: ChangeGroup) -> tuple[int, int, int]:
     """Return what orders changes: versions of Lustre and kernel, then by area, then by nodes."""
     first = _FIRST.index(change.what) if change.what in _FIRST else len(_FIRST)
     return first, AREAS.index(change.area), -len(change.nodes)
@@ -318,11 +318,11 @@ def _differing(change: Change) -> tuple[str, str]:
     return (mark.join(gone), mark.join(come)) if gone or come else (change.then, change.now)
 
 
-def _group(key: tuple[str, ...], members: Sequence[tuple[str, Change]]) -> Grouped:
+def _group(key: tuple[str, ...], members: Sequence[tuple[str, Change]]) -> ChangeGroup:
     area, what, then, now = key
     changes = [change for _, change in members]
     own = {(node, subject) for node, change in members if (subject := _subject(change))}
-    return Grouped(
+    return ChangeGroup(
         changes[0].at,
         changes[-1].at,
         min(change.before for change in changes),

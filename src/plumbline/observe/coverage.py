@@ -155,7 +155,7 @@ class _Direction:
         return Bounds(least, likely, most)
 
 
-class Counted:
+class Sampling:
     """One target as one server has followed it in one sampling."""
 
     def __init__(self, host: str, records: Sequence[Record]) -> None:
@@ -217,7 +217,7 @@ def _bins(record: Record, details: Mapping[str, Any]) -> Iterator[_Bin]:
         place += count
 
 
-def by_sampling(records: Sequence[Record]) -> list[Counted]:
+def by_sampling(records: Sequence[Record]) -> list[Sampling]:
     """Return what each server counted of a target in each sampling.
 
     Raises:
@@ -226,12 +226,12 @@ def by_sampling(records: Sequence[Record]) -> list[Counted]:
     samplings: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         samplings.setdefault((record.host, record.run_id), []).append(record)
-    return [Counted(host, own) for (host, _), own in samplings.items()]
+    return [Sampling(host, own) for (host, _), own in samplings.items()]
 
 
 def covering(
-    samplings: Sequence[Counted], begin: float, end: float, slack_s: float
-) -> Optional[Counted]:
+    samplings: Sequence[Sampling], begin: float, end: float, slack_s: float
+) -> Optional[Sampling]:
     """Return a sampling that has followed the target all the time, None where there is none."""
     return next((sampling for sampling in samplings if sampling.covers(begin, end, slack_s)), None)
 
@@ -249,7 +249,7 @@ _NAMED = 0.1
 """A job that moved less than this share of the others' bytes explains nothing."""
 
 
-class Covered(NamedTuple):
+class Coverage(NamedTuple):
     """Coverage of a record, None where it stays in doubt, and its bounds."""
 
     coverage: Optional[float]
@@ -259,7 +259,7 @@ class Covered(NamedTuple):
 class Servers(NamedTuple):
     """Samplings of servers by target, and the clocks by host."""
 
-    counted: Mapping[str, Sequence[Counted]]
+    counted: Mapping[str, Sequence[Sampling]]
     clocks: Mapping[str, NodeClock]
 
 
@@ -274,14 +274,14 @@ class _Window(NamedTuple):
 class _Server(NamedTuple):
     """A server that has followed a target, and by how much its clock is ahead of the client's."""
 
-    counted: Counted
+    counted: Sampling
     ahead_s: float
     slack_s: float
 
 
 def covered(
     record: Record, run: Sequence[Record], servers: Servers, min_coverage: float
-) -> Optional[Covered]:
+) -> Optional[Coverage]:
     """Return what the counters say of a record, None as long as they do not cover its time.
 
     ``run`` are all measurements of the same component in the same run, this one among them.
@@ -292,7 +292,7 @@ def covered(
     followed: list[_Server] = []
     for samplings in servers.counted.values():
         result = _followed(record, samplings, servers.clocks)
-        if result is None or isinstance(result, Covered):
+        if result is None or isinstance(result, Coverage):
             return result
         followed.append(result)
     if not followed:
@@ -313,16 +313,16 @@ def covered(
     if job is not None and job.bytes < _NAMED * others_bytes.most:
         job = None
     kept = Others(names, round(least, 4), round(most, 4), job)
-    return Covered(round(likely, 4) if decided else None, kept)
+    return Coverage(round(likely, 4) if decided else None, kept)
 
 
-def _unknown(server: str, why: str) -> Covered:
-    return Covered(None, Others(server, unknown=why))
+def _unknown(server: str, why: str) -> Coverage:
+    return Coverage(None, Others(server, unknown=why))
 
 
 def _followed(
-    record: Record, samplings: Sequence[Counted], clocks: Mapping[str, NodeClock]
-) -> Union[_Server, Covered, None]:
+    record: Record, samplings: Sequence[Sampling], clocks: Mapping[str, NodeClock]
+) -> Union[_Server, Coverage, None]:
     """Return who has followed a target meanwhile, or why that does not help."""
     for host in dict.fromkeys(sampling.host for sampling in samplings):
         own = [sampling for sampling in samplings if sampling.host == host]

@@ -30,19 +30,19 @@ COLLECTORS: dict[str, Collector] = {
 """In the order in which they are asked and shown."""
 
 
-class Added(NamedTuple):
+class SiteCollector(NamedTuple):
     """A collector of the site's own, and the kind that it looks at."""
 
     kind: str
     look: Collector
 
 
-def gather(node: Node, added: Mapping[str, Added] = {}) -> Report:
+def gather(node: Node, added: Mapping[str, SiteCollector] = {}) -> Report:
     """Return what all collectors see; one that cannot look has its reason instead.
 
     ``added`` are those of the site, by name; they are asked last.
     """
-    own = {name: Added(KIND_OF[name], look) for name, look in COLLECTORS.items()}
+    own = {name: SiteCollector(KIND_OF[name], look) for name, look in COLLECTORS.items()}
     looks = tuple(_look(node, name, collector) for name, collector in {**own, **added}.items())
     return Report(node.parts.node, node.now, _settled(looks))
 
@@ -76,7 +76,7 @@ def _settled(looks: tuple[Look, ...]) -> tuple[Look, ...]:
     )
 
 
-def _look(node: Node, name: str, collector: Added) -> Look:
+def _look(node: Node, name: str, collector: SiteCollector) -> Look:
     try:
         return collector.look(node)._replace(kind=collector.kind)
     except PlumblineError as error:

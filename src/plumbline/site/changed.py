@@ -19,7 +19,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.trend import ConditionChange
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
-from plumbline.observe.changes import Grouped, Ledger, differences, grouped, latest, telling
+from plumbline.observe.changes import ChangeGroup, Ledger, differences, grouped, latest, telling
 from plumbline.observe.symptom import Direction, Symptom
 from plumbline.site.nodes import opened
 from plumbline.store.facts import collected_ledgers
@@ -172,7 +172,7 @@ def condition_changes(plan: SitePlan, history: Path, since: float) -> list[Condi
     return [
         ConditionChange(
             change.at,
-            change.said(kinds),
+            change.sentence(kinds),
             change.area in _OF_AN_ERA and len(change.nodes) >= _WIDE * len(ledgers),
             frozenset(change.nodes),
         )
@@ -200,7 +200,7 @@ def differing(plan: SitePlan, history: Path, located: Located) -> tuple[Symptom,
     )
 
 
-def _between(ledgers: Sequence[Ledger], loss: SharedLoss, good: float) -> Iterator[Grouped]:
+def _between(ledgers: Sequence[Ledger], loss: SharedLoss, good: float) -> Iterator[ChangeGroup]:
     """Yield what may have changed after the last good run, at ``good``, and before the loss."""
     begin = max(good, loss.since - _LONGEST_S)
     own = [ledger for ledger in ledgers if ledger.node in loss.hosts]
@@ -209,11 +209,13 @@ def _between(ledgers: Sequence[Ledger], loss: SharedLoss, good: float) -> Iterat
     )
 
 
-def _said(changes: Sequence[Grouped], kinds: dict[str, str]) -> str:
+def _said(changes: Sequence[ChangeGroup], kinds: dict[str, str]) -> str:
     """Return e.g. ``2026-11-16: Lustre 2.3.0 -> 2.4.0 on all 24 servers``, the most telling."""
     if not changes:
         return ""
-    named = "; ".join(change.said(kinds) for change in sorted(changes, key=telling)[:_MOST_NAMED])
+    named = "; ".join(
+        change.sentence(kinds) for change in sorted(changes, key=telling)[:_MOST_NAMED]
+    )
     more = len(changes) - _MOST_NAMED
     rest = f"; {more} more: plumbline changes" if more > 0 else ""
     return f"{date_of(min(change.at for change in changes))}: {named}{rest}"

@@ -121,7 +121,7 @@ class _Work:
             return None
         return Found(record, said.coverage, said.others)
 
-    def _said(self, record: Record) -> Optional[coverage.Covered]:
+    def _said(self, record: Record) -> Optional[coverage.Coverage]:
         component = self._measured[record.layer, record.component]
         try:
             run = self._uncovered.run(record)
@@ -132,7 +132,7 @@ class _Work:
                 for target in component.targets
             }
         except DocumentError as error:
-            return coverage.Covered(None, coverage.Others("", unknown=str(error)))
+            return coverage.Coverage(None, coverage.Others("", unknown=str(error)))
         return coverage.covered(
             record, run, coverage.Servers(counted, self._clocks), component.min_coverage
         )

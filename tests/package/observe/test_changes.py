@@ -9,7 +9,15 @@ import pytest
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.units import DAY_S
-from plumbline.observe.changes import Grouped, Ledger, begun, differences, grouped, latest, where
+from plumbline.observe.changes import (
+    ChangeGroup,
+    Ledger,
+    begun,
+    differences,
+    grouped,
+    latest,
+    where,
+)
 from plumbline.observe.conditions import Condition
 from plumbline.topology.names import expand, fold
 from tests.package.observe.nodes import NOW, bill, condition, ledger
@@ -133,7 +141,7 @@ def changed(
         yield ledger(bill(then, node=node), bill(now, node=node, day=at))
 
 
-def of(ledgers: Iterator[Ledger]) -> tuple[Grouped, ...]:
+def of(ledgers: Iterator[Ledger]) -> tuple[ChangeGroup, ...]:
     return grouped(latest(list(ledgers), NOW))
 
 
@@ -147,7 +155,7 @@ def cache(size: str, target: str = "fs-OST0000") -> Condition:
 
 def test_a_change_of_all_servers_is_one() -> None:
     (one,) = of(changed(lustre("2.3.0"), lustre("2.4.0"), *SERVERS, apart=0.5))
-    assert one.said(KINDS) == "Lustre 2.3.0 -> 2.4.0 on all 24 servers"
+    assert one.sentence(KINDS) == "Lustre 2.3.0 -> 2.4.0 on all 24 servers"
     assert (one.at, one.last) == (NOW + 86400, NOW + 12.5 * 86400)
 
 
@@ -162,7 +170,7 @@ def test_targets_are_counted_and_sizes_are_read() -> None:
     then = [cache("1048576", f"fs-OST000{n}") for n in range(4)]
     now = [cache("33554432", f"fs-OST000{n}") for n in range(4)]
     (one,) = grouped(latest([ledger(bill(*then), bill(*now, day=1))], NOW))
-    assert one.said({"oss1": ""}) == f"{CACHE} 1 MiB -> 32 MiB (4 targets) on oss1"
+    assert one.sentence({"oss1": ""}) == f"{CACHE} 1 MiB -> 32 MiB (4 targets) on oss1"
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from plumbline.model.record import Operation, Outcome, Record, Tool
 from plumbline.model.trend import NodeClock
 from plumbline.observe.coverage import (
     Bounds,
-    Counted,
-    Covered,
+    Coverage,
     Job,
+    Sampling,
     Servers,
     by_sampling,
     covered,
@@ -45,12 +45,12 @@ def share(
     run: Sequence[Record] = (),
     clocks: Sequence[NodeClock] = CLOCKS,
     least: float = 0.9,
-) -> Optional[Covered]:
+) -> Optional[Coverage]:
     servers = Servers({OST: by_sampling(counters)}, {each.node: each for each in clocks})
     return covered(one, run or [one], servers, least)
 
 
-def known(found: Optional[Covered]) -> Covered:
+def known(found: Optional[Coverage]) -> Coverage:
     assert found is not None
     return found
 
@@ -332,8 +332,8 @@ def test_the_truth_lies_between_the_bounds() -> None:
 # --- What went through a target between two moments, by counters that are read once a second
 
 
-def of(*records: Record) -> Counted:
-    return Counted("oss1", records)
+def of(*records: Record) -> Sampling:
+    return Sampling("oss1", records)
 
 
 def test_whole_seconds_are_known_exactly() -> None:

@@ -12,7 +12,7 @@ import pytest
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.verdict import State
 from plumbline.observe.command import SystemRunner
-from plumbline.observe.gather import Added, LocalSystem, gather
+from plumbline.observe.gather import LocalSystem, SiteCollector, gather
 from plumbline.observe.node import Node
 from plumbline.observe.site_command import SiteCommand, look
 from plumbline.observe.symptom import Direction, Look, Report, Symptom
@@ -163,7 +163,7 @@ def test_it_is_one_collector_among_the_others(tmp_path: Path) -> None:
         raise ToolError("/usr/bin/storcli failed")
 
     node = make_node(tmp_path)
-    report = gather(node, {"megaraid": Added("arrays", fails)})
+    report = gather(node, {"megaraid": SiteCollector("arrays", fails)})
     last = report.looks[-1]
     assert (last.collector, last.kind) == ("megaraid", "arrays")
     assert last.unavailable == "/usr/bin/storcli failed"
