@@ -38,12 +38,13 @@ class Speaks(Enum):
 
 
 class Candidate(NamedTuple):
-    """A component that may be slow, what its last runs say together, and whether the last is gross.
+    """A component that may be slow, what its last runs say together, and how low the last is.
 
     One with an alarm is measured again as well, for an alarm ends by runs alone.
 
-    ``sentence`` is that of the last verdict; ``suspected`` says that only its latency under load
-    speaks against it.  ``obstacle`` says what of its group keeps it from being measured, if
+    ``low`` says whether it is beyond any level of the policy, ``gross`` whether beyond the critical
+    one.  ``sentence`` is that of the last verdict; ``suspected`` says that only its latency under
+    load speaks against it.  ``obstacle`` says what of its group keeps it from being measured, if
     anything does.
     """
 
@@ -53,13 +54,14 @@ class Candidate(NamedTuple):
     sentence: str
     suspected: bool = False
     obstacle: str = ""
+    low: bool = False
 
     @property
     def speaks(self) -> Speaks:
         """Return the cause for measuring it again."""
         if self.evidence.alarm:
             return Speaks.ALARM
-        if self.evidence.worth_a_word:
+        if self.evidence.in_question and self.low:
             return Speaks.ODDS
         return Speaks.LATENCY if self.suspected else Speaks.ONE_RUN
 
@@ -101,6 +103,7 @@ def wanted(layer: Layer) -> list[Candidate]:
         key=lambda candidate: (
             candidate.evidence.alarm,
             candidate.suspected,
+            not candidate.low,
             -candidate.evidence.odds,
             candidate.entry.component,
         ),
@@ -118,12 +121,16 @@ def _candidate(entry: Expectation, layer: Layer) -> Optional[Candidate]:
         return Candidate(entry, evidence, gross=False, sentence=verdict.sentence) if alarm else None
     percent = _percent(verdict)
     gross = percent is not None and entry.limits.critical.alerts(percent)
-    watched = verdict.reason is Reason.WATCHED and (evidence.worth_a_word or gross)
+    # a good run decides anew, whatever was before it
+    low = percent is None or percent < 100 * (1 - entry.limits.peer_loss)
+    watched = verdict.reason is Reason.WATCHED and ((evidence.in_question and low) or gross)
     # a contended run is no evidence, and does not end the question either
-    contended = verdict.reason is Reason.CONTENDED and evidence.worth_a_word
+    contended = verdict.reason is Reason.CONTENDED and evidence.in_question
     if not (watched or contended):
         return None
-    return Candidate(entry, evidence, gross, verdict.sentence)
+    levels = entry.limits.warning, entry.limits.critical
+    alerts = percent is not None and any(level.alerts(percent) for level in levels)
+    return Candidate(entry, evidence, gross, verdict.sentence, low=alerts)
 
 
 def _suspected(entry: Expectation, layer: Layer) -> Optional[Candidate]:
@@ -231,6 +238,8 @@ def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[
     }
     terms = free[0].entry.confirm
     budget_bytes = bytes_left(free[0].entry, past.measured, now)
+    # half of it waits for those that are low again: one run of many ends no question
+    later_bytes = budget_bytes / 2
     chosen_turns: list[Turn] = []
     for speaks, kept in (
         (Speaks.ODDS, 0.0),
@@ -241,7 +250,8 @@ def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[
         chosen = [candidate.entry for candidate in free if candidate.speaks is speaks]
         for members in _of_one_group(chosen):
             turn = _turn(layer, members, in_question, past)
-            while turn and _cost(turn, layer) > budget_bytes - kept:
+            most_bytes = budget_bytes - max(kept, later_bytes if chosen_turns else 0.0)
+            while turn and _cost(turn, layer) > most_bytes:
                 turn = _turn(layer, turn.targets[:-1], in_question, past)
             if turn is None:
                 break

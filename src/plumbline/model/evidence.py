@@ -19,6 +19,8 @@ _TWO = 2
 
 WORTH_A_WORD = 3.0
 """Odds of 20 to 1, a logarithm: less is not reported."""
+WORTH_A_RUN = 2.3
+"""Odds of 10 to 1: one moment that lost two fifths or more comes to that."""
 
 
 class Evidence(NamedTuple):
@@ -58,6 +60,11 @@ class Evidence(NamedTuple):
     def worth_a_word(self) -> bool:
         """Return whether the odds are high enough to tell anybody."""
         return self.alarm or self.odds >= WORTH_A_WORD
+
+    @property
+    def in_question(self) -> bool:
+        """Return whether it is worth measuring again: sooner than anybody is told."""
+        return self.alarm or self.odds >= WORTH_A_RUN
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Evidence:

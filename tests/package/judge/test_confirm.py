@@ -7,7 +7,7 @@ from typing import Any, Mapping, Optional
 import pytest
 
 from plumbline.judge.confirm import Layer, Past, bytes_left, moved, places, steps_of, turns, wanted
-from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
+from plumbline.model.evidence import WORTH_A_RUN, Evidence, Subject
 from plumbline.model.expectation import OFF, Confirm, Expectation, Measured
 from plumbline.model.limits import Limits
 from plumbline.model.spec import ProbeSpec
@@ -100,9 +100,12 @@ def due(of: Site, before: Past, now: float = NOW) -> list[tuple[list[str], list[
 @pytest.mark.parametrize(
     ("said", "is_wanted"),
     [
-        # odds of 20 to 1 are worth a word, a logarithm of 3
-        ({"odds": 3.0}, True),
-        ({"odds": 2.99}, False),
+        # odds of 10 to 1 are worth a run, a logarithm of 2.3
+        ({"odds": 2.3}, True),
+        ({"odds": 2.29}, False),
+        # a good run decides anew, whatever was before it; 10 % is the smallest loss looked for
+        ({"odds": 5.0, "percent": 89.9}, True),
+        ({"odds": 5.0, "percent": 90.0}, False),
         # a gross loss is measured again though one run is no evidence; critical is below 50 %
         ({"odds": 0.0, "percent": 49.9}, True),
         ({"odds": 0.0, "percent": 50.0}, False),
@@ -210,7 +213,7 @@ def test_an_alarm_comes_last_and_leaves_half_of_the_bytes(
 ) -> None:
     terms = TERMS._replace(most_bytes=float(most * EACH))
     of = site(confirm=terms, limits=Limits(stale_after_s=15 * DAY_S))
-    of.say("a", **SLOW).say("b", odds=WORTH_A_WORD)
+    of.say("a", **SLOW).say("b", odds=WORTH_A_RUN)
     before = past(planned=dict.fromkeys("abcdefgh", NOW - 6 * DAY_S))
     assert [targets for targets, _ in due(of, before)] == found
 
@@ -264,8 +267,9 @@ def test_what_no_planned_run_has_shown_for_long_is_left_alone(age_s: float, is_d
         (3 * EACH, [["a"]]),
         (4 * EACH - 1, [["a"]]),
         (4 * EACH, [["a", "b"]]),
-        (7 * EACH - 1, [["a", "b"]]),
-        (7 * EACH, [["a", "b"], ["c"]]),
+        # half of it waits for those that are low again
+        (14 * EACH - 1, [["a", "b"]]),
+        (14 * EACH, [["a", "b"], ["c"]]),
     ],
 )
 def test_no_more_is_measured_than_the_bytes_last(most: float, found: list[list[str]]) -> None:
@@ -290,7 +294,7 @@ def test_what_was_saved_up_is_for_what_the_odds_speak_for(
     """A low run for which they do not has the share of one day, whatever a busy night asks."""
     # a day's share pays for both, what was saved up for three more
     of = site(confirm=TERMS._replace(daily_bytes=6.0 * EACH, most_bytes=16.0 * EACH))
-    of.say("a", odds=WORTH_A_WORD).say("b", percent=30.0, odds=WORTH_A_WORD - 0.1)
+    of.say("a", odds=WORTH_A_RUN).say("b", percent=30.0, odds=WORTH_A_RUN - 0.1)
     assert [targets for targets, _ in due(of, past(done("c", NOW, bytes=spent)))] == found
 
 
@@ -418,3 +422,8 @@ def test_suspicions_leave_half_of_what_was_saved_up() -> None:
     used = past(done("h", NOW - 30 * HOUR_S))
     assert due(found, used) == []
     assert due(found.say("c"), used) == [(["c"], ["a", "b"])]
+
+
+def test_what_is_below_a_level_now_goes_before_what_the_odds_alone_speak_for() -> None:
+    of = site().say("a", odds=6.0, percent=85.0).say("b", odds=3.0, percent=70.0)
+    assert of.names() == ["b", "a"]
