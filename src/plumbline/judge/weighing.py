@@ -381,10 +381,14 @@ class Weighing:
         group = self._group_of.get(component)
         return None if group is None else self.evidence((component[0], group, True))
 
-    def weigh(self, held: Compared) -> Evidence:
-        """Return what measurements say together that one part may slow; there is one at least."""
-        question = _question(_Terms(held[0][0].measurement.limits, None))
-        return _evidence(held, question, weigh([subject_of(held, question)])[0], None)
+    def weigh(self, parts: Sequence[Compared]) -> list[Evidence]:
+        """Return for each part what measurements say together that it may slow, one at least."""
+        questions = [
+            (compared, _question(_Terms(compared[0][0].measurement.limits, None)))
+            for compared in parts
+        ]
+        weights = weigh([subject_of(*question) for question in questions])
+        return [_evidence(*question, weight, None) for question, weight in zip(questions, weights)]
 
     def _as_its_group(self, component: Component, found: Evidence) -> Evidence:
         """Return what is known of a component without peers: its group may have lost as much."""

@@ -95,13 +95,15 @@ def votes(placed: Sequence[PlannedMeasurement], weighing: Weighing) -> list[Opti
     """Return the vote of the last runs of each measurement of a node, None if they are too few."""
     comparisons = [_comparison(measurement, weighing) for measurement in placed]
     since = [_own_alarm(measurement, weighing) for measurement in placed]
-    for group in correlated(placed):
-        if _of_one_component([placed[index] for index in group]):
-            # the judge has weighed it together
-            continue
-        for begun, index in _together(group, comparisons, weighing):
-            if since[index] is None:
-                since[index] = begun
+    groups = [
+        group
+        for group in correlated(placed)
+        # what is measured of one component the judge has weighed together
+        if not _of_one_component([placed[index] for index in group])
+    ]
+    for begun, index in _together(groups, comparisons, weighing):
+        if since[index] is None:
+            since[index] = begun
     return [_weighed(*each, weighing) for each in zip(placed, comparisons, since)]
 
 
@@ -129,12 +131,18 @@ def _own_alarm(placed: PlannedMeasurement, weighing: Weighing) -> Optional[float
 
 
 def _together(
-    group: Sequence[int], comparisons: Sequence[Optional[_Comparison]], weighing: Weighing
+    groups: Sequence[Sequence[int]],
+    comparisons: Sequence[Optional[_Comparison]],
+    weighing: Weighing,
 ) -> Iterator[tuple[float, int]]:
     """Yield since when correlated measurements are slow together, for each of them."""
-    compared = {index: comparison for index in group if (comparison := comparisons[index])}
-    if len(compared) > 1:
-        evidence = weighing.weigh(list(compared.values()))
+    parts: list[dict[int, _Comparison]] = []
+    for group in groups:
+        compared = {index: comparison for index in group if (comparison := comparisons[index])}
+        if len(compared) > 1:
+            parts.append(compared)
+    every = weighing.weigh([list(compared.values()) for compared in parts])
+    for compared, evidence in zip(parts, every):
         if evidence.alarm:
             yield from ((evidence.since, index) for index in compared)
 
