@@ -72,6 +72,7 @@ _LANES = 16
 _BESIDE = 0.1
 """While a disturbance goes on, one run in so many is as undisturbed as ever."""
 _LEAST = 1e-12
+"""Keeps densities and sums above nothing, so that each has a logarithm."""
 _MOST = 12.0
 """What a moment adds to the logarithm of odds at most; more tells nothing that is not told."""
 _SHARE = 0.3

@@ -79,7 +79,7 @@ class Source(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A way to be slow: that a source is, or what several have in common, as a host its partners.
+    """A way to be slow: its one source is, or what several share, as a host with all its partners.
 
     A slow part slows all of them alike; without it each is healthy or, seldom, slow alone.
     """

@@ -120,7 +120,7 @@ OLD = json.dumps(Report("oss3", 100.0, ()).to_json())
     ("text", "reason"),
     [
         ('{"trouble": "too many of them"}', "oss3 (too many of them)"),
-        ('{"schema": 1}', "oss3 (symptoms are damaged"),
+        ('{"schema": 1}', "oss3 (the report of symptoms is damaged"),
         ('{"schema": 7}', "oss3 (the report of symptoms has schema 7"),
         ("{cut", "plumbline collect brings it again)"),
         (OLD, "oss3 (its last look is "),
