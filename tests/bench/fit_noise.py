@@ -20,6 +20,8 @@ from random import Random
 from statistics import mean, median
 from typing import NamedTuple, Optional, Sequence
 
+import numpy as np
+
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Sampled
 from plumbline.model.statistics import deviation, one_day
@@ -187,7 +189,7 @@ def of_siblings() -> dict[str, float]:
         every[one.host, one.day].append(one)
     losses: dict[tuple[str, str], list[float]] = defaultdict(list)
     levels: dict[str, list[float]] = defaultdict(list)
-    for (host, _), taken in every.items():
+    for (host, _), taken in sorted(every.items()):
         taken.sort(key=attrgetter("at"))
         runs = [
             {one.component: one.rate for one in run}
@@ -205,6 +207,28 @@ def of_siblings() -> dict[str, float]:
         "host: standard deviation of a day, at most": deviation(
             value - median(found) for found in levels.values() for value in found
         ),
+        **of_nights(known, list(levels.values())),
+    }
+
+
+def of_nights(
+    disks: Sequence[Sequence[float]], hosts: Sequence[Sequence[float]]
+) -> dict[str, float]:
+    """Return what lasts from one day to the next, of single disks and of what a host shares.
+
+    Each series has a value for each day; those of hosts are compared with all hosts of the day.
+    """
+    days = [median(day) for day in zip(*hosts)]
+    apart = [[value - day for value, day in zip(host, days)] for host in hosts]
+    apart = [[value - median(host) for value in host] for host in apart]
+    pairs = [pair for host in apart for pair in zip(host, host[1:])]
+    losses = [[loss - median(disk) for loss in disk] for disk in disks]
+    low = 3 * deviation(loss for disk in losses for loss in disk)
+    nights = [(a > low, b > low) for disk in losses for a, b in zip(disk, disk[1:])]
+    return {
+        "host: correlation of two days in a row": float(np.corrcoef(pairs, rowvar=False)[0, 1]),
+        "component: low, after a day that was low": mean(b for a, b in nights if a),
+        "component: low, on any day": mean(b for _, b in nights),
     }
 
 
@@ -260,7 +284,8 @@ def main() -> int:
         texts += [f"{model[name]:.3f}"] if name in model else []
         print(f"{name:40}" + "".join(f"{text:>10}" for text in texts))
     for name, value in of_siblings().items():
-        print(f"{name:40}{'':>50}{value:10.3f}  ({100 * (1 - exp(-value)):.1f} %)")
+        percent = f"  ({100 * (1 - exp(-value)):.1f} %)" if "deviation" in name else ""
+        print(f"{name:40}{'':>50}{value:10.3f}{percent}")
     return 0
 
 

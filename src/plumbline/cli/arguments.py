@@ -131,4 +131,4 @@ RANKS = (
     option("--work DIR", "folder shared by all clients"),
     option("--file-system NAME", "file system to measure"),
 )
-"""What every start of ranks takes."""
+"""Arguments of every start of ranks."""

@@ -1,4 +1,4 @@
-"""What nodes show of themselves: symptoms now, and changes of their conditions."""
+"""The verbs on what nodes show of themselves: symptoms now, and changes of their conditions."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def _print(verdicts: Sequence[Verdict], verbose: bool) -> None:
 
 
 _OTHER_LINES = 4
-"""Of the screen: the counts, the head of the table, how many are left, and the prompt."""
+"""Lines of the screen that are no rows: counts, head of the table, how many are left, prompt."""
 
 _NO_TERMINAL = (200, 40)
 """Columns and lines where nobody says how large the screen is."""

@@ -122,15 +122,14 @@ def _candidate(entry: Expectation, layer: Layer) -> Optional[Candidate]:
     percent = _percent(verdict)
     gross = percent is not None and entry.limits.critical.alerts(percent)
     # a good run decides anew, whatever was before it
-    low = percent is None or percent < 100 * (1 - entry.limits.peer_loss)
-    watched = verdict.reason is Reason.WATCHED and ((evidence.in_question and low) or gross)
+    good = percent is not None and percent >= 100 * (1 - entry.limits.peer_loss)
+    watched = verdict.reason is Reason.WATCHED and (gross or (evidence.in_question and not good))
     # a contended run is no evidence, and does not end the question either
     contended = verdict.reason is Reason.CONTENDED and evidence.in_question
     if not (watched or contended):
         return None
-    levels = entry.limits.warning, entry.limits.critical
-    alerts = percent is not None and any(level.alerts(percent) for level in levels)
-    return Candidate(entry, evidence, gross, verdict.sentence, low=alerts)
+    low = percent is not None and entry.limits.alerts(percent)
+    return Candidate(entry, evidence, gross, verdict.sentence, low=low)
 
 
 def _suspected(entry: Expectation, layer: Layer) -> Optional[Candidate]:

@@ -142,8 +142,7 @@ class _Median(NamedTuple):
     @property
     def watched(self) -> bool:
         """Return whether the last night is low, which is no evidence yet."""
-        percent, levels = self.percent, (self.limits.warning, self.limits.critical)
-        return percent is not None and any(level.alerts(percent) for level in levels)
+        return self.percent is not None and self.limits.alerts(self.percent)
 
     @property
     def by_floor(self) -> bool:

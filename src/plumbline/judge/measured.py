@@ -214,7 +214,7 @@ class Measured(NamedTuple):
 
     def alerts(self, percent: float) -> bool:
         """Return whether a percentage of the reference is beyond any level."""
-        return self.limits.warning.alerts(percent) or self.limits.critical.alerts(percent)
+        return self.limits.alerts(percent)
 
     def low(self, percent: Optional[float]) -> bool:
         """Return whether a percentage is beyond a level and below the reference."""

@@ -74,9 +74,9 @@ _BESIDE = 0.1
 _LEAST = 1e-12
 """Keeps densities and sums above nothing, so that each has a logarithm."""
 _MOST = 12.0
-"""What a moment adds to the logarithm of odds at most; more tells nothing that is not told."""
+"""The most that a moment adds to the logarithm of odds; more tells nothing that is not told."""
 _SHARE = 0.3
-"""Of the moments in which something that comes and goes is slow: three of ten nights."""
+"""The share of moments in which something that comes and goes is slow: three of ten nights."""
 _CHANCES: _Array = np.repeat([0.9 / _SIZES, 0.1 / _SIZES], _SIZES)
 """How likely each size is beforehand, of what stays and of what comes and goes."""
 _MOST_TIMES = 3

@@ -150,7 +150,7 @@ class Expectation(NamedTuple):
         if baseline is None or baseline.runs < self.limits.min_runs:
             return False
         ratio = rate_Bps / baseline.median_Bps
-        low = self.limits.warning.alerts(100 * ratio) or self.limits.critical.alerts(100 * ratio)
+        low = self.limits.alerts(100 * ratio)
         return not low and abs(log(ratio)) <= _USUAL_SPREADS * baseline.spread
 
     def to_json(self) -> dict[str, Any]:

@@ -175,6 +175,10 @@ class Limits(NamedTuple):
     end_odds: Annotated[float, Within(1, LARGEST)] = 100.0
     change_starts: Annotated[float, Within(0, LARGEST)] = 100.0
 
+    def alerts(self, percent: float) -> bool:
+        """Return whether a percentage of the reference is beyond any level."""
+        return self.warning.alerts(percent) or self.critical.alerts(percent)
+
     def weakness(self, baseline: Baseline) -> str:
         """Return why a baseline is not firm enough to alarm anybody; empty when it is."""
         if baseline.runs < self.min_runs:

@@ -68,13 +68,13 @@ FADES = 0.3
 2 hours, 30 % after a day or two and 23 % after eight, where 18 % are low anyway."""
 
 LASTS = 0.5
-"""Correlation of what a host or file system shares on two days in a row: 0.64 of the hosts of a
-cluster in production, whose tails are heavy (tests/bench/fit_noise.py)."""
+"""Correlation of what a host or file system shares on two days in a row: 0.62 of the hosts of a
+cluster in production (tests/bench/fit_noise.py).  That its tails are heavy is taken."""
 
 OVERNIGHT = 0.02
-"""The chance that what disturbs a single target lasts into the next night.  Of the days on which a
-disk of that cluster was low by three standard deviations 3.5 % were followed by another one, where
-1.7 % are anyway; on whole file systems much more lasts, and is a busy spell here."""
+"""The chance that what disturbs a single target lasts into the next night.  It is taken: no day on
+which a disk of that cluster was low by three standard deviations was followed by another one.  On
+whole file systems much more lasts, and is a busy spell here."""
 
 TAIL_LEAST = 0.223
 """-log(0.8): a run of the tail has lost at least a fifth."""
