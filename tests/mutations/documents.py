@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator
 
 import yaml
 
-from plumbline.cli.inventory import parse_json, read_sited
+from plumbline.cli.inventory import parse_json, read_fields
 from plumbline.doors.call import parse as parse_call
 from plumbline.doors.component_check import OPTIONS as CHECK_OPTIONS
 from plumbline.doors.icinga import icinga_objects
@@ -288,7 +288,7 @@ def _options(data: bytes, folder: Path) -> object:
 
 
 def _objects(data: bytes, folder: Path) -> object:
-    site = read_sited(Namespace(inventory=None, plan=put(folder, "plan.json", data)))
+    site = read_fields(Namespace(inventory=None, plan=put(folder, "plan.json", data)))
     options = ObjectOptions()
     return [made(monitored(site, options), options) for made in (nagios_objects, icinga_objects)]
 

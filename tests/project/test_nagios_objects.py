@@ -14,7 +14,7 @@ from typing import Any, Iterator, Optional
 
 import pytest
 
-from plumbline.doors.monitored import monitored, printed_plan, read_options
+from plumbline.doors.monitored import monitored, read_options
 from plumbline.doors.nagios import nagios_objects
 from plumbline.site.inventory import plan_of, read_inventory
 from tests.package.cli import nagios
@@ -70,7 +70,7 @@ def plan(inventory: str) -> dict[str, Any]:
 def make(said: dict[str, Any], **options: Any) -> dict[str, str]:
     """Return the objects of a plan by kind."""
     with_defaults = read_options(options)
-    files = nagios_objects(monitored(printed_plan(said), with_defaults), with_defaults)
+    files = nagios_objects(monitored(said, with_defaults), with_defaults)
     return {name.partition(".")[0]: text for name, text in files.items()}
 
 

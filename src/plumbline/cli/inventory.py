@@ -7,11 +7,11 @@ import json
 import sys
 from itertools import chain
 from pathlib import Path
-from typing import Any, Iterator, Optional, Sequence
+from typing import Any, Iterator, Mapping, Optional, Sequence
 
 from plumbline.doors.ceilings import tables
 from plumbline.doors.icinga import icinga_objects
-from plumbline.doors.monitored import Sited, monitored, printed_plan, read_options
+from plumbline.doors.monitored import monitored, read_options
 from plumbline.doors.nagios import nagios_objects
 from plumbline.doors.table import render
 from plumbline.model.errors import DocumentError, UsageError
@@ -20,7 +20,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.units import format_duration, format_rate
 from plumbline.model.validation import read_json
 from plumbline.plan.assignments import assignments
-from plumbline.plan.expectations import Plan, meetings
+from plumbline.plan.expectations import SCHEMA, Plan, meetings
 from plumbline.plan.policy import load
 from plumbline.plan.references import at_once, measurements, pairs
 from plumbline.site.inventory import plan_of, read_inventory, topology_of
@@ -75,15 +75,15 @@ def _print_objects(arguments: argparse.Namespace) -> int:
     made = {"nagios": nagios_objects, "icinga2": icinga_objects}[arguments.format]
     raw = parse_json(arguments.options or "{}", "--options", "write an object, such as {}")
     options = read_options(raw)
-    files = made(monitored(read_sited(arguments), options), options)
+    files = made(monitored(read_fields(arguments), options), options)
     print(json.dumps(files) if arguments.json else "\n".join(files.values()), end="")
     return 0
 
 
-def read_sited(arguments: argparse.Namespace) -> Sited:
-    """Return what is monitored, by an inventory or by a plan that was printed."""
+def read_fields(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """Return the fields of the plan of an inventory, or of a plan that was printed."""
     if arguments.inventory:
-        return plan_of(read_inventory(arguments.inventory))
+        return {"schema": SCHEMA, **plan_of(read_inventory(arguments.inventory))._asdict()}
     name = arguments.plan
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
@@ -91,10 +91,8 @@ def read_sited(arguments: argparse.Namespace) -> Sited:
         raise DocumentError(f"plan {name}: {error.strerror}; {_REMEDY}") from error
     except UnicodeDecodeError as error:
         raise DocumentError(f"plan {name} is no text ({error.reason}); {_REMEDY}") from error
-    raw = parse_json(text, f"plan {name}", _REMEDY)
-    if not isinstance(raw, dict):
-        raise DocumentError(f"plan {name} is damaged (no JSON object); {_REMEDY}")
-    return printed_plan(raw)
+    fields: Mapping[str, Any] = parse_json(text, f"plan {name}", _REMEDY)
+    return fields
 
 
 def parse_json(text: str, what: str, remedy: str) -> Any:

@@ -7,26 +7,23 @@ The formats differ in their language alone.
 
 from __future__ import annotations
 
-from collections import ChainMap
 from typing import (
     Annotated,
     Any,
     Callable,
-    Iterable,
     Iterator,
     Literal,
     Mapping,
     NamedTuple,
-    Protocol,
 )
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 
-from plumbline.model.codec import read_all
+from plumbline.model.codec import lenient, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.service import PathService, Service
-from plumbline.model.validation import same_schema, texts
+from plumbline.plan.expectations import SCHEMA
 from plumbline.topology.strict import Strict, parse
 
 State = Literal["w", "u", "c", "r"]
@@ -101,53 +98,31 @@ AGENT_SERVICE = "plumbline agent"
 COLLECTION_SERVICE = "PATH collection"
 """Description of the service that shows whether the console still looks for suspects."""
 
-PLAN_SCHEMA = 1
 _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 
 
-class Sited(Protocol):
-    """Part of a compiled plan that objects are made from."""
-
-    @property
-    def site(self) -> str:
-        """Name of the site."""
-
-    @property
-    def services(self) -> tuple[Service, ...]:
-        """Services that show verdicts."""
-
-    @property
-    def hosts(self) -> tuple[dict[str, str], ...]:
-        """Hosts of the topology."""
-
-    @property
-    def paths(self) -> tuple[PathService, ...]:
-        """Services that say the suspects."""
-
-    @property
-    def parents(self) -> dict[str, list[str]]:
-        """Hosts behind others."""
-
-
+@lenient
 class Host(NamedTuple):
-    """A host object: ``parents`` are the hosts that every way to it crosses, nearest first."""
+    """A host object."""
 
     name: str
     kind: str
     address: str
-    parents: tuple[str, ...] = ()
 
 
+@lenient
 class Monitored(NamedTuple):
     """Hosts and services that are watched; ``paths`` are empty if no console collects.
 
-    ``members`` of a path and what a service is ``behind`` are places in ``services``.
+    ``members`` of a path and what a service is ``behind`` are places in ``services``.  ``parents``
+    are by host those that every way to it crosses, nearest first.
     """
 
     site: str
     hosts: tuple[Host, ...]
     services: tuple[Service, ...]
     paths: tuple[PathService, ...]
+    parents: Mapping[str, tuple[str, ...]]
 
     @property
     def address(self) -> Mapping[str, str]:
@@ -191,66 +166,30 @@ class Monitored(NamedTuple):
                 yield self.services[place], service
 
 
-def monitored(plan: Sited, options: ObjectOptions) -> Monitored:
-    """Return what is watched of a compiled plan.
+def monitored(plan: Mapping[str, Any], options: ObjectOptions) -> Monitored:
+    """Return what is watched of a plan: of its fields, or of a document that was printed.
 
     Raises:
-        DocumentError: a service belongs to a host that the plan does not have.
+        DocumentError: it is damaged, or a service belongs to a host that it does not have.
     """
-    addresses = ChainMap(options.addresses, {host["name"]: host["address"] for host in plan.hosts})
-    return _whole(
-        Monitored(
-            plan.site,
-            tuple(
-                Host(
-                    host["name"],
-                    host["kind"],
-                    addresses[host["name"]],
-                    tuple(plan.parents.get(host["name"], ())),
-                )
-                for host in plan.hosts
-            ),
-            plan.services,
-            plan.paths if options.paths else (),
+    whole = read_document(Monitored, plan, SCHEMA, "plan", _REMEDY)
+    places = {place for service in whole.services for place in service.behind}
+    places.update(place for path in whole.paths for place in path.members)
+    if strange_places := places.difference(range(len(whole.services))):
+        raise DocumentError(
+            f"plan is damaged ({min(strange_places)} is no place of a service); {_REMEDY}"
         )
+    named = {name for service in whole.services for name in (service.node, service.host)}
+    if strange := sorted(named.difference(whole.address)):
+        raise DocumentError(
+            f"the plan has services of {', '.join(strange)}, whose address it does not give; "
+            "add it to plumbline_topology"
+        )
+    hosts = (
+        host._replace(address=options.addresses.get(host.name, host.address))
+        for host in whole.hosts
     )
-
-
-class _Document(NamedTuple):
-    """A plan that was printed as JSON, as far as it is needed."""
-
-    site: str
-    services: tuple[Service, ...]
-    hosts: tuple[dict[str, str], ...]
-    paths: tuple[PathService, ...]
-    parents: dict[str, list[str]]
-
-
-def printed_plan(raw: Mapping[str, Any]) -> Sited:
-    """Return what ``plumbline plan --json`` printed.
-
-    Raises:
-        DocumentError: it is no such document.
-    """
-    try:
-        same_schema(raw, PLAN_SCHEMA, "plan", _REMEDY)
-        hosts = tuple({key: host[key] for key in Host._fields[:3]} for host in raw["hosts"])
-        parents = {name: list(near) for name, near in raw["parents"].items()}
-        texts("plan", (raw["site"], *(text for host in hosts for text in host.values())))
-        texts("parents", (name for near in parents.values() for name in near))
-        services = read_all(Service, raw["services"])
-        paths = read_all(PathService, raw["paths"])
-        named = (*(service.members for service in paths), *(service.behind for service in services))
-        _refuse_places((place for places in named for place in places), len(services))
-        return _Document(raw["site"], services, hosts, paths, parents)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DocumentError(f"plan is damaged ({error!r}); {_REMEDY}") from error
-
-
-def _refuse_places(places: Iterable[int], services: int) -> None:
-    for place in places:
-        if type(place) is not int or not 0 <= place < services:
-            raise TypeError(f"{place!r:.60} is no place of a service")
+    return whole._replace(hosts=tuple(hosts), paths=whole.paths if options.paths else ())
 
 
 def templates(write: Callable[[object], str]) -> Environment:
@@ -265,14 +204,3 @@ def templates(write: Callable[[object], str]) -> Environment:
     )
     environment.globals.update(AGENT_SERVICE=AGENT_SERVICE, COLLECTION_SERVICE=COLLECTION_SERVICE)
     return environment
-
-
-def _whole(objects: Monitored) -> Monitored:
-    named = [name for service in objects.services for name in (service.node, service.host)]
-    strange = sorted(set(named).difference(objects.address))
-    if strange:
-        raise DocumentError(
-            f"the plan has services of {', '.join(strange)}, whose address it does not give; "
-            "add it to plumbline_topology"
-        )
-    return objects

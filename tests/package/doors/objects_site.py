@@ -23,9 +23,10 @@ SWITCH = PathService("lab", "switch sw1", "PATH switch sw1", "sw1", "", (0,))
 SYSTEM = PathService("lab", "file system work", "PATH file system work", "", "work", (0, 1))
 SITE = Monitored(
     "lab",
-    (Host("oss1", "server", "10.0.0.1", ("router1",)), Host("client1", "client", "fe80::2%eth0")),
+    (Host("oss1", "server", "10.0.0.1"), Host("client1", "client", "fe80::2%eth0")),
     (OST, NODE),
     (SWITCH, SYSTEM),
+    {"oss1": ("router1",)},
 )
 
 

@@ -104,7 +104,7 @@ def test_no_service_of_symptoms_bears_or_hides_another_alarm() -> None:
 def test_icinga_notifies_of_an_unknown_look_and_of_no_unknown_kind() -> None:
     plan = compile_plan(build(site()), load({"symptoms": {"hosts": {"oss1": ["disks"]}}}), {})
     options = read_options({})
-    text = icinga_objects(monitored(plan, options), options)["plumbline.conf"]
+    text = icinga_objects(monitored(plan.to_json(), options), options)["plumbline.conf"]
     for name, kind in (("NODE oss1 symptoms", "probes"), ("SYMPTOMS oss1 disks", "component")):
         block = text.partition(f'object Service "{name}"')[2].partition("\n}")[0]
         assert f'vars.plumbline_kind = "{kind}"' in block
