@@ -15,12 +15,12 @@ from typing import Any, Callable, Iterator
 import yaml
 
 from plumbline.cli.inventory import parse_json, read_fields
-from plumbline.doors.call import parse as parse_call
-from plumbline.doors.component_check import OPTIONS as CHECK_OPTIONS
+from plumbline.doors.component_check import HELP as CHECK_HELP
 from plumbline.doors.icinga import icinga_objects
 from plumbline.doors.monitored import ObjectOptions, monitored, read_options
 from plumbline.doors.nagios import nagios_objects
 from plumbline.doors.plugin import plugin_output
+from plumbline.doors.runtime import parse as parse_call
 from plumbline.doors.unfinished import with_runs
 from plumbline.judge.component import judge, judge_service
 from plumbline.judge.fs import judge_whole
@@ -706,7 +706,7 @@ def _typed() -> Iterator[Reader]:
         (
             "call of a check",
             "--component a --expectations /y -t 10 -vv --verdicts /x",
-            lambda said_: parse_call("check_ost", said_.split(" "), CHECK_OPTIONS),
+            lambda said_: parse_call("check_ost", said_.split(" "), CHECK_HELP),
         ),
     ]
     for name, sample, reader in typed:

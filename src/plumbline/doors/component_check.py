@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.doors.runtime import Check, run_check
+from plumbline.doors.runtime import run_check
 from plumbline.model.ages import CLOCK_STEP_S
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.named_tuple import TYPE_CHECKING
@@ -12,17 +12,11 @@ from plumbline.store.verdicts import load_published
 if TYPE_CHECKING:
     from typing import NoReturn, Sequence
 
-    from plumbline.doors.call import Call
+    from plumbline.doors.runtime import Call
     from plumbline.model.published import Published
     from plumbline.model.verdict import Verdict
 
-OPTIONS = {
-    "--component": "--component",
-    "--group": "--group",
-    "--expectations": "--expectations",
-    "--verdicts": "--verdicts",
-}
-_HELP = """\
+HELP = """\
 {program} {version}: say how one component that this node measures fares
 
 usage: {program} (--component NAME | --group NAME) [options]
@@ -43,11 +37,11 @@ whether its process is there (/proc).  Levels are those of the policy."""
 
 def run(layer: str, argv: Sequence[str]) -> NoReturn:
     """Say the verdict that ``argv``, the program's name first, asks for; end the process."""
-    shown = {"expectations": EXPECTATIONS, "verdicts": VERDICTS}
-    run_check(
-        Check(_HELP, shown, OPTIONS, lambda call, now: _as_it_stands(_published(layer, call), now)),
-        argv,
-    )
+
+    def judge(call: Call, now: float) -> Verdict:
+        return _as_it_stands(_published(layer, call), now)
+
+    run_check(argv, HELP, judge, expectations=EXPECTATIONS, verdicts=VERDICTS)
 
 
 def _published(layer: str, call: Call) -> Published:

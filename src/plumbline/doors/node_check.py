@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from plumbline.doors.runtime import Check, run_check
+from plumbline.doors.runtime import run_check
 from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING
@@ -16,13 +16,9 @@ from plumbline.store.snapshot import load_expectations, load_snapshot
 if TYPE_CHECKING:
     from typing import NoReturn, Sequence
 
-    from plumbline.doors.call import Call
+    from plumbline.doors.runtime import Call
     from plumbline.model.verdict import Verdict
 
-_WITH_VALUE = {
-    "--expectations": "--expectations",
-    "--snapshot": "--snapshot",
-}
 _HELP = """\
 {program} {version}: say whether the probes of this node run
 
@@ -41,10 +37,7 @@ run that has not ended whether its process is there (/proc)."""
 
 def run(argv: Sequence[str]) -> NoReturn:
     """Say what ``argv``, the program's name first, asks for; end the process."""
-    run_check(
-        Check(_HELP, {"expectations": EXPECTATIONS, "snapshot": SNAPSHOT}, _WITH_VALUE, _judged),
-        argv,
-    )
+    run_check(argv, _HELP, _judged, expectations=EXPECTATIONS, snapshot=SNAPSHOT)
 
 
 def _judged(call: Call, now: float) -> Verdict:

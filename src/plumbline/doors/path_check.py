@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.doors.runtime import Check, run_check
+from plumbline.doors.runtime import run_check
 from plumbline.model.errors import UsageError
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.store.verdicts import COLLECTION, PATHS, load_collection, load_path
@@ -10,14 +10,9 @@ from plumbline.store.verdicts import COLLECTION, PATHS, load_collection, load_pa
 if TYPE_CHECKING:
     from typing import NoReturn, Sequence
 
-    from plumbline.doors.call import Call
+    from plumbline.doors.runtime import Call
     from plumbline.model.verdict import Verdict
 
-_WITH_VALUE = {
-    "--service": "--service",
-    "-s": "--service",
-    "--document": "--document",
-}
 _HELP = """\
 {program} {version}: say which components are suspects, of a file system or a shared component
 
@@ -36,7 +31,7 @@ Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the document and n
 
 def run(argv: Sequence[str]) -> NoReturn:
     """Say what ``argv``, the program's name first, asks for; end the process."""
-    run_check(Check(_HELP, {"document": PATHS}, _WITH_VALUE, _judged), argv)
+    run_check(argv, _HELP, _judged, document=PATHS)
 
 
 def _judged(call: Call, now: float) -> Verdict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from plumbline.doors.runtime import Check, run_check
+from plumbline.doors.runtime import run_check
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.named_tuple import TYPE_CHECKING
@@ -18,21 +18,13 @@ from plumbline.store.verdicts import LOOK_REMEDY as REMEDY
 if TYPE_CHECKING:
     from typing import NoReturn, Optional, Sequence
 
-    from plumbline.doors.call import Call
+    from plumbline.doors.runtime import Call
 
 STALE_AFTER_S = 3600.0
 """The age at which a look no longer holds, unless the plan says another."""
 
 _LONGEST_S = 1e8
 
-_WITH_VALUE = {
-    "--kind": "--kind",
-    "-k": "--kind",
-    "--node": "--node",
-    "--stale-after": "--stale-after",
-    "--document": "--document",
-    "--commands": "--commands",
-}
 _HELP = """\
 {program} {version}: say what hardware and kernel of this node say about themselves
 
@@ -52,17 +44,12 @@ usage: {program} [--kind KIND] [options]
 
 Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the document and nothing else."""
 
-_SHOWN = {
-    "kinds": ", ".join(KINDS),
-    "stale": STALE_AFTER_S,
-    "document": SYMPTOMS,
-    "commands": COMMANDS,
-}
-
 
 def run(argv: Sequence[str]) -> NoReturn:
     """Say what ``argv``, the program's name first, asks for; end the process."""
-    run_check(Check(_HELP, _SHOWN, _WITH_VALUE, _judged), argv)
+    kinds = ", ".join(KINDS)
+    usual = {"kinds": kinds, "stale": STALE_AFTER_S, "document": SYMPTOMS, "commands": COMMANDS}
+    run_check(argv, _HELP, _judged, **usual)
 
 
 def _kind(call: Call) -> str:

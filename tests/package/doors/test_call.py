@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from plumbline import __version__
-from plumbline.doors.call import TIMEOUT_S, parse
-from plumbline.doors.component_check import OPTIONS
+from plumbline.doors.component_check import HELP
+from plumbline.doors.runtime import TIMEOUT_S, parse
 from plumbline.model.errors import UsageError
 
 CHECK = Path(__file__).parents[3] / "checks" / "check_ost"
@@ -45,7 +45,7 @@ def called(line: str) -> str:
 def test_arguments_are_understood(
     line: str, given: dict[str, str], timeout_s: float, verbosity: int
 ) -> None:
-    call = parse("check_ost", line.split(), OPTIONS)
+    call = parse("check_ost", line.split(), HELP)
     assert {name: call.given[name] for name in given} == given
     assert call.given.keys() - given.keys() <= {"--verbose"}
     assert (call.timeout_s, call.verbosity) == (timeout_s, verbosity)
@@ -68,7 +68,7 @@ def test_arguments_are_understood(
 )
 def test_what_is_not_understood_is_one_sentence(line: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        _ = parse("check_ost", line.split(), OPTIONS).timeout_s
+        _ = parse("check_ost", line.split(), HELP).timeout_s
     assert str(caught.value).startswith(message)
 
 
