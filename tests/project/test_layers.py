@@ -100,7 +100,7 @@ def test_every_module_runs_on_a_node_or_is_listed_as_the_consoles() -> None:
 
 
 # What several verbs share: options and what they mean, how far a run is.
-SHARED = {"options", "parallel", "progress"}
+SHARED = {"options", "output", "parallel", "progress"}
 
 
 def test_verbs_share_options_and_printing_alone() -> None:

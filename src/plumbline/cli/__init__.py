@@ -19,6 +19,7 @@ from typing import Any, NoReturn, Optional, Sequence
 from plumbline import __version__
 from plumbline.cli.arguments import Verb, declare
 from plumbline.cli.machines import MACHINES
+from plumbline.cli.output import remark
 from plumbline.cli.people import PEOPLE
 from plumbline.model.command import printable
 from plumbline.model.errors import INTERRUPTED, PlumblineError, StoreError, ToolError, UsageError
@@ -149,11 +150,10 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         sys.stdout.flush()
     except PlumblineError as error:
         # it may quote what somebody else has written
-        sentence = "\n".join(map(printable, str(error).split("\n")))
-        print(f"plumbline: {sentence}", file=sys.stderr)
+        remark("\n".join(map(printable, str(error).split("\n"))))
         return error.exit_code
     except ImportError as error:
-        print(f"plumbline: {_library_trouble(error, arguments.verb)}", file=sys.stderr)
+        remark(_library_trouble(error, arguments.verb))
         return ToolError.exit_code
     except BrokenPipeError:
         # whoever reads has seen enough
@@ -164,10 +164,10 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         if error.filename is not None or error.errno not in _NO_ROOM:
             raise
         _print_no_more()
-        print(f"plumbline: the output cannot be written: {error.strerror}", file=sys.stderr)
+        remark(f"the output cannot be written: {error.strerror}")
         return StoreError.exit_code
     except KeyboardInterrupt:
-        print("plumbline: interrupted; what was measured before is kept", file=sys.stderr)
+        remark("interrupted; what was measured before is kept")
         return INTERRUPTED
     return code
 

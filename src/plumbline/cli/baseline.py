@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import json
 import time
 from datetime import datetime, timezone
 from typing import Iterator, Mapping
 
+from plumbline.cli.output import show
 from plumbline.doors import baselines as texts
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.verdict import State
@@ -45,27 +45,25 @@ def capture(arguments: argparse.Namespace) -> int:
     path = arguments.output or inventory.candidates_file
     written = baselines.write_candidates(captured.candidates)
     write_document(path, written, _COMMENT.format("capture"))
-    if arguments.json:
-        candidates = [
-            {
-                **key._asdict(),
-                **candidate.baseline._asdict(),
-                "outlier": candidate.outlier,
-                "weak": candidate.weak,
-            }
-            for key, candidate in captured.candidates.items()
-        ]
-        left_out = dict(captured.left_out)
-        _print_json({"file": str(path), "captured": candidates, "left_out": left_out})
-        return 0
-    for reason, count in captured.left_out.items():
-        print(f"left out {count} records {reason}")
-    for key, candidate in captured.candidates.items():
-        if candidate.outlier:
-            print(f"{key}: {candidate.outlier}; it must be accepted by name")
-    for line in _doubts(captured.candidates):
-        print(line)
-    print(f"{len(captured.candidates)} candidates in {path}; look at `plumbline baseline diff`")
+    document = {
+        "file": str(path),
+        "captured": [
+            {**key._asdict(), **each.baseline._asdict(), "outlier": each.outlier, "weak": each.weak}
+            for key, each in captured.candidates.items()
+        ],
+        "left_out": dict(captured.left_out),
+    }
+    lines = [f"left out {count} records {reason}" for reason, count in captured.left_out.items()]
+    lines += [
+        f"{key}: {candidate.outlier}; it must be accepted by name"
+        for key, candidate in captured.candidates.items()
+        if candidate.outlier
+    ]
+    lines += _doubts(captured.candidates)
+    lines.append(
+        f"{len(captured.candidates)} candidates in {path}; look at `plumbline baseline diff`"
+    )
+    show(arguments, document, lines, indent=1)
     return 0
 
 
@@ -76,10 +74,8 @@ def diff(arguments: argparse.Namespace) -> int:
     changes = baselines.compare(read_baselines(inventory.baselines), candidates)
     if arguments.sort == "change":
         changes = tuple(baselines.biggest_first(changes))
-    if arguments.json:
-        _print_json([change.to_json() for change in changes])
-    else:
-        print(texts.changes_text(changes))
+    document = [change.to_json() for change in changes]
+    show(arguments, document, texts.change_lines(changes), indent=1)
     return 0
 
 
@@ -112,12 +108,9 @@ def accept(arguments: argparse.Namespace) -> int:
             "the role agent"
         )
         sentences = [*_doubts(changed), end]
-    if arguments.json:
-        changes = [change.to_json() for change in baselines.compare(accepted, changed)]
-        document = {"file": str(path), "changed": bool(changed), "accepted": changes}
-        _print_json({**document, "sentences": sentences, **file})
-    else:
-        print("\n".join(sentences))
+    changes = [change.to_json() for change in baselines.compare(accepted, changed)]
+    document = {"file": str(path), "changed": bool(changed), "accepted": changes}
+    show(arguments, {**document, "sentences": sentences, **file}, sentences, indent=1)
     return 0
 
 
@@ -129,10 +122,8 @@ def age(arguments: argparse.Namespace) -> int:
     today = datetime.fromtimestamp(time.time(), timezone.utc).date()
     ages = captures.ages(read_baselines(inventory.baselines), expected, newest, today)
     state = State.WARNING if ages.aged else State.OK
-    if arguments.json:
-        _print_json({"state": state.name, "compared": bool(newest), **ages.to_json()})
-    else:
-        print(texts.ages_text(ages, compared=bool(newest)))
+    document = {"state": state.name, "compared": bool(newest), **ages.to_json()}
+    show(arguments, document, texts.age_lines(ages, compared=bool(newest)), indent=1)
     return int(state)
 
 
@@ -147,7 +138,3 @@ def _doubts(candidates: Mapping[Key, Candidate]) -> Iterator[str]:
     """Yield the candidates below their floor, and those too weak to alarm."""
     yield from texts.floor_lines({key: each.baseline for key, each in candidates.items()})
     yield from texts.weak_lines(candidate.weak for candidate in candidates.values())
-
-
-def _print_json(document: object) -> None:
-    print(json.dumps(document, indent=1, allow_nan=False))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 import time
 from pathlib import Path
-from typing import Optional, Sequence
+from typing import Iterator, Optional, Sequence
 
+from plumbline.cli.output import show
 from plumbline.doors.table import render
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, ToolError, UsageError
@@ -39,18 +39,15 @@ def collect(arguments: argparse.Namespace) -> int:
     results.sort(key=lambda result: nodes.index(result.node))
     coverage = cover(history, plan.nodes, time.time())
     thinned = tidy(history, time.time(), time.monotonic)
-    if arguments.json:
-        document = {
-            "schema": 1,
-            "collected_at": time.time(),
-            "history": arguments.history,
-            "nodes": [result.to_json() for result in results],
-            "coverage": write(coverage),
-            "thinned": write(thinned),
-        }
-        print(json.dumps(document, allow_nan=False))
-    else:
-        _print(results, coverage, thinned)
+    document = {
+        "schema": 1,
+        "collected_at": time.time(),
+        "history": arguments.history,
+        "nodes": [result.to_json() for result in results],
+        "coverage": write(coverage),
+        "thinned": write(thinned),
+    }
+    show(arguments, document, _lines(results, coverage, thinned))
     if any(result.trouble for result in results):
         return ToolError.exit_code
     return DocumentError.exit_code if any(result.damaged for result in results) else 0
@@ -74,21 +71,22 @@ def _options(arguments: argparse.Namespace, history: Path) -> GatherOptions:
     return GatherOptions(history, remote, limit_s, arguments.at_once)
 
 
-def _print(results: Sequence[Gathered], coverage: Coverage, thinned: Optional[Thinned]) -> None:
+def _lines(
+    results: Sequence[Gathered], coverage: Coverage, thinned: Optional[Thinned]
+) -> Iterator[str]:
     rows = [
         (result.node, str(result.new), str(result.cursor.seq), "; ".join(_remarks(result)))
         for result in results
     ]
-    print(render(("node", "new", "cursor", "remark"), rows))
+    yield render(("node", "new", "cursor", "remark"), rows)
     silent = sum(bool(result.trouble) for result in results)
-    print(
+    yield (
         f"{sum(result.new for result in results)} new records of {len(results) - silent} nodes; "
         f"{silent} did not answer"
     )
-    for sentence in coverage.sentences():
-        print(sentence)
+    yield from coverage.sentences()
     if thinned and thinned.runs:
-        print(thinned.sentence())
+        yield thinned.sentence()
 
 
 def _remarks(result: Gathered) -> list[str]:

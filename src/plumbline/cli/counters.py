@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Callable, Iterable, Iterator, Optional, Sequence
 
 from plumbline.cli.options import until_signalled
+from plumbline.cli.output import remark
 from plumbline.doors.prometheus import Family, exposition
 from plumbline.doors.table import render
 from plumbline.model.errors import StoreError, UsageError
@@ -63,7 +64,7 @@ class _Live:
         if self._before:
             _show(rates(self._before, looked.counts, now - self._at))
         self._before, self._at = looked.counts, now
-        return _said(looked.troubles, complaints)
+        return _remarked(looked.troubles, complaints)
 
 
 def _show(rates: Sequence[Rates]) -> None:
@@ -99,7 +100,7 @@ def _kept(counters: Counters, output: str, complaints: Sequence[str]) -> Sequenc
     except StoreError as error:
         if str(error) in complaints:
             return complaints
-        print(f"plumbline: {error}", file=sys.stderr, flush=True)
+        remark(str(error))
         return (*complaints, str(error))
 
 
@@ -111,14 +112,12 @@ def _write(counters: Counters, output: str, complaints: Sequence[str]) -> Sequen
         replace_own(Path(output), text, mode=0o644)
     else:
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
-    return _said(looked.troubles, complaints)
+    return _remarked(looked.troubles, complaints)
 
 
-def _said(troubles: Sequence[str], before: Sequence[str]) -> Sequence[str]:
-    """Say what could not be used unless it is among ``before``; return all of it."""
-    for sentence in troubles:
-        if sentence not in before:
-            print(f"plumbline: {sentence}", file=sys.stderr, flush=True)
+def _remarked(troubles: Sequence[str], before: Sequence[str]) -> Sequence[str]:
+    """Print the troubles that are not among ``before``; return all of them."""
+    remark(*(sentence for sentence in troubles if sentence not in before))
     return troubles
 
 

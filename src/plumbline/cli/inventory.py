@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
+from plumbline.cli.output import print_json
 from plumbline.doors.ceilings import tables
 from plumbline.doors.icinga import icinga_objects
 from plumbline.doors.monitored import monitored, read_options
@@ -62,9 +63,9 @@ def plan(arguments: argparse.Namespace) -> int:
     if arguments.json:
         # of one node a person may read it; to indent that of a large site takes half of the time
         document, indent = (plan.node(arguments.node), 1) if arguments.node else (plan, None)
-        print(json.dumps(document.to_json(), indent=indent, allow_nan=False))
+        print_json(document.to_json(), indent)
     else:
-        _print_plan(plan, arguments.node)
+        print("\n".join(_plan_lines(plan, arguments.node)))
     return 0
 
 
@@ -103,29 +104,28 @@ def parse_json(text: str, what: str, remedy: str) -> Any:
         raise DocumentError(f"{what} is no JSON ({error}); {remedy}") from error
 
 
-def _print_plan(plan: Plan, node: Optional[str]) -> None:
+def _plan_lines(plan: Plan, node: Optional[str]) -> Iterator[str]:
     names = [node] if node else list(plan.expectations)
     rows = [_row(name, entry) for name in names for entry in plan.expectations[name]]
     headers = ("node", "layer", "component", "probe", "repeats", "ceiling", "baseline", "too old")
-    print(render(headers, rows))
+    yield render(headers, rows)
     takes_s = {
         layer: {name: seconds for name, seconds in plan.takes_s(layer).items() if name in names}
         for layer in plan.schedule
     }
     for layer, by_node in takes_s.items():
-        print(_timer(plan, layer, by_node))
+        yield _timer(plan, layer, by_node)
     for layer, by_node in takes_s.items():
         limit_s = plan.schedule[layer]["limit_s"]
         for name, seconds in by_node.items():
             if seconds > limit_s:
-                print(
+                yield (
                     f"WARNING: {layer} on {name} takes {format_duration(seconds)} but is ended "
                     f"after {format_duration(limit_s)}, the last of it unmeasured: raise its limit"
                 )
-    for warning in _meetings(plan, names):
-        print(warning)
+    yield from _meetings(plan, names)
     chosen = [service for service in plan.services if node in (None, service.node)]
-    print(f"{len(rows)} measurements, {len(chosen)} services")
+    yield f"{len(rows)} measurements, {len(chosen)} services"
 
 
 def _timer(plan: Plan, layer: str, takes_s: dict[str, float]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from datetime import datetime, timezone
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Iterator, Optional, Sequence
 
 from plumbline.cli.options import parse_span
+from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
 from plumbline.judge.replay import jobs_say
 from plumbline.model.errors import DocumentError, UsageError
@@ -56,15 +56,11 @@ def jobs(arguments: argparse.Namespace) -> int:
         document, lines = used.to_json(), _lines(used, users)
         for job in () if users else document["jobs"].values():
             del job["user"]
-    if arguments.json:
-        print(json.dumps({"schema": 1, **document, "left_out": left_out}, allow_nan=False))
-    else:
-        for line in lines:
-            print(line)
-        for text in left_out[:_MOST_NAMED]:
-            print(f"plumbline: {text}", file=sys.stderr)
+    show(arguments, {"schema": 1, **document, "left_out": left_out}, lines)
+    if not arguments.json:
+        remark(*left_out[:_MOST_NAMED])
         if len(left_out) > _MOST_NAMED:
-            print(f"plumbline: {len(left_out) - _MOST_NAMED} more left out", file=sys.stderr)
+            remark(f"{len(left_out) - _MOST_NAMED} more left out")
     return DocumentError.exit_code if left_out else 0
 
 

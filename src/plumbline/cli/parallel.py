@@ -9,17 +9,17 @@ said by its options.  What the console has planned is another module's.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import time
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from socket import gethostname
-from typing import Any, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.cli.options import named_directories, own_expectations, spelled
-from plumbline.cli.progress import end, print_commands, progress, show
+from plumbline.cli.output import show
+from plumbline.cli.progress import end, print_commands, progress, show_result
 from plumbline.doors.ranks import table
 from plumbline.judge.fs import judge_whole, wholes
 from plumbline.measure.lock import Locks
@@ -357,7 +357,10 @@ def probe_planned(plan: Planned, arguments: argparse.Namespace) -> int:
         }
         for verdict in judged.values():
             history.save_verdict(measured.run_id, time.time(), verdict)
-    _print(entries, measured, judged, as_json=arguments.json)
+    # the verdict of a file system has the place of the whole's own
+    own = [verdict for verdict in measured.verdicts if verdict.component not in judged]
+    whole = measured._replace(verdicts=(*own, *judged.values()))
+    show(arguments, whole.to_json(), _tables(entries, measured, own, judged))
     return end(measured._replace(verdicts=tuple(judged.values())))
 
 
@@ -400,19 +403,13 @@ def _course(
     )
 
 
-def _print(
+def _tables(
     entries: Sequence[Expectation],
     measured: runs.Result,
+    own: Sequence[Verdict],
     judged: Mapping[str, Verdict],
-    *,
-    as_json: bool,
-) -> None:
-    """Print each file system as one table; its verdict has the place of the whole's own."""
-    own = [verdict for verdict in measured.verdicts if verdict.component not in judged]
-    if as_json:
-        result = measured._replace(verdicts=(*own, *judged.values()))
-        print(json.dumps(result.to_json(), allow_nan=False))
-        return
+) -> Iterator[str]:
+    """Yield a table for each file system that was judged as a whole."""
     for whole, members in wholes(entries):
         name = whole.component
         names = {name, *(each.component for each in members)}
@@ -420,7 +417,7 @@ def _print(
         if name in judged:
             records = tuple(record for record in measured.records if record.component in names)
             result = measured._replace(records=records, verdicts=(*verdicts, judged[name]))
-            print(table(result, name))
+            yield table(result, name)
 
 
 def probe_fs(arguments: argparse.Namespace) -> int:
@@ -458,7 +455,7 @@ def probe_fs(arguments: argparse.Namespace) -> int:
         # a sum without a baseline has nothing to be judged by
         kept = tuple(verdict for verdict in result.verdicts if verdict.component != fs.ALL)
         result = result._replace(verdicts=kept)
-    return show(result, lambda result: table(result, members.name), as_json=arguments.json)
+    return show_result(arguments, result, lambda result: table(result, members.name))
 
 
 def _measured(

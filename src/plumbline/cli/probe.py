@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import Mapping, Optional, Sequence
+from typing import Iterator, Mapping, Optional, Sequence
 
 from plumbline.cli import parallel
 from plumbline.cli.options import (
@@ -19,7 +17,8 @@ from plumbline.cli.options import (
     refuse_elsewhere,
     spelled,
 )
-from plumbline.cli.progress import end, print_commands, progress, show, verdict_table
+from plumbline.cli.output import remark, show
+from plumbline.cli.progress import end, print_commands, progress, show_result, verdict_table
 from plumbline.doors.ranks import comparison
 from plumbline.doors.table import render
 from plumbline.judge.confirm import Place
@@ -106,7 +105,7 @@ def _measure(expectations: Expectations, arguments: argparse.Namespace) -> int:
     with History(Path(arguments.state) / DATABASE) as history:
         options = parallel.run_options(arguments, keep_files=True)
         result = runs.measure(expectations, units, history, options)
-    return show(result, verdict_table, as_json=arguments.json)
+    return show_result(arguments, result, verdict_table)
 
 
 def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[Expectation]:
@@ -145,7 +144,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         print(caveat, flush=True)
     locks, steps = runs.own_locks(directories), partial(progress, arguments.quiet)
     result = runs.measure_once(expectations, units, locks, steps)
-    return show(result, comparison, as_json=arguments.json)
+    return show_result(arguments, result, comparison)
 
 
 def _file_bytes(arguments: argparse.Namespace) -> int:
@@ -163,15 +162,11 @@ def _tell_apart(arguments: argparse.Namespace) -> int:
         return print_commands([unit])
     steps = partial(progress, arguments.quiet)
     result = runs.measure_once(expectations, [unit], locks, steps)
-    for error in result.busy:
-        print(f"plumbline: {error}", file=sys.stderr)
+    remark(*map(str, result.busy))
     if result.busy:
         return result.busy[0].exit_code
     caches = runs.told_apart(entry.component, result.records)
-    if arguments.json:
-        print(json.dumps({"schema": 1, **caches.to_json()}))
-    else:
-        _print_caches(caches)
+    show(arguments, {"schema": 1, **caches.to_json()}, _caches_lines(caches))
     if result.interrupted:
         return INTERRUPTED
     return State.OK if caches.drops else State.UNKNOWN
@@ -204,7 +199,7 @@ def _component(arguments: argparse.Namespace) -> tuple[Expectations, Locks]:
     return alone, Locks(Path(arguments.locks), SystemClock())
 
 
-def _print_caches(caches: runs.Caches) -> None:
+def _caches_lines(caches: runs.Caches) -> Iterator[str]:
     rows = [
         (
             phase.name,
@@ -214,9 +209,8 @@ def _print_caches(caches: runs.Caches) -> None:
         for phase in caches.phases
     ]
     if rows:
-        print(render(("read of a file just written", "rate", "why not"), rows))
-    for sentence in caches.sentences:
-        print(sentence)
+        yield render(("read of a file just written", "rate", "why not"), rows)
+    yield from caches.sentences
 
 
 _NOTHING = "nothing to confirm"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import argparse
 import shlex
 import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Callable, Iterator, Sequence
 
+from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
 from plumbline.measure.unit_context import Step, Unit
 from plumbline.model.errors import INTERRUPTED
@@ -24,8 +25,8 @@ def progress(quiet: bool) -> Iterator[Callable[[Step], None]]:
     if quiet:
         yield lambda _step: None
     elif sys.stderr.isatty() and find_spec("rich") is not None:
-        with _bar() as show:
-            yield show
+        with _bar() as update:
+            yield update
     else:
         yield _line
 
@@ -59,26 +60,25 @@ def _bar() -> Iterator[Callable[[Step], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("begin", total=None)
 
-        def show(step: Step) -> None:
+        def update(step: Step) -> None:
             bar.update(task, description=step.title, completed=step.done, total=step.total)
             if step.record is not None:
                 bar.console.print(describe(step.record), markup=False, highlight=False)
 
-        yield show
+        yield update
 
 
-_MOST_SAID = 5
+_MOST_BUSY = 5
 
 
 def end(result: Result) -> int:
     """Return the exit code: the worst verdict, unless it is not about all that was asked."""
     if result.interrupted:
-        print("plumbline: interrupted; this is what was measured before", file=sys.stderr)
+        remark("interrupted; this is what was measured before")
         return INTERRUPTED
-    for error in result.busy[:_MOST_SAID]:
-        print(f"plumbline: {error}", file=sys.stderr)
-    if len(result.busy) > _MOST_SAID:
-        print(f"plumbline: {len(result.busy) - _MOST_SAID} more not measured", file=sys.stderr)
+    remark(*map(str, result.busy[:_MOST_BUSY]))
+    if len(result.busy) > _MOST_BUSY:
+        remark(f"{len(result.busy) - _MOST_BUSY} more not measured")
     if result.busy:
         return result.busy[0].exit_code
     return int(worst(verdict.state for verdict in result.verdicts))
@@ -99,7 +99,9 @@ def verdict_table(*results: Result) -> str:
     return render(("state", "verdict"), rows)
 
 
-def show(result: Result, text: Callable[[Result], str], *, as_json: bool) -> int:
+def show_result(
+    arguments: argparse.Namespace, result: Result, text: Callable[[Result], str]
+) -> int:
     """Print records and verdicts for programs, or as ``text``; return the exit code."""
-    print(json.dumps(result.to_json(), allow_nan=False) if as_json else text(result))
+    show(arguments, result.to_json(), [text(result)])
     return end(result)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from datetime import datetime, timezone
 from itertools import starmap
 from math import isnan
 from pathlib import Path
-from typing import Optional
 
 from plumbline.cli.options import parse_date
+from plumbline.cli.output import print_json, remark, show
 from plumbline.doors.table import render
 from plumbline.measure.targets.whereabouts import whereabouts
 from plumbline.model.command import lines
@@ -40,7 +38,7 @@ def history(arguments: argparse.Namespace) -> int:
         sentence = f"history {path}: nothing was measured here yet; run plumbline probe"
         if not (arguments.json and path.parent.is_dir()):
             raise StoreError(sentence)
-        print(f"plumbline: {sentence}", file=sys.stderr)
+        remark(sentence)
         return 0
     since = None if arguments.since is None else time.time() - parse_duration(arguments.since)
     selection = Selection(layer=arguments.layer, component=arguments.component, since=since)
@@ -49,9 +47,9 @@ def history(arguments: argparse.Namespace) -> int:
         days = [day for day in every if since is None or day[1].at >= since]
         if arguments.json:
             for record in kept.records(selection):
-                print(json.dumps(record.to_json(), allow_nan=False))
+                print_json(record.to_json())
             if days:
-                print(f"plumbline: daily figures, no records: {len(days)}", file=sys.stderr)
+                remark(f"daily figures, no records: {len(days)}")
         else:
             rows = [*sorted(starmap(_day_row, days)), *map(_row, kept.records(selection))]
             headers = ("started", "layer", "component", "operation", "with", "rate", "coverage")
@@ -94,11 +92,11 @@ def where(arguments: argparse.Namespace) -> int:
         layout = whereabouts(SystemRunner(), arguments.path, targets)
     except SkipTarget as trouble:
         raise ToolError(str(trouble)) from trouble
-    if arguments.json:
-        print(json.dumps({"schema": 1, **layout.to_json()}, allow_nan=False))
-    else:
-        for holder in layout.holders:
-            print(holder.component or f"{holder.name} (not measured by this host)")
+    names = (
+        holder.component or f"{holder.name} (not measured by this host)"
+        for holder in layout.holders
+    )
+    show(arguments, {"schema": 1, **layout.to_json()}, names)
     return 0
 
 
@@ -108,35 +106,24 @@ _LONGEST = 500
 def note(arguments: argparse.Namespace) -> int:
     """Keep the note, or print all of them, and return 0."""
     path = Path(arguments.history)
-    if arguments.text is None:
-        if arguments.at:
-            raise UsageError('--at needs the text of the note, for example "Lustre 2.15.8"')
-        _print_notes(path, as_json=arguments.json)
-        return 0
-    text = " ".join(" ".join(lines(arguments.text)).split())
-    if not text or len(text) > _LONGEST:
-        raise UsageError(f"a note has between 1 and {_LONGEST} characters; shorten it")
-    add_note(path, Note(_moment(arguments.at), text))
-    if arguments.json:
-        _print_notes(path, as_json=True)
-    return 0
-
-
-def _moment(at: Optional[str]) -> float:
-    """Return seconds since the epoch; a time without a zone is that of this host."""
-    return time.time() if at is None else parse_date(at, "--at").timestamp()
-
-
-def _print_notes(path: Path, *, as_json: bool) -> None:
+    if arguments.text is not None:
+        text = " ".join(" ".join(lines(arguments.text)).split())
+        if not text or len(text) > _LONGEST:
+            raise UsageError(f"a note has between 1 and {_LONGEST} characters; shorten it")
+        # a time without a zone is that of this host
+        at = parse_date(arguments.at, "--at").timestamp() if arguments.at else time.time()
+        add_note(path, Note(at, text))
+        if not arguments.json:
+            return 0
+    elif arguments.at:
+        raise UsageError('--at needs the text of the note, for example "Lustre 2.15.8"')
     notes = read_notes(path) if path.exists() else ()
-    if as_json:
-        print(json.dumps([note._asdict() for note in notes]))
-        return
     rows = [
         (datetime.fromtimestamp(note.at, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ"), note.text)
         for note in notes
     ]
-    print(render(("at", "note"), rows))
+    show(arguments, [note._asdict() for note in notes], [render(("at", "note"), rows)])
+    return 0
 
 
 def export(arguments: argparse.Namespace) -> int:
@@ -145,6 +132,6 @@ def export(arguments: argparse.Namespace) -> int:
     try:
         answer(state, wait_s)
     except PlumblineError as error:
-        print(json.dumps({"error": str(error)}), flush=True)
+        print_json({"error": str(error)})
         return error.exit_code
     return 0

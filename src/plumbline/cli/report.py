@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from datetime import timezone
 from importlib.util import find_spec
@@ -12,10 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Iterable, Optional
 
-from plumbline.cli.options import (
-    parse_date,
-    parse_moment,
-)
+from plumbline.cli.options import parse_date, parse_moment
+from plumbline.cli.output import remark, show
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageError
 from plumbline.parallel.profile import Profile, unpack
@@ -60,11 +56,8 @@ def report(arguments: argparse.Namespace) -> int:
         files = pages(site, drawn, overview(site, metrics, suspects))
         texts = ((name, [text]) for name, text in {**files, LIBRARY: library}.items())
         _write(directory, chain(numbers(drawn), texts))
-    if arguments.json:
-        absent = {figure.id: figure.absent for figure in drawn}
-        print(json.dumps({"schema": 1, "page": str(directory / PAGE), "absent": absent}))
-    else:
-        print(directory / PAGE)
+    page, absent = str(directory / PAGE), {figure.id: figure.absent for figure in drawn}
+    show(arguments, {"schema": 1, "page": page, "absent": absent}, [page])
     return 0
 
 
@@ -98,9 +91,8 @@ def _past(arguments: argparse.Namespace, now: float) -> Past:
     at = parse_moment(arguments.at, "--at", now)
     prometheus = Prometheus(arguments.prometheus, arguments.token_file, arguments.ca)
     past = look_back(prometheus, at, now, time.monotonic)
-    for remark in past.remarks:
-        # names of targets are what somebody else has told Prometheus
-        print(f"plumbline: {' '.join(lines(remark))}", file=sys.stderr)
+    # names of targets are what somebody else has told Prometheus
+    remark(*(" ".join(lines(sentence)) for sentence in past.remarks))
     return past
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Iterator, Optional, Sequence
 from uuid import uuid4
 
 from plumbline.cli.options import until_signalled
+from plumbline.cli.output import print_json, remark
 from plumbline.doors.table import render
 from plumbline.measure import sample as sampling
 from plumbline.measure.sample import Devices, SamplePart, Targets
@@ -46,7 +45,7 @@ def sample(arguments: argparse.Namespace) -> int:
         history.prune_servers(clock.wall())
     output.end()
     if jobs.trouble:
-        print(f"plumbline: {node.node}: {jobs.trouble}", file=sys.stderr)
+        remark(f"{node.node}: {jobs.trouble}")
     return 0
 
 
@@ -110,14 +109,13 @@ def _number(name: str, path: str) -> Optional[tuple[int, int]]:
     try:
         return sampling.device_number(name, path)
     except DocumentError as error:
-        print(f"plumbline: {error}; it is not watched", file=sys.stderr)
+        remark(f"{error}; it is not watched")
         return None
 
 
 def _complain(node: Expectations, targets: Targets) -> None:
     """Say which of Lustre's targets are not watched."""
-    for sentence in sampling.unwatched(targets, node.served):
-        print(f"plumbline: {node.node}: {sentence}", file=sys.stderr)
+    remark(*(f"{node.node}: {text}" for text in sampling.unwatched(targets, node.served)))
 
 
 def _named(words: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -148,7 +146,7 @@ class _Shown:
         self._seconds += seconds
         for record in records:
             if self._as_json:
-                print(json.dumps(record.to_json(), allow_nan=False), flush=True)
+                print_json(record.to_json())
             source = str((record.details or {}).get("source", ""))
             key = record.component, record.operation.value, source
             moved, highest = self._counters.get(key, (0.0, 0.0))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
 
+from plumbline.cli.output import remark, show
 from plumbline.doors.batch import Batch, batch
 from plumbline.judge.phrases import several
 from plumbline.model.errors import DocumentError, UsageError
@@ -69,18 +69,20 @@ def _report(made: Batch, plan: SitePlan, arguments: argparse.Namespace) -> None:
     ]
     silent = [f"{service.description} of {service.host}" for service in made.silent]
     goal = arguments.batch or arguments.pipe
-    if arguments.json:
-        counts = {state.name: count for state, count in made.states.items()}
-        document = {"to": goal, "results": len(made.lines), "states": counts}
-        print(json.dumps({**document, "without_service": homeless, "without_verdict": silent}))
-    elif goal != "-":
-        counts_text = ", ".join(f"{count} {state.name}" for state, count in made.states.items())
-        print(f"{len(made.lines)} of {len(plan.services)} services to {goal}: {counts_text}")
+    document = {
+        "to": goal,
+        "results": len(made.lines),
+        "states": {state.name: count for state, count in made.states.items()},
+        "without_service": homeless,
+        "without_verdict": silent,
+    }
+    counts = ", ".join(f"{count} {state.name}" for state, count in made.states.items())
+    handed_over = f"{len(made.lines)} of {len(plan.services)} services to {goal}: {counts}"
+    lines = [] if goal == "-" else [handed_over]
+    lines += [f"without a verdict: {several(silent)}"] if silent else []
+    show(arguments, document, lines)
     if homeless:
-        print(
-            f"plumbline: {len(homeless)} verdicts have no service in {plan.path} and were not "
-            f"handed over: {several(homeless)}; write the plan again and deploy the role nagios",
-            file=sys.stderr,
+        remark(
+            f"{len(homeless)} verdicts have no service in {plan.path} and were not handed over: "
+            f"{several(homeless)}; write the plan again and deploy the role nagios"
         )
-    if silent and not arguments.json:
-        print(f"without a verdict: {several(silent)}")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from pathlib import Path
-from typing import Any, Mapping, Optional, Sequence
+from typing import Iterator, Mapping, Optional, Sequence
 
+from plumbline.cli.output import print_json, remark, show
 from plumbline.doors.table import render
 from plumbline.judge.phrases import several
 from plumbline.locate.sentences import HEADERS, remarks, rows, summary
@@ -31,29 +30,24 @@ def locate(arguments: argparse.Namespace) -> int:
     plan = load_plan(arguments.plan)
     suspects = locate_site(plan, Path(arguments.history), time.time(), last_run=arguments.last_run)
     jobs = used_meanwhile(plan, Path(arguments.history), suspects.located)
-    if arguments.json:
-        document = suspects.to_json(plan)
-        document["remarks"] += jobs
-        print(json.dumps(document, indent=1, allow_nan=False))
-    else:
-        _print_located(suspects, plan, arguments.verbose, jobs)
+    document = suspects.to_json(plan)
+    document["remarks"] += jobs
+    show(arguments, document, _located_lines(suspects, plan, arguments.verbose, jobs), indent=1)
     return suspects.state
 
 
-def _print_located(
+def _located_lines(
     suspects: SiteLocated, plan: SitePlan, verbose: bool, jobs: Sequence[str]
-) -> None:
+) -> Iterator[str]:
     located = suspects.located
     for ambiguity_set, text in zip(located.sets, sentences(plan, suspects)):
-        print(text)
+        yield text
         if verbose:
-            print(f"\n{render(HEADERS, list(rows(located, ambiguity_set)))}\n")
-    for loss in suspects.shared:
-        print(loss.sentence)
+            yield f"\n{render(HEADERS, list(rows(located, ambiguity_set)))}\n"
+    yield from (loss.sentence for loss in suspects.shared)
     missed, silent = suspects.missed(), left_out(suspects.said)
-    for remark in [*missed, *remarks(located, plan.parts), *silent, *jobs]:
-        print(remark)
-    print(summary(located))
+    yield from (*missed, *remarks(located, plan.parts), *silent, *jobs)
+    yield summary(located)
 
 
 _MOST_WINDOWS = 10_000
@@ -82,13 +76,14 @@ def latency(arguments: argparse.Namespace) -> int:
     try:
         loads = site_loads(prometheus, span)
     finally:
-        for warned in prometheus.warnings:
-            print(f"plumbline: {warned}", file=sys.stderr)
+        remark(*prometheus.warnings)
     site_latencies = latencies(plan, loads, window_s)
-    if arguments.json:
-        print(json.dumps(_document(site_latencies), indent=1, allow_nan=False))
-    else:
-        _print_latencies(site_latencies)
+    document = {
+        "schema": 1,
+        "components": [latency.to_json() for latency in site_latencies.known],
+        "unknown": list(site_latencies.unknown),
+    }
+    show(arguments, document, _latency_lines(site_latencies), indent=1)
     if arguments.save:
         keep_site(arguments.save, site_latencies.suspected(), time.time())
         return 0
@@ -101,26 +96,18 @@ def _check_history(history: Optional[Path]) -> None:
         raise UsageError(f"--save {history} is no history; name the file of the console's")
 
 
-def _document(latencies: SiteLatencies) -> dict[str, Any]:
-    return {
-        "schema": 1,
-        "components": [latency.to_json() for latency in latencies.known],
-        "unknown": list(latencies.unknown),
-    }
-
-
-def _print_latencies(latencies: SiteLatencies) -> None:
+def _latency_lines(latencies: SiteLatencies) -> Iterator[str]:
     for latency in latencies.slow:
-        print(latency.sentence)
+        yield latency.sentence
         entry = latency.measured.entry
         call = f"plumbline probe {entry.layer} --component {entry.component}"
-        print(f"  Next: on {latency.measured.node}, {call}")
+        yield f"  Next: on {latency.measured.node}, {call}"
     compared = {component_latency.measured.entry.subject for component_latency in latencies.known}
     suspects = sum(map(len, latencies.suspected().values()))
-    print(f"{suspects} suspected of {len(compared)} compared")
+    yield f"{suspects} suspected of {len(compared)} compared"
     if latencies.unknown:
         names = several(latencies.unknown)
-        print(f"{len(latencies.unknown)} without enough load or peers, health unknown: {names}")
+        yield f"{len(latencies.unknown)} without enough load or peers, health unknown: {names}"
 
 
 def publish(arguments: argparse.Namespace) -> int:
@@ -131,25 +118,17 @@ def publish(arguments: argparse.Namespace) -> int:
     terms = publishing.Terms(stale_after_s, parse_duration(arguments.notified_after))
     plan, now = load_plan(arguments.plan), time.time()
     made = publishing.publish(plan, Path(arguments.history), Path(arguments.to), now, terms)
-    for remark in made.remarks:
-        print(f"plumbline: {remark}", file=sys.stderr)
-    if arguments.json:
-        print(json.dumps(made.document, allow_nan=False))
-    else:
-        _print_published(made.verdicts)
+    remark(*made.remarks)
+    show(arguments, made.document, _published_lines(made.verdicts))
     return 0
 
 
-def _print_published(verdicts: Mapping[str, Verdict]) -> None:
+def _published_lines(verdicts: Mapping[str, Verdict]) -> Iterator[str]:
     odd = [verdict for verdict in verdicts.values() if verdict.state is not State.OK]
     if odd:
-        print(
-            render(
-                ("state", "service", "suspects"),
-                [(verdict.state.name, verdict.component, verdict.sentence) for verdict in odd],
-            )
-        )
-    print(f"{len(verdicts)} services, {len(odd)} of them not OK")
+        rows = [(verdict.state.name, verdict.component, verdict.sentence) for verdict in odd]
+        yield render(("state", "service", "suspects"), rows)
+    yield f"{len(verdicts)} services, {len(odd)} of them not OK"
 
 
 def investigate(arguments: argparse.Namespace) -> int:
@@ -160,5 +139,5 @@ def investigate(arguments: argparse.Namespace) -> int:
     records = read_records(arguments.records)
     answer = investigating.investigate(plan, request, records, before)
     table = [line for rows in answer.evidence for line in render(HEADERS, list(rows)).splitlines()]
-    print(json.dumps({**answer.document, "table": table}, allow_nan=False))
+    print_json({**answer.document, "table": table})
     return 0

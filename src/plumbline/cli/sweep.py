@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from contextlib import suppress
@@ -12,6 +11,7 @@ from typing import Any, Callable, Iterator, Sequence
 
 from plumbline.cli import parallel
 from plumbline.cli.options import refuse_both
+from plumbline.cli.output import show
 from plumbline.cli.progress import progress
 from plumbline.doors.table import render
 from plumbline.measure.unit_context import Step
@@ -139,7 +139,10 @@ def sweep(arguments: argparse.Namespace) -> int:
     plan = _plan(arguments)
     if arguments.dry_run:
         ledger = _begun(arguments, plan)
-        _print_ahead(plan.going_on(ledger), ledger, as_json=arguments.json)
+        plan = plan.going_on(ledger)
+        ahead = list(_ahead(plan, ledger))
+        documents = [{**point._asdict(), **figures} for point, figures in ahead]
+        show(arguments, {"sweep": plan.name, "points": documents}, _ahead_lines(plan, ahead))
         return 0
     locks = parallel.locks_of(arguments, plan.members)
     try:
@@ -147,43 +150,41 @@ def sweep(arguments: argparse.Namespace) -> int:
             ledger = _begun(arguments, plan)
             plan = plan.going_on(ledger)
             SweepFile(plan.path).save(ledger)
-            with History(plan.state / DATABASE) as history, progress(arguments.quiet) as show:
-                teller = _Teller(plan, ledger, show, arguments.quiet)
+            with History(plan.state / DATABASE) as history, progress(arguments.quiet) as step:
+                teller = _Teller(plan, ledger, step, arguments.quiet)
                 points = runs.Points(plan, history, locks, teller)
                 ending = _sweep(plan).work_off(ledger, points.measure)
     finally:
         locks.dissolve()
-    _print(plan, ending, as_json=arguments.json)
+    _show(plan, ending, arguments)
     return State.UNKNOWN if any(done.reason for done in ending.ledger.done) else State.OK
 
 
-def _print(plan: Plan, ending: sweeps.Ending, *, as_json: bool) -> None:
+def _show(plan: Plan, ending: sweeps.Ending, arguments: argparse.Namespace) -> None:
     """Print what was measured, where the knees are, how far the sweep is, and how to go on."""
     ledger, points = ending.ledger, plan.grid.points()
     remaining, remarks = ledger.remaining(points), sweeps.remarks(ledger.done, OPERATIONS)
-    if as_json:
-        document = {
-            "sweep": plan.name,
-            "file": str(plan.path),
-            **ledger.to_json(),
-            "left": [point._asdict() for point in remaining],
-            "reason": ending.reason,
-            "remarks": [remark.to_json() for remark in remarks],
-        }
-        print(json.dumps(document, allow_nan=False))
-        return
+    document = {
+        "sweep": plan.name,
+        "file": str(plan.path),
+        **ledger.to_json(),
+        "left": [point._asdict() for point in remaining],
+        "reason": ending.reason,
+        "remarks": [remark.to_json() for remark in remarks],
+    }
     axes = _axes(plan)
     rates = [header for each in OPERATIONS for header in (each.value, "a target")]
     headers = (*axes, "targets", "ranks", *rates, "reason")
-    print(render(headers, [_row(done, axes) for done in sorted(ledger.done)]))
-    for remark in remarks:
-        print(remark.sentence())
+    lines = [render(headers, [_row(done, axes) for done in sorted(ledger.done)])]
+    lines += [remark.sentence() for remark in remarks]
     spent = f"{format_bytes(ledger.written)} written, {format_duration(ledger.seconds)}"
-    print(f"{len(points) - len(remaining)} of {len(points)} points, {spent}; kept in {plan.path}")
+    done = len(points) - len(remaining)
+    lines.append(f"{done} of {len(points)} points, {spent}; kept in {plan.path}")
     if ending.reason:
-        print(f"The sweep ended early: {ending.reason}")
+        lines.append(f"The sweep ended early: {ending.reason}")
     elif remaining:
-        print("The same call measures those again that have no figures.")
+        lines.append("The same call measures those again that have no figures.")
+    show(arguments, document, lines)
 
 
 def _row(done: sweeps.Done, axes: Sequence[str]) -> tuple[str, ...]:
@@ -196,13 +197,8 @@ def _row(done: sweeps.Done, axes: Sequence[str]) -> tuple[str, ...]:
     return (*_values(done.point, axes), str(done.targets), str(done.ranks), *rates, done.reason)
 
 
-def _print_ahead(plan: Plan, ledger: Ledger, *, as_json: bool) -> None:
-    """Print the points that are left in the order of measuring, each with bytes and seconds."""
-    points = list(_ahead(plan, ledger))
-    if as_json:
-        documents = [{**point._asdict(), **figures} for point, figures in points]
-        print(json.dumps({"sweep": plan.name, "points": documents}, allow_nan=False))
-        return
+def _ahead_lines(plan: Plan, points: Sequence[tuple[Point, dict[str, Any]]]) -> Iterator[str]:
+    """Yield a table of the points with their bytes and seconds, and the sum of these."""
     axes = _axes(plan)
     headers = (*axes, "targets", "ranks", "writes", "takes", "budget")
     rows = [
@@ -216,18 +212,19 @@ def _print_ahead(plan: Plan, ledger: Ledger, *, as_json: bool) -> None:
         )
         for point, figures in points
     ]
-    print(render(headers, rows))
+    yield render(headers, rows)
     reached = [figures for _, figures in points if not figures["reason"]]
     seconds = sum(figures["seconds"] for figures in reached)
     most = "at most " if any(figures["at_most"] for figures in reached) else "about "
     size = format_bytes(sum(figures["bytes"] for figures in reached))
-    print(
+    yield (
         f"{len(reached)} of {len(points)} points, {size} written and as much read, "
         f"{most}{format_duration(seconds)}"
     )
 
 
 def _ahead(plan: Plan, ledger: Ledger) -> Iterator[tuple[Point, dict[str, Any]]]:
+    """Yield the points that are left in the order of measuring, with their figures."""
     for point, reason in sweeps.planned(_sweep(plan), ledger):
         layout = plan.layout(point)
         expected = sweeps.estimate(point, plan.load, ledger)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import sys
 import time
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Mapping, NamedTuple, Sequence
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.cli.options import asks_for_site
+from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, PrivilegeError, StoreError, UsageError
@@ -44,16 +43,16 @@ def symptoms(arguments: argparse.Namespace) -> int:
     parts = Parts(expectations, system)
     now = time.time()
     report = gather(Node(system, parts, counters, now), _of_the_site(arguments.commands))
-    _print_report(report, arguments.json)
+    show(arguments, report.to_json(), _report_lines(report))
     blind = {look.collector for look in report.looks if look.unavailable} if by_hand() else set()
     if blind and os.geteuid() != 0:
-        print(f"plumbline: the unit has more privileges; as root: {_UNIT}", file=sys.stderr)
+        remark(f"the unit has more privileges; as root: {_UNIT}")
     if arguments.save:
         _refuse_to_lose(blind, path)
         facts.save_symptoms(path, facts.Saved(report, counters.after(now)))
         bill = take(expectations.node, system, expectations.parameters, now)
         if trouble := facts.keep_bill(path.parent, bill):
-            print(f"plumbline: {trouble}", file=sys.stderr)
+            remark(trouble)
     return int(any(symptom.direction is Direction.RAISES for symptom in report.symptoms))
 
 
@@ -86,20 +85,17 @@ def _past(path: str) -> Past:
             return facts.load_symptoms(path).past
         except DocumentError as error:
             trouble = str(error)
-    print(f"plumbline: {trouble}: counters have nothing to be held against", file=sys.stderr)
+    remark(f"{trouble}: counters have nothing to be held against")
     return Past()
 
 
-def _print_report(report: Report, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(report.to_json(), allow_nan=False))
-        return
+def _report_lines(report: Report) -> Iterator[str]:
     headers = ("severity", "component", "suspicion", "found by", "symptom")
     rows = [
         (each.severity.name, each.component, each.direction.value, each.collector, quote(each))
         for each in report.symptoms
     ]
-    print(render(headers, rows) if rows else f"{report.node}: nothing found")
+    yield render(headers, rows) if rows else f"{report.node}: nothing found"
     looks = [
         (
             look.collector,
@@ -108,8 +104,8 @@ def _print_report(report: Report, as_json: bool) -> None:
         )
         for look in report.looks
     ]
-    print()
-    print(render(("asked", "looked at", "not available"), looks))
+    yield ""
+    yield render(("asked", "looked at", "not available"), looks)
 
 
 _LATE_S = 2 * DAY_S
@@ -138,11 +134,13 @@ def changes(arguments: argparse.Namespace) -> int:
         own = facts.load_ledger(str(Path(arguments.state) / LEDGER))
         ledgers = _Ledgers([own], {own.node: ""}, own.notes)
     if arguments.differences:
-        code = _differences(ledgers, as_json=arguments.json)
+        code = _differences(ledgers, arguments)
     else:
-        code = _changes(ledgers, since, as_json=arguments.json)
-    for remark in ledgers.remarks:
-        print(f"plumbline: {remark}", file=sys.stderr)
+        groups = grouped(latest(ledgers.every, since))
+        document = {"schema": 1, "since": since, "changes": write(groups)}
+        code = 0
+        show(arguments, document, [_changes(groups, ledgers, since)])
+    remark(*ledgers.remarks)
     return code
 
 
@@ -164,40 +162,30 @@ def _collected(plan: SitePlan, history: Path) -> _Ledgers:
     return _Ledgers(ledgers, plan.kinds(names), [*damaged, unknown] if missing else damaged)
 
 
-def _changes(ledgers: _Ledgers, since: float, *, as_json: bool) -> int:
-    groups = grouped(latest(ledgers.every, since))
-    if as_json:
-        documents = write(groups)
-        print(json.dumps({"schema": 1, "since": since, "changes": documents}, allow_nan=False))
-    elif groups:
+def _changes(groups: Sequence[ChangeGroup], ledgers: _Ledgers, since: float) -> str:
+    if groups:
         rows = [
             (_date(change), change.area, _text(change), where(change.nodes, ledgers.kinds))
             for change in groups
         ]
-        print(render(("found", "area", "change", "on"), rows))
-    else:
-        # where some nodes are followed for a shorter time than was asked about
-        first = max((ledger.since for ledger in ledgers.every), default=since)
-        followed = f"; followed on all nodes since {_moment(first)}" if first > since else ""
-        print(f"no change since {_moment(since)}{followed}")
-    return 0
+        return render(("found", "area", "change", "on"), rows)
+    # where some nodes are followed for a shorter time than was asked about
+    first = max((ledger.since for ledger in ledgers.every), default=since)
+    followed = f"; followed on all nodes since {_moment(first)}" if first > since else ""
+    return f"no change since {_moment(since)}{followed}"
 
 
-def _differences(ledgers: _Ledgers, *, as_json: bool) -> int:
+def _differences(ledgers: _Ledgers, arguments: argparse.Namespace) -> int:
     oldest = time.time() - _CURRENT_S
     current = [ledger for ledger in ledgers.every if ledger.taken_at > oldest]
     old = [ledger.node for ledger in ledgers.every if ledger not in current]
     differing = differences(current, ledgers.kinds)
-    if as_json:
-        documents = write(differing)
-        print(json.dumps({"schema": 1, "differences": documents}, allow_nan=False))
-    else:
-        for difference in differing:
-            print(difference.text)
-        if current and not differing:
-            print(f"no node of {len(current)} differs from most of its kind")
+    lines = [difference.text for difference in differing]
+    if current and not differing:
+        lines = [f"no node of {len(current)} differs from most of its kind"]
+    show(arguments, {"schema": 1, "differences": write(differing)}, lines)
     if old:
-        print(f"plumbline: left out, last looked at days ago: {fold(old)}", file=sys.stderr)
+        remark(f"left out, last looked at days ago: {fold(old)}")
     return int(bool(differing)) if current else 3
 
 

@@ -6,11 +6,11 @@ With ``--live``, on a client, also whether the OSTs that it sees are those of th
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Collection, Sequence
+from typing import TYPE_CHECKING, Collection, Sequence
 
+from plumbline.cli.output import show
 from plumbline.doors.table import render
 from plumbline.measure.targets.whereabouts import compare
 from plumbline.model.errors import ToolError, UsageError
@@ -43,15 +43,20 @@ def check(arguments: argparse.Namespace) -> int:
     # follows every path, so that a check finds what a plan would
     plan = plan_of(inventory, topology)
     notes = _notes(topology, deployed_hosts(inventory))
-    if arguments.json:
-        print(json.dumps({**_document(topology), "notes": notes}, indent=1, allow_nan=False))
-        return 0
-    _print(topology)
-    for note in notes:
-        print(f"note: {note}")
+    document = {
+        "schema": 1,
+        "site": topology.site,
+        "components": [part._asdict() for part in topology.components.values()],
+        "targets": [target._asdict() for target in topology.targets.values()],
+        "notes": notes,
+    }
     count = sum(len(entries) for entries in plan.expectations.values())
-    print(f"{topology.site} is sound: {count} measurements, {len(plan.services)} services")
-    return _live([plan.node(name) for name in plan.expectations]) if arguments.live else 0
+    lines = [_table(topology), *(f"note: {note}" for note in notes)]
+    lines.append(f"{topology.site} is sound: {count} measurements, {len(plan.services)} services")
+    show(arguments, document, lines, indent=1)
+    if arguments.live and not arguments.json:
+        return _live([plan.node(name) for name in plan.expectations])
+    return 0
 
 
 def _live(nodes: Sequence[Expectations]) -> int:
@@ -86,16 +91,7 @@ def _notes(topology: Topology, deployed: Collection[str]) -> list[str]:
     return [f"{name} is not in hosts.yml, so Ansible will not install it" for name in missing]
 
 
-def _document(topology: Topology) -> dict[str, Any]:
-    return {
-        "schema": 1,
-        "site": topology.site,
-        "components": [part._asdict() for part in topology.components.values()],
-        "targets": [target._asdict() for target in topology.targets.values()],
-    }
-
-
-def _print(topology: Topology) -> None:
+def _table(topology: Topology) -> str:
     counts = Counter((part.kind, _rates(part)) for part in topology.components.values())
     rows = [(str(count), kind, rates) for (kind, rates), count in counts.items()]
     for name in dict.fromkeys(target.file_system for target in topology.targets.values()):
@@ -103,7 +99,7 @@ def _print(topology: Topology) -> None:
         retired = sum(target.retired for target in targets)
         note = f"{name}, {retired} retired" if retired else name
         rows.append((str(len(targets)), "target", note))
-    print(render(("number", "kind", "read / write"), rows))
+    return render(("number", "kind", "read / write"), rows)
 
 
 def _rates(part: Component) -> str:

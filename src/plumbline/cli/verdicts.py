@@ -7,16 +7,16 @@ elsewhere as well.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Iterable, Mapping, Optional, Sequence
+from typing import Any, Iterable, Mapping, Optional, Sequence
 
 from plumbline.cli.options import asks_for_site
+from plumbline.cli.output import print_json, remark
 from plumbline.doors.checkmk import local_checks
 from plumbline.doors.prometheus import exposition, families
 from plumbline.doors.status import DIGITS, Screen
@@ -68,7 +68,8 @@ def judge(arguments: argparse.Namespace) -> int:
     verdicts = [verdict for of_node in nodes.values() for verdict in of_node]
     if arguments.json:
         for node, of_node in nodes.items():
-            _print_json(node, now, of_node, None if site else 1)
+            # on one line where there may be thousands
+            print_json(_document(node, now, of_node), None if site else 1)
     else:
         _print(verdicts, arguments.verbose)
     return worst(verdict.state for verdict in verdicts)
@@ -96,13 +97,13 @@ def _replay(arguments: argparse.Namespace, *, site: bool) -> int:
     replayed = replay_file(Path(arguments.replay), window_s)
     if arguments.json:
         for sample in replayed.judged:
-            print(json.dumps(sample.to_json(replayed.unit), allow_nan=False))
+            print_json(sample.to_json(replayed.unit))
     else:
         _print_replayed(replayed.judged, replayed.unit)
     if replayed.without:
-        _complain(f"rows without a figure or a component, left out: {replayed.without}")
+        remark(f"rows without a figure or a component, left out: {replayed.without}")
     if replayed.hint:
-        _complain(replayed.hint)
+        remark(replayed.hint)
     return 0
 
 
@@ -118,10 +119,6 @@ def _print_replayed(judged: Sequence[Judged], unit: str) -> None:
     summary = ", ".join(f"{counts[state]} {state.name}" for state in State if counts[state])
     components = len({(sample.host, sample.component) for sample in judged})
     print(f"{components} components, {len(judged)} days of components: {summary}")
-
-
-def _complain(sentence: str) -> None:
-    print(f"plumbline: {sentence}", file=sys.stderr)
 
 
 def _judged(arguments: argparse.Namespace, now: float, *, site: bool) -> dict[str, list[Verdict]]:
@@ -151,15 +148,9 @@ def _explain(arguments: argparse.Namespace, now: float, *, site: bool) -> int:
     return worst(states)
 
 
-def _print_json(node: str, now: float, verdicts: Sequence[Verdict], indent: Optional[int]) -> None:
-    """Print the document of a node, on one line where there may be thousands."""
-    document = {
-        "schema": SCHEMA,
-        "node": node,
-        "judged_at": now,
-        "verdicts": [verdict.to_json() for verdict in verdicts],
-    }
-    print(json.dumps(document, indent=indent, allow_nan=False))
+def _document(node: str, now: float, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    judged = [verdict.to_json() for verdict in verdicts]
+    return {"schema": SCHEMA, "node": node, "judged_at": now, "verdicts": judged}
 
 
 def _print(verdicts: Sequence[Verdict], verbose: bool) -> None:
@@ -191,7 +182,7 @@ def status(arguments: argparse.Namespace) -> int:
         lines, silent = status_of_node(node, load_snapshot(arguments.snapshot), now), ()
     if arguments.json:
         document = {"schema": 1, "of": name, "components": [line.to_json() for line in lines]}
-        print(json.dumps({**document, "unanswered": [node.to_json() for node in silent]}))
+        print_json({**document, "unanswered": [node.to_json() for node in silent]})
     else:
         rows = len(lines) + len(silent) if arguments.all else None
         text = screen(name, lines, _screen(rows), silent)
@@ -264,7 +255,7 @@ def _devices(expectations: Expectations) -> Mapping[str, str]:
     try:
         return Parts(expectations, LocalSystem(SystemRunner())).disks
     except DocumentError as error:
-        _complain(f"without the names of devices: {error}")
+        remark(f"without the names of devices: {error}")
         return {}
 
 
@@ -276,7 +267,7 @@ def _symptoms(folder: str) -> Optional[Report]:
     try:
         return load_report(path)
     except DocumentError as error:
-        _complain(f"without symptoms: {error}")
+        remark(f"without symptoms: {error}")
         return None
 
 

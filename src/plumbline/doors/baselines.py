@@ -24,16 +24,12 @@ _CHANGES = (
 _AGES = ("layer", "component", "operation", "median", "until", "age", "why")
 
 
-def changes_text(changes: Sequence[Change]) -> str:
-    """Return what a reviewer reads: a summary, the conditions that changed, one row each."""
+def change_lines(changes: Sequence[Change]) -> Iterator[str]:
+    """Yield a summary, the conditions that changed, and a table with a row for each change."""
     if not changes:
-        return "no candidates; capture some first"
+        yield "no candidates; capture some first"
+        return
     reviewed = review(changes)
-    table = render(_CHANGES, [_row(change, reviewed) for change in changes])
-    return "\n".join([*_summary(changes, reviewed), "", table])
-
-
-def _summary(changes: Sequence[Change], reviewed: Review) -> Iterator[str]:
     olds = [change.old for change in changes if change.old]
     older = f", beside {len(olds)} baselines of {_dates(olds)}" if olds else ""
     yield f"{len(changes)} candidates of {_dates([change.new for change in changes])}{older}"
@@ -45,6 +41,8 @@ def _summary(changes: Sequence[Change], reviewed: Review) -> Iterator[str]:
     yield from _outliers([change for change in changes if change.outlier])
     yield from floor_lines({change.key: change.new for change in changes})
     yield from weak_lines(change.weak for change in changes)
+    yield ""
+    yield render(_CHANGES, [_row(change, reviewed) for change in changes])
 
 
 def weak_lines(weaknesses: Iterable[str]) -> Iterator[str]:
@@ -117,15 +115,11 @@ def _percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
 
 
-def ages_text(ages: Ages, compared: bool) -> str:
-    """Return which baselines are to be renewed, the first line like that of a check.
+def age_lines(ages: Ages, compared: bool) -> Iterator[str]:
+    """Yield which baselines are to be renewed, the first line like that of a check.
 
-    ``compared`` says whether records told under what is measured now.
+    ``compared`` is False without records, which show under what is measured now.
     """
-    return "\n".join(_ages(ages, compared))
-
-
-def _ages(ages: Ages, compared: bool) -> Iterator[str]:
     yield _first_line(ages)
     if ages.aged:
         yield render(_AGES, [_aged(aged) for aged in ages.aged])

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from plumbline.doors.baselines import ages_text, changes_text
+from plumbline.doors.baselines import age_lines, change_lines
 from plumbline.model.conditions import of_baseline
 from plumbline.model.limits import Baseline, Limits, Reference
 from plumbline.plan.baseline import Candidate, Key, biggest_first, compare
@@ -36,7 +36,7 @@ def changed() -> str:
         key(NAMES[3]): Candidate(NEW._replace(median_Bps=61.0e6), OUTLIER),
         key(NAMES[4]): Candidate(NEW._replace(median_Bps=116.8e6)),
     }
-    return changes_text(biggest_first(compare(accepted, candidates)))
+    return "\n".join(change_lines(biggest_first(compare(accepted, candidates))))
 
 
 def aged() -> str:
@@ -45,7 +45,8 @@ def aged() -> str:
     accepted[key(NAMES[2])] = NEW._replace(terms=OLD.terms)
     accepted[key("home-OST0000")] = OLD
     newest = {key(name): of_baseline(NEW) for name in NAMES[:3]}
-    return ages_text(ages(accepted, site, newest, date(2026, 12, 1)), compared=True)
+    found = ages(accepted, site, newest, date(2026, 12, 1))
+    return "\n".join(age_lines(found, compared=True))
 
 
 @pytest.mark.parametrize("shown", [changed(), aged()], ids=["diff", "age"])
@@ -60,7 +61,7 @@ def test_no_line_is_wider_than_a_terminal(shown: str) -> None:
 
 def test_many_outliers_are_marked_and_some_told_in_full() -> None:
     slow = {key(f"t{index:03d}"): Candidate(NEW, OUTLIER) for index in range(30)}
-    lines = changes_text(compare({}, slow)).splitlines()
+    lines = "\n".join(change_lines(compare({}, slow))).splitlines()
     assert lines[1] == "without a baseline so far: 30"
     assert len([line for line in lines if line.startswith("to be accepted by name: ost t")]) == 10
     assert "to be accepted by name: 20 more, see the notes" in lines
@@ -70,12 +71,13 @@ def test_many_outliers_are_marked_and_some_told_in_full() -> None:
 def test_more_reasons_than_fit_are_counted() -> None:
     site = {("ost", "a"): expected("a")._replace(references=WRITE)}
     now = {key("a"): of_baseline(NEW._replace(host="client2", tool="fio 3.40"))}
-    shown = ages_text(ages({key("a"): OLD}, site, now, date(2026, 12, 1)), compared=True)
+    found = ages({key("a"): OLD}, site, now, date(2026, 12, 1))
+    shown = "\n".join(age_lines(found, compared=True))
     assert "184 d old, limit 180 d; client 2.17.0 -> 2.18.0; 2 more" in shown
 
 
 def test_nothing_to_review_is_said() -> None:
-    assert changes_text(()) == "no candidates; capture some first"
+    assert list(change_lines(())) == ["no candidates; capture some first"]
 
 
 def test_baselines_that_hold_are_one_line() -> None:
@@ -83,5 +85,5 @@ def test_baselines_that_hold_are_one_line() -> None:
     captured = capture(runs("a", [200] * 5), site).candidates
     accepted = {one: candidate.baseline for one, candidate in captured.items()}
     found = ages(accepted, site, {}, date(1970, 1, 6))
-    assert ages_text(found, compared=True) == "BASELINES OK - 1 hold"
+    assert list(age_lines(found, compared=True)) == ["BASELINES OK - 1 hold"]
     assert Limits().max_age_s == 180 * 86400
