@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from array import array
 from datetime import datetime, timezone
-from math import ceil
-from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.trend import NodeClock, Run
@@ -50,10 +49,10 @@ _BEFORE_S, _AFTER_S = 1.0, 5.0
 """Caches empty after the last call: some seconds after a run still belong to it."""
 
 
-class Served(NamedTuple):
-    """One counter of one server; ``rates_Bps`` one a second from ``begin_s`` after the run's start.
+class Curve(NamedTuple):
+    """Rates that a client or a server saw, one a second from ``begin_s`` after the run's start.
 
-    ``begin_s`` is negative where it begins before the run.
+    A server's may begin before the run.
     """
 
     record: Record
@@ -62,30 +61,32 @@ class Served(NamedTuple):
 
     @property
     def source(self) -> str:
-        """Return who counted."""
+        """Return the source of a server's counter, empty for a client."""
         return str((self.record.details or {}).get("source", ""))
 
     @property
-    def words(self) -> str:
-        """Return who counted in words, e.g. ``oss2 devices``."""
-        return f"{self.record.host} {_SOURCES.get(self.source, (self.source, GREY))[0]}"
+    def seen_by(self) -> str:
+        """Return the client, or the server with what it counts, e.g. ``oss2 devices``."""
+        words = _SOURCES.get(self.source, (self.source, GREY))[0]
+        return f"{self.record.host} {words}".rstrip()
 
     def row(self) -> Row:
-        """Return its row in the table: the mean of what is drawn, the highest and lowest second."""
-        rates = self.rates_Bps
-        mean = sum(rates) / len(rates)
-        figures = (format_rate(rate) for rate in (mean, max(rates), min(rates)))
-        return Row((self.record.component, self.record.operation.value, self.words, *figures))
+        """Return its row in the table; of a server's rate the mean of what is drawn."""
+        rates, net = self.rates_Bps, self.record.rate_Bps
+        if self.source:
+            net = sum(rates) / len(rates)
+        figures = (format_rate(rate) for rate in (max(rates), min(rates)))
+        place = self.record.component, self.record.operation.value, self.seen_by
+        return Row((*place, "" if net is None else format_rate(net), *figures))
 
     def numbers(self) -> Iterator[Sequence[Cell]]:
         """Yield its rows of the CSV."""
-        of = self.record
+        place = self.record.operation.value, self.record.component, self.seen_by
         for second, rate in enumerate(self.rates_Bps):
-            at = round(self.begin_s + second, 3)
-            yield of.operation.value, of.component, self.words, at, rate
+            yield (*place, round(self.begin_s + second, 3), rate)
 
 
-def served(run: Run, operation: str, window: tuple[float, float]) -> list[Served]:
+def served(run: Run, operation: str, window: tuple[float, float]) -> list[Curve]:
     """Return what servers counted in a window of the run, in seconds since the epoch.
 
     Where the run names the parts that it crossed, others are left out, and so are the seconds in
@@ -134,12 +135,12 @@ def _crossed(run: Run) -> set[str]:
     return {name for record in run.records for name in (record.component, *record.path)}
 
 
-def _clipped(record: Record, ahead_s: float, start: float, window: tuple[float, float]) -> Served:
+def _clipped(record: Record, ahead_s: float, start: float, window: tuple[float, float]) -> Curve:
     """Return what of a record lies in a window, by seconds after ``start``."""
     at = record.started_at - ahead_s
     first = max(0, int(window[0] - _BEFORE_S - at))
     last = max(0, int(window[1] + _AFTER_S - at))
-    return Served(record, at - start + first, record.profile_Bps[first:last])
+    return Curve(record, at - start + first, record.profile_Bps[first:last])
 
 
 def _shifts(run: Run) -> dict[str, float]:
@@ -157,7 +158,7 @@ def _shifts(run: Run) -> dict[str, float]:
     return {node: clock.ahead_s - middle for node, clock in clocks.items()}
 
 
-def server_sentence(run: Run, counters: Sequence[Served]) -> str:
+def server_sentence(run: Run, counters: Sequence[Curve]) -> str:
     """Return what servers counted, and by which clocks it is drawn."""
     if not run.servers:
         return ABSENT
@@ -220,50 +221,54 @@ def _within(run: Run, server: str) -> float:
     )
 
 
-def server_traces(counters: Sequence[Served]) -> list[dict[str, Any]]:
+def server_traces(counters: Sequence[Curve]) -> list[dict[str, Any]]:
     """Return a trace for each counter, where there are few, and one for the sum of each kind."""
-    traces = [_server_trace(counter) for counter in counters] if len(counters) <= _SINGLE else []
+    traces = []
+    for counter in counters if len(counters) <= _SINGLE else ():
+        name = shown(f"{counter.record.component} on {counter.record.host}")
+        look = {"color": _SOURCES.get(counter.source, ("", GREY))[1], "width": 1}
+        trace = _trace(counter, name, "%{text}, its own counter", look, named=False)
+        traces.append({**trace, "opacity": 0.6})
     for source, (words, colour) in _SOURCES.items():
         own = [counter for counter in counters if counter.source == source]
         if own:
-            traces.append(_server_sum_trace(own, f"sum of servers' {words}", colour))
+            traces.append(_sum_trace(own, f"sum of servers' {words}", color=colour, dash="dash"))
     return traces
 
 
-def _server_trace(server: Served) -> dict[str, Any]:
-    name = shown(f"{server.record.component} on {server.record.host}")
+def _trace(
+    curve: Curve, name: str, hover: str, look: Mapping[str, Any], *, named: bool
+) -> dict[str, Any]:
     return scatter(
         "lines",
         name,
-        "%{text}, its own counter<br>second %{x}: %{y} MB/s",
-        **steps(server.begin_s, server.rates_Bps),
-        text=[name] * (len(server.rates_Bps) + 1),
-        line={"color": _SOURCES.get(server.source, ("", GREY))[1], "width": 1, "shape": "hv"},
-        opacity=0.6,
-        showlegend=False,
+        f"{hover}<br>second %{{x}}: %{{y}} MB/s",
+        **steps(curve.begin_s, curve.rates_Bps),
+        text=[name] * (len(curve.rates_Bps) + 1),
+        line={**look, "shape": "hv"},
+        showlegend=named,
     )
 
 
-def _server_sum_trace(own: Sequence[Served], name: str, colour: str) -> dict[str, Any]:
-    begin_s, total = added(own)
+def _sum_trace(curves: Sequence[Curve], name: str, **look: Any) -> dict[str, Any]:
     return scatter(
         "lines",
         name,
         f"{name}, second %{{x}}: %{{y}} MB/s",
-        **steps(begin_s, total),
-        line={"color": colour, "width": 3, "dash": "dash", "shape": "hv"},
+        **steps(*added(curves)),
+        line={"width": 3, "shape": "hv", **look},
     )
 
 
-def added(counters: Sequence[Served]) -> tuple[int, array[float]]:
+def added(curves: Sequence[Curve]) -> tuple[int, array[float]]:
     """Return the first second and the sum of each, one that begins within a second by share."""
-    first = min(_floor(counter.begin_s) for counter in counters)
-    length = max(_floor(counter.begin_s) + len(counter.rates_Bps) for counter in counters) - first
+    first = min(_floor(curve.begin_s) for curve in curves)
+    length = max(_floor(curve.begin_s) + len(curve.rates_Bps) for curve in curves) - first
     total = array("d", bytes(8 * (length + 1)))
-    for counter in counters:
-        place = _floor(counter.begin_s)
-        late = counter.begin_s - place
-        for second, rate in enumerate(counter.rates_Bps):
+    for curve in curves:
+        place = _floor(curve.begin_s)
+        late = curve.begin_s - place
+        for second, rate in enumerate(curve.rates_Bps):
             total[place - first + second] += rate * (1 - late)
             total[place - first + second + 1] += rate * late
     return first, total if total[-1] else total[:-1]
@@ -288,14 +293,6 @@ _LABELLED, _SLOWEST = 12, 5
 """So many traces have a colour of their own, of more the slowest; hover names the others."""
 
 
-class Curve(NamedTuple):
-    """One record of the run: seconds from the start of its operation, and the rate of each."""
-
-    record: Record
-    begin_s: float
-    rates_Bps: tuple[float, ...]
-
-
 def composite_figure(site: Site) -> Figure:
     """Return the figure: a picture for each operation of the latest run."""
     figure = Figure("composite", "Composite of a run", ABOUT)
@@ -314,14 +311,8 @@ def composite_figure(site: Site) -> Figure:
     return figure._replace(
         finding=f"{_finding(site.run, every)} {server_sentence(site.run, counts)}",
         plots=[_plot(name, own, site.run, counted_by[name]) for name, own in drawn.items()],
-        table=Table(
-            HEADERS, [Row(_cells(curve)) for curve in every] + [counter.row() for counter in counts]
-        ),
-        numbers=[
-            NUMBERS,
-            *(row for curve in every for row in _numbers(curve)),
-            *(row for counter in counts for row in counter.numbers()),
-        ],
+        table=Table(HEADERS, [curve.row() for curve in [*every, *counts]]),
+        numbers=[NUMBERS, *(row for curve in [*every, *counts] for row in curve.numbers())],
     )
 
 
@@ -360,19 +351,6 @@ def _net(run: Run, operation: str) -> Optional[float]:
     return whole[0].rate_Bps if whole else None
 
 
-def summed(curves: Sequence[Curve]) -> list[float]:
-    """Return the sum of all curves for each second, one that begins within a second by share."""
-    length = max((ceil(curve.begin_s) + len(curve.rates_Bps) for curve in curves), default=0)
-    total = [0.0] * (length + 1)
-    for curve in curves:
-        first = int(curve.begin_s)
-        late = curve.begin_s - first
-        for place, rate in enumerate(curve.rates_Bps):
-            total[first + place] += rate * (1 - late)
-            total[first + place + 1] += rate * late
-    return total[:length]
-
-
 def _finding(run: Run, curves: Sequence[Curve]) -> str:
     at = datetime.fromtimestamp(min(curve.record.started_at for curve in curves), timezone.utc)
     names = {curve.record.component for curve in curves}
@@ -382,19 +360,21 @@ def _finding(run: Run, curves: Sequence[Curve]) -> str:
     )
 
 
-def _plot(operation: str, curves: Sequence[Curve], run: Run, counts: Sequence[Served]) -> Plot:
-    total = summed(curves)
-    named = _named(curves)
+def _plot(operation: str, curves: Sequence[Curve], run: Run, counters: Sequence[Curve]) -> Plot:
+    named, net = _named(curves), _net(run, operation)
     # what is drawn later lies above: a sum of one is its part
-    data = [_sum_trace(total)] if len(curves) > 1 else []
-    data += server_traces(counts)
-    data += [_trace(curve, named) for curve in curves]
-    net = _net(run, operation)
+    data = [_sum_trace(curves, "sum of clients", color=RED)] if len(curves) > 1 else []
+    data += server_traces(counters)
+    for curve in curves:
+        name = curve.record.component
+        own = name in named
+        look = line(named.index(name), 1.5, _COLOURS) if own else _UNNAMED
+        data.append(_trace(curve, shown(name), "%{text}", look, named=own))
     layout = {
         "xaxis": {"title": {"text": "seconds since the first began"}},
         "yaxis": value_axis("MB/s"),
         "legend": {"orientation": "h", "yanchor": "top", "y": -0.3},
-        "shapes": list(_nets(curves, net, len(total))),
+        "shapes": list(_nets(curves, net)),
         "annotations": [_label(net)] if net else [],
     }
     return Plot(operation, data, layout, 420)
@@ -408,34 +388,10 @@ def _named(curves: Sequence[Curve]) -> list[str]:
     return [curve.record.component for curve in slowest]
 
 
-def _sum_trace(total: Sequence[float]) -> dict[str, Any]:
-    return scatter(
-        "lines",
-        "sum of clients",
-        "sum of clients, second %{x}: %{y} MB/s",
-        **steps(0, total),
-        line={"color": RED, "width": 3, "shape": "hv"},
-    )
-
-
-def _trace(curve: Curve, named: Sequence[str]) -> dict[str, Any]:
-    own = curve.record.component in named
-    look = line(named.index(curve.record.component), 1.5, _COLOURS) if own else _UNNAMED
-    return scatter(
-        "lines",
-        shown(curve.record.component),
-        "%{text}<br>second %{x}: %{y} MB/s",
-        **steps(curve.begin_s, curve.rates_Bps),
-        text=[shown(curve.record.component)] * (len(curve.rates_Bps) + 1),
-        line={**look, "shape": "hv"},
-        showlegend=own,
-    )
-
-
-def _nets(curves: Sequence[Curve], net: Optional[float], length: int) -> Iterable[dict[str, Any]]:
+def _nets(curves: Sequence[Curve], net: Optional[float]) -> Iterator[dict[str, Any]]:
     """Yield the net rate of the whole, or of each component where there are few."""
     if net:
-        yield _level(0, length, net)
+        yield _level(0, len(added(curves)[1]), net)
     elif len(curves) <= _LABELLED:
         for curve in curves:
             if curve.record.rate_Bps:
@@ -459,16 +415,3 @@ def _label(net: float) -> dict[str, Any]:
         "text": text,
         "ay": -20,
     }
-
-
-def _cells(curve: Curve) -> tuple[str, ...]:
-    of = curve.record
-    net = "" if of.rate_Bps is None else format_rate(of.rate_Bps)
-    ends = (format_rate(max(curve.rates_Bps)), format_rate(min(curve.rates_Bps)))
-    return (of.component, of.operation.value, of.host, net, *ends)
-
-
-def _numbers(curve: Curve) -> Iterable[Sequence[Cell]]:
-    for second, rate in enumerate(curve.rates_Bps):
-        of = curve.record
-        yield of.operation.value, of.component, of.host, round(curve.begin_s + second, 3), rate

@@ -6,7 +6,7 @@ from typing import Any
 
 from plumbline.model.record import Operation, Record
 from plumbline.model.trend import Run
-from plumbline.report.composite import composite_figure, curves, summed
+from plumbline.report.composite import added, composite_figure, curves
 from plumbline.report.site import Site
 from tests.package.records import failed, record
 
@@ -24,12 +24,14 @@ def one(component: str, *rates: float, **changes: Any) -> Record:
 
 def test_seconds_of_components_add_up() -> None:
     run = Run("fs", "run-1", (one("a", 100, 100), one("b", 50, 60, 70)))
-    assert summed(curves(run, "write")) == [150e6, 160e6, 70e6]
+    first, total = added(curves(run, "write"))
+    assert (first, list(total)) == (0, [150e6, 160e6, 70e6])
 
 
 def test_who_begins_within_a_second_counts_by_share() -> None:
     run = Run("fs", "run-1", (one("a", 100, 100), one("b", 80, started_at=1001.5)))
-    assert summed(curves(run, "write")) == [100e6, 140e6, 40e6]
+    first, total = added(curves(run, "write"))
+    assert (first, list(total)) == (0, [100e6, 140e6, 40e6])
 
 
 def test_the_whole_is_not_counted_among_its_parts() -> None:
