@@ -6,7 +6,6 @@ Figures 4 to 6 of the Edison report and its table 3: what an upgrade has brought
 from __future__ import annotations
 
 from array import array
-from datetime import date
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
 from plumbline.model.layers import LAYERS
@@ -18,6 +17,7 @@ from plumbline.report.figure import (
     Row,
     Table,
     day_axis,
+    iso_day,
     line,
     plotly_time,
     scatter,
@@ -43,7 +43,6 @@ ABOUT = (
     "(plumbline changes) are marked by a line."
 )
 HEADERS = ("test", "members", "before", "latest", "change", "last day")
-_EPOCH = date(1970, 1, 1).toordinal()
 
 
 class Change(NamedTuple):
@@ -83,7 +82,7 @@ def change_figure(site: Site, metrics: Metrics, against: Optional[float] = None)
         against = chosen_moment(
             site, (member for members in metrics.values() for member in members)
         )
-    day = _iso(int(against // DAY_S))
+    day = iso_day(int(against // DAY_S))
     figure = Figure("change", f"Change against {day}", ABOUT)
     changes = [
         change
@@ -191,10 +190,6 @@ def _parts(member: Member, against: float) -> tuple[list[float], list[float]]:
     return [] if early is None else [early], [] if late is None else [late]
 
 
-def _iso(day: int) -> str:
-    return date.fromordinal(_EPOCH + day).isoformat()
-
-
 def _findings(changes: Sequence[Change], day: str) -> Iterable[str]:
     """Yield the largest change, and what else has changed by much."""
     measured = sorted(
@@ -230,7 +225,7 @@ def _happened(happened: Sequence[Mark], against: float) -> Iterable[str]:
     day = against // DAY_S
     texts = [mark.text for mark in happened if mark.at // DAY_S == day]
     if texts:
-        yield f"On {_iso(int(day))}: {_listed(texts)}."
+        yield f"On {iso_day(int(day))}: {_listed(texts)}."
 
 
 def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -> Plot:
@@ -266,7 +261,7 @@ def _trace(number: int, change: Change) -> dict[str, Any]:
         "lines+markers" if len(change.days) < 60 else "lines",
         shown(change.name),
         f"{_plain(change.name)}<br>%{{x}}: %{{y}}",
-        x=[_iso(day) for day in change.days],
+        x=[iso_day(day) for day in change.days],
         y=[round(100 * value, 2) for value in change.days.values()],
         line=line(number),
         marker={"size": 5},
@@ -300,4 +295,4 @@ def _signed(change: Optional[float]) -> str:
 def _numbers(changes: Sequence[Change]) -> Iterable[tuple[str, str, float]]:
     for change in changes:
         for day, value in change.days.items():
-            yield change.name, _iso(day), round(100 * value, 3)
+            yield change.name, iso_day(day), round(100 * value, 3)

@@ -7,7 +7,7 @@ https://personal.sron.nl/~pault/ describes the scheme.
 from __future__ import annotations
 
 import csv
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from html import escape
 from math import isfinite
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
@@ -55,6 +55,7 @@ DAY_MS = 1000 * DAY_S
 """A day in the unit of Plotly's axes of time."""
 
 _FEW_DAYS = 8
+_EPOCH = date(1970, 1, 1).toordinal()
 
 
 class Row(NamedTuple):
@@ -165,6 +166,11 @@ def name_axis(names: Sequence[str], downwards: bool = False) -> dict[str, Any]:
 def plotly_time(at: float) -> str:
     """Return a moment, in seconds since the epoch, as Plotly has it, in UTC."""
     return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def iso_day(day: int) -> str:
+    """Return the date of a day since the epoch, such as ``2026-11-20``."""
+    return date.fromordinal(_EPOCH + day).isoformat()
 
 
 def time_axis(begin: float, end: float) -> dict[str, Any]:

@@ -6,7 +6,6 @@ before it is slow.
 
 from __future__ import annotations
 
-from datetime import date
 from math import fsum, isnan, sqrt
 from statistics import fmean, median
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence
@@ -23,6 +22,7 @@ from plumbline.report.figure import (
     Table,
     day_axis,
     image,
+    iso_day,
     percent,
     unique,
 )
@@ -47,7 +47,6 @@ HEADERS = (
 NUMBERS = ("layer", "group", "component", "operation", "scenario", "variation")
 """In front of the days."""
 
-_EPOCH = date(1970, 1, 1).toordinal()
 _LOW, _HIGH = 40, 110
 """Percent at the ends of the colours: a slow component is to be seen, half a percent is not."""
 
@@ -95,7 +94,7 @@ class _Numbers:
 
     def __iter__(self) -> Iterator[Sequence[Cell]]:
         days = _days(self._lines)
-        yield (*NUMBERS, *map(_iso, days))
+        yield (*NUMBERS, *map(iso_day, days))
         for line in self._lines:
             yield _numbers(line, days)
 
@@ -143,10 +142,6 @@ def _days(lines: Iterable[Line]) -> range:
     return spanned(line.member.days for line in lines)
 
 
-def _iso(day: int) -> str:
-    return date.fromordinal(_EPOCH + day).isoformat()
-
-
 def _finding(lines: Sequence[Line]) -> str:
     varying = [(line.variation, line) for line in lines if line.variation is not None]
     if not varying:
@@ -191,7 +186,7 @@ def _end_of_variation(lines: Sequence[Line]) -> float:
 def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, Any]:
     return image(
         "%{y}<br>%{x}: %{z} %",
-        x0=_iso(days.start),
+        x0=iso_day(days.start),
         dx=DAY_MS,
         y=list(names),
         z=[_percents(line, days) for line in lines],

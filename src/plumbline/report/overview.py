@@ -5,7 +5,6 @@ It is a list of rows.  Each kind of row has a function here, and its place in ``
 
 from __future__ import annotations
 
-from datetime import date
 from enum import Enum
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
@@ -16,6 +15,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.names import anchor, group_anchor
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.report.figure import iso_day
 from plumbline.report.marks import Mark, marks
 from plumbline.report.site import Member, Metric, Metrics, Site, middle
 from plumbline.report.suspects import Suspects
@@ -28,7 +28,6 @@ _GOOD_DAYS = 2
 """In a row that end a loss, looking back; a single one may be luck."""
 
 _MOST_NAMED = 5
-_EPOCH = date(1970, 1, 1).toordinal()
 
 
 class Since(NamedTuple):
@@ -39,7 +38,7 @@ class Since(NamedTuple):
 
     def text(self, marks: Sequence[Mark]) -> str:
         """Return e.g. ``2026-11-16 (client 2.3.0 -> 2.4.0)``, with what happened in between."""
-        text = date.fromordinal(_EPOCH + self.day).isoformat()
+        text = iso_day(self.day)
         if self.before is None:
             return f"{text} or earlier"
         begin, end = self.before * DAY_S, (self.day + 1) * DAY_S
