@@ -134,8 +134,8 @@ class _Reads:
         trial.begin()
         for _ in range(spec.repeats):
             refused = next(filter(None, map(self._refused, dropped)), None)
-            if refused and trial.failure is None:
-                trial.conclude(refused)
+            if refused:
+                trial.fail(refused)
             trial.repeat()
             self._context.step(task.title)
         trial.end()

@@ -68,13 +68,10 @@ class PairUnit:
                 yield context.recorder.without(task, Failure(Outcome.FAILED, trouble))
                 continue
             trial = self._trial(task, context)
-            for _ in range(task.entry.spec.repeats):
-                if not trial.over:
-                    trial.repeat()
-                context.step(task.title)
+            trial.carry_out(context.step)
             if trial.failure and trial.failure.outcome is Outcome.FAILED:
                 trial = self._second_trial(task, context)
-            yield context.recorder.of_trial(trial)
+            yield trial.record(context.recorder)
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """Return the calls of the tools."""

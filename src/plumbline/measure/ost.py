@@ -118,7 +118,7 @@ class _Operations:
             if trial.failure is not None and self._suspicion.waits(trial.failure):
                 return _Rest(tasks[number:], self._written)
             if trial.failure is not None:
-                trial.conclude(self._suspicion.concluded(trial.failure))
+                trial.failure = self._suspicion.concluded(trial.failure)
             yield self._recorded(task, trial)
         return None
 
@@ -135,12 +135,7 @@ class _Operations:
 
     def _operation(self, task: Task) -> WatchedTrial:
         trial = WatchedTrial(task, self._spec(task), self._reached, self._context.clock)
-        trial.begin()
-        for _ in range(task.entry.spec.repeats):
-            if not trial.over:
-                trial.repeat()
-            self._context.step(task.title)
-        trial.end()
+        trial.carry_out(self._context.step)
         return trial
 
     def _recorded(self, task: Task, trial: WatchedTrial) -> Record:

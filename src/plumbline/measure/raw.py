@@ -119,7 +119,7 @@ def _confirmed(
     if again.failure is not None or failure is None or task.scenario is Scenario.SINGLE:
         return again
     text = f"{failure.reason}; read alone it gave no error"
-    first.conclude(Failure(Outcome.FAILED, text))
+    first.failure = Failure(Outcome.FAILED, text)
     return first
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from statistics import median, median_low
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Union
 from uuid import uuid4
 
 from plumbline.measure.probes import probe_for
@@ -51,19 +51,6 @@ class Conditions(NamedTuple):
 UNCONDITIONED = Conditions()
 
 
-class TaskResult(NamedTuple):
-    """Result of one task in a run of several tasks at once.
-
-    Times are seconds since the epoch; ``details`` goes into the record unchanged.
-    """
-
-    outcome: Union[Measurement, Failure]
-    tool: Optional[Tool]
-    started_at: float
-    finished_at: float
-    details: Optional[Mapping[str, Any]] = None
-
-
 class Recorder:
     """Factory of the records of one run on one host."""
 
@@ -76,38 +63,29 @@ class Recorder:
         self.host = host
         self._clock = clock
 
-    def of_trial(self, trial: Trial, conditions: Conditions = UNCONDITIONED) -> Record:
-        """Return the record of a trial: the median of its repeats, or its failure."""
-        values = self._values(trial.task, conditions)
-        values.update(started_at=trial.started_at, finished_at=trial.finished_at, tool=trial.tool)
-        if trial.failure is not None:
-            values.update(trial.failure._asdict())
-        else:
-            values.update(_result(trial.measurements, conditions))
-        return Record(**values)
-
-    def of_run(
-        self, task: Task, result: TaskResult, conditions: Conditions = UNCONDITIONED
+    def record(
+        self,
+        task: Task,
+        outcome: Union[Failure, Sequence[Measurement]],
+        conditions: Conditions = UNCONDITIONED,
+        **values: Any,
     ) -> Record:
-        """Return the record of a task that a tool carried out together with others."""
-        values = self._values(task, conditions)
-        values.update(
-            started_at=result.started_at, finished_at=result.finished_at, tool=result.tool
-        )
-        values.update(details=result.details)
-        if isinstance(result.outcome, Failure):
-            values.update(result.outcome._asdict())
+        """Return the record of a task: the median of its repeats, or its failure.
+
+        ``values`` are its times in seconds since the epoch, its tool and its details.
+        """
+        if isinstance(outcome, Failure):
+            values.update(outcome._asdict())
         else:
-            values.update(_result([result.outcome], conditions))
-        return Record(**values)
+            values.update(_result(outcome, conditions))
+        return Record(**{**self._values(task, conditions), **values})
 
     def without(
         self, task: Task, failure: Failure, conditions: Conditions = UNCONDITIONED
     ) -> Record:
         """Return the record of a task that did not begin."""
         now = self._clock.wall()
-        values = self._values(task, conditions)
-        return Record(**values, **failure._asdict(), started_at=now, finished_at=now)
+        return self.record(task, failure, conditions, started_at=now, finished_at=now)
 
     def _values(self, task: Task, conditions: Conditions) -> dict[str, Any]:
         entry, partner = task.entry, task.partner
@@ -245,6 +223,30 @@ class Trial:
         task = self.task
         return not first.flags and task.entry.usual(task.operation, task.scenario, first.rate_Bps)
 
+    def carry_out(self, step: Callable[[str], None]) -> None:
+        """Measure as often as it tells more; ``step`` gets the title at each repeat's turn."""
+        self.begin()
+        for _ in range(self.task.entry.spec.repeats):
+            if not self.over:
+                self.repeat()
+            step(self.task.title)
+        self.end()
+
+    def begin(self) -> None:
+        """Prepare the repeats."""
+
+    def end(self) -> None:
+        """Look at what the repeats have left."""
+
+    def record(self, recorder: Recorder) -> Record:
+        """Return the record of the trial."""
+        times = {"started_at": self.started_at, "finished_at": self.finished_at}
+        outcome = self.failure or self.measurements
+        return recorder.record(self.task, outcome, self._conditions(), **times, tool=self.tool)
+
+    def _conditions(self) -> Conditions:
+        return UNCONDITIONED
+
     def repeat(self) -> None:
         """Measure once more; keep an error as the trial's failure."""
         if self._ended:
@@ -377,8 +379,8 @@ def explanation(
     return Failure(Outcome.FAILED, f"{cause} ({failure.reason})") if cause else None
 
 
-class WatchedTrial:
-    """One trial on one target: :meth:`begin`, the repeats, :meth:`end`, the record."""
+class WatchedTrial(Trial):
+    """A trial on one target, whose placement is proven before, between and after the repeats."""
 
     def __init__(self, task: Task, spec: ProbeSpec, reached: Reached, clock: Clock) -> None:
         self._reached = reached
@@ -387,14 +389,14 @@ class WatchedTrial:
         block_size = task.entry.target.get("block_size", 512)
         within = reached.target.within()
         job = Job(task.operation, spec, reached.path, block_size, within=within)
-        self._trial = Trial(task, job, reached.watch, clock)
+        super().__init__(task, job, reached.watch, clock)
 
     @property
     def measured_bytes(self) -> Optional[int]:
         """Fewest bytes of a repeat, None after a failure."""
-        if self._trial.failure is not None:
+        if self.failure is not None:
             return None
-        return min(measurement.bytes for measurement in self._trial.measurements)
+        return min(measurement.bytes for measurement in self.measurements)
 
     def begin(self) -> None:
         """Prove the placement, and read the target's byte counter."""
@@ -407,17 +409,17 @@ class WatchedTrial:
 
         The placement is proven again: another user may have replaced the file by a link.
         """
-        if self._trial.measurements:
+        if self.measurements:
             with self._voiding():
                 self._reached.target.verify(self._reached.watch, self._reached.path)
-        before = self._trial.failure
-        self._trial.repeat()
-        if self._trial.failure is not before:
+        before = self.failure
+        super().repeat()
+        if self.failure is not before:
             self._explain()
 
     def end(self) -> None:
         """Read the target's byte counter again, and prove the placement again."""
-        if self._trial.failure is not None:
+        if self.failure is not None:
             return
         with self._voiding():
             after = self._reached.target.traffic(self._reached.watch)
@@ -425,42 +427,27 @@ class WatchedTrial:
                 self._growth = after - self._before
             self._reached.target.verify(self._reached.watch, self._reached.path)
 
-    @property
-    def over(self) -> bool:
-        """Return whether a further repeat would add nothing."""
-        return self._trial.over
-
-    @property
-    def failure(self) -> Optional[Failure]:
-        """Reason for a missing rate, None if there is a rate."""
-        return self._trial.failure
-
-    def conclude(self, failure: Failure) -> None:
-        """Replace the failure by the result of a closer look."""
-        self._trial.failure = failure
-
     def _explain(self) -> None:
         """Put the cause that the target knows before the words of the failed tool.
 
         A failure with a cause does not accuse the storage: an evicted client gets I/O errors too.
         """
-        failure = self._trial.failure
+        failure = self.failure
         if failure is None or failure.outcome not in (Outcome.FAILED, Outcome.BROKEN):
             return
         questioned = self._reached.target, self._reached.watch
-        explained = explanation(*questioned, failure, self._trial.started_at)
+        explained = explanation(*questioned, failure, self.started_at)
         if explained is not None:
-            self._trial.failure = explained
-        elif self._trial.lacks_space:
+            self.failure = explained
+        elif self.lacks_space:
             self._look_for_space()
 
-    def record(self, recorder: Recorder) -> Record:
-        """Return the record of the trial under the conditions of the target."""
-        return recorder.of_trial(self._trial, Conditions(self._reached.state, self._coverage()))
+    def _conditions(self) -> Conditions:
+        return Conditions(self._reached.state, self._coverage())
 
     def _coverage(self) -> Optional[float]:
         """Return the probe's share of all bytes that the target moved, None if unknown."""
-        moved = sum(measurement.bytes for measurement in self._trial.measurements)
+        moved = sum(measurement.bytes for measurement in self.measurements)
         if self._growth is None or self._growth <= 0 or not moved:
             return None
         return min(1.0, moved / self._growth)
@@ -470,21 +457,21 @@ class WatchedTrial:
 
         Devices that allocate late, and disks that fail under a file system, report no space.
         """
-        failure = self._trial.failure
+        failure = self.failure
         try:
             self._reached.target.refuse_without_room(self._reached.watch, 0)
         except (SkipTarget, ToolError):
             return
         if failure is not None:
             text = f"{failure.reason}; but the file system has space, its storage gives none"
-            self._trial.failure = Failure(Outcome.BROKEN, text)
+            self.failure = Failure(Outcome.BROKEN, text)
 
     @contextmanager
     def _voiding(self) -> Iterator[None]:
         try:
             yield
         except (SkipTarget, ToolError) as error:
-            self._trial.fail(self._reached.watch.failure(error))
+            self.fail(self._reached.watch.failure(error))
 
 
 UNSURE = (Outcome.BROKEN, Outcome.UNREACHABLE, Outcome.NO_MOUNT, Outcome.UNANSWERED)

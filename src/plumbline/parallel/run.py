@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Generator, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
 
 from plumbline.measure.temporary import temporary_folder
-from plumbline.measure.trial import Conditions, Failure, Task, TaskResult, tasks_of
+from plumbline.measure.trial import UNCONDITIONED, Conditions, Failure, Task, tasks_of
 from plumbline.measure.unit_context import UnitContext
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, SkipTarget, StoreError, ToolError
@@ -197,19 +197,22 @@ class Run:
         recorder, name = self._context.recorder, task.entry.component
         member = next((candidate for candidate in crew if candidate.entry.component == name), None)
         if member is None:
-            together = self._of_all(crew, tally)
-            when = tally.times(tally.results, recorder.host) or when
-            whole = details_of_all(tally, together)
-            return recorder.of_run(task, TaskResult(together, self._tool, *when, whole))
-        conditions = Conditions(member.state, self._coverage(crew, member))
-        if member.failure is not None and not member.made:
-            return recorder.without(task, member.failure, conditions)
-        outcome = tally.of_target(name, self._share.ranks)
-        when = tally.times(tally.on(name), recorder.host) or when
-        if member.failure is not None and not isinstance(outcome, Failure):
-            outcome = member.failure
-        result = TaskResult(outcome, self._tool, *when, details(tally.on(name), outcome))
-        return recorder.of_run(task, result, conditions)
+            results, conditions = tally.results, UNCONDITIONED
+            outcome = self._of_all(crew, tally)
+            more = details_of_all(tally, outcome)
+        else:
+            results = tally.on(name)
+            conditions = Conditions(member.state, self._coverage(crew, member))
+            if member.failure is not None and not member.made:
+                return recorder.without(task, member.failure, conditions)
+            outcome = tally.of_target(name, self._share.ranks)
+            if member.failure is not None and not isinstance(outcome, Failure):
+                outcome = member.failure
+            more = details(results, outcome)
+        begin, end = tally.times(results, recorder.host) or when
+        times = {"started_at": begin, "finished_at": end}
+        measured = outcome if isinstance(outcome, Failure) else [outcome]
+        return recorder.record(task, measured, conditions, **times, tool=self._tool, details=more)
 
     def _coverage(self, crew: Sequence[Member], member: Member) -> Optional[float]:
         """Return the run's share of all bytes that a target's device moved meanwhile.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Optional
 
-from plumbline.measure.targets.interface import Keys, Kind, TargetState
+from plumbline.measure.targets.interface import Keys, Kind, Target, TargetState
 from plumbline.measure.targets.probe_file import absolute
-from plumbline.model.command import CommandRunner, Within
+from plumbline.model.command import CommandRunner
 from plumbline.model.errors import BrokenTarget, DocumentError, PrivilegeError, SkipTarget
 from plumbline.model.validation import whole
 from plumbline.observe.mounts import bytes_moved
 from plumbline.observe.query import QUICK_S, complaint, objection
 
 
-class DeviceTarget:
-    """One device by a name under /dev, best a lasting one; see :class:`.interface.Target`."""
+class DeviceTarget(Target):
+    """One device by a name under /dev, best a lasting one; root alone can exchange it."""
 
     def __init__(self, device: str) -> None:
         """Take the device's path; raise DocumentError when it is not under /dev."""
@@ -43,38 +43,9 @@ class DeviceTarget:
         if path != self._path or self._look(run) != self._number:
             raise SkipTarget(f"{path} is not the same device as before; look at udev and multipath")
 
-    def within(self) -> Optional[Within]:
-        """Return None: a device is named by its path, which root alone can exchange."""
-        return None
-
     def traffic(self, run: CommandRunner) -> Optional[int]:
         """Return the bytes that the kernel counts for the device."""
         return bytes_moved(run, self._look(run))
-
-    def cause(self, run: CommandRunner, output: str, since: float) -> str:  # noqa: ARG002
-        """Return an empty cause: the output of the tool is complete."""
-        return ""
-
-    def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:
-        """Do nothing: a device is only read."""
-
-    def server_answers(self, run: CommandRunner) -> Optional[bool]:  # noqa: ARG002
-        """Return None: a device is one of this node."""
-        return None
-
-    def refuse_lost(self, run: CommandRunner) -> None:
-        """Return: a device is one of this node."""
-
-    def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
-        """Return False: the kernel of this node answers for a device."""
-        return False
-
-    def leftovers(self, run: CommandRunner) -> tuple[str, ...]:  # noqa: ARG002
-        """Return nothing."""
-        return ()
-
-    def remove(self, run: CommandRunner) -> None:
-        """Do nothing."""
 
     def _look(self, run: CommandRunner) -> str:
         """Return the ``major:minor`` of the block device that the name leads to."""

@@ -6,7 +6,8 @@ device that the site names.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, Callable, Mapping, NamedTuple, Optional
 
 from plumbline.model.command import CommandRunner, Within
 from plumbline.model.errors import UsageError
@@ -30,7 +31,7 @@ class TargetState(NamedTuple):
     active: tuple[str, ...] = ()
 
 
-class Target(Protocol):
+class Target(ABC):
     """One storage target: everything is asked through ``run``, nothing is touched directly.
 
     An object serves one measurement: ``state``, ``place``, ``verify``, the probe, ``verify`` again.
@@ -39,8 +40,11 @@ class Target(Protocol):
     measured, and ``ToolError`` when a command is not installed.  Of the
     former, ``BrokenTarget`` says that the target itself gave an I/O error, ``LostTarget`` that
     there is no connection to it, ``NoMount`` that this node's mount is at fault.
+
+    What has an answer here is that of a target of this node alone, on which nothing is made.
     """
 
+    @abstractmethod
     def state(self, run: CommandRunner) -> TargetState:
         """Return the state of a target that may be measured.
 
@@ -48,8 +52,8 @@ class Target(Protocol):
             SkipTarget: it is not mounted, inactive, unreachable, read-only, above the fill limit,
                 or something of that cannot be determined.
         """
-        ...
 
+    @abstractmethod
     def place(self, run: CommandRunner, size_bytes: int) -> str:
         """Return the path of the permanent probe file of ``size_bytes``; create it if missing.
 
@@ -59,32 +63,30 @@ class Target(Protocol):
         Raises:
             SkipTarget: it would exceed the fill limit, or the file cannot be made on this target.
         """
-        ...
 
+    @abstractmethod
     def verify(self, run: CommandRunner, path: str) -> None:
         """Return if the file that ``place`` gave still lies on this target alone, at full size.
 
         Raises:
             SkipTarget: it does not, or that cannot be proven.
         """
-        ...
 
     def within(self) -> Optional[Within]:
         """Return folder and name of the file, a tool's standard input; None for a device."""
-        ...
+        return None
 
-    def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:
+    def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:  # noqa: B027
         """Raise SkipTarget when ``size_bytes`` more would fill the target above its limit."""
-        ...
 
-    def server_answers(self, run: CommandRunner) -> Optional[bool]:
+    def server_answers(self, run: CommandRunner) -> Optional[bool]:  # noqa: ARG002
         """Return True if the server of a lost target still answers this node.
 
         None where other targets of that server, which would tell, are not known here.
         """
-        ...
+        return None
 
-    def refuse_lost(self, run: CommandRunner) -> None:
+    def refuse_lost(self, run: CommandRunner) -> None:  # noqa: B027
         """Raise if this node has lost its connection to the target, as far as it is known.
 
         It asks only sources that answer even if the target does not.
@@ -92,30 +94,28 @@ class Target(Protocol):
         Raises:
             SkipTarget: it has none, or that cannot be determined; see above.
         """
-        ...
 
-    def waits_for_others(self, run: CommandRunner) -> bool:
+    def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
         """Return True if a question about this target may hang because of another server."""
-        ...
+        return False
 
-    def traffic(self, run: CommandRunner) -> Optional[int]:
+    def traffic(self, run: CommandRunner) -> Optional[int]:  # noqa: ARG002
         """Return all bytes that the target has moved so far, None if unknown to this node."""
-        ...
+        return None
 
-    def cause(self, run: CommandRunner, output: str, since: float) -> str:
+    def cause(self, run: CommandRunner, output: str, since: float) -> str:  # noqa: ARG002
         """Return the cause of a tool's failure from its output, and the remedy; empty if unknown.
 
         ``since`` is when the tool began, in seconds since the epoch.
         """
-        ...
+        return ""
 
-    def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
+    def leftovers(self, run: CommandRunner) -> tuple[str, ...]:  # noqa: ARG002
         """Return the paths that plumbline has made on this target, deepest first."""
-        ...
+        return ()
 
-    def remove(self, run: CommandRunner) -> None:
+    def remove(self, run: CommandRunner) -> None:  # noqa: B027
         """Remove all of ``leftovers``; nothing else is touched."""
-        ...
 
 
 Keys = Mapping[str, Any]

@@ -155,24 +155,10 @@ class LustreTarget(FileTarget):
         """Take the client's mount point and the OST's name; raise DocumentError for others."""
         super().__init__(absolute(mount, "the mount of Lustre"), component, fill_limit)
         name = OST.match("the OST", ost)
-        self._mount, self._ost = self._file.base, ost
+        self._mount, self.name = self._file.base, ost
         self._file_system = name["file_system"]
-        self._index = whole(name["index"], "the index of an OST", DocumentError, 16)
+        self.index = whole(name["index"], "the index of an OST", DocumentError, 16)
         self._draining = False
-
-    @property
-    def name(self) -> str:
-        """Return the name of the OST."""
-        return self._ost
-
-    @property
-    def index(self) -> int:
-        """Return its index."""
-        return self._index
-
-    def space(self, run: CommandRunner) -> Space:
-        """Return the space of the OST; raise SkipTarget if it is unknown."""
-        return self._usage(run).space
 
     def state(self, run: CommandRunner) -> TargetState:
         """Return the state of an OST that is active, connected, writable and not too full."""
@@ -182,18 +168,18 @@ class LustreTarget(FileTarget):
         imports = self._connected(run)
         usage = self._usage(run)
         flags = self._flags(usage, imports[0])
-        usage.space.refuse_above(self._fill_limit, 0, self._ost)
+        usage.space.refuse_above(self._fill_limit, 0, self.name)
         client = ask(run, ["lctl", "get_param", "-n", "version"])
         version = re.search(r"^(?:lustre: )?(\d\S*)$", client, re.MULTILINE)
         if not version or not imports[0].version:
-            raise SkipTarget(f"the Lustre version of this client or of {self._ost} is not shown")
+            raise SkipTarget(f"the Lustre version of this client or of {self.name} is not shown")
         versions = {"client": version[1], "server": imports[0].version}
         versions = {**versions, **self._settings(run, imports[0])}
         return TargetState(usage.space.fill, flags, versions, active)
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
         """Return the OST's bytes if this node is also its server, None on a mere client."""
-        name = f"obdfilter.{self._ost}.stats"
+        name = f"obdfilter.{self.name}.stats"
         completed = run(["lctl", "get_param", "-n", name], QUICK_S)
         if not completed.ok:
             return None
@@ -205,8 +191,8 @@ class LustreTarget(FileTarget):
 
     def cause(self, run: CommandRunner, output: str, since: float) -> str:
         """Return the cause of a tool's failure; the connection shows an eviction."""
-        states = run(["lctl", "get_param", f"osc.{self._ost}-osc-*.state"], QUICK_S)
-        return eviction(states.stdout, self._ost, since) or super().cause(run, output, since)
+        states = run(["lctl", "get_param", f"osc.{self.name}-osc-*.state"], QUICK_S)
+        return eviction(states.stdout, self.name, since) or super().cause(run, output, since)
 
     def refuse_lost(self, run: CommandRunner) -> None:
         """Raise if the client is not connected to the OST."""
@@ -229,7 +215,7 @@ class LustreTarget(FileTarget):
             for ost in osts
             for device, text in parse_parameter(every, ost, "import").items()
         }
-        own = imports.pop(self._ost, None)
+        own = imports.pop(self.name, None)
         nids = set(own.nids) if own else set()
         siblings = {ost: other for ost, other in imports.items() if own and set(other.nids) == nids}
         if any(sibling.state == "FULL" for sibling in siblings.values()):
@@ -242,7 +228,7 @@ class LustreTarget(FileTarget):
     def caches(self, size_bytes: int) -> tuple[Cache, ...]:
         """Return the caches of this client, then that of the server."""
         server = server_cache(self._file, size_bytes)
-        return (*super().caches(size_bytes), lock_cache(self._ost), server)
+        return (*super().caches(size_bytes), lock_cache(self.name), server)
 
     def _mounted(self, run: CommandRunner) -> Mount:
         mount = mount_at(run, self._mount)
@@ -262,14 +248,14 @@ class LustreTarget(FileTarget):
             late = completed.timed_out or completed.hung
             raise (NoMount if late else SkipTarget)(complaint(completed))
         osts = parse_osts(completed.stdout)
-        if self._ost not in osts:
-            raise SkipTarget(f"{self._mount} has no OST {self._ost}; look at: lfs osts")
-        index, state = osts[self._ost]
-        if index != self._index:
-            raise SkipTarget(f"lfs osts gives {self._ost} the index {index}, not {self._index}")
+        if self.name not in osts:
+            raise SkipTarget(f"{self._mount} has no OST {self.name}; look at: lfs osts")
+        index, state = osts[self.name]
+        if index != self.index:
+            raise SkipTarget(f"lfs osts gives {self.name} the index {index}, not {self.index}")
         if state != "ACTIVE":
             raise SkipTarget(
-                f"{self._ost} is {state} on this client; set osc.{self._ost}-osc-*.active=1, or "
+                f"{self.name} is {state} on this client; set osc.{self.name}-osc-*.active=1, or "
                 f"{RETIRED}"
             )
         return tuple(name for name, (_, each) in osts.items() if each == "ACTIVE")
@@ -289,16 +275,16 @@ class LustreTarget(FileTarget):
         imports = [parse_import(device, text) for device, text in parameters.items()]
         for connection in imports:
             if connection.state not in ("FULL", "IDLE"):
-                raise LostTarget(f"the import of {self._ost} is {connection.state}")
+                raise LostTarget(f"the import of {self.name} is {connection.state}")
             if {"IMPF_DEACTIVE", "IMPF_INVALID"} & connection.flags:
-                raise SkipTarget(f"the import of {self._ost} is deactivated on this client")
+                raise SkipTarget(f"the import of {self.name} is deactivated on this client")
         return imports
 
     def _parameter(self, run: CommandRunner, name: str) -> dict[str, str]:
-        text = ask(run, ["lctl", "get_param", f"osc.{self._ost}-osc-*.{name}"])
-        values = parse_parameter(text, self._ost, name)
+        text = ask(run, ["lctl", "get_param", f"osc.{self.name}-osc-*.{name}"])
+        values = parse_parameter(text, self.name, name)
         if not values:
-            raise SkipTarget(f"lctl shows no {name} of {self._ost} for a client on this node")
+            raise SkipTarget(f"lctl shows no {name} of {self.name} for a client on this node")
         return values
 
     def _settings(self, run: CommandRunner, connection: Import) -> dict[str, str]:
@@ -316,25 +302,25 @@ class LustreTarget(FileTarget):
 
         Another OST may hang; what was printed before that counts.
         """
-        for option in ([f"--ost={self._index}"], []):
+        for option in ([f"--ost={self.index}"], []):
             completed = run(["lfs", "df", *option, self._mount], _DF_S)
-            usage = parse_usage(completed.stdout, self._ost)
+            usage = parse_usage(completed.stdout, self.name)
             if usage is not None:
                 return usage
             if completed.timed_out or completed.hung:
                 break
         if not completed.ok:
             raise SkipTarget(complaint(completed))
-        raise SkipTarget(f"lfs df does not list {self._ost}; look at: lfs df -v {self._mount}")
+        raise SkipTarget(f"lfs df does not list {self.name}; look at: lfs df -v {self._mount}")
 
     def _flags(self, usage: Usage, connection: Import) -> tuple[Flag, ...]:
         for letter in usage.flags:
             if letter in _REFUSING:
                 # the OST's own file system has given up writing
                 error = BrokenTarget if letter == "R" else SkipTarget
-                raise error(f"{self._ost} {_REFUSING[letter]}, says lfs df")
+                raise error(f"{self.name} {_REFUSING[letter]}, says lfs df")
             if letter not in "DNaf":
-                raise SkipTarget(f"lfs df shows {self._ost} in an unknown state {usage.flags!r}")
+                raise SkipTarget(f"lfs df shows {self.name} in an unknown state {usage.flags!r}")
         self._draining = "N" in usage.flags
         states = {
             Flag.DEGRADED: "D" in usage.flags,
@@ -344,20 +330,20 @@ class LustreTarget(FileTarget):
         return tuple(flag for flag, holds in states.items() if holds)
 
     def _space(self, run: CommandRunner) -> Space:
-        return self.space(run)
+        return self._usage(run).space
 
     def _create(self, run: CommandRunner) -> None:
         if self._draining:
-            raise SkipTarget(draining(self._ost))
+            raise SkipTarget(draining(self.name))
         # -i slides silently to another OST, -o fails instead; the folder's default has only -i, and
         # is there for whatever makes a file again
-        index, folder = str(self._index), self._file.within(make=True)
-        setstripe(run, ["-c", "1", "-i", index, "."], folder, self._ost)
+        index, folder = str(self.index), self._file.within(make=True)
+        setstripe(run, ["-c", "1", "-i", index, "."], folder, self.name)
         options = ["-c", "1", "-S", "4M", "-L", "raid0", "-o", index]
-        setstripe(run, [*options, NAME], folder, self._ost)
+        setstripe(run, [*options, NAME], folder, self.name)
 
     def _misplaced(self, run: CommandRunner) -> str:
-        return misplaced(run, self._file, [(self._index, self._ost)])
+        return misplaced(run, self._file, [self])
 
 
 def setstripe(run: CommandRunner, arguments: Sequence[str], within: Within, name: str) -> None:
@@ -370,13 +356,11 @@ def setstripe(run: CommandRunner, arguments: Sequence[str], within: Within, name
         raise objection(completed, own=False, within=within)
 
 
-def misplaced(run: CommandRunner, file: ProbeFile, osts: Sequence[tuple[int, str]]) -> str:
-    """Return why a file lacks one stripe on each OST, given by index and name.
-
-    Empty if its layout is right.
-    """
+def misplaced(run: CommandRunner, file: ProbeFile, osts: Sequence[LustreTarget]) -> str:
+    """Return why a file lacks one stripe on each OST; empty if its layout is right."""
     path = file.path
-    names = osts[0][1] if len(osts) == 1 else f"each of {len(osts)} OSTs from {osts[0][1]} on"
+    first = osts[0].name
+    names = first if len(osts) == 1 else f"each of {len(osts)} OSTs from {first} on"
     layout = parse_layout(ask(run, ["lfs", "getstripe", NAME], within=file.within()))
     if layout.composite:
         return f"{path} has a composite layout instead of one stripe on {names}"
@@ -385,7 +369,7 @@ def misplaced(run: CommandRunner, file: ProbeFile, osts: Sequence[tuple[int, str
         return (
             f"{path} has {layout.stripes} stripes ({layout.pattern}) instead of {expected} (raid0)"
         )
-    indices = sorted(index for index, _ in osts)
+    indices = sorted(ost.index for ost in osts)
     if sorted(layout.indices) != indices:
         where = ", ".join(map(str, layout.indices)) or "none"
         expected = ", ".join(map(str, indices))
@@ -429,7 +413,7 @@ class StripedLustreTarget(FileTarget):
 
     def _space(self, run: CommandRunner) -> Space:
         """Return the space as if all OSTs were like the one with the least: it fills up first."""
-        spaces = [ost.space(run) for ost in self._osts]
+        spaces = [ost._space(run) for ost in self._osts]
         least = min(spaces, key=lambda space: space.available)
         return Space(least.used * len(spaces), least.available * len(spaces))
 
@@ -441,7 +425,7 @@ class StripedLustreTarget(FileTarget):
         setstripe(run, arguments, self._file.within(make=True), names)
 
     def _misplaced(self, run: CommandRunner) -> str:
-        return misplaced(run, self._file, [(ost.index, ost.name) for ost in self._osts])
+        return misplaced(run, self._file, self._osts)
 
 
 def osts_of(keys: Keys) -> tuple[str, ...]:

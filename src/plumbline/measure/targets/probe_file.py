@@ -11,10 +11,10 @@ server the one object; of locks a client drops all that nobody uses of the one O
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import NamedTuple, Optional, Sequence
 
-from plumbline.measure.targets.interface import TargetState
+from plumbline.measure.targets.interface import Target
 from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.errors import DocumentError, SkipTarget
 from plumbline.model.names import PATH
@@ -248,8 +248,8 @@ _WHOLE = 0.99
 """Below this fraction of its size a file is not whole; some file systems count a little less."""
 
 
-class FileTarget(ABC):
-    """A target that is measured through one permanent file; see :class:`.interface.Target`."""
+class FileTarget(Target):
+    """A target that is measured through one permanent file."""
 
     _ALONE = False
     """True if all files below the base lie on this target: an I/O error there is its fault."""
@@ -286,10 +286,6 @@ class FileTarget(ABC):
         The nearest to the reader comes first.
         """
         return (page_cache(self.within()),)
-
-    @abstractmethod
-    def state(self, run: CommandRunner) -> TargetState:
-        """Return the state of a target that may be measured."""
 
     @abstractmethod
     def _space(self, run: CommandRunner) -> Space:
@@ -368,20 +364,9 @@ class FileTarget(ABC):
         if wrong:
             raise SkipTarget(wrong)
 
-    def server_answers(self, run: CommandRunner) -> Optional[bool]:  # noqa: ARG002
-        """Return None: unknown to this node."""
-        return None
-
-    def refuse_lost(self, run: CommandRunner) -> None:  # noqa: B027
-        """Return: this node has no connection to check."""
-
     def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
         """Return True: its folders may lie on several servers."""
         return True
-
-    def traffic(self, run: CommandRunner) -> Optional[int]:  # noqa: ARG002
-        """Return None: only the server knows the bytes of its target."""
-        return None
 
     def cause(self, run: CommandRunner, output: str, since: float) -> str:  # noqa: ARG002
         """Return cause and remedy of a tool's failure by its output; empty if unknown."""
