@@ -49,14 +49,14 @@ from plumbline.parallel.launch import Launch, find_launcher
 from plumbline.site.prometheus import parse_answer, parse_complaint
 from tests.mutations.reader import Reader, encoded, put, text
 from tests.package.fakes import Answer, FakeRunner, answer, file_status
-from tests.package.measure import test_glusterfs, test_lustre, test_whereabouts
-from tests.package.measure.jobs import completed, data, job
-from tests.package.measure.test_outputs import GOOD
+from tests.package.measure import targets, test_whereabouts
+from tests.package.measure.jobs import GOOD, VERSIONS, Good, completed
 from tests.package.observe import nodes as conditions
 from tests.package.observe import symptoms_nodes as nodes
+from tests.package.recorded import data
 
 NOW = nodes.NOW
-SIZE = test_lustre.SIZE
+SIZE = targets.FILES["lustre"]["bytes"]
 UNFORESEEN = answer(stderr="no such thing", exit_code=1)
 """Of a command to which only a changed answer has led."""
 
@@ -66,23 +66,16 @@ UNFORESEEN = answer(stderr="no such thing", exit_code=1)
 
 def _probes() -> Iterator[Reader]:
     for good in GOOD:
-        asked = job(good.tool, good.spec, **good.changes)
 
-        def parse(given: bytes, _: Path, good: Any = good, asked: Any = asked) -> object:
-            ended = completed(text(given), exit_code=good.exit_code)
-            return probe_for(good.tool).parse(asked, ended)
+        def parse(given: bytes, _: Path, good: Good = good) -> object:
+            return probe_for(good.tool).parse(good.job, good.ended(text(given)))
 
         yield Reader(f"{good.tool}, {Path(good.file).stem}", encoded(data(good.file)), parse)
-    for tool, said in (
-        ("fio", "fio-3.39\n"),
-        ("sgp_dd", "sgp_dd: 5.93 20230717\n"),
-        ("netperf", "Netperf version 2.7.1\n"),
-        ("iperf3", "iperf 3.18 (cJSON 1.7.15)\n"),
-    ):
+    for tool, version in VERSIONS.items():
         probe = probe_for(tool)
         yield Reader(
             f"version of {tool}",
-            encoded(said),
+            encoded(version["prints"]),
             lambda given, _, probe=probe: probe.parse_version(completed(text(given))),  # type: ignore[misc]
         )
 
@@ -142,7 +135,7 @@ DEVICE: dict[str, Answer] = {
 def _lustre_answers() -> dict[str, Answer]:
     stats = data("lustre/lctl_obdfilter_n_stats.txt")
     return {
-        **test_lustre.healthy(),
+        **targets.healthy("lustre"),
         "lctl get_param -n obdfilter": stats,
     }
 
@@ -153,7 +146,9 @@ def _targets() -> Iterator[Reader]:
         "lustre", _lustre_answers(), _measured(lambda: target_for(lustre, "lustre-OST0003"), SIZE)
     )
     yield from _by_answer(
-        "glusterfs", test_glusterfs.healthy(), _measured(test_glusterfs.target, test_glusterfs.SIZE)
+        "glusterfs",
+        targets.healthy("glusterfs"),
+        _measured(partial(targets.target, "glusterfs"), targets.FILES["glusterfs"]["bytes"]),
     )
     directory = {"kind": "directory", "directory": "/mnt/a", "source": "/dev/sdb1"}
     yield from _by_answer(
@@ -165,7 +160,7 @@ def _targets() -> Iterator[Reader]:
 
 def _lustre_output() -> Iterator[Reader]:
     connection = parse_import(
-        f"lustre-OST0003-osc-{test_lustre.CLIENT}", data("lustre/st3_mds_inactive_osc_import.txt")
+        f"lustre-OST0003-osc-{targets.CLIENT}", data("lustre/st3_mds_inactive_osc_import.txt")
     )
     parsers: list[tuple[str, str, Callable[[str], object]]] = [
         ("lfs osts", "lfs_osts.txt", parse_osts),
@@ -191,7 +186,11 @@ def _lustre_output() -> Iterator[Reader]:
             encoded(data(f"lustre/{file}")),
             lambda given, _, parse=parse: parse(text(given)),  # type: ignore[misc]
         )
-    yield Reader("lustre output: state of a connection", encoded(test_lustre.STATES), _eviction)
+    yield Reader(
+        "lustre output: state of a connection",
+        encoded(targets.FILES["lustre"]["parts"]["states"]),
+        _eviction,
+    )
     for name, file, counted in _COUNTERS:
         yield Reader(
             f"counters: {name}",

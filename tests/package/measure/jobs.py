@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
+
+import yaml
 
 from plumbline.measure.probes.interface import Job
 from plumbline.model.command import Completed, Within
 from plumbline.model.record import Operation
 from plumbline.model.spec import ProbeSpec
-
-DATA = Path(__file__).parents[2] / "data"
+from tests.package.recorded import data
 
 _JOBS: dict[str, Job] = {
     "fio": Job(
@@ -44,6 +44,33 @@ def completed(stdout: str = "", stderr: str = "", exit_code: int = 0) -> Complet
     return Completed(("tool",), exit_code, stdout, stderr, 1.0)
 
 
-def data(name: str) -> str:
-    """Return a file of tests/data."""
-    return (DATA / name).read_text()
+class Good(NamedTuple):
+    """An output in a file of tests/data, the job that it is of, and what it says."""
+
+    tool: str
+    file: str
+    MBps: float
+    operation: Optional[str] = None
+    confidence_pct: Optional[float] = None
+    spec: Mapping[str, Any] = {}
+    exit_code: int = 0
+    flags: Sequence[str] = ()
+    seconds: Optional[int] = None
+    retransmits: Optional[int] = None
+
+    @property
+    def job(self) -> Job:
+        """Return the job."""
+        sound = job(self.tool, dict(self.spec), confidence_pct=self.confidence_pct)
+        return sound._replace(operation=Operation(self.operation)) if self.operation else sound
+
+    def ended(self, text: str) -> Completed:
+        """Return the end of the tool that has printed a text; sgp_dd does on standard error."""
+        output, errors = ("", text) if self.tool == "sgp_dd" else (text, "")
+        return completed(output, errors, self.exit_code)
+
+
+_FILE = yaml.safe_load(data("probes.yml"))
+GOOD = [Good(**raw) for raw in _FILE["good"]]
+BROKEN: list[dict[str, Any]] = _FILE["broken"]
+VERSIONS: dict[str, dict[str, str]] = _FILE["versions"]

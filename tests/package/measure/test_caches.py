@@ -13,10 +13,11 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.record import Outcome, Record
 from plumbline.site.measure import Caches, told_apart
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
-from tests.package.measure.test_lustre import SIZE, healthy
+from tests.package.measure.targets import FILES, healthy
 from tests.package.measure.units import FakeClock, expectation, fio_report, measured
 
 OST = "lustre-OST0003"
+SIZE = FILES["lustre"]["bytes"]
 PAGE, LOCKS, SERVER = "dd if=/proc/self/fd/0", "lctl set_param ldlm.", "lfs ladvise"
 RATES = {"": 4100.0, PAGE: 610.0, LOCKS: 580.0, SERVER: 190.0}
 """MB/s of a read after the last cache that was dropped before it."""
@@ -33,7 +34,7 @@ class Storage(FakeRunner):
         drops = {start: self._dropping(start) for start in (PAGE, LOCKS, SERVER)}
         tools: dict[str, Answer] = {"fio --version": "fio-3.39\n", "fio": self._fio}
         ends: dict[str, Answer] = {"rm -f": "", "rmdir": ""}
-        super().__init__({**healthy(), **tools, **ends, **drops, **(changes or {})})
+        super().__init__({**healthy("lustre"), **tools, **ends, **drops, **(changes or {})})
 
     def _dropping(self, start: str) -> Answer:
         def drop(_argv: tuple[str, ...]) -> Completed:

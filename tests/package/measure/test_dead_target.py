@@ -23,11 +23,12 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.record import Outcome, Record
 from plumbline.store.history import History, Selection
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
-from tests.package.measure.test_lustre import EVERY, data, healthy, imports, lost
+from tests.package.measure.targets import EVERY, FILES, imports, of_ost
 from tests.package.measure.units import FakeClock, expectation
+from tests.package.recorded import data, text
 
 OSTS = ("lustre-OST0001", "lustre-OST0003")
-DOWN = "osc.lustre-OST0003-osc-ffff888120238800.import=\n" + data("st4_ost_down_osc_import.txt")
+UP, DOWN = (text(FILES["lustre"]["parts"][name]) for name in ("up", "down"))
 MDC = "lctl get_param mdc.lustre-MDT*-mdc-*.import"
 KILL = os.kill
 
@@ -39,13 +40,13 @@ def client(after: str, osts: Sequence[str], server: str, mdt: str) -> FakeRunner
     answers: dict[str, Answer] = {}
     for ost in osts:
         get = f"lctl get_param osc.{ost}-osc-*"
-        answers.update(healthy(ost))
+        answers.update(of_ost(ost))
         answers[f"{get}.active"] = f"osc.{ost}-osc-ffff888120238800.active=1\n"
-        answers[f"{get}.import"] = imports("all")
-    answers["lctl get_param osc.lustre-OST0003-osc-*.import"] = [answer(imports()), answer(after)]
+        answers[f"{get}.import"] = imports()
+    answers["lctl get_param osc.lustre-OST0003-osc-*.import"] = [answer(UP), answer(after)]
     states = {f"OST000{index}": server for index in range(3)}
-    answers[EVERY] = lost(OST0003="DISCONN", **states)[EVERY]
-    answers[MDC] = data("lctl_mdc_import.txt").replace("state: FULL", f"state: {mdt}")
+    answers[EVERY] = imports(OST0003="DISCONN", **states)
+    answers[MDC] = data("lustre/lctl_mdc_import.txt").replace("state: FULL", f"state: {mdt}")
     return FakeRunner({**answers, "lfs df": HANGING, "lfs df --ost=": HANGING})
 
 
@@ -131,20 +132,20 @@ def test_a_dead_server_stays_one_alarm_when_one_of_its_targets_is_measured_alone
 
 
 def test_an_ost_that_alone_gives_no_answer_hangs(measure: Measure) -> None:
-    write, _ = measure(imports(), "lustre-OST0003")
+    write, _ = measure(UP, "lustre-OST0003")
     assert write.outcome is Outcome.HUNG
     assert "of this run" in write.reason
     assert write.reason.endswith("nothing else in this run hangs")
 
 
 def test_an_ost_is_not_accused_while_its_metadata_server_is_lost(measure: Measure) -> None:
-    write, _ = measure(imports(), "lustre-OST0003", mdt="DISCONN")
+    write, _ = measure(UP, "lustre-OST0003", mdt="DISCONN")
     assert write.outcome is Outcome.UNANSWERED
 
 
 def test_no_ost_is_accused_by_a_stuck_question_while_another_gives_no_answer(
     measure: Measure,
 ) -> None:
-    records = measure(imports(), *OSTS)
+    records = measure(UP, *OSTS)
     assert {record.component for record in records} == set(OSTS)
     assert {record.outcome for record in records} == {Outcome.UNANSWERED}

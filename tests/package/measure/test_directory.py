@@ -13,14 +13,7 @@ import pytest
 from plumbline.measure.targets import target_for
 from plumbline.model.errors import SkipTarget
 from plumbline.observe.command import SystemRunner
-from tests.package.fakes import HANGING, NO_FILE, Answer, FakeRunner, answer, file_status
-
-ROOT_ALONE = "24 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
-MOUNTS = (
-    f"{ROOT_ALONE}"
-    "90 24 8:17 / /mnt/a {options} shared:1 master:2 - xfs /dev/sdb1 rw\n"
-    "91 24 0:61 / /mnt/b\\040c rw - nfs4 nfs1:/b rw\n"
-)
+from tests.package.fakes import FakeRunner, file_status
 
 
 def target(directory: object, limit: float = 0.99, **keys: Any) -> Any:
@@ -58,15 +51,6 @@ def test_a_file_of_another_size_is_made_anew(tmp_path: Path) -> None:
     Path(path).write_bytes(b"cut")
     with pytest.raises(SkipTarget, match="has 3 bytes instead of 8192"):
         here.verify(run, path)
-
-
-def test_the_shared_folder_of_another_user_is_left_to_its_maker(tmp_path: Path) -> None:
-    own = f"{tmp_path}/.plumbline"
-    refused = answer(stderr=f"rmdir: failed to remove '{own}': Permission denied\n", exit_code=1)
-    steps: dict[str, Answer] = {"stat": NO_FILE, "rm -f": "", "rmdir -- ": ""}
-    target(tmp_path).remove(FakeRunner({**steps, "rmdir --ignore": refused}))
-    with pytest.raises(SkipTarget, match=r"rmdir .* gave no answer"):
-        target(tmp_path).remove(FakeRunner({**steps, "rmdir --ignore": HANGING}))
 
 
 def test_the_folder_of_another_target_is_left_alone(tmp_path: Path) -> None:
@@ -150,42 +134,6 @@ def test_a_file_larger_than_the_space_left_is_not_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def answers(**changes: Any) -> dict[str, Any]:
-    known = {
-        "mounts": ("cat /proc/self/mountinfo", MOUNTS.format(options="rw")),
-        "real": ("realpath", "/mnt/a\n"),
-        "space": ("stat --file-system", "4096 1000 500 400\n"),
-        "stat": ("cat /sys/dev/block/8:17/stat", "1 0 100 5 2 0 200 7 0 0 0\n"),
-        "nfs": ("cat /sys/dev/block/0:61/stat", answer(stderr="cat: No such file", exit_code=1)),
-    }
-    return {start: changes.get(key, value) for key, (start, value) in known.items()}
-
-
-@pytest.mark.parametrize(
-    ("changes", "keys", "reason"),
-    [
-        ({}, {"source": "/dev/sdc1"}, "lies on /dev/sdb1, not on /dev/sdc1"),
-        ({"mounts": ROOT_ALONE}, {"source": "/dev/sdb1"}, "lies on /dev/sda1, not on"),
-        ({"mounts": MOUNTS.format(options="ro")}, {}, "read-only"),
-        ({"mounts": ""}, {}, "no mount holds"),
-        ({"real": HANGING}, {}, "no answer in 10 s and cannot be ended"),
-        ({"space": "4096 1000 50 10\n"}, {}, "99% full"),
-        ({"space": "4096 1000\n"}, {}, "printed"),
-    ],
-)
-def test_a_directory_that_cannot_be_measured_is_skipped_with_the_reason(
-    changes: dict[str, Any], keys: dict[str, str], reason: str
-) -> None:
-    with pytest.raises(SkipTarget, match=reason):
-        target("/mnt/a/", 0.9, **keys).state(FakeRunner(answers(**changes)))
-
-
-def test_fill_counts_what_users_can_have() -> None:
-    state = target("/mnt/a", source="/dev/sdb1").state(FakeRunner(answers()))
-    assert state.fill == pytest.approx(500 / 900)
-    assert state.versions == {"filesystem": "xfs"}
-
-
 def test_another_mount_over_the_directory_voids_the_run(tmp_path: Path) -> None:
     run = SystemRunner()
     here = target(tmp_path)
@@ -199,9 +147,3 @@ def test_another_mount_over_the_directory_voids_the_run(tmp_path: Path) -> None:
     )
     with pytest.raises(SkipTarget, match="mounted again"):
         here.verify(changed, path)
-
-
-def test_traffic_is_that_of_the_block_device_and_unknown_for_a_network_file_system() -> None:
-    run = FakeRunner(answers())
-    assert target("/mnt/a").traffic(run) == 300 * 512
-    assert target("/mnt/b c").traffic(run) is None

@@ -12,8 +12,9 @@ from plumbline.model.errors import DocumentError, SkipTarget
 from plumbline.parallel.crew import Member, Share
 from plumbline.parallel.terms import TESTS
 from tests.package.fakes import NO_FILE, Answer, FakeRunner, answer, file_status
-from tests.package.measure.test_lustre import CLIENT, data, healthy, imports, tunables
+from tests.package.measure.targets import FILES, of_ost
 from tests.package.measure.units import expectation
+from tests.package.recorded import data, text
 
 NAMES = [f"lustre-OST000{index}" for index in range(4)]
 FILE = "/mnt/lustre/.plumbline/lustre-OST0000.fs-0/probe.dat"
@@ -47,18 +48,16 @@ def all_healthy(**changes: Answer) -> dict[str, Answer]:
         return answer()
 
     for index, name in enumerate(NAMES):
-        active = data("st3_mds_inactive_osc_active.txt").replace("OST0003", f"OST000{index}")
-        own = healthy(
+        active = data("lustre/st3_mds_inactive_osc_active.txt").replace("OST0003", name[-7:])
+        own = of_ost(
             name,
             active=active,
-            imports=imports().replace("OST0003", f"OST000{index}"),
-            tunables=tunables(),
-            getstripe=data("lfs_getstripe_v_wide.txt"),
+            imports=text(FILES["lustre"]["parts"]["up"]).replace("OST0003", name[-7:]),
+            getstripe=data("lustre/lfs_getstripe_v_wide.txt"),
         )
         own.pop("lfs df --ost=")
-        own[f"lctl get_param osc.{name}-osc-{CLIENT}.checksums"] = tunables()
         answers.update(own)
-        answers[f"lfs df --ost={index}"] = data("lfs_df.txt").splitlines()[2 + index]
+        answers[f"lfs df --ost={index}"] = data("lustre/lfs_df.txt").splitlines()[2 + index]
     answers["truncate"] = truncate
     answers["stat --format="] = lambda argv: stat() if made else NO_FILE
     return {**answers, **changes}
@@ -79,7 +78,7 @@ def test_the_state_is_that_of_the_fullest_and_of_all_settings() -> None:
 
 
 def test_one_ost_that_cannot_be_measured_keeps_all_from_it() -> None:
-    inactive = data("st2_client_inactive_lfs_osts.txt")
+    inactive = data("lustre/st2_client_inactive_lfs_osts.txt")
     with pytest.raises(SkipTarget, match="INACTIVE on this client"):
         target().state(FakeRunner(all_healthy(**{"lfs osts /mnt/lustre": inactive})))
 
@@ -109,10 +108,14 @@ def test_a_file_that_lies_elsewhere_is_not_measured(
     names: list[str], layout: str, reason: str
 ) -> None:
     striped = target(names)
-    answers = all_healthy(**{"lfs getstripe": data(layout)})
-    answers["lfs df --ost=7"] = answers["lfs df --ost=3"] = data("lfs_df.txt").splitlines()[5]
+    answers = all_healthy(**{"lfs getstripe": data(f"lustre/{layout}")})
+    answers["lfs df --ost=7"] = answers["lfs df --ost=3"] = data("lustre/lfs_df.txt").splitlines()[
+        5
+    ]
     if "lustre-OST0007" in names:
-        answers["lfs df --ost=7"] = data("lfs_df.txt").splitlines()[5].replace("OST0003", "OST0007")
+        answers["lfs df --ost=7"] = (
+            data("lustre/lfs_df.txt").splitlines()[5].replace("OST0003", "OST0007")
+        )
     with pytest.raises(SkipTarget, match=reason):
         striped.place(FakeRunner(answers), SIZE)
 

@@ -4,10 +4,8 @@ Each file of tests/data/symptoms has the cases of one collector.  A case has the
 ``links`` and ``answers`` of commands of a node, what an earlier look ``counted`` and the
 ``highest`` speeds, and what is expected: the things ``examined``, the ``symptoms`` (component,
 kind, severity, direction, sentence, since) and ``notes``, or a part of the reason why nothing is
-``unavailable``.
-
-A text is itself, or a file of tests/data (``data``) behind a line (``head``), with words replaced
-(``replace``; those behind ``after`` alone) or its last characters ``cut``; or a list of texts.
+``unavailable``.  Texts and answers are those of
+:mod:`tests.package.recorded`.
 """
 
 from __future__ import annotations
@@ -25,10 +23,10 @@ from plumbline.observe.node import Counters, Node, Parts, Past
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
 from plumbline.topology.graph import build
-from tests.package.fakes import HANGING, Answer, FakeRunner, answer
+from tests.package.fakes import Answer, FakeRunner
+from tests.package.recorded import DATA, reply, text
 from tests.package.sites import site
 
-DATA = Path(__file__).parents[2] / "data"
 NOW = 1_795_243_788.0
 """2026-11-21 06:49:48 UTC."""
 
@@ -57,10 +55,6 @@ ADDRESSES = """[{"ifname": "lo", "addr_info": [{"family": "inet", "local": "127.
  {"ifname": "ens1f0", "addr_info": [{"family": "inet", "local": "10.0.0.1"}]}]"""
 
 
-def data(name: str) -> str:
-    return (DATA / name).read_text(encoding="utf-8")
-
-
 def expectations(node: str) -> Expectations:
     """Return what the console tells a node of the small site."""
     return compile_plan(build(site()), load({}), {}).node(node)
@@ -79,10 +73,10 @@ def make_node(
     past: Past = Past(),
 ) -> Node:
     """Return a node whose files lie under ``root``; a command without an answer is missing."""
-    for path, text in {**FILES, **files}.items():
+    for path, content in {**FILES, **files}.items():
         file = root / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8", errors="surrogateescape")
+        file.write_text(content, encoding="utf-8", errors="surrogateescape")
     for path, goal in {**DISKS, **links}.items():
         link = root / path.lstrip("/")
         link.parent.mkdir(parents=True, exist_ok=True)
@@ -101,32 +95,8 @@ CASES: dict[str, list[dict[str, Any]]] = {
 
 
 def files_of(case: Mapping[str, Any]) -> dict[str, str]:
-    return {path: _text(raw) for path, raw in case.get("files", {}).items()}
+    return {path: text(raw) for path, raw in case.get("files", {}).items()}
 
 
 def answers_of(case: Mapping[str, Any]) -> dict[str, Answer]:
-    return {command: _reply(raw) for command, raw in case.get("answers", {}).items()}
-
-
-def _reply(raw: Any) -> Answer:
-    if raw == "hanging":
-        return HANGING
-    if isinstance(raw, dict) and "data" not in raw:
-        output, errors = (_text(raw.get(name, "")) for name in ("stdout", "stderr"))
-        return answer(output, errors, raw.get("exit_code", 0))
-    return _text(raw)
-
-
-def _text(raw: Any) -> str:
-    if isinstance(raw, str):
-        return raw
-    if isinstance(raw, list):
-        return "".join(map(_text, raw))
-    whole = data(raw["data"])
-    start = whole.index(raw.get("after", ""))
-    changed = whole[start:]
-    for old, new in raw.get("replace", {}).items():
-        assert old in changed
-        changed = changed.replace(old, new)
-    head = f"{raw['head']}\n" if "head" in raw else ""
-    return f"{head}{whole[:start]}{changed[: len(changed) - raw.get('cut', 0)]}"
+    return {command: reply(raw) for command, raw in case.get("answers", {}).items()}

@@ -18,10 +18,10 @@ from tests.package.observe.symptoms_nodes import (
     CASES,
     NOW,
     answers_of,
-    data,
     files_of,
     make_node,
 )
+from tests.package.recorded import data
 from tests.project.repository import ROOT
 
 EARLIER = NOW - 50_000

@@ -12,7 +12,7 @@ from plumbline.observe.conditions import DEFAULT, Bill, Condition, is_secret, me
 from plumbline.observe.node import System
 from tests.package.fakes import HANGING, answer
 from tests.package.observe.nodes import DISK, FILES, HBA, NOW, condition, ledger, system
-from tests.package.observe.symptoms_nodes import data
+from tests.package.recorded import data
 
 MOUNTS = "/proc/self/mountinfo"
 

@@ -18,7 +18,8 @@ from plumbline.observe.gather import COLLECTORS
 from plumbline.observe.jobs import parse_slurm
 from plumbline.observe.node import Node
 from tests.package.fakes import answer
-from tests.package.observe.symptoms_nodes import DATA, NOW, make_node
+from tests.package.observe.symptoms_nodes import NOW, make_node
+from tests.package.recorded import DATA
 
 FILES = sorted((DATA / "field").glob("*.txt"))
 COMMANDS = {

@@ -13,7 +13,8 @@ from plumbline.observe.gather import COLLECTORS, LocalSystem, gather
 from plumbline.observe.node import EarlierLook, Past
 from plumbline.observe.symptom import Report
 from tests.package.fakes import Answer, FakeRunner
-from tests.package.observe.symptoms_nodes import NOW, data, make_node
+from tests.package.observe.symptoms_nodes import NOW, make_node
+from tests.package.recorded import data
 
 
 def test_a_bare_node_has_a_reason_for_everything_that_was_not_looked_at(tmp_path: Path) -> None:

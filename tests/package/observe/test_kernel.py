@@ -14,7 +14,8 @@ from plumbline.observe.kernel import LogEntry, faults
 from plumbline.observe.kernel_messages import MESSAGES, understand
 from plumbline.observe.symptom import Direction
 from tests.package.fakes import Answer
-from tests.package.observe.symptoms_nodes import NOW, data, make_node
+from tests.package.observe.symptoms_nodes import NOW, make_node
+from tests.package.recorded import data
 
 RECORDED = [line.split("\t") for line in data("messages/kernel.tsv").splitlines()]
 

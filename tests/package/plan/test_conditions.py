@@ -14,7 +14,7 @@ from plumbline.observe.conditions import DEFAULT
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
 from plumbline.topology.graph import build
-from tests.package.observe.symptoms_nodes import data
+from tests.package.recorded import data
 from tests.package.sites import site
 from tests.project.repository import ROOT
 
