@@ -1,6 +1,7 @@
 """What files of tests/data say: texts that were printed, and answers of commands.
 
-A text is itself, or a file of tests/data (``data``) behind a line (``head``), with words replaced
+A text is itself, or a file of tests/data (``data``), or another ``text``, of which are taken some
+``lines``, from the first up to the last, behind a line (``head``), with words replaced
 (``replace``; those behind ``after`` alone) or its last characters ``cut``; or a list of texts.
 
 An answer is a text on standard output; ``stdout``, ``stderr`` and ``exit_code`` of a command that
@@ -21,12 +22,12 @@ DATA = Path(__file__).parents[1] / "data"
 
 def data(name: str) -> str:
     """Return a file of tests/data."""
-    return (DATA / name).read_text(encoding="utf-8")
+    return (DATA / name).read_text(encoding="utf-8", errors="replace")
 
 
 def reply(raw: Any) -> Answer:
     """Return the answer of a command."""
-    if not isinstance(raw, dict) or "data" in raw:
+    if not isinstance(raw, dict) or {"data", "text"} & raw.keys():
         return HANGING if raw == "hanging" else text(raw)
     if "turns" in raw:
         return [_ended(turn) for turn in raw["turns"]]
@@ -36,7 +37,7 @@ def reply(raw: Any) -> Answer:
 def _ended(raw: Any) -> Completed:
     if raw == "hanging":
         return HANGING
-    if not isinstance(raw, dict) or "data" in raw:
+    if not isinstance(raw, dict) or {"data", "text"} & raw.keys():
         return answer(text(raw))
     output, errors = (text(raw.get(name, "")) for name in ("stdout", "stderr"))
     ended = answer(output, errors, raw.get("exit_code", 0))
@@ -49,7 +50,9 @@ def text(raw: Any) -> str:
         return raw
     if isinstance(raw, list):
         return "".join(map(text, raw))
-    whole = data(raw["data"])
+    whole = data(raw["data"]) if "data" in raw else raw["text"]
+    first, last = raw.get("lines", (1, None))
+    whole = "".join(whole.splitlines(keepends=True)[first - 1 : last])
     start = whole.index(raw.get("after", ""))
     changed = whole[start:]
     for old, new in raw.get("replace", {}).items():

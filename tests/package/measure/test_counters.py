@@ -26,13 +26,12 @@ from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.record import Operation
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.gather import LocalSystem
+from tests.package.observe.lustre_server import OST_STATS
+from tests.package.recorded import data
 from tests.package.strangers import let_through
 from tests.project.repository import ROOT
 
-DATA = ROOT / "tests" / "data"
-DISKS = (DATA / "diskstats" / "kernel.txt").read_text(encoding="utf-8")
-STATS = (DATA / "lustre" / "lctl_obdfilter_n_stats.txt").read_text(encoding="utf-8")
-OST0 = "snapshot_time" + STATS.split("snapshot_time")[1]
+DISKS = data("diskstats/kernel.txt")
 READ, WRITE = Operation.READ, Operation.WRITE
 
 
@@ -82,7 +81,7 @@ def test_lines_that_are_not_understood_are_said(text: str) -> None:
 @pytest.mark.parametrize("folder", LUSTRE)
 def test_targets_are_found_where_a_release_keeps_them(folder: str) -> None:
     path = f"{folder}/scratch-OST0000/stats"
-    files = FakeFiles({path: OST0, f"{folder}/num_refs": "3"})
+    files = FakeFiles({path: OST_STATS, f"{folder}/num_refs": "3"})
     targets = Targets(files)
     assert list(targets.names) == ["scratch-OST0000"]
     assert targets.read()[Counter("scratch-OST0000", WRITE, "lustre")] == 747634688
@@ -114,7 +113,7 @@ def test_targets_that_this_user_may_not_read_are_said(
     readable: tuple[int, ...], said: list[str]
 ) -> None:
     texts = {SERVED.format(n): "" for n in range(4)}
-    files = FakeFiles({**texts, **{STATISTICS.format(n): OST0 for n in readable}})
+    files = FakeFiles({**texts, **{STATISTICS.format(n): OST_STATS for n in readable}})
     targets = Targets(files)
     names = [f"scratch-OST{n:04x}" for n in range(4)]
     assert sorted([*targets.names, *targets.closed]) == names
@@ -125,7 +124,7 @@ def test_targets_that_this_user_may_not_read_are_said(
 
 
 def test_targets_that_the_topology_puts_on_another_server_than_they_are_on_are_said() -> None:
-    files = FakeFiles({SERVED.format(0): "", STATISTICS.format(0): OST0})
+    files = FakeFiles({SERVED.format(0): "", STATISTICS.format(0): OST_STATS})
     (said,) = unwatched(Targets(files), ["scratch-OST0000", "scratch-OST0001"])
     assert said.startswith("scratch-OST0001 not watched: this server does not have")
     assert list(unwatched(Targets(FakeFiles({})), [])) == []
@@ -157,7 +156,7 @@ def test_one_capability_lets_any_user_read_what_lies_in_debugfs(
     let_through(tmp_path / "package")
     tmp_path.chmod(0o711)
     shutil.copytree(ROOT / "src", tmp_path / "package")
-    for path, text in ((SERVED, ""), (STATISTICS, OST0)):
+    for path, text in ((SERVED, ""), (STATISTICS, OST_STATS)):
         file = tmp_path / path.format(0).lstrip("/")
         file.parent.mkdir(parents=True)
         file.write_text(text, encoding="utf-8")

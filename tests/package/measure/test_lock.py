@@ -309,23 +309,6 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
         Locks(tmp_path / "file" / "locks", SystemClock())
 
 
-def test_an_unsigned_lock_file_is_held_by_an_unnamed_run(locks: Locks) -> None:
-    """The other run has locked the file this moment and not signed it yet."""
-    with locks.hold("ost", "a"):
-        (file,) = locks.directory.iterdir()
-        file.write_text("")
-        with pytest.raises(BusyError, match="measured by another run"), locks.hold("ost", "a"):
-            pass
-
-
-def test_monotonic_time_never_goes_back() -> None:
-    clock = SystemClock()
-    before, wall = clock.monotonic(), clock.wall()
-    clock.sleep(0.01)
-    assert clock.monotonic() - before >= 0.01
-    assert abs(wall - time.time()) < 5
-
-
 @pytest.fixture
 def own(tmp_path: Path) -> OwnLocks:
     return OwnLocks(tmp_path / "own", SystemClock())

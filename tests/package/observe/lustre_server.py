@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.project.repository import ROOT
+from tests.package.recorded import data, text
 
-DATA = ROOT / "tests" / "data" / "lustre"
-_OBDFILTER = (DATA / "lctl_obdfilter_n_stats.txt").read_text(encoding="utf-8")
-OST_STATS = "snapshot_time" + _OBDFILTER.split("snapshot_time")[1]
-
-
-def text(name: str) -> str:
-    """Return what Lustre printed."""
-    return (DATA / name).read_text(encoding="utf-8")
+OST_STATS = text({"data": "lustre/lctl_obdfilter_n_stats.txt", "lines": [1, 14]})
+"""Of one storage target."""
 
 
 def make_server(root: Path, osts: int = 1) -> None:
@@ -23,13 +17,13 @@ def make_server(root: Path, osts: int = 1) -> None:
         name = f"lustre-OST{number:04x}"
         put(debug / f"lustre/obdfilter/{name}/stats", OST_STATS)
         put(debug / f"lustre/obdfilter/{name}/recovery_status", "status: INACTIVE\n")
-        put(debug / f"lustre/osd-ldiskfs/{name}/brw_stats", text("brw_stats.txt"))
+        put(debug / f"lustre/osd-ldiskfs/{name}/brw_stats", data("lustre/brw_stats.txt"))
         put(root / f"proc/fs/lustre/obdfilter/{name}/job_stats", "job_stats:\n")
-    put(root / "proc/fs/lustre/mdt/lustre-MDT0000/md_stats", text("md_stats.txt"))
-    put(debug / "lustre/osc/lustre-OST0000-osc-MDT0000/stats", text("osc_stats.txt"))
-    put(debug / "lnet/stats", text("lnet_stats.txt"))
-    put(debug / "lnet/nis", text("lnet_nis.txt"))
-    put(debug / "lnet/buffers", text("lnet_buffers_off.txt"))
+    put(root / "proc/fs/lustre/mdt/lustre-MDT0000/md_stats", data("lustre/md_stats.txt"))
+    put(debug / "lustre/osc/lustre-OST0000-osc-MDT0000/stats", data("lustre/osc_stats.txt"))
+    put(debug / "lnet/stats", data("lustre/lnet_stats.txt"))
+    put(debug / "lnet/nis", data("lustre/lnet_nis.txt"))
+    put(debug / "lnet/buffers", data("lustre/lnet_buffers_off.txt"))
 
 
 def put(path: Path, said: str) -> None:

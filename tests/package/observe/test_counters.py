@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any, Callable, Mapping
 
 import pytest
+import yaml
 
 from plumbline.cli.counters import _Live
 from plumbline.model.errors import ToolError
-from plumbline.model.record import Operation
 from plumbline.observe.bounded_reads import BoundedReads
 from plumbline.observe.command import SystemClock
 from plumbline.observe.counters import (
@@ -29,139 +31,100 @@ from plumbline.observe.counters import (
     stats,
 )
 from plumbline.observe.counting import Counters
+from plumbline.observe.lnet import MOST_PEERS, interface_health, peer_health
 from plumbline.observe.lustre_output import job_requests, job_stats, lustre_stats
-from tests.package.observe.lustre_server import OST_STATS, make_server, put, text
-from tests.project.repository import ROOT
+from tests.package.observe.lustre_server import OST_STATS, make_server, put
+from tests.package.recorded import data, text
 
-ROUTER = """\
-pages count credits     min
-    0  1024    1024    1000
-    0  1024    1000     -12
-  256   256     256     255
-"""
+FILE = yaml.safe_load(data("counters.yml"))
+PARSERS: dict[str, Parse] = {
+    "stats": stats,
+    "disk_io": disk_io,
+    "recovery": recovery,
+    "lnet_stats": lnet_stats,
+    "interfaces": interfaces,
+    "buffers": buffers,
+    "interface_health": interface_health,
+    "peer_health": peer_health,
+}
+READERS: dict[str, Callable[[str, str], Mapping[Any, Any]]] = {
+    "lustre_stats": lustre_stats,
+    "job_stats": job_stats,
+    "job_requests": job_requests,
+}
 
 
-def counted(parse: Parse, said: str) -> dict[tuple[str, ...], float]:
+def counted(reader: str, said: str) -> Mapping[Any, Any]:
     """Return values by the name of the metric, without plumbline's, and the labels' values."""
-    found: list[Count] = list(parse(said, (), "path"))
+    if reader in READERS:
+        return READERS[reader](said, "path")
+    counts = list(PARSERS[reader](said, (), "path"))
     named = {
-        (one.metric.name.partition("_")[2], *(value for _, value in one.labels)): one.value
-        for one in found
+        " ".join([count.metric.name.partition("_")[2], *(value for _, value in count.labels)]): (
+            count.value
+        )
+        for count in counts
     }
-    assert len(named) == len(found)
+    assert len(named) == len(counts)
     return named
 
 
-@pytest.mark.parametrize(
-    ("parse", "said", "expected"),
-    [
-        (
-            stats,
-            OST_STATS,
-            {
-                ("lustre_bytes_total", "read"): 478150656,
-                ("lustre_bytes_total", "write"): 747634688,
-                ("lustre_operations_total", "write"): 179,
-                ("lustre_operation_seconds_total", "read"): 6.682744,
-                ("lustre_operations_total", "punch"): 3,
-            },
-        ),
-        (
-            stats,
-            text("md_stats.txt"),
-            {
-                ("lustre_operations_total", "getattr"): 102,
-                ("lustre_operation_seconds_total", "open"): 0.289598,
-            },
-        ),
-        (stats, text("osc_stats.txt"), {("lustre_bytes_total", "write"): 749731840}),
-        (
-            stats,
-            text("llite_stats.txt"),
-            {("lustre_operations_total", "read"): 1824, ("lustre_operations_total", "ioctl"): 866},
-        ),
-        (
-            stats,
-            "snapshot_time 1.2 secs.nsecs\nread_bytes 3 samples [bytes] 1 2 5\n",
-            {("lustre_operations_total", "read"): 3, ("lustre_bytes_total", "read"): 5},
-        ),
-        (
-            disk_io,
-            text("brw_stats.txt"),
-            {
-                ("lustre_disk_io_seconds", "read", "0.001"): 1663,
-                ("lustre_disk_io_seconds", "read", "0.004"): 1663 + 77 + 51,
-                ("lustre_disk_io_seconds", "write", "16.384"): 791 + 38 + 32 + 23 + 3,
-                ("lustre_disk_io_seconds", "read"): 1663 + 77 + 51 + 23 + 1 + 1,
-                ("lustre_disk_io_bytes", "write", "4096.0"): 1361,
-                ("lustre_disk_io_bytes", "read", "+Inf"): 3189 + 24 + 28,
-            },
-        ),
-        (
-            recovery,
-            text("recovery_status.txt"),
-            {
-                ("lustre_recovery_status", "recovering"): 1,
-                ("lustre_recovery_remaining_seconds",): 150,
-                ("lustre_recovery_evicted_clients",): 0,
-            },
-        ),
-        (
-            lnet_stats,
-            text("lnet_stats.txt"),
-            {
-                ("lnet_messages_total", "send"): 174924,
-                ("lnet_bytes_total", "receive"): 30219886680,
-                ("lnet_bytes_total", "drop"): 0,
-                ("lnet_errors_total",): 0,
-            },
-        ),
-        (
-            interfaces,
-            text("lnet_nis.txt"),
-            {
-                ("lnet_interface_up", "10.0.2.15@tcp"): 1,
-                ("lnet_interface_credits", "10.0.2.15@tcp"): 256,
-                ("lnet_interface_credits_lowest", "10.0.2.15@tcp"): 248,
-            },
-        ),
-        (
-            buffers,
-            ROUTER,
-            {
-                ("lnet_router_buffers", "0"): 2048,
-                ("lnet_router_buffer_credits", "0"): 2024,
-                ("lnet_router_buffer_credits_lowest", "0"): -12,
-                ("lnet_router_buffers", "256"): 256,
-            },
-        ),
-    ],
-)
-def test_what_lustre_counts_has_a_name(
-    parse: Parse, said: str, expected: dict[tuple[str, ...], float]
-) -> None:
-    found = counted(parse, said)
-    assert {key: found.get(key) for key in expected} == expected
+@pytest.mark.parametrize("case", FILE["said"], ids=lambda case: case["case"])
+def test_what_lustre_counts_has_a_name(case: dict[str, Any]) -> None:
+    values = counted(case["reader"], text(case["text"]))
+    names = values if case.get("all") else case["says"]
+    assert {name: values.get(name) for name in names} == case["says"]
+    assert len(values) == case.get("number", len(values))
+    assert all('"' not in name and "{" not in name for name in values)
 
 
-def test_a_host_that_does_not_route_has_no_buffers() -> None:
-    assert counted(buffers, text("lnet_buffers_off.txt")) == {}
+@pytest.mark.parametrize("case", FILE["refused"])
+def test_what_is_not_understood_is_refused_with_its_path(case: dict[str, Any]) -> None:
+    for reader in case["readers"]:
+        with pytest.raises(ToolError, match=re.escape(case["says"])):
+            counted(reader, text(case["text"]))
 
 
 def test_a_bucket_does_not_come_and_go() -> None:
-    empty = "\n".join(line for line in text("brw_stats.txt").split("\n") if not line[:1].isdigit())
-    assert counted(disk_io, empty).keys() == counted(disk_io, text("brw_stats.txt")).keys()
+    whole = data("lustre/brw_stats.txt")
+    empty = "\n".join(line for line in whole.split("\n") if not line[:1].isdigit())
+    assert counted("disk_io", empty).keys() == counted("disk_io", whole).keys()
 
 
-def test_requests_under_way_are_no_operations() -> None:
-    assert ("lustre_operations_total", "req_active") not in counted(stats, text("osc_stats.txt"))
+def test_of_many_peers_the_least_healthy_are_named() -> None:
+    whole = data("lustre/lnetctl_peer_show.txt").split("\n", 1)[1]
+    peer = whole.split("-     primary nid: 10.0.2.99@tcp")[0]
+    many = "peer:\n" + "".join(
+        peer.replace("10.0.2.15", f"10.0.3.{number}").replace(
+            "health value: 1000", f"health value: {900 - number}"
+        )
+        for number in range(100)
+    )
+    values = dict(counted("peer_health", many))
+    assert (values.pop("lnet_peers"), values.pop("lnet_peers_unhealthy")) == (100, 100)
+    assert len(values) == MOST_PEERS
+    assert values["lnet_peer_health 10.0.3.99@tcp"] == 801
+    assert max(values.values()) == 900 - 100 + MOST_PEERS
 
 
-@pytest.mark.parametrize("parse", [stats, disk_io, recovery, lnet_stats, interfaces, buffers])
-@pytest.mark.parametrize("said", ["", "Permission denied", "snapshot_time 1\nread_bytes what\n"])
-def test_what_is_not_understood_is_refused_with_its_path(parse: Parse, said: str) -> None:
-    with pytest.raises(ToolError, match="path is not understood"):
-        list(parse(said, (), "path"))
+@pytest.mark.parametrize(
+    ("reader", "file"),
+    [("interface_health", "lnetctl_net_show.txt"), ("peer_health", "lnetctl_peer_show.txt")],
+)
+def test_an_output_that_was_cut_is_refused_or_ends_before_an_interface(
+    reader: str, file: str
+) -> None:
+    said = data(f"lustre/{file}")
+    whole = counted(reader, said)
+    heads = [match.start() for match in re.finditer(r"^ *(- +)?", said, re.MULTILINE)]
+    for end in (*heads[1:], *range(1, len(said), 7)):
+        try:
+            values = counted(reader, said[:end])
+        except ToolError:
+            continue
+        # all that it tells is true, and it was cut at a line's end
+        assert end in heads
+        assert all(whole[key] >= value for key, value in values.items())
 
 
 # --- Rates between two looks; what is not known is no rate
@@ -220,7 +183,7 @@ def test_a_request_counts_once_though_lustre_has_several_lines_for_it(
     table: str, operations: int, seconds: float, timed: int
 ) -> None:
     device: Labels = (("source", "osc"), ("target", "a"))
-    after = list(stats(text(table), device, table))
+    after = list(stats(data(f"lustre/{table}"), device, table))
     (rate,) = rates([count._replace(value=0.0) for count in after], after, 1.0)
     assert rate.operations_per_s == operations
     assert rate.latency_s == pytest.approx(seconds / timed)
@@ -261,99 +224,3 @@ def test_live_rates_of_a_server_are_shown_from_the_second_look_on(
         ["obdfilter", "lustre-OST0000"],
         ["mdt", "lustre-MDT0000"],
     ]
-
-
-# --- What a Lustre server counts, as a 2.17 printed it: bytes of a target, and of its jobs
-
-
-DATA = ROOT / "tests" / "data" / "lustre"
-STATS = (DATA / "lctl_obdfilter_n_stats.txt").read_text(encoding="utf-8")
-OST0 = "snapshot_time" + STATS.split("snapshot_time")[1]
-JOBS = (DATA / "lctl_job_stats_n.txt").read_text(encoding="utf-8")
-MDT = (DATA / "mdt_job_stats.txt").read_text(encoding="utf-8")
-READ, WRITE = Operation.READ, Operation.WRITE
-
-
-def test_a_target_has_the_sums_of_its_bytes() -> None:
-    assert lustre_stats(OST0, "stats") == {READ: 478150656, WRITE: 747634688}
-
-
-def test_a_target_that_has_moved_nothing_yet_stands_at_zero() -> None:
-    fresh = "\n".join(line for line in OST0.splitlines() if "[bytes]" not in line)
-    assert lustre_stats(fresh, "stats") == {READ: 0, WRITE: 0}
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "lctl: error", "snapshot_time 1\nread_bytes 2 samples [bytes] 1 2"],
-    ids=["empty", "an error", "without a sum"],
-)
-def test_text_that_is_no_table_of_a_target_is_said(text: str) -> None:
-    with pytest.raises(ToolError, match="stats is not understood"):
-        lustre_stats(text, "stats")
-
-
-def test_a_job_has_its_bytes_and_not_its_microseconds() -> None:
-    assert job_stats(JOBS, "job_stats") == {
-        "alpha.0": {READ: 0, WRITE: 67108864},
-        "touch.33": {READ: 0, WRITE: 0},
-    }
-
-
-def test_odd_names_of_jobs_are_those_that_lustre_prints() -> None:
-    text = (DATA / "lctl_job_stats_odd.txt").read_text(encoding="utf-8", errors="replace")
-    ost, _, _ = text.partition("=\n")[2].partition("mdt.")
-    found = job_stats(ost, "job_stats")
-    assert len(found) == 9
-    assert found[r"my\x20job.0"] == {READ: 0, WRITE: 262144}
-    assert all('"' not in name and "{" not in name for name in found)
-
-
-def test_a_target_without_jobs_has_none() -> None:
-    assert job_stats("job_stats:", "job_stats") == {}
-
-
-def test_releases_before_2_12_call_the_bytes_read_and_write() -> None:
-    old = (
-        "job_stats:\n- job_id:          4711\n  snapshot_time:   1487\n"
-        "  read:            { samples: 2, unit: bytes, min: 4096, max: 4096, sum: 8192 }\n"
-        "  write:           { samples: 0, unit: bytes, min: 0, max: 0, sum: 0 }\n"
-        "  setattr:         { samples: 0, unit: reqs }\n"
-    )
-    assert job_stats(old, "job_stats") == {"4711": {READ: 8192, WRITE: 0}}
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "lctl: error", "job_stats:\n- job_id: a\n  read_bytes: { samples: 1, unit: bytes }"],
-    ids=["empty", "an error", "without a sum"],
-)
-def test_text_that_is_no_list_of_jobs_is_said(text: str) -> None:
-    with pytest.raises(ToolError, match="job_stats"):
-        job_stats(text, "job_stats")
-
-
-def test_a_job_has_its_requests_to_a_metadata_target() -> None:
-    once = {"open": 1, "close": 1, "getxattr": 1, "sync": 1}
-    assert job_requests(MDT, "job_stats") == {
-        "alpha.0": once,
-        "beta.33": {**once, "getattr": 1},
-    }
-
-
-def test_odd_names_of_jobs_and_of_requests_do_no_harm() -> None:
-    text = (DATA / "lctl_job_stats_odd.txt").read_text(encoding="utf-8", errors="replace")
-    _, _, mdt = text.partition("MDT0000.job_stats=\n")
-    assert len(job_requests(mdt, "job_stats")) > 9
-    hostile = (
-        "job_stats:\n- job_id: a\n  x\x1b[31m: { samples: 7, unit: usecs }\n  y: { samples: 8 }"
-    )
-    assert job_requests(hostile, "job_stats") == {"a": {"y": 8}}
-
-
-@pytest.mark.parametrize(
-    "text", ["", "lctl: error", "job_stats:\n- job_id: a\n  open: { samples: many, unit: usecs }"]
-)
-def test_text_that_is_no_list_of_requests_is_said(text: str) -> None:
-    with pytest.raises(ToolError, match="job_stats"):
-        job_requests(text, "job_stats")

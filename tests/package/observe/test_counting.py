@@ -15,7 +15,8 @@ from plumbline.observe.command import SystemClock, SystemRunner
 from plumbline.observe.counters import Count
 from plumbline.observe.counting import Counters, CountersLook, LnetHealth
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
-from tests.package.observe.lustre_server import make_server, put, text
+from tests.package.observe.lustre_server import make_server, put
+from tests.package.recorded import data
 
 # a child that reads files touches no lock of another thread
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
@@ -133,11 +134,11 @@ def test_a_file_without_an_end_is_cut(tmp_path: Path) -> None:
 
 
 WELL: Mapping[str, Answer] = {
-    "lnetctl net": text("lnetctl_net_show.txt"),
-    "lnetctl peer": text("lnetctl_peer_show.txt"),
+    "lnetctl net": data("lustre/lnetctl_net_show.txt"),
+    "lnetctl peer": data("lustre/lnetctl_peer_show.txt"),
 }
-REFUSED = answer(stderr=text("lnetctl_net_show_nobody.err"), exit_code=234)
-DOWN = answer(stderr=text("lnetctl_net_show_nonet.err"), exit_code=234)
+REFUSED = answer(stderr=data("lustre/lnetctl_net_show_nobody.err"), exit_code=234)
+DOWN = answer(stderr=data("lustre/lnetctl_net_show_nonet.err"), exit_code=234)
 HEALTH = "plumbline_lnet_interface_health"
 
 
@@ -210,7 +211,7 @@ def test_what_gives_no_health_is_counted_and_leaves_the_rest(
 
 
 def test_a_timeout_is_counted_once_and_the_next_minute_may_be_better(tmp_path: Path) -> None:
-    well = answer(text("lnetctl_net_show.txt"))
+    well = answer(data("lustre/lnetctl_net_show.txt"))
     host = Host(tmp_path, {**WELL, "lnetctl net": [HANGING._replace(hung=False), well]})
     counts = [host.look(after_s).counts for after_s in (0, 15, 15, 40)]
     name = "plumbline_lustre_read_timeouts_total"
@@ -219,7 +220,9 @@ def test_a_timeout_is_counted_once_and_the_next_minute_may_be_better(tmp_path: P
 
 
 def test_a_command_that_cannot_be_ended_is_not_joined_by_another(tmp_path: Path) -> None:
-    host = Host(tmp_path, {**WELL, "lnetctl net": [HANGING, answer(text("lnetctl_net_show.txt"))]})
+    host = Host(
+        tmp_path, {**WELL, "lnetctl net": [HANGING, answer(data("lustre/lnetctl_net_show.txt"))]}
+    )
     host.look()
     host.hangs = True
     looked = host.look(60)

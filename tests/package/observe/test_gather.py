@@ -6,12 +6,8 @@ import json
 from pathlib import Path
 from typing import Iterable
 
-import pytest
-
-from plumbline.model.errors import DocumentError
 from plumbline.observe.gather import COLLECTORS, LocalSystem, gather
 from plumbline.observe.node import EarlierLook, Past
-from plumbline.observe.symptom import Report
 from tests.package.fakes import Answer, FakeRunner
 from tests.package.observe.symptoms_nodes import NOW, make_node
 from tests.package.recorded import data
@@ -28,12 +24,6 @@ def test_one_collector_that_fails_takes_no_other_with_it(tmp_path: Path) -> None
     files = {"/proc/mdstat": data("md/mdstat-rebuild.txt")}
     report = gather(make_node(tmp_path, files, {"zpool": "nonsense"}))
     assert {one.collector for one in report.symptoms} == {"md"}
-
-
-def test_a_report_survives_its_document(tmp_path: Path) -> None:
-    report = gather(make_node(tmp_path, {"/proc/mdstat": data("md/mdstat-rebuild.txt")}))
-    assert report.looked_at == NOW
-    assert Report.from_json(json.loads(json.dumps(report.to_json()))) == report
 
 
 IMPORTS = "lctl get_param osc.*.import mdc.*.import"
@@ -89,23 +79,6 @@ def test_a_target_that_is_back_after_an_unmount_is_no_suspect(tmp_path: Path) ->
     lines = data("messages/routine/failback.txt").splitlines()
     log = [line.partition("] ")[2].replace("OST0001", "OST0003") for line in lines]
     assert told(tmp_path, log, imports().replace("state: DISCONN", "state: FULL")) == []
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"schema": 2},
-        {"looks": [{}]},
-        {"looks": 3},
-        {"node": 7},
-        {"looked_at": "now"},
-        {"looks": [{"collector": "md", "examined": 1, "symptoms": [{"severity": "BAD"}]}]},
-    ],
-)
-def test_a_damaged_report_is_one_sentence(damage: dict[str, object]) -> None:
-    raw = {"schema": 1, "node": "oss1", "looked_at": NOW, "looks": [], **damage}
-    with pytest.raises(DocumentError, match="look again with plumbline symptoms --json"):
-        Report.from_json(raw)
 
 
 # --- The reader of /proc and /sys says nothing where there is nothing, and stays below its root

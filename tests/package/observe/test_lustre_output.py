@@ -1,15 +1,7 @@
-"""Outputs of lfs and lctl of all versions are read; damaged ones never cause a traceback."""
+"""Outputs of lfs and lctl of all versions are read."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Callable
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from plumbline.model.errors import PlumblineError
 from plumbline.observe.lustre_output import (
     Usage,
     parse_import,
@@ -19,14 +11,13 @@ from plumbline.observe.lustre_output import (
     parse_usage,
 )
 from plumbline.observe.mounts import Space
+from tests.package.recorded import data
 
-DATA = Path(__file__).parents[2] / "data/lustre"
-DF = (DATA / "lfs_df.txt").read_text()
-LAYOUT = (DATA / "lfs_getstripe.txt").read_text()
+DF = data("lustre/lfs_df.txt")
 
 
 def test_a_header_in_bytes_changes_the_unit() -> None:
-    text = (DATA / "lfs_df_h.txt").read_text()
+    text = data("lustre/lfs_df_h.txt")
     assert parse_usage(text, "lustre-OST0001") == Usage(
         Space(int(457.4 * 1024**2), int(3.0 * 1024**3)), ""
     )
@@ -55,7 +46,7 @@ def test_indices_may_be_sparse_and_states_anything() -> None:
 
 
 def test_only_the_devices_of_clients_are_seen() -> None:
-    text = (DATA / "lctl_osc_active.txt").read_text()
+    text = data("lustre/lctl_osc_active.txt")
     assert parse_parameter(text, "lustre-OST0002", "active") == {
         "lustre-OST0002-osc-ffff888120238800": "1"
     }
@@ -73,36 +64,6 @@ def test_the_import_of_an_old_lustre_has_no_quotes() -> None:
 
 
 def test_the_group_column_is_not_taken_for_an_index() -> None:
-    assert parse_layout(LAYOUT).indices == (2,)
-    wide = parse_layout((DATA / "lfs_getstripe_v_wide.txt").read_text())
+    assert parse_layout(data("lustre/lfs_getstripe.txt")).indices == (2,)
+    wide = parse_layout(data("lustre/lfs_getstripe_v_wide.txt"))
     assert (wide.stripes, wide.indices) == (4, (0, 1, 2, 3))
-
-
-@pytest.mark.parametrize(
-    "parse",
-    [
-        parse_osts,
-        parse_layout,
-        lambda text: parse_import("device", text),
-        lambda text: parse_parameter(text, "lustre-OST0001", "import"),
-        lambda text: parse_usage(text, "lustre-OST0001"),
-    ],
-)
-@given(
-    text=st.one_of(
-        st.text(),
-        st.builds(
-            lambda text, at, junk: text[:at] + junk + text[at + len(junk) :],
-            st.sampled_from([DF, LAYOUT, (DATA / "lctl_osc_import.txt").read_text()[:4000]]),
-            st.integers(0, 700),
-            st.text(max_size=5),
-        ),
-    )
-)
-def test_damaged_output_is_said_or_read_never_a_traceback(
-    parse: Callable[[str], object], text: str
-) -> None:
-    try:
-        parse(text)
-    except PlumblineError as error:
-        assert str(error)  # noqa: PT017
