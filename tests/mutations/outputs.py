@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional
 
 from plumbline.measure.probes import probe_for
+from plumbline.measure.probes.interface import parse_version
 from plumbline.measure.sample import diskstats
 from plumbline.measure.targets import target_for
 from plumbline.measure.targets.lustre import eviction
@@ -72,11 +73,10 @@ def _probes() -> Iterator[Reader]:
 
         yield Reader(f"{good.tool}, {Path(good.file).stem}", encoded(data(good.file)), parse)
     for tool, version in VERSIONS.items():
-        probe = probe_for(tool)
         yield Reader(
             f"version of {tool}",
             encoded(version["prints"]),
-            lambda given, _, probe=probe: probe.parse_version(completed(text(given))),  # type: ignore[misc]
+            lambda given, _, tool=tool: parse_version(tool, completed(text(given))),  # type: ignore[misc]
         )
 
 

@@ -28,6 +28,7 @@ from plumbline.observe.counters import METADATA, ROOTS, STORAGE
 from plumbline.observe.coverage import LUSTRE, RequestRow
 from plumbline.observe.job_stats import JobTraffic
 from plumbline.observe.lustre_output import OPERATIONS, lustre_stats
+from plumbline.observe.node import Files
 
 DISKSTATS = "/proc/diskstats"
 LUSTRE_STATS = tuple(f"{root}/obdfilter" for root in ROOTS)
@@ -68,22 +69,10 @@ class Source(Protocol):
         ...
 
 
-class CounterFiles(Protocol):
-    """The files of a node, as :class:`plumbline.observe.gather.LocalSystem` reads them."""
-
-    def read(self, path: str) -> str:
-        """Return a small file's text, empty if it cannot be read."""
-        ...
-
-    def names(self, folder: str) -> tuple[str, ...]:
-        """Return the names in a folder, none if it is missing."""
-        ...
-
-
 class Devices:
     """Block devices, by the counters of the kernel."""
 
-    def __init__(self, numbers: Mapping[str, Number], files: CounterFiles) -> None:
+    def __init__(self, numbers: Mapping[str, Number], files: Files) -> None:
         """Take the number of each component's device."""
         self._numbers = numbers
         self._files = files
@@ -102,7 +91,7 @@ class Devices:
 class Targets:
     """Lustre's storage targets on this server, by the counters of their clients' bytes."""
 
-    def __init__(self, files: CounterFiles) -> None:
+    def __init__(self, files: Files) -> None:
         """List the targets, and those that may be read."""
         self._files = files
         self.names: dict[str, str] = {

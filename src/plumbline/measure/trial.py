@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Unio
 from uuid import uuid4
 
 from plumbline.measure.probes import probe_for
-from plumbline.measure.probes.interface import Job
+from plumbline.measure.probes.interface import Job, parse_version
 from plumbline.measure.targets.interface import Target, TargetState
 from plumbline.measure.targets.whereabouts import unnamed
 from plumbline.model.command import CommandRunner, Completed, Within
@@ -276,9 +276,8 @@ class Trial:
         self.measurements.append(self._probe.parse(self._job, completed))
 
     def _version(self) -> str:
-        return self._probe.parse_version(
-            self._runner(self._probe.VERSION_COMMAND, _VERSION_LIMIT_S)
-        )
+        completed = self._runner(self._probe.VERSION_COMMAND, _VERSION_LIMIT_S)
+        return parse_version(self._job.spec.tool, completed)
 
     def _limit_s(self) -> float:
         """Return the seconds for the next repeat; raise SkipTarget if too few remain."""

@@ -13,7 +13,7 @@ import csv
 import os
 import stat
 from pathlib import Path
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence, Union
+from typing import Iterator, Mapping, NamedTuple, Sequence, Union
 
 from plumbline.model.command import CommandRunner, lines
 from plumbline.model.errors import DocumentError, ToolError
@@ -167,18 +167,14 @@ def read_job_times(path: Path) -> ReadJobs:
                 raise DocumentError(
                     f"{path} needs the columns {', '.join(_NEEDED)}; it lacks {', '.join(missing)}"
                 )
-            return collected(map(_job, rows), str(path))
+            return collected(rows, _job, str(path))
     except (OSError, csv.Error) as error:
         raise DocumentError(f"{path} cannot be read: {error}") from error
 
 
-def _job(row: Mapping[str, str]) -> Any:
-    """Return a job, or why it is left out."""
-    try:
-        begin = parse_moment(row["start"])
-        if begin is None:
-            raise ValueError("it has no start")
-        texts = (row.get(column, "") for column in ("name", "user", "nodes"))
-        return checked_job(Job(row["job"], begin, parse_moment(row["end"]), *texts))
-    except (TypeError, ValueError, DocumentError) as error:
-        return error
+def _job(row: Mapping[str, str]) -> Job:
+    begin = parse_moment(row["start"])
+    if begin is None:
+        raise ValueError("it has no start")
+    texts = (row.get(column, "") for column in ("name", "user", "nodes"))
+    return checked_job(Job(row["job"], begin, parse_moment(row["end"]), *texts))

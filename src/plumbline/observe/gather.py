@@ -10,7 +10,7 @@ from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.errors import PlumblineError
 from plumbline.observe import enclosure, kernel, links, lnet, lustre, md, smart, zfs
 from plumbline.observe.kernel_messages import UNMOUNTED
-from plumbline.observe.node import Node
+from plumbline.observe.node import MOST_BYTES, Node
 from plumbline.observe.symptom import KIND_OF, Look, Report, Symptom
 
 Collector = Callable[[Node], Look]
@@ -83,10 +83,6 @@ def _look(node: Node, name: str, collector: SiteCollector) -> Look:
         return Look(name, 0, unavailable=str(error), kind=collector.kind)
 
 
-_MOST_BYTES = 1 << 20
-"""No file of /proc or /sys that is read here is longer: /proc/mdstat has some lines an array."""
-
-
 class LocalSystem:
     """Reads below ``root``, which is / but for a copy of another node's files."""
 
@@ -98,7 +94,7 @@ class LocalSystem:
         """Run a command on this machine; raise ToolError if it is not installed."""
         return self._runner(argv, timeout_s)
 
-    def read(self, path: str, most_bytes: int = _MOST_BYTES) -> str:
+    def read(self, path: str, most_bytes: int = MOST_BYTES) -> str:
         """Return a small file's text without blanks at its ends; empty if it cannot be read.
 
         Some files of /sys refuse to be read while their device is down: they have nothing to say.

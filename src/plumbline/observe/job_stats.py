@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 import re
-from typing import Mapping, NamedTuple, Optional, Protocol, Sequence, Union
+from typing import Mapping, NamedTuple, Optional, Sequence, Union
 
 from plumbline.model.errors import ToolError
 from plumbline.model.record import Operation
@@ -17,6 +17,7 @@ from plumbline.observe.command import Clock
 from plumbline.observe.counters import METADATA, ROOTS
 from plumbline.observe.coverage import JobRow, RequestRow
 from plumbline.observe.lustre_output import job_requests, job_stats
+from plumbline.observe.node import Files
 
 PAUSE_S = 10.0
 """Between two readings at least: a probe of a target takes as long, or some times that."""
@@ -30,14 +31,6 @@ MOST_BYTES = 4 << 20
 _SHARE = 100
 _TOP = 3
 """Jobs that are kept of a target and interval: one may be the probe itself."""
-
-
-class Files(Protocol):
-    """The files of a node, as :class:`plumbline.observe.gather.LocalSystem` reads them."""
-
-    def read(self, path: str, most_bytes: int) -> str:
-        """Return a file's text up to so many bytes, empty if it cannot be read."""
-        ...
 
 
 class JobTraffic(NamedTuple):

@@ -7,7 +7,8 @@ and ``number``; 0 is not known yet.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Container, Iterable, Iterator, Mapping, NamedTuple, Optional
+from functools import partial
+from typing import Annotated, Any, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.codec import Within, positional, refuse_impossible
 from plumbline.model.command import lines
@@ -188,7 +189,7 @@ def _mean(first: Optional[float], second: Optional[float], weight: float) -> Opt
     return first * (1 - weight) + second * weight
 
 
-def without_traffic(jobs: Mapping[str, Job], counted: Container[str], window: Window) -> list[Job]:
+def without_traffic(jobs: Mapping[str, Job], counted: set[str], window: Window) -> list[Job]:
     """Return the jobs that ran in a time and are not among those of which the use is known."""
     return [job for job in jobs.values() if job.overlaps(*window) and job.id not in counted]
 
@@ -222,24 +223,40 @@ def parse_slurm(text: str, name: str) -> ReadJobs:
     Raises:
         DocumentError: it is no such list.
     """
-    rows = _objects(text, name) if text.lstrip().startswith("{") else _cells(text, name)
-    return collected(rows, name)
+    if text.lstrip().startswith("{"):
+        return collected(_objects(text, name), _job, name)
+    header, _, body = text.partition("\n")
+    columns = header.strip("\r").split("|")
+    if not {"Start", "End"} <= set(columns) or not set(_ID).intersection(columns):
+        raise DocumentError(f"{name} is no list of Slurm's jobs; ask for {_ASK}")
+    rows = (line.split("|") for line in filter(str.strip, body.splitlines()))
+    return collected(rows, partial(_job_of, columns), name)
 
 
-def collected(rows: Iterator[Any], name: str) -> ReadJobs:
-    """Return what rows say of jobs, each a job or an error; ``name`` is that of their file."""
-    jobs: list[Job] = []
-    left_out: list[str] = []
-    for number, row in enumerate(rows, start=1):
-        if isinstance(row, Exception):
-            left_out.append(f"{name}: job {number} is left out: {row}")
-        elif row is not None:
-            jobs.append(row)
-    return ReadJobs(tuple(jobs), tuple(left_out))
+JobOf = Callable[[Any], Optional[Job]]
+"""Returns the job of an entry, None of one that has not begun, or raises an error."""
 
 
-def _objects(text: str, name: str) -> Iterator[Any]:
-    """Yield the jobs of a JSON document, or why one is left out."""
+def collected(entries: Iterable[Any], job_of: JobOf, name: str) -> ReadJobs:
+    """Return what the entries of a file say of jobs; ``name`` is that of the file."""
+    results = [_job_or_error(job_of, entry) for entry in entries]
+    left_out = (
+        f"{name}: job {number} is left out: {result}"
+        for number, result in enumerate(results, start=1)
+        if isinstance(result, Exception)
+    )
+    return ReadJobs(tuple(job for job in results if isinstance(job, Job)), tuple(left_out))
+
+
+def _job_or_error(job_of: JobOf, entry: Any) -> Any:
+    try:
+        return job_of(entry)
+    except (KeyError, TypeError, ValueError, AttributeError, DocumentError) as error:
+        return error
+
+
+def _objects(text: str, name: str) -> Sequence[Any]:
+    """Return the jobs of a JSON document."""
     try:
         entries = read_json(text)["jobs"]
     except (ValueError, KeyError, TypeError) as error:
@@ -248,15 +265,7 @@ def _objects(text: str, name: str) -> Iterator[Any]:
         ) from error
     if not isinstance(entries, list):
         raise DocumentError(f"{name} has no list of jobs; ask for {_ASK}")
-    yield from map(_job_or_error, entries)
-
-
-def _job_or_error(entry: Any) -> Any:
-    """Return a job, None of one that has not begun, or why it is left out."""
-    try:
-        return _job(entry)
-    except (KeyError, TypeError, AttributeError) as error:
-        return error
+    return entries
 
 
 def _job(entry: Mapping[str, Any]) -> Optional[Job]:
@@ -312,40 +321,24 @@ def _text(value: Any) -> str:
     return whole(value) if isinstance(value, str) else ""
 
 
-def _cells(text: str, name: str) -> Iterator[Any]:
-    """Yield the jobs of a table, or why one is left out."""
-    header, _, body = text.partition("\n")
-    columns = header.strip("\r").split("|")
-    id_column = next((column for column in _ID if column in columns), None)
-    if id_column is None or not {"Start", "End"} <= set(columns):
-        raise DocumentError(f"{name} is no list of Slurm's jobs; ask for {_ASK}")
-    for line in filter(str.strip, body.splitlines()):
-        cells = line.split("|")
-        if len(cells) != len(columns):
-            yield TypeError(f"its line has {len(cells)} cells, the header {len(columns)}")
-            continue
-        row = dict(zip(columns, cells))
-        # steps of a job are part of it
-        if "." not in row[id_column]:
-            yield _job_or_error_of_row(row, id_column)
-
-
-def _job_or_error_of_row(row: Mapping[str, str], id_column: str) -> Any:
-    job = row[id_column]
-    try:
-        if _never_began(_states({"state": row.get("State", "")}), row.get("NodeList")):
-            return None
-        begin = parse_moment(row["Start"])
-        if begin is None:
-            return None
-        if id_column != _ID[0] and not job.isdecimal():
-            raise ValueError(
-                f"servers count its traffic by another id than {job:.40}; ask for {_ID[0]}"
-            )
-        texts = (whole(row.get(column, "")) for column in ("JobName", "User", "NodeList"))
-        return checked_job(Job(whole(job), begin, parse_moment(row["End"]), *texts))
-    except (TypeError, ValueError, DocumentError) as error:
-        return error
+def _job_of(columns: Sequence[str], cells: Sequence[str]) -> Optional[Job]:
+    """Return the job of a row; a step of a job is part of it."""
+    if len(cells) != len(columns):
+        raise ValueError(f"its line has {len(cells)} cells, the header {len(columns)}")
+    row = dict(zip(columns, cells))
+    job = row[_ID[0]] if _ID[0] in row else row[_ID[1]]
+    states = _states({"state": row.get("State", "")})
+    if "." in job or _never_began(states, row.get("NodeList")):
+        return None
+    begin = parse_moment(row["Start"])
+    if begin is None:
+        return None
+    if _ID[0] not in row and not job.isdecimal():
+        raise ValueError(
+            f"servers count its traffic by another id than {job:.40}; ask for {_ID[0]}"
+        )
+    texts = (whole(row.get(column, "")) for column in ("JobName", "User", "NodeList"))
+    return checked_job(Job(whole(job), begin, parse_moment(row["End"]), *texts))
 
 
 def parse_moment(text: str) -> Optional[float]:

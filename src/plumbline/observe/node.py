@@ -24,19 +24,27 @@ QUICK_S = 10.0
 """Seconds in which a healthy node answers."""
 
 
-class System(Protocol):
-    """A node; paths are absolute, and what is not there is empty, never an error."""
+MOST_BYTES = 1 << 20
+"""No file of /proc or /sys that is read here is longer: /proc/mdstat has some lines an array."""
 
-    def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
-        """Run a command; raise ToolError if it is not installed."""
-        ...
 
-    def read(self, path: str) -> str:
+class Files(Protocol):
+    """The files of a node; paths are absolute, and what is not there is empty, never an error."""
+
+    def read(self, path: str, most_bytes: int = MOST_BYTES) -> str:
         """Return the text of a small file without blanks at its ends; empty if it has none."""
         ...
 
     def names(self, folder: str) -> tuple[str, ...]:
         """Return what lies in a folder, in order; nothing if it is not there."""
+        ...
+
+
+class System(Files, Protocol):
+    """A node: its files, and its commands."""
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
+        """Run a command; raise ToolError if it is not installed."""
         ...
 
     def real(self, path: str) -> str:

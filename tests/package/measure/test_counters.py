@@ -41,8 +41,8 @@ class FakeFiles:
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.texts = dict(texts)
 
-    def read(self, path: str) -> str:
-        return self.texts.get(path, "")
+    def read(self, path: str, most_bytes: int = 1 << 20) -> str:
+        return self.texts.get(path, "")[:most_bytes]
 
     def names(self, folder: str) -> tuple[str, ...]:
         below = [path[len(folder) + 1 :] for path in self.texts if path.startswith(f"{folder}/")]

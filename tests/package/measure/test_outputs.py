@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from plumbline.measure.probes import probe_for
-from plumbline.measure.probes.interface import quoted
+from plumbline.measure.probes.interface import parse_version, quoted
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
 from tests.package.measure.jobs import BROKEN, GOOD, VERSIONS, Good, completed, job
@@ -61,11 +61,11 @@ def test_even_a_complete_report_of_a_killed_tool_is_no_measurement() -> None:
 
 @pytest.mark.parametrize("tool", VERSIONS)
 def test_the_version_is_the_number_alone(tool: str) -> None:
-    probe, known = probe_for(tool), VERSIONS[tool]
-    assert probe.parse_version(completed(known["prints"])) == known["version"]
+    known = VERSIONS[tool]
+    assert parse_version(tool, completed(known["prints"])) == known["version"]
     with pytest.raises(ToolError, match="no version"):
-        probe.parse_version(completed("what?\n"))
-    assert probe.VERSION_COMMAND[0] == tool
+        parse_version(tool, completed("what?\n"))
+    assert probe_for(tool).VERSION_COMMAND[0] == tool
 
 
 def test_an_unknown_tool_is_refused() -> None:

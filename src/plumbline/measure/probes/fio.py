@@ -196,11 +196,6 @@ def parse(job: Job, completed: Completed) -> Measurement:
     )
 
 
-def parse_version(completed: Completed) -> str:
-    """Return ``3.39`` for ``fio-3.39``."""
-    return answer.version("fio", completed)
-
-
 def _moved(report: Report, direction: str) -> tuple[int, float]:
     values = report.direction(direction)
     moved = answer.number("fio", "io_bytes", values.get("io_bytes"))

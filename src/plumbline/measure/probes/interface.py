@@ -59,10 +59,6 @@ class Probe(Protocol):
         """Return the measurement; raise ToolError with the tool's own words otherwise."""
         ...
 
-    def parse_version(self, completed: Completed) -> str:
-        """Return the version number alone; raise ToolError if it is not understood."""
-        ...
-
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)+\w*|\d{8}")
 _NUMBERS = re.compile(r"\d+")
@@ -139,8 +135,8 @@ def number(tool: str, what: str, value: object) -> float:
     raise not_understood(tool, what, f"{value!r:.80}")
 
 
-def version(tool: str, completed: Completed) -> str:
-    """Return the first version number in the output."""
+def parse_version(tool: str, completed: Completed) -> str:
+    """Return the first version number in a tool's output; raise ToolError where there is none."""
     refuse_failed(completed, tool)
     match = _NUMBER.search(f"{completed.stdout}\n{completed.stderr}")
     if not match:

@@ -76,11 +76,6 @@ def parse(job: Job, completed: Completed) -> Measurement:
     )
 
 
-def parse_version(completed: Completed) -> str:
-    """Return ``3.18`` for ``iperf 3.18 (cJSON 1.7.15)`` and what follows."""
-    return answer.version("iperf3", completed)
-
-
 def _document(completed: Completed) -> Mapping[str, Any]:
     text = completed.stdout
     try:

@@ -84,11 +84,6 @@ def parse(job: Job, completed: Completed) -> Measurement:
     )
 
 
-def parse_version(completed: Completed) -> str:
-    """Return ``2.7.1`` for ``Netperf version 2.7.1``."""
-    return answer.version("netperf", completed)
-
-
 def check_addresses(job: Job) -> None:
     """Raise DocumentError unless both ends are plain addresses and the port is one."""
     for address in (job.subject, job.own_address or job.subject):

@@ -105,11 +105,6 @@ def parse(job: Job, completed: Completed) -> Measurement:
     )
 
 
-def parse_version(completed: Completed) -> str:
-    """Return ``5.93`` for ``sgp_dd: 5.93 20230717``."""
-    return answer.version("sgp_dd", completed)
-
-
 def _count(job: Job) -> int:
     transfer = job.spec.transfer_bytes // job.block_size
     return answer.whole_transfers(job.spec) * transfer
