@@ -74,3 +74,15 @@ _FILE = yaml.safe_load(data("probes.yml"))
 GOOD = [Good(**raw) for raw in _FILE["good"]]
 BROKEN: list[dict[str, Any]] = _FILE["broken"]
 VERSIONS: dict[str, dict[str, str]] = _FILE["versions"]
+CALLS: list[dict[str, Any]] = _FILE["calls"]
+REFUSED: list[dict[str, Any]] = _FILE["refused"]
+
+
+def changed(tool: str, case: Mapping[str, Any]) -> Job:
+    """Return a job with the changes of a case."""
+    changes = {name: case[name] for name in Job._fields if name in case and name != "spec"}
+    if "operation" in changes:
+        changes["operation"] = Operation(changes["operation"])
+    if changes.get("within"):
+        changes["within"] = Within(changes["within"])
+    return job(tool, case.get("spec"), **changes)
