@@ -233,20 +233,15 @@ def _diskstats(given: bytes, _: Path) -> object:
 
 
 def _where() -> Iterator[Reader]:
-    pairs: list[tuple[str, Any]] = [
-        ("lfs_getstripe_y_pfl.txt", test_whereabouts.LUSTRE),
-        ("lfs_getstripe_y_wide.txt", test_whereabouts.LUSTRE),
-    ]
-    for file, known in pairs:
+    known = test_whereabouts.FILE["lustre"]
+    for file in ("lfs_getstripe_y_pfl.txt", "lfs_getstripe_y_wide.txt"):
+        answers = test_whereabouts.answers({"data": f"lustre/{file}"})
+        for start in ("getfattr", *(start for start in answers if ".meta" in start)):
+            del answers[start]
 
-        def use(run: FakeRunner, known: Any = known) -> object:
+        def use(run: FakeRunner) -> object:
             return whereabouts(run, "/mnt/lustre/u/f", known)
 
-        answers: dict[str, Answer] = {
-            "realpath": "/mnt/lustre/u/f\0",
-            "cat /proc/self/mountinfo": test_whereabouts.MOUNTS,
-            "lfs getstripe -d -y": data(f"lustre/{file}"),
-        }
         yield from _by_answer(f"where, {file}", answers, use)
 
 
