@@ -1,4 +1,4 @@
-"""MPI: ranks that wait for one another, and reading and writing by MPI-IO.
+"""MPI: a rank among others that wait for one another, and reading and writing by MPI-IO.
 
 Waiting is quiet: MPI's own barriers keep a core busy, which a rank still at work may need.
 """
@@ -7,16 +7,37 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
+from functools import partial
 from itertools import repeat
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional
+from pathlib import Path
+from time import monotonic
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, NoReturn, Optional, Union
 
 from mpi4py import MPI
 
 from plumbline.model.errors import ToolError
+from plumbline.model.record import Operation
 from plumbline.observe.folders import open_file, open_folder_of
-from plumbline.parallel.operation import Move, drop_cached, endless, landing, sources
-
-__all__ = ["MPI", "World"]
+from plumbline.parallel.job import Job, Result, State, encoded, result_name, write_whole
+from plumbline.parallel.operation import (
+    Attempt,
+    Ended,
+    Move,
+    PosixFile,
+    Work,
+    brief_of,
+    drop_cached,
+    endless,
+    flush,
+    landing,
+    not_begun,
+    result_of,
+    sources,
+    unfinished,
+)
+from plumbline.parallel.profile import Block, pack
+from plumbline.parallel.terms import Place, assign, readers
 
 _POLL_S = 0.001
 _PATIENCE_S = 0.5
@@ -63,12 +84,12 @@ class World:
         Not every launcher ends the others then.
         """
         request = self._comm.Ibarrier()
-        patience = time.monotonic() + _PATIENCE_S
+        patience = monotonic() + _PATIENCE_S
         while not request.Test():
             time.sleep(_POLL_S)
-            if time.monotonic() > patience:
+            if monotonic() > patience:
                 self._look_around(request)
-                patience = time.monotonic() + _PATIENCE_S
+                patience = monotonic() + _PATIENCE_S
 
     def _look_around(self, request: Any) -> None:
         dead = [pid for pid in self._beside if not _is_there(pid)]
@@ -92,24 +113,24 @@ class World:
     def _tell(self, other: int) -> None:
         for _ in range(_ROUNDS):
             self._comm.recv(source=other)
-            self._comm.send(time.monotonic(), dest=other)
+            self._comm.send(monotonic(), dest=other)
 
     def _ask(self) -> float:
         answers = []
         for _ in range(_ROUNDS):
-            before = time.monotonic()
+            before = monotonic()
             self._comm.send(None, dest=0)
             first: float = self._comm.recv(source=0)
-            after = time.monotonic()
+            after = monotonic()
             answers.append((after - before, first - (before + after) / 2))
         return min(answers)[1]
 
     def start_together(self) -> float:
         """Wait for the common start and return it, by this rank's monotonic clock."""
         self.barrier()
-        start = self.from_first(time.monotonic() + _LEAD_S) - self._behind_s
-        time.sleep(max(0.0, start - time.monotonic() - _SPIN_S))
-        while time.monotonic() < start:
+        start = self.from_first(monotonic() + _LEAD_S) - self._behind_s
+        time.sleep(max(0.0, start - monotonic() - _SPIN_S))
+        while monotonic() < start:
             time.sleep(0)
         return float(start)
 
@@ -207,6 +228,10 @@ class MpiFile:
         os.close(self._folder)
 
 
+File = Union[PosixFile, MpiFile]
+"""One file, open for one operation."""
+
+
 def _described(view: memoryview) -> list[Any]:
     return [view, len(view), MPI.BYTE]
 
@@ -236,3 +261,141 @@ def obstacle_to(path: str, write: bool) -> Optional[str]:
     finally:
         os.close(descriptor)
     return None
+
+
+_ENDED = 143
+"""Exit code of a process that SIGTERM has ended."""
+
+
+class Rank:
+    """One rank of a job."""
+
+    def __init__(self, job: Job, world: World) -> None:
+        """Agree with all ranks on the place of each."""
+        self._job = job
+        self._world = world
+        clients = world.meet()
+        self._places = assign([place.server for place in job.places], clients)
+        self._readers = readers(clients)
+        self._unfinished: Optional[Callable[[], Optional[Result]]] = None
+        self._written = [job.transfers * job.test.transfer] * world.size
+        world.compare_clocks()
+
+    def run(self) -> None:
+        """Carry out all operations."""
+        for operation in self._job.operations:
+            result = self._operation(operation)
+            if operation is Operation.WRITE:
+                done = result.state in (State.DONE, State.SHORT)
+                self._written = self._world.share(result.bytes if done else 0)
+        self._world.barrier()
+
+    def keep_unfinished(self) -> None:
+        """Keep the result so far of a read that waits in a call; runs in another thread.
+
+        Of a write nothing is: it is not known to be safe.
+        """
+        result = self._unfinished() if self._unfinished is not None else None
+        if result is not None:
+            self._keep(result, None)
+
+    def _operation(self, operation: Operation) -> Result:
+        writes = operation is Operation.WRITE
+        # the file of this rank to write, or of another rank to read
+        author = self._world.rank if writes else self._readers[self._world.rank]
+        index = self._places[author]
+        place = self._job.places[index]
+        worker = (self._world.rank, self._world.client, place.target)
+        paths = [place.path for place in self._job.places]
+        comm = self._world.together(paths.index(place.path))
+        file, obstacle = self._open(place, writes, comm)
+        transfers = self._written[author] // self._job.test.transfer
+        if self._job.test.collective:
+            transfers = least(comm, transfers)
+        if not obstacle and not transfers:
+            obstacle = f"rank {author} has written nothing here that could be read"
+        work = Work(operation, self._job, transfers, voter(comm))
+        attempt = Attempt(work, file) if file is not None and not obstacle else None
+        start = self._world.start_together()
+        if file is None or attempt is None:
+            result = self._keep(not_begun(operation, worker, obstacle), None)
+            if file is not None:
+                # the others of a shared file wait for all to let go of it
+                file.close()
+            return result
+        self._unfinished = partial(_read_so_far, work, attempt, file, (place.offset, worker))
+        try:
+            attempt.make(start)
+            self._unfinished = None
+        except Ended:
+            self._leave(work, attempt, None if file.collective else place.path, worker)
+        result = self._keep(result_of(work, attempt, worker), attempt)
+        if file.collective and result.state is State.FAILED:
+            # the others wait in a call that this rank will never make
+            os._exit(1)
+        file.close()
+        return result
+
+    def _open(
+        self, part: Place, writes: bool, comm: object
+    ) -> tuple[Optional[File], Optional[str]]:
+        """Return the open file, or the reason why it cannot be opened.
+
+        Ranks that share a file open it only when each of them can: they wait for one another.
+        """
+        test = self._job.test
+        if test.api == "mpiio":
+            obstacle = obstacle_to(part.path, writes)
+            if not voter(comm)(obstacle is None):
+                return None, obstacle or f"{part.path} cannot be opened by another rank"
+        try:
+            if test.api == "mpiio":
+                opened = OpenMode(comm, test.collective, test.hints)
+                return MpiFile(part.path, part.offset, writes, opened), None
+            return PosixFile(part.path, part.offset, writes, self._job.direct), None
+        except (OSError, RuntimeError) as error:
+            return None, f"{part.path} cannot be opened: {error}"
+
+    def _leave(
+        self, work: Work, attempt: Attempt, path: Optional[str], worker: tuple[int, str, str]
+    ) -> NoReturn:
+        """Keep the bytes so far, then flush the file to make them a measurement.
+
+        The time may end before the flush, so the bytes are kept first.  ``path`` is None for
+        collective calls, of which no part is a measurement.
+        """
+        result = self._keep(brief_of(work, attempt, worker), None)
+        if path is not None:
+            if work.writes:
+                flush(path)
+            result = result._replace(state=State.SHORT, end_s=monotonic() - attempt.start)
+            self._keep(result, None)
+        whole = result_of(work, attempt, worker)
+        self._keep(whole._replace(state=result.state, end_s=result.end_s), attempt)
+        os._exit(_ENDED)
+
+    def _keep(self, result: Result, attempt: Optional[Attempt]) -> Result:
+        name = result_name(result.operation, result.rank)
+        folder = Path(self._job.folder)
+        write_whole(folder / f"{name}.json", encoded(result))
+        if self._job.keep_calls and attempt is not None:
+            block = Block(
+                result.rank,
+                result.client,
+                result.target,
+                result.operation.value,
+                attempt.calls,
+            )
+            # the run reports missing calls; the measurement is kept
+            with suppress(OSError):
+                write_whole(folder / f"{name}.calls", pack({}, [block]))
+        return result
+
+
+def _read_so_far(
+    work: Work, attempt: Attempt, file: File, where: tuple[int, tuple[int, str, str]]
+) -> Optional[Result]:
+    """Return the result of a read so far, by its position after an offset; None for a write."""
+    offset, worker = where
+    position = None if work.writes or not attempt.start else file.position
+    return None if position is None else unfinished(work, attempt, worker, position - offset)

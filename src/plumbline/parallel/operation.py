@@ -34,10 +34,7 @@ from plumbline.parallel.profile import Calls, durations_of, per_second
 from plumbline.parallel.terms import Aggregation
 
 if TYPE_CHECKING:
-    from plumbline.parallel.mpi import MpiFile
-
-    File = Union["PosixFile", MpiFile]
-    """One file, open for one operation."""
+    from plumbline.parallel.mpi import File
 
 _SHIFT = 8
 _DIRECT_POOL = 16 << 20

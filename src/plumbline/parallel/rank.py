@@ -10,171 +10,14 @@ import signal
 import sys
 import threading
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from time import monotonic
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Callable, NoReturn, Optional
+from typing import Callable, NoReturn, Optional
 
 from plumbline.model.errors import PlumblineError, ToolError
-from plumbline.model.record import Operation
 from plumbline.model.validation import read_json
-from plumbline.parallel.job import Job, Result, State, encoded, result_name, write_whole
-from plumbline.parallel.mpi import MpiFile, OpenMode, World, least, obstacle_to, voter
-from plumbline.parallel.operation import (
-    Attempt,
-    Ended,
-    PosixFile,
-    Work,
-    brief_of,
-    flush,
-    not_begun,
-    result_of,
-    unfinished,
-)
-from plumbline.parallel.profile import Block, pack
-from plumbline.parallel.terms import Place, assign, readers
-
-if TYPE_CHECKING:
-    from plumbline.parallel.operation import File
-
-_ENDED = 143
-"""Exit code of a process that SIGTERM has ended."""
-
-
-class Rank:
-    """One rank of a job."""
-
-    def __init__(self, job: Job, world: World) -> None:
-        """Agree with all ranks on the place of each."""
-        self._job = job
-        self._world = world
-        clients = world.meet()
-        self._places = assign([place.server for place in job.places], clients)
-        self._readers = readers(clients)
-        self._unfinished: Optional[Callable[[], Optional[Result]]] = None
-        self._written = [job.transfers * job.test.transfer] * world.size
-        world.compare_clocks()
-
-    def run(self) -> None:
-        """Carry out all operations."""
-        for operation in self._job.operations:
-            result = self._operation(operation)
-            if operation is Operation.WRITE:
-                done = result.state in (State.DONE, State.SHORT)
-                self._written = self._world.share(result.bytes if done else 0)
-        self._world.barrier()
-
-    def keep_unfinished(self) -> None:
-        """Keep the result so far of a read that waits in a call; runs in another thread.
-
-        Of a write nothing is: it is not known to be safe.
-        """
-        result = self._unfinished() if self._unfinished is not None else None
-        if result is not None:
-            self._keep(result, None)
-
-    def _operation(self, operation: Operation) -> Result:
-        writes = operation is Operation.WRITE
-        # the file of this rank to write, or of another rank to read
-        author = self._world.rank if writes else self._readers[self._world.rank]
-        index = self._places[author]
-        place = self._job.places[index]
-        worker = (self._world.rank, self._world.client, place.target)
-        paths = [place.path for place in self._job.places]
-        comm = self._world.together(paths.index(place.path))
-        file, obstacle = self._open(place, writes, comm)
-        transfers = self._written[author] // self._job.test.transfer
-        if self._job.test.collective:
-            transfers = least(comm, transfers)
-        if not obstacle and not transfers:
-            obstacle = f"rank {author} has written nothing here that could be read"
-        work = Work(operation, self._job, transfers, voter(comm))
-        attempt = Attempt(work, file) if file is not None and not obstacle else None
-        start = self._world.start_together()
-        if file is None or attempt is None:
-            result = self._keep(not_begun(operation, worker, obstacle), None)
-            if file is not None:
-                # the others of a shared file wait for all to let go of it
-                file.close()
-            return result
-        self._unfinished = partial(_read_so_far, work, attempt, file, (place.offset, worker))
-        try:
-            attempt.make(start)
-            self._unfinished = None
-        except Ended:
-            self._leave(work, attempt, None if file.collective else place.path, worker)
-        result = self._keep(result_of(work, attempt, worker), attempt)
-        if file.collective and result.state is State.FAILED:
-            # the others wait in a call that this rank will never make
-            os._exit(1)
-        file.close()
-        return result
-
-    def _open(
-        self, part: Place, writes: bool, comm: object
-    ) -> tuple[Optional[File], Optional[str]]:
-        """Return the open file, or the reason why it cannot be opened.
-
-        Ranks that share a file open it only when each of them can: they wait for one another.
-        """
-        test = self._job.test
-        if test.api == "mpiio":
-            obstacle = obstacle_to(part.path, writes)
-            if not voter(comm)(obstacle is None):
-                return None, obstacle or f"{part.path} cannot be opened by another rank"
-        try:
-            if test.api == "mpiio":
-                opened = OpenMode(comm, test.collective, test.hints)
-                return MpiFile(part.path, part.offset, writes, opened), None
-            return PosixFile(part.path, part.offset, writes, self._job.direct), None
-        except (OSError, RuntimeError) as error:
-            return None, f"{part.path} cannot be opened: {error}"
-
-    def _leave(
-        self, work: Work, attempt: Attempt, path: Optional[str], worker: tuple[int, str, str]
-    ) -> NoReturn:
-        """Keep the bytes so far, then flush the file to make them a measurement.
-
-        The time may end before the flush, so the bytes are kept first.  ``path`` is None for
-        collective calls, of which no part is a measurement.
-        """
-        result = self._keep(brief_of(work, attempt, worker), None)
-        if path is not None:
-            if work.writes:
-                flush(path)
-            result = result._replace(state=State.SHORT, end_s=monotonic() - attempt.start)
-            self._keep(result, None)
-        whole = result_of(work, attempt, worker)
-        self._keep(whole._replace(state=result.state, end_s=result.end_s), attempt)
-        os._exit(_ENDED)
-
-    def _keep(self, result: Result, attempt: Optional[Attempt]) -> Result:
-        name = result_name(result.operation, result.rank)
-        folder = Path(self._job.folder)
-        write_whole(folder / f"{name}.json", encoded(result))
-        if self._job.keep_calls and attempt is not None:
-            block = Block(
-                result.rank,
-                result.client,
-                result.target,
-                result.operation.value,
-                attempt.calls,
-            )
-            # the run reports missing calls; the measurement is kept
-            with suppress(OSError):
-                write_whole(folder / f"{name}.calls", pack({}, [block]))
-        return result
-
-
-def _read_so_far(
-    work: Work, attempt: Attempt, file: File, where: tuple[int, tuple[int, str, str]]
-) -> Optional[Result]:
-    """Return the result of a read so far, by its position after an offset; None for a write."""
-    offset, worker = where
-    position = None if work.writes or not attempt.start else file.position
-    return None if position is None else unfinished(work, attempt, worker, position - offset)
-
+from plumbline.parallel.job import Job
+from plumbline.parallel.operation import Ended
 
 _ENDING = (signal.SIGTERM, signal.SIGUSR1)
 """From Open MPI and Slurm the one, from MPICH the other when a rank has died, on any client."""
@@ -194,7 +37,8 @@ def main(argv: list[str]) -> int:
     # a launcher hands its own priority on, but not to other hosts
     os.nice(_LOWEST)
     stuck = _watch_launcher()
-    from plumbline.parallel.mpi import World
+    # where mpi4py is missing there is something by now that says so
+    from plumbline.parallel.mpi import Rank, World
 
     world = World()
     text = Path(argv[1]).read_text(encoding="utf-8") if world.rank == 0 else ""

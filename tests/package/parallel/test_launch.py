@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -317,3 +318,14 @@ def test_a_stopped_rank_of_the_job_is_ended_and_that_of_another_is_not() -> None
         for rank in ranks:
             rank.kill()
             rank.communicate()
+
+
+@pytest.mark.skipif(find_spec("mpi4py") is not None, reason="this Python has mpi4py")
+def test_a_rank_whose_python_has_no_mpi4py_says_what_to_install() -> None:
+    words = [sys.executable, "-m", "plumbline.parallel.rank", "job.json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == ToolError.exit_code
+    assert done.stderr == (
+        f"plumbline: {sys.executable} has no mpi4py; install python3-mpi4py, or name another "
+        "Python with --python\n"
+    )
