@@ -31,7 +31,7 @@ from plumbline.observe.symptom import TROUBLE
 from plumbline.store import facts
 from plumbline.store.collection import ConsoleHistory
 from plumbline.store.history import KEEP_DAYS
-from plumbline.store.replacing import replace
+from plumbline.store.replacing import replace, writing
 from plumbline.store.thinning import Thinned, Thinning
 
 _LONGEST_LINE = 16 << 20
@@ -454,17 +454,12 @@ def _keep_symptoms(history: Path, node: str, symptoms: Optional[Mapping[str, Any
     """Keep a node's symptoms beside the history; without any, those that it had are gone."""
     folder = history.parent / facts.COLLECTED_SYMPTOMS
     path = folder / f"{node}.json"
-    try:
+    with writing(path):
         if symptoms is None:
             path.unlink(missing_ok=True)
             return
         folder.mkdir(exist_ok=True)
         replace(path, json.dumps(symptoms, allow_nan=False))
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {os.strerror(error.errno or 0)}; see that {history.parent} "
-            "has space and belongs to whoever collects"
-        ) from error
 
 
 _LIMIT_S = 60.0

@@ -22,7 +22,7 @@ from plumbline.plan.baseline import read_baselines
 from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.policy import load
 from plumbline.plan.references import expectation, find_ceilings, find_goals
-from plumbline.store.replacing import replace
+from plumbline.store.replacing import replace, writing
 from plumbline.topology.document import Zone
 from plumbline.topology.graph import Topology, build
 from plumbline.topology.names import expand
@@ -459,9 +459,7 @@ def _refuse_loss(path: Path, text: str) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
         replace(path, text, mode=mode)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}; nothing changed") from error

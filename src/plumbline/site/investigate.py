@@ -32,7 +32,7 @@ from plumbline.model.validation import read_json
 from plumbline.observe.symptom import TROUBLE, SiteSymptoms, site_symptoms
 from plumbline.site.jobs import used_meanwhile
 from plumbline.site.locate import left_out, locate_site
-from plumbline.store.files import DATABASE, parse, read
+from plumbline.store.files import DATABASE, load
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from plumbline.store.snapshot import load_snapshot
@@ -227,7 +227,7 @@ def read_request(name: str) -> Request:
         DocumentError: it is missing or damaged.
         UsageError: a budget that allows nothing.
     """
-    raw = parse(read(name, "request", _REMEDY), name, _REMEDY)
+    raw = load(name, "request", _REMEDY)
     try:
         if unknown := sorted(set(raw) - _KEYS):
             raise DocumentError(f"request {name} has the unknown key {unknown[0]!r}; leave it out")

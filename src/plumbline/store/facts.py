@@ -15,7 +15,7 @@ from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional, Sequ
 
 from plumbline.model.codec import read as read_value
 from plumbline.model.codec import read_document, write
-from plumbline.model.errors import DocumentError, StoreError
+from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import MOST, Suspected, Suspects
 from plumbline.model.validation import same_schema, times
 from plumbline.model.validation import whole_text as whole
@@ -26,8 +26,8 @@ from plumbline.observe.site_command import SiteCommand
 from plumbline.observe.symptom import TROUBLE, Report, SiteSymptoms, site_symptoms
 from plumbline.store.collection import read_clocks
 from plumbline.store.database import Database
-from plumbline.store.files import READERS, parse, read
-from plumbline.store.replacing import replace, replace_own, unwritable
+from plumbline.store.files import READERS, load
+from plumbline.store.replacing import replace_own, writing
 from plumbline.store.verdicts import LOOK_REMEDY as REMEDY
 
 SYMPTOMS_FILE = "symptoms.json"
@@ -56,7 +56,7 @@ def load_symptoms(path: str) -> Saved:
     Raises:
         DocumentError: the file is missing, damaged, or somebody else's.
     """
-    raw = parse(read(path, "symptoms", REMEDY), path, REMEDY)
+    raw = load(path, "symptoms", REMEDY)
     try:
         return Saved(Report.from_json(raw), read_value(Past, raw["past"]))
     except (KeyError, TypeError, AttributeError) as error:
@@ -118,7 +118,7 @@ def collected_report(node: str, path: str, now: float) -> Collected:
 def _collected(path: str) -> Any:
     remedy = "plumbline collect brings it again"
     try:
-        return parse(read(path, "symptoms", remedy), path, remedy)
+        return load(path, "symptoms", remedy)
     except DocumentError as error:
         return {TROUBLE: str(error)}
 
@@ -127,13 +127,7 @@ def save_symptoms(path: Path, saved: Saved) -> None:
     """Put a look in the place of the one before, at once; raise StoreError when that fails."""
     document = {**saved.report.to_json(), "past": write(saved.past)}
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))
-    try:
-        replace(path, text, group=READERS)
-    except OSError as error:
-        raise StoreError(
-            f"symptoms {path} cannot be written: {error.strerror}; see that {path.parent} is "
-            "there, has space and belongs to the user plumbline"
-        ) from error
+    replace_own(path, text, group=READERS)
 
 
 SITE_COMMANDS_SCHEMA = 1
@@ -149,7 +143,7 @@ def load_site_commands(path: str) -> tuple[SiteCommand, ...]:
     """
     if not os.path.lexists(path):
         return ()
-    raw = parse(read(path, "commands", _SITE_COMMANDS_REMEDY), path, _SITE_COMMANDS_REMEDY)
+    raw = load(path, "commands", _SITE_COMMANDS_REMEDY)
     try:
         same_schema(raw, SITE_COMMANDS_SCHEMA, f"commands {path}", _SITE_COMMANDS_REMEDY)
         commands = tuple(map(SiteCommand.from_json, raw["commands"]))
@@ -181,8 +175,7 @@ def load_ledger(path: str) -> Ledger:
     Raises:
         DocumentError: the file is missing, damaged, or somebody else's.
     """
-    what = "ledger of conditions"
-    raw = parse(read(path, what, CONDITIONS_REMEDY, MOST_BYTES), path, CONDITIONS_REMEDY)
+    raw = load(path, "ledger of conditions", CONDITIONS_REMEDY, MOST_BYTES)
     try:
         return Ledger.from_json(raw)
     except DocumentError as error:
@@ -219,13 +212,7 @@ def _set_aside(path: Path) -> None:
 def save_ledger(path: Path, ledger: Ledger) -> None:
     """Put a ledger in the place of the one before, at once; raise StoreError if that fails."""
     text = json.dumps(ledger.to_json(), allow_nan=False, separators=(",", ":"))
-    try:
-        replace(path, text, group=READERS)
-    except OSError as error:
-        raise StoreError(
-            f"ledger of conditions {path} cannot be written: {os.strerror(error.errno or 0)}; see "
-            f"that {path.parent} is there, has space and belongs to whoever runs this"
-        ) from error
+    replace_own(path, text, group=READERS)
 
 
 def keep_collected(history: Path, node: str, raw: Any) -> None:
@@ -318,13 +305,11 @@ def keep_site(history: Path, by_node: Mapping[str, Sequence[Suspected]], now: fl
         StoreError: it cannot be written.
     """
     folder = history.parent / FOLDER
-    try:
+    with writing(folder):
         folder.mkdir(exist_ok=True)
         for path in folder.glob("*.json"):
             if path.stem not in by_node:
                 path.unlink(missing_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from error
     for node, suspected in by_node.items():
         _keep(folder / f"{node}.json", suspected[:MOST], now)
 
@@ -379,7 +364,7 @@ def _held(path: Path, now: float) -> tuple[Suspected, ...]:
 
 def load_suspicions(path: str, now: float) -> tuple[Suspected, ...]:
     """Return what a file says, nothing where it does not hold any longer; raise DocumentError."""
-    raw = parse(read(path, "suspicions", _REMEDY, _MOST_BYTES), path, _REMEDY)
+    raw = load(path, "suspicions", _REMEDY, _MOST_BYTES)
     held = read_document(_Suspicions, raw, SCHEMA, f"the file of suspicions {path}", _REMEDY)
     # a date in the future is that of a clock that was wrong
     return held.suspected if abs(now - held.written_at) <= _HOLDS_S else ()

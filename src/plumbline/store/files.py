@@ -58,7 +58,7 @@ def seal(text: str) -> str:
     return f'{_HEAD.decode()}{crc32(body.encode()):08x}"{body}'
 
 
-def refuse_changed(data: bytes, what: str, remedy: str) -> None:
+def _refuse_changed(data: bytes, what: str, remedy: str) -> None:
     """Raise DocumentError when a document is not what it was when it was sealed."""
     if _KEY not in data[: len(_HEAD) + len(_KEY)]:
         return
@@ -72,17 +72,29 @@ MOST_BYTES = 64 << 20
 """Largest document: a node with 10,000 targets has a snapshot of 50 MB."""
 
 
-def read(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> str:
-    """Return the text of a document of at most ``most`` bytes.
+def load(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> dict[str, Any]:
+    """Return the JSON object in a file of at most ``most`` bytes.
 
     Raises:
-        DocumentError: there is none that can be trusted.
+        DocumentError: there is none that can be trusted, or it is damaged; names ``what`` it is.
     """
-    return decoded(read_bytes(path, what, remedy, most), path, what, remedy)
+    return parse(read(path, what, remedy, most), path, remedy)
 
 
-def read_bytes(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> bytes:
-    """Return a document as it lies in its file; raise as ``read`` does."""
+def read(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> str:
+    """Return the text of a document; raise as ``load`` does."""
+    data = _read_bytes(path, what, remedy, most)
+    _refuse_changed(data, f"{what} {path}", remedy)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{what} {path} are not text ({error.reason}); {remedy}") from error
+    if not text.strip():
+        raise DocumentError(f"{what} {path}: the file is empty; {remedy}")
+    return text
+
+
+def _read_bytes(path: str, what: str, remedy: str, most: int) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
@@ -98,17 +110,6 @@ def read_bytes(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> byt
             f"plumbline writes ({format_size(most)} at most); {remedy}"
         )
     return data
-
-
-def decoded(data: bytes, path: str, what: str, remedy: str) -> str:
-    """Return the text of a document; raise DocumentError where it is none or empty."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DocumentError(f"{what} {path} are not text ({error.reason}); {remedy}") from error
-    if not text.strip():
-        raise DocumentError(f"{what} {path}: the file is empty; {remedy}")
-    return text
 
 
 def refuse(error: OSError, path: str, what: str, remedy: str) -> NoReturn:
@@ -142,9 +143,12 @@ def _trust(file: os.stat_result, folder: os.stat_result, path: str, what: str) -
         )
 
 
-def parse(text: str, path: str, remedy: str) -> Any:
-    """Return what a JSON document says; raise DocumentError when it is damaged."""
+def parse(text: str, path: str, remedy: str) -> dict[str, Any]:
+    """Return the JSON object that a document says; raise DocumentError when it is damaged."""
     try:
-        return read_json(text)
+        raw = read_json(text)
+        if not isinstance(raw, dict):
+            raise ValueError("no JSON object")
     except ValueError as error:
         raise DocumentError(f"{path} is damaged ({error}); {remedy}") from error
+    return raw

@@ -17,7 +17,7 @@ from plumbline.model.validation import read_json
 from plumbline.parallel.sweep import Ledger
 from plumbline.store.database import Store
 from plumbline.store.history import KEEP_DAYS
-from plumbline.store.replacing import replace
+from plumbline.store.replacing import replace, writing
 
 
 class Confirmed(Store):
@@ -93,11 +93,6 @@ class SweepFile:
 
     def save(self, ledger: Ledger) -> None:
         """Keep what was done; raise StoreError when that fails."""
-        try:
+        with writing(self.path):
             self.path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
             replace(self.path, json.dumps(ledger.to_json(), allow_nan=False, indent=1))
-        except OSError as error:
-            raise StoreError(
-                f"{self.path} cannot be written: {error.strerror}; see that its folder has space, "
-                "or name another one with --state"
-            ) from error

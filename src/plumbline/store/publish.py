@@ -25,10 +25,10 @@ from plumbline.model.series import Series, Snapshot
 from plumbline.model.validation import read_json
 from plumbline.observe.folders import UnsafeError
 from plumbline.store.database import keep_owner
-from plumbline.store.files import READERS, parse, read, seal
+from plumbline.store.files import READERS, load, seal
 from plumbline.store.history import History
 from plumbline.store.recent import Groups, Recent
-from plumbline.store.replacing import replace
+from plumbline.store.replacing import replace, writing
 from plumbline.store.verdicts import MOST_BYTES, file_name, stamp
 from plumbline.store.verdicts import VERDICT_REMEDY as REMEDY
 
@@ -71,18 +71,12 @@ class Publisher:
             StoreError: it cannot be written, or the history cannot be read.
         """
         # the lock covers reading too: of two that finish together the later must see both
-        try:
-            with _locked(self._path.with_suffix(".lock")):
-                snapshot = self.build(now, weigh)
-                text = json.dumps(snapshot.to_json(), separators=(",", ":"))
-                replace(self._path, seal(text), group=READERS)
-                self._then(snapshot)
-                return snapshot
-        except OSError as error:
-            raise StoreError(
-                f"snapshot {self._path} cannot be written: {error.strerror}; see that "
-                f"{self._path.parent} has space and belongs to the user plumbline"
-            ) from error
+        with writing(self._path), _locked(self._path.with_suffix(".lock")):
+            snapshot = self.build(now, weigh)
+            text = json.dumps(snapshot.to_json(), separators=(",", ":"))
+            replace(self._path, seal(text), group=READERS)
+            self._then(snapshot)
+            return snapshot
 
     def build(self, now: float, weigh: Optional[Weigh] = None) -> Snapshot:
         """Return the snapshot of what the history holds.
@@ -222,10 +216,9 @@ def _content(raw: Optional[dict[str, object]]) -> Optional[dict[str, object]]:
 def _there(path: Path) -> Optional[dict[str, object]]:
     """Return what a file says; None where there is none, or it is damaged and to be replaced."""
     try:
-        document = parse(read(str(path), "verdict", REMEDY, MOST_BYTES), str(path), REMEDY)
+        return load(str(path), "verdict", REMEDY, MOST_BYTES)
     except DocumentError:
         return None
-    return document if isinstance(document, dict) else None
 
 
 def _remove_others(path: Path, names: Collection[str]) -> None:

@@ -71,24 +71,26 @@ def begin(new: Path, mode: int) -> int:
     return os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
 
 
-def replace_own(path: Path, text: str, *, mode: Optional[int] = None) -> None:
-    """Put ``text`` in the place of a file that whoever calls owns, as ``replace`` does.
+def replace_own(path: Path, text: str, *, mode: Optional[int] = None, group: str = "") -> None:
+    """Put ``text`` in the place of a file of this user, as ``replace`` does.
 
     Raises:
         StoreError: it cannot be written; the message says why, and the old file is still there.
     """
+    with writing(path):
+        replace(path, text, mode=mode, group=group)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise StoreError, with the remedy, for a file or folder that cannot be written."""
     try:
-        replace(path, text, mode=mode)
+        yield
     except OSError as error:
-        raise unwritable(path, error) from error
-
-
-def unwritable(path: Path, error: OSError) -> StoreError:
-    """Return the error of whoever cannot write what should be its own."""
-    return StoreError(
-        f"{path} cannot be written: {os.strerror(error.errno or 0)}; see that {path.parent} is "
-        "there, has space and belongs to you"
-    )
+        raise StoreError(
+            f"{path} cannot be written: {os.strerror(error.errno or 0)}; nothing changed; see that "
+            f"{path.parent} is there, has space and belongs to the user that runs this"
+        ) from error
 
 
 def _let_read(descriptor: int, group: str) -> None:

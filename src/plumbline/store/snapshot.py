@@ -7,15 +7,7 @@ from __future__ import annotations
 
 from plumbline.model.expectation import Expectations
 from plumbline.model.series import Running, Snapshot
-from plumbline.store.files import (
-    EXPECTATIONS,
-    SNAPSHOT,
-    decoded,
-    parse,
-    read,
-    read_bytes,
-    refuse_changed,
-)
+from plumbline.store.files import EXPECTATIONS, SNAPSHOT, load
 
 _DEPLOY = "deploy the role agent again"
 _PROBE = "run a probe to write it, for example: systemctl start plumbline-ost.service"
@@ -23,15 +15,12 @@ _PROBE = "run a probe to write it, for example: systemctl start plumbline-ost.se
 
 def load_expectations(path: str = EXPECTATIONS) -> Expectations:
     """Return what this node measures; raise DocumentError naming file and remedy."""
-    return Expectations.from_json(parse(read(path, "expectations", _DEPLOY), path, _DEPLOY))
+    return Expectations.from_json(load(path, "expectations", _DEPLOY))
 
 
 def load_snapshot(path: str = SNAPSHOT) -> Snapshot:
     """Return what this node has measured; raise as ``load_expectations`` does."""
-    data = read_bytes(path, "snapshot", _PROBE)
-    refuse_changed(data, f"snapshot {path}", _PROBE)
-    text = decoded(data, path, "snapshot", _PROBE)
-    snapshot = Snapshot.from_json(parse(text, path, _PROBE))
+    snapshot = Snapshot.from_json(load(path, "snapshot", _PROBE))
     return snapshot._replace(running=tuple(map(settled, snapshot.running)))
 
 

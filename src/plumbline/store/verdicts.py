@@ -15,7 +15,7 @@ from plumbline.model.service import NOTHING, Standing
 from plumbline.model.validation import numbers, same_schema, times
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.observe.symptom import Report
-from plumbline.store.files import decoded, parse, read, read_bytes, refuse, refuse_changed
+from plumbline.store.files import load, refuse
 
 if TYPE_CHECKING:
     from typing import Any, Mapping
@@ -78,9 +78,7 @@ def load_published(folder: str, subject: Subject, expectations: str) -> Publishe
         DocumentError: naming file and remedy; its cause is FileNotFoundError where there is none.
     """
     file = f"{folder}/{file_name(subject)}"
-    data = read_bytes(file, "verdict", VERDICT_REMEDY, MOST_BYTES)
-    refuse_changed(data, f"verdict {file}", VERDICT_REMEDY)
-    raw = parse(decoded(data, file, "verdict", VERDICT_REMEDY), file, VERDICT_REMEDY)
+    raw = load(file, "verdict", VERDICT_REMEDY, MOST_BYTES)
     published = Published.from_json(raw, file)
     if (published.layer, published.name, published.group) != subject:
         raise DocumentError(
@@ -107,9 +105,7 @@ def load_report(path: str = SYMPTOMS) -> Report:
     Raises:
         DocumentError: the file is missing, damaged, or somebody else's; naming file and remedy.
     """
-    raw = parse(read(path, "symptoms", LOOK_REMEDY), path, LOOK_REMEDY)
-    if not isinstance(raw, dict):
-        raise DocumentError(f"symptoms {path} are damaged (no JSON object); {LOOK_REMEDY}")
+    raw = load(path, "symptoms", LOOK_REMEDY)
     try:
         return Report.from_json(raw)
     except DocumentError as error:
@@ -155,7 +151,7 @@ def load_standing(file: str) -> Standing:
         DocumentError: it is damaged.
     """
     try:
-        raw = parse(read(file, "suspects", _REMEDY), file, _REMEDY)
+        raw = load(file, "suspects", _REMEDY)
         return codec.read(Standing, raw["standing"]) if "standing" in raw else NOTHING
     except DocumentError as error:
         if isinstance(error.__cause__, FileNotFoundError):
@@ -171,7 +167,7 @@ def load_collection(file: str, now: float) -> Verdict:
     Raises:
         DocumentError: naming file and remedy.
     """
-    raw = parse(read(file, "suspects", _REMEDY), file, _REMEDY)
+    raw = load(file, "suspects", _REMEDY)
     try:
         age_s = _age_s(raw, file, now)
         count = len(raw["services"])
@@ -192,7 +188,7 @@ def load_path(file: str, name: str, now: float) -> Verdict:
     Raises:
         DocumentError: naming file and remedy.
     """
-    raw = parse(read(file, "suspects", _REMEDY), file, _REMEDY)
+    raw = load(file, "suspects", _REMEDY)
     try:
         age_s = _age_s(raw, file, now)
         document = raw["services"].get(name)

@@ -62,7 +62,7 @@ DAMAGES: list[tuple[Callable[[Path], object], str]] = [
     (lambda path: path.write_text("hello"), r"is damaged \(Expecting value.*(run|deploy)"),
     (lambda path: path.write_text("[" * 100_000), r"is damaged \(.*(run|deploy)"),
     (lambda path: path.write_bytes(b"\xff\xfe{}"), r"are not text \(invalid start byte\)"),
-    (lambda path: path.write_text("[]"), r"damaged \(TypeError"),
+    (lambda path: path.write_text("[]"), r"is damaged \(no JSON object\); (run|deploy)"),
     (rewrite(schema=9), r"have schema 9|has schema 9"),
     (rewrite(surprise=float("nan")), r"is damaged \(NaN is no number\)"),
     (rewrite(surprise=float("inf")), r"is damaged \(Infinity is no number\)"),

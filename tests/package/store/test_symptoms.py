@@ -45,7 +45,7 @@ def test_a_file_without_its_past_is_damaged(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="belongs to the user plumbline"):
+    with pytest.raises(StoreError, match="belongs to the user that runs this"):
         save_symptoms(tmp_path / "missing" / "symptoms.json", SAVED)
 
 
