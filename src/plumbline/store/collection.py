@@ -45,36 +45,12 @@ from plumbline.store.database import (
     unpacked,
 )
 
-CLOCKS = (
-    "CREATE TABLE IF NOT EXISTS clocks (node TEXT PRIMARY KEY, at REAL NOT NULL, "
-    "ahead_s REAL NOT NULL, within_s REAL NOT NULL)"
-)
-"""The statement that makes the table; the history of a node has none."""
-
-
-def keep_clock(database: Database, clock: NodeClock) -> None:
-    """Keep how a clock stands, in the place of how it stood; raise StoreError if that fails."""
-    database.change(
-        "INSERT OR REPLACE INTO clocks (node, at, ahead_s, within_s) VALUES (?, ?, ?, ?)", clock
-    )
-
 
 def read_clocks(database: Database) -> tuple[NodeClock, ...]:
     """Return how each clock stands of which it is known; raise StoreError if it is unreadable."""
-    there = database.has("clocks")
-    rows = database.table("SELECT node, at, ahead_s, within_s FROM clocks") if there else []
+    rows = database.table("SELECT node, at, ahead_s, within_s FROM clocks")
     return tuple(map(NodeClock._make, rows))
 
-
-COLLECTED = """CREATE TABLE IF NOT EXISTS collected (
-    node TEXT PRIMARY KEY,
-    seq INTEGER NOT NULL,
-    id TEXT NOT NULL,
-    answered_at REAL,
-    tried_at REAL,
-    trouble TEXT NOT NULL
-)"""
-"""The statement that makes the table; the history of a node has none."""
 
 _QUERY = (
     "SELECT node, tried_at, answered_at, trouble FROM collected WHERE trouble != '' ORDER BY node"
@@ -99,11 +75,9 @@ class Unanswered(NamedTuple):
 
 def read_unanswered(database: Database) -> tuple[Unanswered, ...]:
     """Return the nodes that did not answer; raise StoreError if the history is unreadable."""
-    rows = database.table(_QUERY) if database.has("collected") else []
-    return tuple(map(Unanswered._make, rows))
+    return tuple(map(Unanswered._make, database.table(_QUERY)))
 
 
-_PRUNED = "CREATE TABLE IF NOT EXISTS pruned (at REAL NOT NULL)"
 _KEEP = (
     "INSERT INTO collected (node, seq, id, answered_at, tried_at, trouble) "
     "VALUES (?, ?, ?, ?, ?, '') ON CONFLICT (node) DO UPDATE SET seq = excluded.seq, "
@@ -120,17 +94,6 @@ _FAIL = (
 
 class ConsoleHistory(Store):
     """The history of a console, for whoever adds to it; use it in a ``with``."""
-
-    def __init__(self, path: Path) -> None:
-        """Open the history, and begin it where there is none; raise StoreError if that fails."""
-        super().__init__(path)
-        try:
-            self._database.change(COLLECTED, ())
-            self._database.change(_PRUNED, ())
-            self._database.change(CLOCKS, ())
-        except BaseException:
-            self._database.close()
-            raise
 
     def cursor(self, node: str) -> Cursor:
         """Return up to where the history of a node was read."""
@@ -161,7 +124,7 @@ class ConsoleHistory(Store):
 
     def clock(self, clock: NodeClock) -> None:
         """Note how a node's clock stands, in the place of how it stood before."""
-        keep_clock(self._database, clock)
+        self._database.change("INSERT OR REPLACE INTO clocks VALUES (?, ?, ?, ?)", clock)
 
     def failed(self, node: str, trouble: str, now: float) -> None:
         """Note that a node did not answer: what it measures now is not known."""
@@ -275,25 +238,17 @@ def _body(covered: Found) -> str:
     return json.dumps(body, separators=(",", ":"), allow_nan=False)
 
 
-_TABLE = (
-    "CREATE TABLE IF NOT EXISTS notes (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, "
-    "text TEXT NOT NULL)"
-)
-
-
 def add_note(path: Path, note: Note) -> None:
     """Keep a note for good, in a history that may not be there yet; raise StoreError if not."""
     with closing(Database(path)) as database:
-        database.change(_TABLE, ())
         database.change("INSERT INTO notes (at, text) VALUES (?, ?)", note)
 
 
 def read_notes(path: Path) -> tuple[Note, ...]:
     """Return all notes of a history, by their dates; raise StoreError when it cannot be read."""
     with closing(Database(path)) as database:
-        there = database.has("notes")
-        rows = database.table("SELECT at, text FROM notes ORDER BY at, seq") if there else []
-    return tuple(Note(at, text) for at, text in rows)
+        rows = database.table("SELECT at, text FROM notes ORDER BY at, seq")
+    return tuple(map(Note._make, rows))
 
 
 _OLD_ENOUGH_S = 1.0

@@ -77,49 +77,12 @@ def inflated(kept: object) -> str:
         return ""
 
 
-_REVISED = (
-    "CREATE TRIGGER records_{event} AFTER {event} ON records BEGIN UPDATE revisions SET "
-    "revision = revision + 1 WHERE layer = {row}.layer AND component = {row}.component; INSERT "
-    "INTO revisions SELECT {row}.layer, {row}.component, 1 WHERE NOT EXISTS (SELECT 1 FROM "
-    "revisions WHERE layer = {row}.layer AND component = {row}.component); END;"
-)
-_KEPT = f"""CREATE TABLE revisions (
-    layer TEXT NOT NULL,
-    component TEXT NOT NULL,
-    revision INTEGER NOT NULL,
-    PRIMARY KEY (layer, component)
-) WITHOUT ROWID;
-CREATE TABLE kept (
-    name TEXT PRIMARY KEY,
-    rests_on TEXT NOT NULL,
-    since REAL NOT NULL,
-    until REAL NOT NULL,
-    body TEXT NOT NULL
-);
-{_REVISED.format(event="INSERT", row="NEW")}
-{_REVISED.format(event="UPDATE", row="NEW")}
-{_REVISED.format(event="DELETE", row="OLD")}"""
+SERIES = "layer, component, operation, scenario, partner"
+"""The columns that tell a series from others."""
 
+OF_SERIES = "layer = ? AND component = ? AND operation = ? AND scenario = ? AND partner = ?"
 
-_THINNED = """CREATE TABLE told (
-    id INTEGER PRIMARY KEY,
-    text TEXT NOT NULL UNIQUE
-);
-CREATE TABLE days (
-    layer TEXT NOT NULL,
-    component TEXT NOT NULL,
-    operation TEXT NOT NULL,
-    scenario TEXT NOT NULL,
-    partner TEXT NOT NULL,
-    month INTEGER NOT NULL,
-    figures BLOB NOT NULL,
-    PRIMARY KEY (layer, component, operation, scenario, partner, month)
-) WITHOUT ROWID;"""
-
-FIGURES = (
-    "SELECT figures FROM days WHERE layer = ? AND component = ? AND operation = ? AND scenario = ? "
-    "AND partner = ? AND month = ?"
-)
+FIGURES = f"SELECT figures FROM days WHERE {OF_SERIES} AND month = ?"
 """The row of a series that has the figures of a month."""
 
 _MONTH_DAYS = 30
@@ -186,6 +149,12 @@ def _little(values: array[float]) -> array[float]:
 SCHEMA = 1
 
 _BUSY_WAIT_S = 30.0
+_REVISED = (
+    "CREATE TRIGGER records_{event} AFTER {event} ON records BEGIN UPDATE revisions SET "
+    "revision = revision + 1 WHERE layer = {row}.layer AND component = {row}.component; INSERT "
+    "INTO revisions SELECT {row}.layer, {row}.component, 1 WHERE NOT EXISTS (SELECT 1 FROM "
+    "revisions WHERE layer = {row}.layer AND component = {row}.component); END;"
+)
 _TABLES = f"""
 CREATE TABLE records (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -245,8 +214,70 @@ CREATE TABLE confirmed (
     bytes INTEGER NOT NULL,
     control INTEGER NOT NULL
 );
-{_KEPT}
-{_THINNED}
+CREATE TABLE revisions (
+    layer TEXT NOT NULL,
+    component TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    PRIMARY KEY (layer, component)
+) WITHOUT ROWID;
+CREATE TABLE kept (
+    name TEXT PRIMARY KEY,
+    rests_on TEXT NOT NULL,
+    since REAL NOT NULL,
+    until REAL NOT NULL,
+    body TEXT NOT NULL
+);
+{_REVISED.format(event="INSERT", row="NEW")}
+{_REVISED.format(event="UPDATE", row="NEW")}
+{_REVISED.format(event="DELETE", row="OLD")}
+CREATE TABLE told (
+    id INTEGER PRIMARY KEY,
+    text TEXT NOT NULL UNIQUE
+);
+CREATE TABLE days (
+    layer TEXT NOT NULL,
+    component TEXT NOT NULL,
+    operation TEXT NOT NULL,
+    scenario TEXT NOT NULL,
+    partner TEXT NOT NULL,
+    month INTEGER NOT NULL,
+    figures BLOB NOT NULL,
+    PRIMARY KEY (layer, component, operation, scenario, partner, month)
+) WITHOUT ROWID;
+-- of a console alone: its nodes, their clocks, what people note, and what logs say of jobs
+CREATE TABLE collected (
+    node TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    answered_at REAL,
+    tried_at REAL,
+    trouble TEXT NOT NULL
+);
+CREATE TABLE clocks (
+    node TEXT PRIMARY KEY,
+    at REAL NOT NULL,
+    ahead_s REAL NOT NULL,
+    within_s REAL NOT NULL
+);
+CREATE TABLE pruned (at REAL NOT NULL);
+CREATE TABLE notes (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    at REAL NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE TABLE job_traffic (
+    job TEXT NOT NULL,
+    target TEXT NOT NULL,
+    operation TEXT NOT NULL,
+    bytes REAL NOT NULL,
+    begin REAL NOT NULL,
+    end REAL NOT NULL,
+    source TEXT NOT NULL,
+    small REAL,
+    unaligned REAL,
+    PRIMARY KEY (job, target, operation, source, begin)
+);
+CREATE INDEX job_traffic_end ON job_traffic (end);
 """
 
 _DAMAGED = (
@@ -324,10 +355,6 @@ class Database:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise self._sentence(error) from error
-
-    def has(self, table: str) -> bool:
-        """Return whether there is such a table."""
-        return bool(self.table("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)))
 
     def _prepare(self, is_new: bool) -> None:
         with self._trouble():

@@ -20,8 +20,10 @@ from plumbline.model.units import DAY_S
 from plumbline.model.validation import read_json
 from plumbline.model.verdict import Verdict
 from plumbline.store.database import (
+    OF_SERIES,
     RECORD,
     RUNNING,
+    SERIES,
     Day,
     Store,
     compact,
@@ -148,7 +150,7 @@ class History(Store):
         tests = ["started_at >= ?" if name == "since" else f"{name} = ?" for name in chosen]
         where = f"WHERE {' AND '.join(tests)}" if tests else ""
         # the names are those of Selection's own fields, the values are bound
-        query = f"SELECT body FROM records {where} ORDER BY seq"  # noqa: S608
+        query = f"SELECT body FROM records {where} ORDER BY seq"
         for (body,) in self._database.rows(query, tuple(chosen.values())):
             yield read_record(body, self.path)
 
@@ -163,40 +165,27 @@ class History(Store):
     def series(self, layer: str, component: str) -> tuple[SeriesKey, ...]:
         """Return the keys of all series of a component."""
         rows = self._database.table(
-            "SELECT DISTINCT layer, component, operation, scenario, partner FROM records "
-            "WHERE layer = ? AND component = ? ORDER BY operation, scenario, partner",
+            f"SELECT DISTINCT {SERIES} FROM records WHERE layer = ? AND component = ? "
+            "ORDER BY operation, scenario, partner",
             (layer, component),
         )
         return tuple(map(SeriesKey._make, rows))
 
     def points(self, key: SeriesKey, count: int) -> tuple[Point, ...]:
         """Return the latest ``count`` records of a series in short, newest first."""
-        rows = self._database.table(
-            "SELECT run_id, started_at, rate_Bps, coverage, flags FROM records WHERE layer = ? "
-            "AND component = ? AND operation = ? AND scenario = ? AND partner = ? "
-            "ORDER BY seq DESC LIMIT ?",
-            (*key, count),
-        )
-        return tuple(map(Point._make, rows))
+        columns = "run_id, started_at, rate_Bps, coverage, flags"
+        return tuple(map(Point._make, self._newest(key, count, columns)))
 
     def documents(self, key: SeriesKey, count: int) -> list[dict[str, Any]]:
         """Return the latest ``count`` records of a series as they are written, newest first.
 
         One that is damaged is empty.
         """
-        query = (
-            "SELECT body FROM records WHERE layer = ? AND component = ? AND operation = ? "
-            "AND scenario = ? AND partner = ? ORDER BY seq DESC LIMIT ?"
-        )
-        return [_document(body) for (body,) in self._database.table(query, (*key, count))]
+        return [_document(body) for (body,) in self._newest(key, count, "body")]
 
     def latest(self, key: SeriesKey) -> Record:
         """Return the latest record of a series, whole; raise StoreError when there is none."""
-        query = (
-            "SELECT body FROM records WHERE layer = ? AND component = ? AND operation = ? "
-            "AND scenario = ? AND partner = ? ORDER BY seq DESC LIMIT 1"
-        )
-        for (body,) in self._database.table(query, key):
+        for (body,) in self._newest(key, 1, "body"):
             return read_record(body, self.path)
         raise StoreError(f"history {self.path} has no record of {' '.join(key).strip()}")
 
@@ -205,11 +194,11 @@ class History(Store):
 
         None where the last ``count`` records have the same ones.
         """
-        query = (
-            "SELECT started_at, body FROM records WHERE layer = ? AND component = ? AND "
-            "operation = ? AND scenario = ? AND partner = ? ORDER BY seq DESC LIMIT ?"
-        )
-        return changed_at(self._database.table(query, (*key, count)))
+        return changed_at(self._newest(key, count, "started_at, body"))
+
+    def _newest(self, key: SeriesKey, count: int, columns: str) -> list[tuple[Any, ...]]:
+        query = f"SELECT {columns} FROM records WHERE {OF_SERIES} ORDER BY seq DESC LIMIT ?"
+        return self._database.table(query, (*key, count))
 
     def last_before(self, layer: str, components: Collection[str], at: float) -> float:
         """Return when one of some components was last measured before a moment, 0 for never."""
@@ -229,7 +218,7 @@ class History(Store):
         """Yield the daily figures of a component, or of all, by series."""
         chosen = {"layer = ?": layer, "component = ?": component}
         tests = {test: value for test, value in chosen.items() if value is not None}
-        query = "SELECT layer, component, operation, scenario, partner, figures FROM days"
+        query = f"SELECT {SERIES}, figures FROM days"
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         rows: Iterator[tuple[Any, ...]] = self._database.rows(query + where, tuple(tests.values()))
         return ((SeriesKey(*key), day) for *key, figures in rows for day in unpacked(figures))
@@ -251,8 +240,8 @@ class History(Store):
         self._database.change("DELETE FROM days WHERE month < ?", (month_of(before),))
         return self._database.change(
             "DELETE FROM records WHERE seq IN (SELECT seq FROM (SELECT seq, started_at, "
-            "row_number() OVER (PARTITION BY layer, component, operation, scenario, partner "
-            "ORDER BY seq DESC) AS place FROM records) WHERE place > ? AND started_at < ?)",
+            f"row_number() OVER (PARTITION BY {SERIES} ORDER BY seq DESC) AS place FROM records) "
+            "WHERE place > ? AND started_at < ?)",
             (KEEP_RECORDS, before),
         )
 

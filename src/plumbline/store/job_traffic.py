@@ -22,12 +22,6 @@ KEEP_DAYS = 60
 MOST_ROWS = 2_000_000
 """Limit of kept logs: some 500 MB, the latest."""
 
-_TABLE = """CREATE TABLE IF NOT EXISTS job_traffic (
-    job TEXT NOT NULL, target TEXT NOT NULL, operation TEXT NOT NULL, bytes REAL NOT NULL,
-    begin REAL NOT NULL, end REAL NOT NULL, source TEXT NOT NULL, small REAL, unaligned REAL,
-    PRIMARY KEY (job, target, operation, source, begin)
-)"""
-_INDEX = "CREATE INDEX IF NOT EXISTS job_traffic_end ON job_traffic (end)"
 _KEEP = "INSERT OR REPLACE INTO job_traffic VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _KEPT = "SELECT * FROM job_traffic WHERE end >= ? AND begin <= ?"
 _OLD = "DELETE FROM job_traffic WHERE end < ?"
@@ -56,8 +50,7 @@ class JobTraffic(Store):
             DocumentError: something in it is damaged.
         """
         yield from self._by_servers(begin, end, target)
-        there = self._database.has("job_traffic")
-        for row in self._database.rows(_KEPT, (begin, end)) if there else ():
+        for row in self._database.rows(_KEPT, (begin, end)):
             io = self._kept(row)
             if target in ("", io.target):
                 yield io
@@ -84,8 +77,6 @@ class JobTraffic(Store):
     def keep(self, traffic: Iterable[JobIo], now: float) -> None:
         """Keep what logs say for good, and forget what is too old: all of it, or nothing."""
         with self._database.together():
-            self._database.change(_TABLE, ())
-            self._database.change(_INDEX, ())
             for io in traffic:
                 self._database.change(_KEEP, write(io))
             self._database.change(_OLD, (now - KEEP_DAYS * DAY_S,))

@@ -23,7 +23,7 @@ from plumbline.model.statistics import median_without
 from plumbline.model.trend import SERVER
 from plumbline.model.validation import numbers
 from plumbline.parallel.profile import distance
-from plumbline.store.database import Component, series_of
+from plumbline.store.database import SERIES, Component, series_of
 from plumbline.store.history import History, Point, SeriesKey
 
 Shares = list[Optional[float]]
@@ -316,8 +316,8 @@ MOST_RUNS = 20_000
 """Most runs of a time: an hour of 5,000 targets that are written and read twice each."""
 
 _RUNS = (
-    "SELECT layer, component, operation, scenario, partner, started_at, outcome, rate_Bps, "
-    "coverage FROM records WHERE started_at >= ? AND layer != ? ORDER BY started_at LIMIT ?"
+    f"SELECT {SERIES}, started_at, outcome, rate_Bps, coverage FROM records "
+    "WHERE started_at >= ? AND layer != ? ORDER BY started_at LIMIT ?"
 )
 
 
@@ -344,7 +344,7 @@ class PastHistory(History):
         for table, column in (("records", "started_at"), ("running", "since")):
             # SQLite looks for a name among temporary ones first (sqlite.org/lang_naming.html); a
             # view takes no bound values
-            seen = f"SELECT * FROM main.{table} WHERE {column} <= {float(until)!r}"  # noqa: S608
+            seen = f"SELECT * FROM main.{table} WHERE {column} <= {float(until)!r}"
             self._database.change(f"CREATE TEMP VIEW {table} AS {seen}", ())
 
     def since(self, begin: float) -> list[Began]:

@@ -13,7 +13,16 @@ from typing import Callable, Iterable, Iterator, NamedTuple
 
 from plumbline.model.layers import LAYERS
 from plumbline.model.units import DAY_S
-from plumbline.store.database import FIGURES, Day, day_of, month_of, packed, unpacked
+from plumbline.store.database import (
+    FIGURES,
+    OF_SERIES,
+    SERIES,
+    Day,
+    day_of,
+    month_of,
+    packed,
+    unpacked,
+)
 from plumbline.store.history import KEEP_RECORDS, History, SeriesKey
 from plumbline.store.version_changes import told_by
 
@@ -24,8 +33,8 @@ _TOGETHER = 2000
 """Records of one transaction, so that nobody waits long for the history."""
 
 _OLD = (
-    "SELECT seq, run_id, started_at, rate_Bps, body FROM records WHERE layer = ? AND component = ? "
-    "AND operation = ? AND scenario = ? AND partner = ? AND started_at < ? ORDER BY seq"
+    f"SELECT seq, run_id, started_at, rate_Bps, body FROM records WHERE {OF_SERIES} "
+    "AND started_at < ? ORDER BY seq"
 )
 
 
@@ -84,10 +93,7 @@ class Thinning(History):
         return Thinned(runs, days, unfinished=False)
 
     def _keys(self, layer: str) -> Iterator[SeriesKey]:
-        query = (
-            "SELECT DISTINCT layer, component, operation, scenario, partner FROM records "
-            "WHERE layer = ?"
-        )
+        query = f"SELECT DISTINCT {SERIES} FROM records WHERE layer = ?"
         return map(SeriesKey._make, self._database.table(query, (layer,)))
 
     def _days(self, key: SeriesKey, before: float, judged: set[str]) -> list[_Gone]:

@@ -14,22 +14,19 @@ from typing import Any, Iterator, Optional, Sequence
 from plumbline.model.layers.net import NET
 from plumbline.model.trend import SERVER, Course, PairTest, Run, VersionChange
 from plumbline.store.collection import Unanswered, read_clocks, read_unanswered
-from plumbline.store.database import Store, figured, month_of, read_record
+from plumbline.store.database import SERIES, Store, figured, month_of, read_record
 from plumbline.store.version_changes import version_changes
 
 _COURSES = (
-    "SELECT layer, component, operation, scenario, partner, started_at, rate_Bps FROM records "
-    "WHERE started_at >= ? ORDER BY layer, component, operation, scenario, partner, seq"
+    f"SELECT {SERIES}, started_at, rate_Bps FROM records WHERE started_at >= ? "
+    f"ORDER BY {SERIES}, seq"
 )
 # SQLite takes the other columns of a group from the row that has its max().
 _PAIRS = (
     "SELECT component, partner, operation, started_at, rate_Bps, body, max(seq) FROM records "
     "WHERE layer = ? AND started_at >= ? GROUP BY component, partner, operation"
 )
-_DAYS = (
-    "SELECT layer, component, operation, scenario, partner, figures FROM days WHERE month >= ? "
-    "ORDER BY layer, component, operation, scenario, partner, month"
-)
+_DAYS = f"SELECT {SERIES}, figures FROM days WHERE month >= ? ORDER BY {SERIES}, month"
 _LATEST_RUN = (
     "SELECT run_id FROM records WHERE layer = ? AND rate_Bps IS NOT NULL AND started_at >= ? "
     "ORDER BY seq DESC LIMIT 1"
