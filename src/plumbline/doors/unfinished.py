@@ -5,10 +5,11 @@ from __future__ import annotations
 from plumbline.judge.absence import of_running
 from plumbline.judge.phrases import moment
 from plumbline.model.ages import CLOCK_STEP_S, age
+from plumbline.model.codec import read_all
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
 from plumbline.model.named_tuple import TYPE_CHECKING
-from plumbline.model.series import running_of
+from plumbline.model.series import Running
 from plumbline.model.verdict import Reason, State
 from plumbline.store.snapshot import load_expectations, settled
 
@@ -27,7 +28,7 @@ def with_runs(verdict: Verdict, published: Published, now: float) -> Verdict:
     if published.hung_after_s is None:
         return verdict
     try:
-        running = [settled(running_of(raw)) for raw in published.running]
+        running = [settled(run) for run in read_all(Running, published.running)]
     except TypeError as error:
         raise DocumentError(
             f"the verdict on {published.name} is damaged ({error!r}); write it again with: "

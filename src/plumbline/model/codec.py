@@ -20,25 +20,13 @@ import sys
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import LARGEST
-from plumbline.model.validation import numbers, same_schema, texts, within
+from plumbline.model.validation import Within, numbers, same_schema, texts
 
 if TYPE_CHECKING:
-    from typing import Any, Callable, Mapping, Optional, TypeVar
+    from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar
 
     T = TypeVar("T")
     Reader = Callable[[Any], Any]
-
-
-class Within:
-    """Check of numbers from ``least`` to ``most``, both included."""
-
-    def __init__(self, least: float, most: float) -> None:
-        """Take both bounds, in the unit of the value."""
-        self.least, self.most = least, most
-
-    def __call__(self, **values: Any) -> None:
-        """Raise TypeError for a number beyond the bounds."""
-        within(self.least, self.most, **values)
 
 
 class AtMost:
@@ -167,13 +155,6 @@ _READERS: dict[type, Reader] = {}
 _WRITERS: dict[type, Reader] = {}
 
 
-def _whole(**values: Any) -> None:
-    numbers(**values)
-    for name, value in values.items():
-        if type(value) is not int:
-            raise TypeError(f"{name} is {value!r:.60}, which is no whole number")
-
-
 def _switch(**values: Any) -> None:
     for name, value in values.items():
         if type(value) is not bool:
@@ -185,12 +166,8 @@ def _text(**values: Any) -> None:
         texts(name, (value,))
 
 
-_PLAIN: dict[type, Callable[..., None]] = {
-    float: numbers,
-    int: _whole,
-    bool: _switch,
-    str: _text,
-}
+_PLAIN: dict[type, Callable[..., None]] = {bool: _switch, str: _text}
+_NUMBERS = {float: numbers, int: Within(-LARGEST, LARGEST, whole=True)}
 
 
 def _of_class(kind: Any) -> Reader:
@@ -202,7 +179,9 @@ def _of_class(kind: Any) -> Reader:
 def _compiled(kind: Any) -> Reader:
     names = {**vars(sys.modules[kind.__module__]), **_TYPING}
     # typing.NamedTuple wraps the text of an annotation
-    hints = {key: getattr(it, "__forward_arg__", it) for key, it in kind.__annotations__.items()}
+    named = next(vars(base) for base in kind.__mro__ if "__annotations__" in vars(base))
+    annotations = named["__annotations__"].items()
+    hints = {key: getattr(hint, "__forward_arg__", hint) for key, hint in annotations}
     readers = {
         key: _reader(
             eval(hint, names),  # noqa: S307 (text of the class itself)
@@ -214,12 +193,10 @@ def _compiled(kind: Any) -> Reader:
     plan = [(key, reader, key in defaults) for key, reader in readers.items()]
     strict = kind not in _LENIENT
 
+    row = _row(list(readers.values()), kind.__name__)
+
     def read_row(raw: Any) -> Any:
-        if type(raw) is kind:
-            return raw
-        if type(raw) not in (list, tuple) or len(raw) != len(plan):
-            raise TypeError(f"{kind.__name__} is {raw!r:.60}, which is no list of its fields")
-        return kind(*[reader(part) for (_, reader, _), part in zip(plan, raw)])
+        return raw if type(raw) is kind else kind(*row(raw))
 
     def read_object(raw: Any) -> Any:
         if type(raw) is kind:
@@ -245,21 +222,28 @@ def _reader(hint: Any, key: str) -> Reader:
         hint = _Annotated(hint.__origin__, hint.__metadata__)
     if isinstance(hint, _Optional):
         return _optional(_reader(hint.of, key))
+    if isinstance(hint, _Annotated) and hint.of in _NUMBERS:
+        return _number(hint.of, hint.checks, key)
     if isinstance(hint, _Annotated):
         reader = _reader(hint.of, key)
         for check in hint.checks:
             reader = _checked(reader, check, key)
         return reader
-    origin: Any = getattr(hint, "__origin__", hint)
-    parts: Any = getattr(hint, "__args__", ())
-    if origin is tuple:
-        return _list(_reader(parts[0], key), key)
+    if hasattr(hint, "__origin__"):
+        return _of_several(hint.__origin__, hint.__args__, key)
+    if hint in _NUMBERS:
+        return _number(hint, (), key)
+    return _plain(hint, _PLAIN[hint], key) if hint in _PLAIN else _of_one_class(hint, key)
+
+
+def _of_several(origin: Any, parts: Any, key: str) -> Reader:
+    """Return the reader of a list, a list of fixed length, or a mapping."""
     if origin is dict:
         of_keys = None if parts[0] is str else _key(parts[0], key)
         return _mapping(of_keys, None if parts[1] is object else _reader(parts[1], key), key)
-    if hint in _PLAIN:
-        return _plain(hint, _PLAIN[hint], key)
-    return _of_one_class(hint, key)
+    if parts[1:] == (...,):
+        return _list(_reader(parts[0], key), key)
+    return _row([_reader(part, key) for part in parts], key)
 
 
 def _of_one_class(hint: Any, key: str) -> Reader:
@@ -280,17 +264,28 @@ def _optional(reader: Reader) -> Reader:
     return lambda raw: None if raw is None else reader(raw)
 
 
-def _checked(reader: Reader, check: Any, key: str) -> Reader:
-    least, most = (check.least, check.most) if isinstance(check, Within) else (1, 0)
-
+def _checked(reader: Reader, check: Callable[..., None], key: str) -> Reader:
     def read_checked(raw: Any) -> Any:
-        if (type(raw) is float or type(raw) is int) and least <= raw <= most:
-            return reader(raw)
         value = reader(raw)
         check(**{key: value})
         return value
 
     return read_checked
+
+
+def _number(kind: Any, checks: Sequence[Within], key: str) -> Reader:
+    """Return the reader of a number; whole ones are valid floats, and stay whole."""
+    every = (_NUMBERS[kind], *checks)
+    least, most = max(check.least for check in every), min(check.most for check in every)
+    kinds = (int,) if any(check.whole for check in every) else (float, int)
+
+    def read_number(raw: Any) -> Any:
+        if type(raw) not in kinds or not least <= raw <= most:
+            for check in every:
+                check(**{key: raw})
+        return raw
+
+    return read_number
 
 
 def _list(reader: Reader, key: str) -> Reader:
@@ -300,6 +295,15 @@ def _list(reader: Reader, key: str) -> Reader:
         return tuple([reader(part) for part in raw])
 
     return read_list
+
+
+def _row(readers: Sequence[Reader], key: str) -> Reader:
+    def read_row(raw: Any) -> Any:
+        if type(raw) not in (list, tuple) or len(raw) != len(readers):
+            raise TypeError(f"{key} is {raw!r:.60}, which is no list of its fields")
+        return tuple([reader(part) for reader, part in zip(readers, raw)])
+
+    return read_row
 
 
 def _mapping(of_keys: Optional[Reader], reader: Optional[Reader], key: str) -> Reader:
@@ -327,18 +331,12 @@ def _key(kind: Any, key: str) -> Reader:
 
 
 def _plain(kind: Any, check: Callable[..., None], key: str) -> Reader:
-    def read_text(raw: Any) -> Any:
+    def read_plain(raw: Any) -> Any:
         if type(raw) is not kind:
             check(**{key: raw})
         return raw
 
-    def read_number(raw: Any) -> Any:
-        # whole numbers are valid floats, and stay whole
-        if type(raw) is not kind or not -LARGEST <= raw <= LARGEST:
-            check(**{key: raw})
-        return raw
-
-    return read_number if kind in (float, int) else read_text
+    return read_plain
 
 
 def _member(kind: Any, key: str) -> Reader:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from plumbline.model.codec import read
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import DAY_S, LARGEST
-from plumbline.model.validation import counts, texts, times, within
+from plumbline.model.validation import amounts, counts, times
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional
+    from typing import Annotated, Any, Optional
 
 MONTH_S = 30.44 * DAY_S
 
@@ -38,18 +39,18 @@ class Evidence(NamedTuple):
     are few, ``ratio`` is that of the low ones.
     """
 
-    odds: float
-    needed: float
+    odds: Annotated[float, amounts]
+    needed: Annotated[float, amounts]
     alarm: bool
-    since: float
-    moments: int
+    since: Annotated[float, times]
+    moments: Annotated[int, counts]
     what: str
-    ratio: Optional[float]
+    ratio: Optional[Annotated[float, amounts]]
     against: str
     shared: bool = False
-    also: tuple[tuple[str, float], ...] = ()
-    more: Optional[int] = None
-    low: Optional[int] = None
+    also: tuple[tuple[str, Annotated[float, amounts]], ...] = ()
+    more: Optional[Annotated[int, counts]] = None
+    low: Optional[Annotated[int, counts]] = None
 
     @property
     def comes_and_goes(self) -> bool:
@@ -67,33 +68,19 @@ class Evidence(NamedTuple):
         return self.alarm or self.odds >= WORTH_A_RUN
 
     @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Evidence:
+    def from_json(cls, raw: Any) -> Evidence:
         """Build from the document form.
 
         Raises:
             DocumentError: a value is missing or wrong.
         """
         try:
-            evidence = cls(**raw)
-            evidence = evidence._replace(also=tuple((what, ratio) for what, ratio in evidence.also))
-            texts(
-                "evidence", (evidence.what, evidence.against, *(what for what, _ in evidence.also))
-            )
-            times(since=evidence.since)
-            counts(moments=evidence.moments, more=evidence.more or 0, low=evidence.low or 0)
-            within(0, LARGEST, odds=evidence.odds, needed=evidence.needed)
-            if evidence.ratio is not None:
-                within(0, LARGEST, ratio=evidence.ratio)
-            for _, ratio in evidence.also:
-                within(0, LARGEST, ratio=ratio)
-            if type(evidence.alarm) is not bool or type(evidence.shared) is not bool:
-                raise TypeError("alarm or shared is no yes or no")
-        except (TypeError, ValueError) as error:
+            return read(cls, raw)
+        except (KeyError, TypeError) as error:
             raise DocumentError(
                 f"what the runs of a component say is damaged ({error}); run the probe again to "
                 "rewrite it"
             ) from error
-        return evidence
 
 
 def odds_within(budget: float, questions: float) -> float:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from math import log
 
-from plumbline.model.codec import Within, lenient, read, write, write_fields
+from plumbline.model.codec import lenient, read, write, write_fields
 from plumbline.model.errors import DocumentError
 from plumbline.model.limits import Ceiling, Limits, Reference
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
-from plumbline.model.units import LARGEST
-from plumbline.model.validation import counts, rates, same_schema, texts
+from plumbline.model.validation import Within, amounts, counts, rates, same_schema, texts
 
 if TYPE_CHECKING:
     from typing import Annotated, Any, Mapping, Optional
@@ -31,9 +30,9 @@ class Confirm(NamedTuple):
     """
 
     runs: Annotated[int, counts, Within(0, MOST_RUNS)] = 0
-    every_s: Annotated[float, Within(0, LARGEST)] = 3600.0
-    daily_bytes: Annotated[float, Within(0, LARGEST)] = 0.0
-    most_bytes: Annotated[float, Within(0, LARGEST)] = 0.0
+    every_s: Annotated[float, amounts] = 3600.0
+    daily_bytes: Annotated[float, amounts] = 0.0
+    most_bytes: Annotated[float, amounts] = 0.0
 
 
 OFF = Confirm()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import inf
 
-from plumbline.model.codec import Within, lenient
+from plumbline.model.codec import lenient
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import DAY_S, LARGEST
-from plumbline.model.validation import all_within, counts, rates
+from plumbline.model.validation import Within, amounts, counts, rates
 
 if TYPE_CHECKING:
     from typing import Annotated, Mapping, Optional
@@ -73,7 +73,6 @@ _WIDEST = 100.0
 
 
 def _rates_of_parts(profile: tuple[float, ...]) -> None:
-    all_within(0, LARGEST, "profile", profile)
     if profile and not sum(profile) > 0:
         raise TypeError(f"profile is {profile!r:.60}, which are no rates")
 
@@ -118,7 +117,7 @@ class Baseline(NamedTuple):
     host: str = ""
     tool: str = ""
     fill: Optional[Annotated[float, Within(0, 1)]] = None
-    profile: Annotated[tuple[float, ...], _rates_of_parts] = ()
+    profile: Annotated[tuple[Annotated[float, amounts], ...], _rates_of_parts] = ()
     below_floor: str = ""
 
 
@@ -167,13 +166,13 @@ class Limits(NamedTuple):
     min_runs: Annotated[int, Within(1, 1_000_000)] = 5
     max_spread: Annotated[float, Within(0, 1)] = 0.10
     fill_change: Annotated[float, Within(0, 1)] = 0.20
-    max_age_s: Annotated[float, Within(0, LARGEST)] = 180 * DAY_S
+    max_age_s: Annotated[float, amounts] = 180 * DAY_S
     profile_distance: Annotated[float, Within(0, 1)] = 0.10
-    stale_after_s: Annotated[float, Within(0, LARGEST)] = 129600.0
-    hung_after_s: Annotated[float, Within(0, LARGEST)] = 900.0
+    stale_after_s: Annotated[float, amounts] = 129600.0
+    hung_after_s: Annotated[float, amounts] = 900.0
     alarm_odds: Annotated[float, Within(1, LARGEST)] = 10_000.0
     end_odds: Annotated[float, Within(1, LARGEST)] = 100.0
-    change_starts: Annotated[float, Within(0, LARGEST)] = 100.0
+    change_starts: Annotated[float, amounts] = 100.0
 
     def alerts(self, percent: float) -> bool:
         """Return whether a percentage of the reference is beyond any level."""

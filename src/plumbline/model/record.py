@@ -5,26 +5,17 @@ Trouble is never a measurement: a tool that failed raises ``ToolError``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 from math import isfinite
 
+from plumbline.model.codec import read
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import LARGEST
-from plumbline.model.validation import (
-    all_within,
-    counts,
-    names,
-    rates_or_none,
-    same_schema,
-    texts,
-    times,
-    within,
-)
+from plumbline.model.validation import amounts, counts, rates, same_schema, times, unicode_text
 
 if TYPE_CHECKING:
-    from typing import Any, Optional
+    from typing import Annotated, Any, Mapping, Optional
 
 
 SCHEMA = 1
@@ -86,10 +77,10 @@ class Flag(str, Enum):
 class Latency(NamedTuple):
     """Completion times of single calls, in seconds."""
 
-    mean_s: float
-    p50_s: float
-    p99_s: float
-    max_s: float
+    mean_s: Annotated[float, amounts]
+    p50_s: Annotated[float, amounts]
+    p99_s: Annotated[float, amounts]
+    max_s: Annotated[float, amounts]
 
 
 class Tool(NamedTuple):
@@ -113,32 +104,41 @@ def segments_retransmitted(segments: Optional[float], moved: float) -> Optional[
     return segments * SEGMENT_BYTES / moved if segments is not None and moved else None
 
 
+def _in_words(**values: Mapping[str, Any]) -> None:
+    """Refuse terms that cannot be said in words (plumbline.model.spec.terms)."""
+    checks = {"bytes": counts, "transfer_bytes": counts, "rate_cap_Bps": rates}
+    for spec in values.values():
+        for key, check in checks.items():
+            if spec.get(key) is not None:
+                check(**{key: spec[key]})
+
+
 class _RecordFields(NamedTuple):
-    id: str
-    run_id: str
-    layer: str
-    component: str
+    id: Annotated[str, unicode_text]
+    run_id: Annotated[str, unicode_text]
+    layer: Annotated[str, unicode_text]
+    component: Annotated[str, unicode_text]
     operation: Operation
     scenario: Scenario
     outcome: Outcome
     host: str
-    started_at: float
-    finished_at: float
+    started_at: Annotated[float, times]
+    finished_at: Annotated[float, times]
     reason: str = ""
     path: tuple[str, ...] = ()
-    partner: Optional[str] = None
-    bytes: int = 0
-    seconds: float = 0.0
-    rate_Bps: Optional[float] = None
-    repeats_Bps: tuple[float, ...] = ()
-    profile_Bps: tuple[float, ...] = ()
+    partner: Optional[Annotated[str, unicode_text]] = None
+    bytes: Annotated[int, counts] = 0
+    seconds: Annotated[float, amounts] = 0.0
+    rate_Bps: Optional[Annotated[float, rates]] = None
+    repeats_Bps: tuple[Annotated[float, amounts], ...] = ()
+    profile_Bps: tuple[Annotated[float, amounts], ...] = ()
     latency: Optional[Latency] = None
-    retransmits: Optional[int] = None
+    retransmits: Optional[Annotated[int, counts]] = None
     tool: Optional[Tool] = None
-    spec: Optional[Mapping[str, Any]] = None
+    spec: Optional[Annotated[Mapping[str, Any], _in_words]] = None
     spec_hash: str = ""
-    fill: Optional[float] = None
-    coverage: Optional[float] = None
+    fill: Optional[Annotated[float, amounts]] = None
+    coverage: Optional[Annotated[float, amounts]] = None
     versions: Optional[Mapping[str, str]] = None
     flags: tuple[Flag, ...] = ()
     details: Optional[Mapping[str, Any]] = None
@@ -190,58 +190,12 @@ class Record(_RecordFields):
         Raises:
             DocumentError: unknown schema, missing or impossible values, naming the record.
         """
-        name = raw.get("id", "without an id") if isinstance(raw, Mapping) else "that is no mapping"
+        name = raw.get("id", "without an id") if isinstance(raw, dict) else "that is no mapping"
         try:
             same_schema(raw, SCHEMA, f"record {name}", "update plumbline on this host")
-            values = {key: value for key, value in raw.items() if key != "schema"}
-            values["operation"] = Operation(raw["operation"])
-            values["scenario"] = Scenario(raw["scenario"])
-            values["outcome"] = Outcome(raw["outcome"])
-            values["flags"] = tuple(Flag(flag) for flag in raw.get("flags", ()))
-            for key in ("path", "repeats_Bps", "profile_Bps"):
-                values[key] = tuple(raw.get(key, ()))
-            if raw.get("latency") is not None:
-                values["latency"] = Latency(**raw["latency"])
-            if raw.get("tool") is not None:
-                values["tool"] = Tool(**{**raw["tool"], "argv": tuple(raw["tool"]["argv"])})
-            return _of_right_kind(cls(**values))
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            return read(cls, {key: value for key, value in raw.items() if key != "schema"})
+        except (KeyError, TypeError, OverflowError) as error:
             raise DocumentError(f"record {name} is damaged: {error!r}") from error
-
-
-def _of_right_kind(record: Record) -> Record:
-    """Return the record; raise TypeError when a document gave one of its values another kind."""
-    times(started_at=record.started_at, finished_at=record.finished_at)
-    within(0, LARGEST, bytes=record.bytes, seconds=record.seconds)
-    rates_or_none(rate_Bps=record.rate_Bps)
-    for key in ("retransmits", "fill", "coverage"):
-        if getattr(record, key) is not None:
-            within(0, LARGEST, **{key: getattr(record, key)})
-    for key in ("details", "spec", "versions"):
-        if not isinstance(getattr(record, key), (Mapping, type(None))):
-            raise TypeError(f"{key} are {getattr(record, key)!r:.60}, which is no mapping")
-    all_within(0, LARGEST, "rate", (*record.repeats_Bps, *record.profile_Bps))
-    if record.spec is not None:
-        _refuse_no_terms(record.spec)
-    if record.tool is not None:
-        texts("tool", (record.tool.name, record.tool.version, *record.tool.argv))
-    if record.latency is not None:
-        within(0, LARGEST, **record.latency._asdict())
-    # what a history is asked by
-    names("name", (record.id, record.run_id, record.layer, record.component))
-    names("partner", () if record.partner is None else (record.partner,))
-    texts("path", record.path)
-    texts("text", (record.host, record.reason, record.spec_hash))
-    texts("versions", (part for pair in (record.versions or {}).items() for part in pair))
-    return record
-
-
-def _refuse_no_terms(spec: Mapping[str, Any]) -> None:
-    """Refuse values that cannot be said in words (plumbline.model.spec.terms)."""
-    for key in ("bytes", "transfer_bytes"):
-        if spec.get(key) is not None:
-            counts(**{key: spec[key]})
-    rates_or_none(rate_cap_Bps=spec.get("rate_cap_Bps"))
 
 
 class _MeasurementFields(NamedTuple):

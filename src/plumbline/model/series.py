@@ -5,19 +5,20 @@ This is the content of the snapshot; the store writes it, the judge reads it.
 
 from __future__ import annotations
 
+from plumbline.model.codec import lenient, positional, read_all, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Record
-from plumbline.model.units import LARGEST
-from plumbline.model.validation import counts, rates_or_none, same_schema, texts, times, within
+from plumbline.model.validation import amounts, counts, rates, times
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional, Sequence
+    from typing import Annotated, Any, Mapping, Optional
 
     from plumbline.model.evidence import Subject
 
 
+@positional
 class Process(NamedTuple):
     """A process of one node.
 
@@ -26,34 +27,23 @@ class Process(NamedTuple):
     the file whose lock the process and its tools hold, as ``MAJOR:MINOR:INODE`` of proc_locks(5).
     """
 
-    pid: int
-    started: int
+    pid: Annotated[int, counts]
+    started: Annotated[int, counts]
     boot: str
     lock: str
 
-    @classmethod
-    def from_json(cls, raw: Optional[Sequence[Any]]) -> Optional[Process]:
-        """Build from the document form, None where there is none; raise TypeError if damaged."""
-        if raw is None:
-            return None
-        process = cls(*raw)
-        counts(pid=process.pid, started=process.started)
-        texts("process", (process.boot, process.lock))
-        return process
 
-
-SCHEMA = 2
+SCHEMA = 1
 
 SAMPLES = 30
 """Samples of each series that are remembered."""
 
-_OLDER = tuple(range(1, SCHEMA))
-_REWRITE = "run a probe to rewrite it"
-_UPDATE = "update the checks on this host"
+_REWRITE = "run the probe again to rewrite it"
 
 _NOTHING: Mapping[str, Any] = {"evidence": None, "operations": ()}
 
 
+@positional
 class Sample(NamedTuple):
     """One earlier run of one operation: start, rate, coverage, and its peers in the same run.
 
@@ -64,17 +54,18 @@ class Sample(NamedTuple):
     is from the baseline's beyond its own scatter; both None where that is not known.
     """
 
-    started_at: float
-    rate_Bps: Optional[float]
-    coverage: Optional[float]
-    peers_Bps: Optional[float]
-    peers: int
+    started_at: Annotated[float, times]
+    rate_Bps: Optional[Annotated[float, rates]]
+    coverage: Optional[Annotated[float, amounts]]
+    peers_Bps: Optional[Annotated[float, rates]]
+    peers: Annotated[int, counts]
     partner: Optional[str]
     excluded: bool = False
-    retransmitted: Optional[float] = None
-    apart: Optional[float] = None
+    retransmitted: Optional[Annotated[float, amounts]] = None
+    apart: Optional[Annotated[float, amounts]] = None
 
 
+@positional
 class Running(NamedTuple):
     """A measurement that has begun and not ended.
 
@@ -84,7 +75,7 @@ class Running(NamedTuple):
 
     layer: str
     component: str
-    since: float
+    since: Annotated[float, times]
     process: Optional[Process] = None
     interrupted: bool = False
 
@@ -101,11 +92,12 @@ class Series(NamedTuple):
     earlier: tuple[Sample, ...] = ()
 
 
+@lenient
 class Snapshot(NamedTuple):
     """All that the checks of one node read; ``series`` is in document form until asked for."""
 
     host: str
-    written_at: float
+    written_at: Annotated[float, times]
     running: tuple[Running, ...]
     groups: Mapping[str, Mapping[str, Any]]
     """Evidence of the last runs of each group as one, keyed ``layer/group``."""
@@ -118,14 +110,14 @@ class Snapshot(NamedTuple):
             return tuple(
                 Series(
                     latest=Record.from_json(entry["latest"]),
-                    samples=tuple(_sample(sample) for sample in entry["samples"]),
+                    samples=read_all(Sample, entry["samples"]),
                 )
                 for entry in self.series.get(f"{layer}/{component}", _NOTHING)["operations"]
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise DocumentError(
                 f"snapshot of {self.host}: the series of {layer} {component} is damaged "
-                f"({error!r}); run the probe again to rewrite it"
+                f"({error!r}); {_REWRITE}"
             ) from error
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
@@ -144,7 +136,7 @@ class Snapshot(NamedTuple):
         except (KeyError, TypeError, AttributeError) as error:
             raise DocumentError(
                 f"snapshot of {self.host}: what is known of {layer} {name} is damaged "
-                f"({error!r}); run the probe again to rewrite it"
+                f"({error!r}); {_REWRITE}"
             ) from error
 
     def to_json(self) -> dict[str, Any]:
@@ -154,52 +146,7 @@ class Snapshot(NamedTuple):
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Snapshot:
         """Build from the document form; raise DocumentError when it is not one of this schema."""
-        try:
-            remedy = _REWRITE if raw["schema"] in _OLDER else _UPDATE
-            same_schema(raw, SCHEMA, "the snapshot", remedy)
-            texts("host", (raw["host"],))
-            times(written_at=raw["written_at"])
-            for key in ("groups", "series"):
-                if not isinstance(raw[key], dict):
-                    raise TypeError(f"{key} are {raw[key]!r:.60}, which are no mapping")
-            return cls(
-                host=raw["host"],
-                written_at=raw["written_at"],
-                running=tuple(running_of(entry) for entry in raw["running"]),
-                groups=raw["groups"],
-                series=raw["series"],
-            )
-        except (KeyError, TypeError) as error:
-            raise DocumentError(
-                f"the snapshot is damaged ({error!r}); run the probe again to rewrite it"
-            ) from error
-
-
-def _sample(raw: Sequence[Any]) -> Sample:
-    sample = Sample(*raw)
-    times(started_at=sample.started_at)
-    counts(peers=sample.peers)
-    if sample.coverage is not None:
-        within(0, LARGEST, coverage=sample.coverage)
-    if not isinstance(sample.excluded, bool):
-        raise TypeError(f"excluded is {sample.excluded!r}")
-    rates_or_none(rate_Bps=sample.rate_Bps, peers_Bps=sample.peers_Bps)
-    for name in ("retransmitted", "apart"):
-        share = getattr(sample, name)
-        if share is not None:
-            within(0, LARGEST, **{name: share})
-    return sample
-
-
-def running_of(raw: Sequence[Any]) -> Running:
-    """Build what runs from its document form; raise TypeError or DocumentError if damaged."""
-    running = Running(*raw)
-    running = running._replace(process=Process.from_json(running.process))
-    texts("running", (running.layer, running.component))
-    times(since=running.since)
-    if type(running.interrupted) is not bool:
-        raise TypeError(f"interrupted is {running.interrupted!r:.60}, which is no yes or no")
-    return running
+        return read_document(cls, raw, SCHEMA, "the snapshot", _REWRITE)
 
 
 class Sampled(NamedTuple):

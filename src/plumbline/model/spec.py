@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from plumbline.model.codec import Within, read
+from plumbline.model.codec import read
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.units import LARGEST, format_rate, format_size
-from plumbline.model.validation import counts, rates
+from plumbline.model.units import format_rate, format_size
+from plumbline.model.validation import Within, amounts, counts, rates
 
 if TYPE_CHECKING:
     from typing import Annotated, Any, Mapping, Optional
@@ -30,7 +30,7 @@ class ProbeSpec(NamedTuple):
 
     tool: str
     bytes: Annotated[int, counts]
-    seconds: Annotated[float, Within(0, LARGEST)]
+    seconds: Annotated[float, amounts]
     transfer_bytes: Annotated[int, counts] = 1 << 20
     queue_depth: Annotated[int, Within(1, MOST_DEPTH)] = 8
     repeats: Annotated[int, Within(1, MOST_REPEATS)] = 3

@@ -23,61 +23,34 @@ if TYPE_CHECKING:
 LEAST_RATE = 1e-9
 """Bytes per second: no measurement is slower, and no quotient of two rates becomes zero."""
 
-LATEST = 253402300800.0
-"""Seconds since the epoch at the end of the year 9999, after which there are no dates."""
+LATEST = 253402300799.0
+"""Seconds since the epoch in the last second of the year 9999, after which there are no dates."""
 
 
-def numbers(**values: Any) -> None:
-    """Refuse what is no number, is not finite, or is beyond all measure."""
-    for name, value in values.items():
-        if type(value) not in (int, float) or not -LARGEST <= value <= LARGEST:
-            raise TypeError(f"{name} is {value!r:.60}, which is no plausible number")
+class Within:
+    """Check of numbers from ``least`` to ``most``, both included, in the unit of the value."""
+
+    def __init__(self, least: float, most: float, noun: str = "", *, whole: bool = False) -> None:
+        """Take both bounds; ``noun`` names such a number, ``whole`` refuses fractions."""
+        self.least, self.most, self.whole = least, most, whole
+        self._refusal = f"no {noun}" if noun else f"not from {least:g} to {most:g}"
+
+    def __call__(self, **values: Any) -> None:
+        """Raise TypeError, with its name, for a value that is no such number."""
+        for name, value in values.items():
+            if type(value) not in (int, float) or not -LARGEST <= value <= LARGEST:
+                raise TypeError(f"{name} is {value!r:.60}, which is no plausible number")
+            if self.whole and type(value) is not int:
+                raise TypeError(f"{name} is {value!r:.60}, which is no whole number")
+            if not self.least <= value <= self.most:
+                raise TypeError(f"{name} is {value!r:.60}, which is {self._refusal}")
 
 
-def within(least: float, most: float, **values: Any) -> None:
-    """Refuse what is no number from ``least`` to ``most``."""
-    for name, value in values.items():
-        if type(value) not in (int, float) or not least <= value <= most:
-            numbers(**{name: value})
-            raise TypeError(f"{name} is {value!r:.60}, which is not from {least:g} to {most:g}")
-
-
-def all_within(least: float, most: float, name: str, values: Iterable[Any]) -> None:
-    """Refuse the same of many values at once, in less time."""
-    for value in values:
-        if type(value) not in (int, float) or not least <= value <= most:
-            within(least, most, **{name: value})
-
-
-def counts(**values: Any) -> None:
-    """Refuse what is no whole number, or below zero."""
-    within(0, LARGEST, **values)
-    for name, value in values.items():
-        if type(value) is not int:
-            raise TypeError(f"{name} is {value!r}, which is no whole number")
-
-
-def rates(**values: Any) -> None:
-    """Refuse what is no positive number."""
-    for name, value in values.items():
-        if type(value) not in (int, float) or not LEAST_RATE <= value <= LARGEST:
-            numbers(**{name: value})
-            raise TypeError(f"{name} is {value!r}, which is no rate")
-
-
-def rates_or_none(**values: Any) -> None:
-    """Refuse the same, but not None."""
-    for name, value in values.items():
-        if value is not None:
-            rates(**{name: value})
-
-
-def times(**values: Any) -> None:
-    """Refuse what is no time in seconds since the epoch."""
-    numbers(**values)
-    for name, value in values.items():
-        if not 0 <= value < LATEST:
-            raise TypeError(f"{name} is {value!r:.60}, which is no time")
+numbers = Within(-LARGEST, LARGEST)
+amounts = Within(0, LARGEST)
+counts = Within(0, LARGEST, whole=True)
+rates = Within(LEAST_RATE, LARGEST, "rate")
+times = Within(0, LATEST, "time")
 
 
 def same_schema(raw: Mapping[str, Any], schema: int, what: str, remedy: str) -> None:
@@ -108,7 +81,8 @@ def names(name: str, values: Iterable[Any]) -> None:
 def unicode_text(**values: Any) -> None:
     """Refuse the same of single values."""
     for name, value in values.items():
-        names(name, (value,))
+        if type(value) is not str or not value.isascii():
+            names(name, (value,))
 
 
 def whole_text(text: str) -> str:

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
 
-from plumbline.model.codec import Within, positional, read, read_all
+from plumbline.model.codec import positional, read, read_all
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.trend import NodeClock
-from plumbline.model.units import LARGEST, format_bytes, format_duration
-from plumbline.model.validation import counts, numbers, times, unicode_text, within
+from plumbline.model.units import format_bytes, format_duration
+from plumbline.model.validation import Within, amounts, counts, numbers, times, unicode_text
 
 OTHERS = "others"
 """The name among the details of a record."""
@@ -31,7 +31,7 @@ class Job(NamedTuple):
 
     id: Annotated[str, unicode_text]
     bytes: Annotated[int, counts]
-    seconds: Annotated[float, Within(0, LARGEST)]
+    seconds: Annotated[float, amounts]
 
     def __str__(self) -> str:
         """Return e.g. ``job 4711 moved 38.0 GB in the 40 s around it``."""
@@ -193,7 +193,7 @@ class Sampling:
         if watched is None:
             return
         first_s, last_s = watched
-        within(0, _LATEST_S, late_s=details["late_s"])
+        Within(0, _LATEST_S)(late_s=details["late_s"])
         numbers(first_s=first_s, last_s=last_s)
         self._late_s = max(self._late_s, details["late_s"])
         way = self._ways[record.operation]

@@ -11,8 +11,15 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Seque
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
-from plumbline.model.units import LARGEST
-from plumbline.model.validation import LATEST, counts, names, numbers, texts, within
+from plumbline.model.validation import (
+    Within,
+    amounts,
+    counts,
+    names,
+    numbers,
+    texts,
+    times,
+)
 from plumbline.observe.jobs import DARSHAN, Job, JobIo, checked_io, checked_job
 
 SIDES = (Operation.READ, Operation.WRITE)
@@ -59,7 +66,7 @@ class Log(NamedTuple):
         """Build from what documents/pydarshan.py prints; raise DocumentError when it is damaged."""
         try:
             texts("the log", (raw["job"], raw["program"]))
-            within(0, LATEST, begin=raw["begin"], end=raw["end"])
+            times(begin=raw["begin"], end=raw["end"])
             counts(processes=raw["processes"])
             processes = f"{raw['processes']} processes"
             job = Job(raw["job"], raw["begin"], raw["end"], raw["program"], nodes=processes)
@@ -108,7 +115,7 @@ def _files(raw: Mapping[str, Any], job: Job) -> Iterator[FileIo]:
             if not io["bytes"]:
                 continue
             numbers(last=io["last"], begin=io["begin"], end=io["end"])
-            within(0, LARGEST, seconds=io["seconds"], calls=io["calls"])
+            amounts(seconds=io["seconds"], calls=io["calls"])
             begin, end = _times(job, io)
             yield FileIo(
                 file["mount"],
@@ -144,7 +151,7 @@ def _shares(layout: Sequence[Mapping[str, Any]], last: float) -> tuple[tuple[int
     for part in layout:
         numbers(stripe=part["stripe"], begin=part["begin"], end=part["end"])
         osts = [ost for ost in part["osts"] if ost >= 0]
-        within(0, _MOST_OSTS, ost=max(osts, default=0))
+        Within(0, _MOST_OSTS)(ost=max(osts, default=0))
         end = part["end"] if part["end"] > part["begin"] else inf
         size = min(end, max(0, last) + 1) - max(0, part["begin"])
         if size <= 0 or not osts:

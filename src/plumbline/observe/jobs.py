@@ -10,12 +10,19 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.model.codec import Within, positional, refuse_impossible
+from plumbline.model.codec import positional, refuse_impossible
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
-from plumbline.model.units import LARGEST
-from plumbline.model.validation import LATEST, read_json, real, times, unicode_text, within
+from plumbline.model.validation import (
+    LATEST,
+    Within,
+    amounts,
+    read_json,
+    real,
+    times,
+    unicode_text,
+)
 from plumbline.model.validation import whole_text as whole
 
 COUNTERS = "job_stats"
@@ -57,7 +64,7 @@ class JobIo(NamedTuple):
     job: Annotated[str, unicode_text]
     target: Annotated[str, unicode_text]
     operation: Operation
-    bytes: Annotated[float, Within(0, LARGEST)]
+    bytes: Annotated[float, amounts]
     begin: Annotated[float, times]
     end: Annotated[float, times]
     source: str
@@ -119,7 +126,7 @@ def checked_io(io: JobIo) -> JobIo:
 
 def in_order(io: JobIo) -> JobIo:
     """Return traffic that does not end before it begins; raise TypeError for any other."""
-    within(0, LARGEST, seconds=io.end - io.begin)
+    amounts(seconds=io.end - io.begin)
     return io
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Mapping, NamedTuple, Optional
 
-from plumbline.model.codec import AtMost, Within, read, read_document
+from plumbline.model.codec import AtMost, read, read_document
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.names import NAME, PATH
 from plumbline.model.units import format_duration
-from plumbline.model.validation import counts, read_json, times, unicode_text
+from plumbline.model.validation import Within, counts, read_json, times, unicode_text
 from plumbline.model.validation import whole_text as whole
 from plumbline.model.verdict import State
 from plumbline.observe.node import Node, ask

@@ -13,14 +13,13 @@ from pathlib import Path
 from threading import get_ident
 from typing import Annotated, Any, NamedTuple, Optional
 
-from plumbline.model.codec import Within, read_document, write, write_fields
+from plumbline.model.codec import read_document, write, write_fields
 from plumbline.model.record import Operation
-from plumbline.model.units import LARGEST
-from plumbline.model.validation import counts
+from plumbline.model.validation import amounts, counts
 from plumbline.parallel.profile import Durations
 from plumbline.parallel.terms import Method, Place
 
-Positive = Annotated[float, Within(0, LARGEST)]
+Positive = Annotated[float, amounts]
 
 SCHEMA = 1
 JOB = "job.json"
@@ -48,7 +47,7 @@ class Job(NamedTuple):
     operations: tuple[Operation, ...]
     places: tuple[Place, ...]
     bytes: Annotated[int, counts]
-    seconds: Annotated[float, Within(0, LARGEST)]
+    seconds: Annotated[float, amounts]
     fixed: Fixed = Fixed.DATA
     direct: bool = False
     instrument: bool = True

@@ -28,12 +28,11 @@ from math import exp, log, sqrt
 from statistics import median
 from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.model.codec import Within, positional
+from plumbline.model.codec import positional
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Latency
 from plumbline.model.statistics import deviation
-from plumbline.model.units import LARGEST
-from plumbline.model.validation import counts, read_json, texts, within
+from plumbline.model.validation import Within, amounts, counts, read_json, texts
 
 
 def per_second(calls: Calls) -> tuple[float, ...]:
@@ -207,7 +206,7 @@ TENTHS = 10
 
 def _classes(classes: Mapping[int, int]) -> None:
     for number in classes:
-        within(-_MOST_CLASSES, _MOST_CLASSES, number=number)
+        Within(-_MOST_CLASSES, _MOST_CLASSES)(number=number)
 
 
 @positional
@@ -215,8 +214,8 @@ class Durations(NamedTuple):
     """The calls that moved bytes: how many of each class, all seconds, the longest."""
 
     classes: Annotated[Mapping[int, Annotated[int, counts]], _classes]
-    total_s: Annotated[float, Within(0, LARGEST)]
-    longest_s: Annotated[float, Within(0, LARGEST)]
+    total_s: Annotated[float, amounts]
+    longest_s: Annotated[float, amounts]
 
 
 def durations_of(calls: Calls) -> Durations:

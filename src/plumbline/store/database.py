@@ -24,9 +24,10 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, TypeVar
 
+from plumbline.model.codec import read
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.record import Record
-from plumbline.model.series import Process, Running
+from plumbline.model.series import Running
 from plumbline.model.units import DAY_S
 from plumbline.model.validation import read_json
 
@@ -529,10 +530,10 @@ def running(row: tuple[Any, ...]) -> Running:
     """Return what a row of the query ``RUNNING`` says; raise DocumentError when it is damaged."""
     layer, component, since, process, interrupted = row
     try:
-        carried_out_by = Process.from_json(read_json(str(process)))
+        document = [layer, component, since, read_json(str(process)), bool(interrupted)]
+        return read(Running, document)
     except (ValueError, TypeError) as error:
         raise DocumentError(
             f"the history's note of a run of {layer} {component} is damaged: {error}; probe it "
             "again to replace it"
         ) from error
-    return Running(layer, component, since, carried_out_by, bool(interrupted))

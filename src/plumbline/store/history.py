@@ -247,10 +247,7 @@ class History(Store):
 
     def _evidence(self, body: object) -> Evidence:
         try:
-            raw = read_json(str(body))
-            if not isinstance(raw, dict):
-                raise ValueError(f"{body!r:.60} is no mapping")
-            return Evidence.from_json(raw)
+            return Evidence.from_json(read_json(str(body)))
         except (ValueError, DocumentError) as error:
             raise DocumentError(
                 f"history {self.path} holds damaged evidence: {error}; measure again to replace it"

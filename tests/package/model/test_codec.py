@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.model.codec import AtMost, Within, lenient, positional, read, write
+from plumbline.model.codec import AtMost, lenient, positional, read, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.limits import Range
 from plumbline.model.units import LARGEST
-from plumbline.model.validation import rates
+from plumbline.model.validation import Within, rates
 
 
 class Level(IntEnum):

@@ -8,14 +8,7 @@ from typing import Any
 import pytest
 
 from plumbline.model.units import LARGEST
-from plumbline.model.validation import (
-    counts,
-    numbers,
-    rates_or_none,
-    texts,
-    times,
-    within,
-)
+from plumbline.model.validation import Within, counts, numbers, rates, texts, times
 
 
 @pytest.mark.parametrize("value", [None, "1", True, [], math.nan, math.inf, 2 * LARGEST, 10**400])
@@ -37,16 +30,17 @@ def test_what_is_no_count_is_refused(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, None])
 def test_what_is_beyond_its_bounds_is_refused(value: Any) -> None:
-    within(0, 1, share=1)
+    share = Within(0, 1)
+    share(share=1)
     with pytest.raises(TypeError, match="share is"):
-        within(0, 1, share=value)
+        share(share=value)
 
 
 @pytest.mark.parametrize("value", [0, -1.0, 5e-324])
 def test_what_is_no_rate_is_refused(value: Any) -> None:
-    rates_or_none(peers=None, own=1e6)
+    rates(own=1e6)
     with pytest.raises(TypeError, match="which is no rate"):
-        rates_or_none(peers=value)
+        rates(peers=value)
 
 
 @pytest.mark.parametrize("value", [-1, 1e15, "now"])
