@@ -190,22 +190,22 @@ def refuse_elsewhere(document: Expectations, layer: str, name: str) -> None:
         UsageError: another client measures it, or nobody any longer.
         DocumentError: this node knows nothing of it.
     """
-    elsewhere = document.elsewhere or {}
     if not LAYERS[layer].per_target or any(
         (entry.get("layer"), entry.get("component")) == (layer, name) for entry in document.entries
     ):
         return
-    if name not in elsewhere:
+    if name not in document.elsewhere:
         raise DocumentError(
             f"expectations of {document.node} have no {name} in layer {layer}; another client may "
             "measure it (plumbline plan -i INVENTORY), else add it to the topology and deploy the "
             "role agent again"
         )
-    if not elsewhere[name]:
+    owner = document.elsewhere[name]
+    if not owner:
         raise UsageError(f"{name} is retired; take it out of retired in the topology, and deploy")
     raise UsageError(
-        f"{name} is measured by {elsewhere[name]}, and this is {document.node}: two clients on one "
-        f"target halve each other's rates; run it on {elsewhere[name]}, or see --another-client"
+        f"{name} is measured by {owner}, and this is {document.node}: two clients on one target "
+        f"halve each other's rates; run it on {owner}, or see --another-client"
     )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -355,8 +354,6 @@ def probe_planned(plan: Planned, arguments: argparse.Namespace) -> int:
             for name in plan.units
             if name in recorded
         }
-        for verdict in judged.values():
-            history.save_verdict(measured.run_id, time.time(), verdict)
     # the verdict of a file system has the place of the whole's own
     own = [verdict for verdict in measured.verdicts if verdict.component not in judged]
     whole = measured._replace(verdicts=(*own, *judged.values()))

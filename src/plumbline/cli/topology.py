@@ -67,7 +67,7 @@ def _live(nodes: Sequence[Expectations]) -> int:
         raise UsageError("no OST is measured here, so there is nothing to compare with lfs osts")
     differ = False
     for node, mount, osts in mounts:
-        differences = compare(run, mount, osts, node.elsewhere or {}).sentences()
+        differences = compare(run, mount, osts, node.elsewhere).sentences()
         differ = differ or bool(differences)
         same = f"the OSTs of {mount} are those that {node.node} measures, and retired ones"
         for sentence in differences or [same]:

@@ -168,7 +168,6 @@ class Expectation(NamedTuple):
         parts = {
             "spec": _built(ProbeSpec, raw["spec"], built),
             "limits": _built(Limits, raw["limits"], built),
-            # none in a document of an older version
             "confirm": _built(Confirm, raw.get("confirm", {}), built),
         }
         return read(cls, {**raw, **parts})
@@ -200,14 +199,14 @@ class Expectations(NamedTuple):
     entries: tuple[Mapping[str, Any], ...]
     """Still in document form: a check builds only the entries that it needs."""
     neighbours: tuple[Neighbour, ...] = ()
-    """The parts that the node feeds or is fed by; none in a document of an older version."""
+    """The parts that the node feeds or is fed by."""
     served: tuple[str, ...] = ()
-    """Lustre's targets that the topology puts on the node; none in one of an older version."""
-    elsewhere: Optional[Mapping[str, str]] = None
+    """Lustre's targets that the topology puts on the node."""
+    elsewhere: Mapping[str, str] = {}
     """Other targets of the file systems that the node measures, each with its own node,
-    none where the name is empty.  None in a document of an older version."""
+    none where the name is empty."""
     parameters: tuple[str, ...] = ()
-    """Patterns of Lustre's parameters whose changes count; none in one of an older version."""
+    """Patterns of Lustre's parameters whose changes count."""
     drops_caches: bool = False
     """Whether root may drop caches there to tell them apart."""
 
@@ -225,15 +224,10 @@ class Expectations(NamedTuple):
         layers = dict.fromkeys(entry["layer"] for entry in self.entries)
         return tuple(each for layer in layers for each in self.find(layer))
 
-    def targets(self) -> Optional[frozenset[str]]:
-        """Return all targets that the topology has for the file systems of this node.
-
-        None where the document is of an older version, which names its own alone.
-        """
+    def targets(self) -> frozenset[str]:
+        """Return all targets that the topology has for the file systems of this node."""
         from plumbline.model.layers import LAYERS  # only recorders need it; a check never does
 
-        if self.elsewhere is None:
-            return None
         own = {entry["component"] for entry in self.entries if LAYERS[entry["layer"]].per_target}
         return frozenset({*own, *self.elsewhere})
 

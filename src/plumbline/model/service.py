@@ -23,7 +23,7 @@ class Service(NamedTuple):
 
     ``host`` has the part that is judged, ``node`` measured it and answers; ``command`` is NRPE's;
     one of ``component`` and ``group`` is empty; ``freshness_s`` is the age of a stale result;
-    ``anchor`` is its place in the report, empty for a node and in a plan of an older version.
+    ``anchor`` is its place in the report, empty for a node.
     ``behind`` are the services, by their places in the plan, while whose alarm it notifies nobody.
     """
 

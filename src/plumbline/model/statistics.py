@@ -81,17 +81,29 @@ def one_day(day: int, runs: Iterable[Rates]) -> dict[str, Day]:
 def _losses(rates: Rates) -> dict[str, float]:
     """Return log(median of the others / own) of each member of a run."""
     logs = {name: log(rate) for name, rate in rates.items() if rate > 0}
-    ordered = sorted(logs.values())
-    if len(ordered) < 2:
+    if len(logs) < 2:
         return {}
-    last = len(ordered) - 1
-    middle = ordered[last // 2]
-    # which of the lower ones is left out does not matter to the others' median, nor which higher
-    lower, same, higher = (median_without(ordered, place) for place in (0, last // 2, last))
-    return {
-        name: (lower if own < middle else higher if own > middle else same) - own
-        for name, own in logs.items()
-    }
+    others = MediansWithout(logs.values())
+    return {name: others.of(own) - own for name, own in logs.items()}
+
+
+class MediansWithout:
+    """Medians of all values but one, at least two of them, ordered once for all."""
+
+    def __init__(self, values: Iterable[float]) -> None:
+        """Find the three that there are: which of the lower ones is left out does not matter."""
+        ordered = sorted(values)
+        last = len(ordered) - 1
+        self._middle = ordered[last // 2]
+        self._lower, self._same, self._higher = (
+            median_without(ordered, place) for place in (0, last // 2, last)
+        )
+
+    def of(self, own: float) -> float:
+        """Return the median of the others of a value."""
+        if own < self._middle:
+            return self._lower
+        return self._higher if own > self._middle else self._same
 
 
 def median_without(ordered: Sequence[float], index: int) -> float:

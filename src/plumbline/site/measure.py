@@ -147,8 +147,6 @@ def measure(
     ]
     judging = Judging(snapshot, snapshot, snapshot.written_at, last_run=True)
     verdicts = tuple(judging.components(chosen))
-    for verdict in verdicts:
-        history.save_verdict(run_id, clock.wall(), verdict)
     return Result(run_id, records, verdicts, tuple(session.busy), interrupted)
 
 

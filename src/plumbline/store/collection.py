@@ -17,7 +17,6 @@ was kept of it then.
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Collection, Iterable, Iterator, NamedTuple, Optional, Sequence
 
@@ -34,7 +33,6 @@ from plumbline.store.database import (
     RECORD,
     RUNNING,
     Component,
-    Database,
     Store,
     day_of,
     deflated,
@@ -46,9 +44,9 @@ from plumbline.store.database import (
 )
 
 
-def read_clocks(database: Database) -> tuple[NodeClock, ...]:
+def read_clocks(store: Store) -> tuple[NodeClock, ...]:
     """Return how each clock stands of which it is known; raise StoreError if it is unreadable."""
-    rows = database.table("SELECT node, at, ahead_s, within_s FROM clocks")
+    rows = store.table("SELECT node, at, ahead_s, within_s FROM clocks")
     return tuple(map(NodeClock._make, rows))
 
 
@@ -73,9 +71,9 @@ class Unanswered(NamedTuple):
         return self._asdict()
 
 
-def read_unanswered(database: Database) -> tuple[Unanswered, ...]:
+def read_unanswered(store: Store) -> tuple[Unanswered, ...]:
     """Return the nodes that did not answer; raise StoreError if the history is unreadable."""
-    return tuple(map(Unanswered._make, database.table(_QUERY)))
+    return tuple(map(Unanswered._make, store.table(_QUERY)))
 
 
 _KEEP = (
@@ -98,7 +96,7 @@ class ConsoleHistory(Store):
     def cursor(self, node: str) -> Cursor:
         """Return up to where the history of a node was read."""
         query = "SELECT seq, id FROM collected WHERE node = ?"
-        return next((Cursor(*row) for row in self._database.table(query, (node,))), Cursor())
+        return next((Cursor(*row) for row in self.table(query, (node,))), Cursor())
 
     def keep(self, node: str, records: Sequence[Record], cursor: Cursor, now: float) -> int:
         """Keep an answer for good, with the cursor behind it; return how many records were new.
@@ -106,17 +104,17 @@ class ConsoleHistory(Store):
         Raises:
             StoreError: it cannot be written; nothing of it is kept then.
         """
-        with self._database.together():
-            new = sum(self._database.change(_NEW, row(record, deflated)) for record in records)
-            self._database.change(_KEEP, (node, *cursor, now, now))
+        with self.together():
+            new = sum(self.change(_NEW, row(record, deflated)) for record in records)
+            self.change(_KEEP, (node, *cursor, now, now))
         return new
 
     def running(self, node: str, running: Sequence[Running]) -> None:
         """Note what a node measures now, in the place of what it measured before."""
-        with self._database.together():
+        with self.together():
             self._forget(node)
             for run in running:
-                self._database.change(
+                self.change(
                     "INSERT OR REPLACE INTO running (layer, component, since, run_id) "
                     "VALUES (?, ?, ?, ?)",
                     (*run[:3], _run_of(node)),
@@ -124,37 +122,37 @@ class ConsoleHistory(Store):
 
     def clock(self, clock: NodeClock) -> None:
         """Note how a node's clock stands, in the place of how it stood before."""
-        self._database.change("INSERT OR REPLACE INTO clocks VALUES (?, ?, ?, ?)", clock)
+        self.change("INSERT OR REPLACE INTO clocks VALUES (?, ?, ?, ?)", clock)
 
     def failed(self, node: str, trouble: str, now: float) -> None:
         """Note that a node did not answer: what it measures now is not known."""
-        with self._database.together():
+        with self.together():
             self._forget(node)
-            self._database.change(_FAIL, (node, now, trouble))
+            self.change(_FAIL, (node, now, trouble))
 
     def prune_is_due(self, now: float) -> bool:
         """Return whether a day has gone by since this was last said, and remember it."""
-        ((last,),) = self._database.table("SELECT max(at) FROM pruned")
+        ((last,),) = self.table("SELECT max(at) FROM pruned")
         due = last is None or not last <= now < last + DAY_S
         if due:
-            with self._database.together():
-                self._database.change("DELETE FROM pruned", ())
-                self._database.change("INSERT INTO pruned (at) VALUES (?)", (now,))
+            with self.together():
+                self.change("DELETE FROM pruned")
+                self.change("INSERT INTO pruned (at) VALUES (?)", (now,))
         return due
 
     def prune_again(self) -> None:
         """Say that not all was done, so that the next time it is due."""
-        self._database.change("DELETE FROM pruned", ())
+        self.change("DELETE FROM pruned")
 
     def is_thinned(self, record: Record) -> bool:
         """Return whether a daily figure stands for the runs of a record's series on its day."""
         place = (*series_of(record), month_of(record.started_at))
-        rows = self._database.table(FIGURES, place)
+        rows = self.table(FIGURES, place)
         day = day_of(record.started_at)
         return any(day_of(figure.at) == day for (blob,) in rows for figure in unpacked(blob))
 
     def _forget(self, node: str) -> None:
-        self._database.change("DELETE FROM running WHERE run_id = ?", (_run_of(node),))
+        self.change("DELETE FROM running WHERE run_id = ?", (_run_of(node),))
 
 
 def _run_of(node: str) -> str:
@@ -197,7 +195,7 @@ class Uncovered(Store):
 
         One that is damaged is left out: whoever judges says so.
         """
-        for component, body in self._database.table(_OPEN, (since, layer)):
+        for component, body in self.table(_OPEN, (since, layer)):
             record = self._sound(body) if component in components else None
             if record is not None and OTHERS not in (record.details or {}):
                 yield record
@@ -205,24 +203,22 @@ class Uncovered(Store):
     def run(self, record: Record) -> list[Record]:
         """Return all measurements of a record's component in its run."""
         key = record.run_id, record.layer, record.component
-        return [read_record(body, self.path) for (body,) in self._database.table(_RUN, key)]
+        return [read_record(body, self.path) for (body,) in self.table(_RUN, key)]
 
     def counted(self, target: str, begin: float, end: float) -> list[Record]:
         """Return what servers have counted of a target, by records that begin in this time."""
-        rows = self._database.table(_COUNTED, (SERVER, target, begin, end))
+        rows = self.table(_COUNTED, (SERVER, target, begin, end))
         return [read_record(body, self.path) for (body,) in rows]
 
     def clocks(self) -> dict[str, NodeClock]:
         """Return how the clock of each node stood when it was last asked."""
-        return {clock.node: clock for clock in read_clocks(self._database)}
+        return {clock.node: clock for clock in read_clocks(self)}
 
     def cover(self, covered: Sequence[Found]) -> None:
         """Keep for good what the counters say of records: all of it, or nothing."""
-        with self._database.together():
+        with self.together():
             for entry in covered:
-                self._database.change(
-                    _COVER, (entry.coverage, deflated(_body(entry)), entry.record.id)
-                )
+                self.change(_COVER, (entry.coverage, deflated(_body(entry)), entry.record.id))
 
     def _sound(self, body: object) -> Optional[Record]:
         try:
@@ -240,14 +236,14 @@ def _body(covered: Found) -> str:
 
 def add_note(path: Path, note: Note) -> None:
     """Keep a note for good, in a history that may not be there yet; raise StoreError if not."""
-    with closing(Database(path)) as database:
-        database.change("INSERT INTO notes (at, text) VALUES (?, ?)", note)
+    with Store(path) as store:
+        store.change("INSERT INTO notes (at, text) VALUES (?, ?)", note)
 
 
 def read_notes(path: Path) -> tuple[Note, ...]:
     """Return all notes of a history, by their dates; raise StoreError when it cannot be read."""
-    with closing(Database(path)) as database:
-        rows = database.table("SELECT at, text FROM notes ORDER BY at, seq")
+    with Store(path) as store:
+        rows = store.table("SELECT at, text FROM notes ORDER BY at, seq")
     return tuple(map(Note._make, rows))
 
 
@@ -279,14 +275,14 @@ class KeptAnswers(Store):
     def running(self) -> dict[Component, list[tuple[object, ...]]]:
         """Return what is noted of runs that have begun, as it stands in the history."""
         runs: dict[Component, list[tuple[object, ...]]] = {}
-        for layer, component, *noted in self._database.table(RUNNING):
+        for layer, component, *noted in self.table(RUNNING):
             runs.setdefault((layer, component), []).append(tuple(noted))
         return runs
 
     def every(self, name: str = "") -> Iterator[Kept]:
         """Yield all answers, or the one of a name."""
         query = "SELECT name, rests_on, since, until, body FROM kept WHERE ? IN ('', name)"
-        for answer in self._database.rows(query, (name,)):
+        for answer in self.rows(query, (name,)):
             yield Kept._make(answer)
 
     def keep(self, answers: Iterable[Kept], names: Iterable[str]) -> None:
@@ -295,9 +291,9 @@ class KeptAnswers(Store):
         Raises:
             StoreError: they cannot be written.
         """
-        with self._database.together():
+        with self.together():
             for answer in answers:
-                self._database.change("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?)", answer)
-            kept = {name for (name,) in self._database.table("SELECT name FROM kept")}
+                self.change("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?)", answer)
+            kept = {name for (name,) in self.table("SELECT name FROM kept")}
             for name in kept.difference(names):
-                self._database.change("DELETE FROM kept WHERE name = ?", (name,))
+                self.change("DELETE FROM kept WHERE name = ?", (name,))

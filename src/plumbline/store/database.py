@@ -189,16 +189,6 @@ CREATE TABLE running (
     interrupted INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (layer, component)
 );
-CREATE TABLE verdicts (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    run_id TEXT NOT NULL,
-    judged_at REAL NOT NULL,
-    layer TEXT NOT NULL,
-    component TEXT NOT NULL,
-    state TEXT NOT NULL,
-    body TEXT NOT NULL
-);
-CREATE INDEX verdicts_component ON verdicts (layer, component, seq);
 CREATE TABLE evidence (
     layer TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -301,8 +291,17 @@ _REMEDIES = {
 """Remedies, by a part of SQLite's own message (sqlite.org/rescode.html, sqlite3_errstr)."""
 
 
-class Database:
-    """One SQLite file in which each statement is a transaction, but for those :meth:`together`."""
+_Store = TypeVar("_Store", bound="Store")
+
+Component = tuple[str, str]
+"""Layer and name."""
+
+
+class Store:
+    """One SQLite file, which is closed at the end of its ``with``.
+
+    Each statement is a transaction, but for those :meth:`together`.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open the file, and make it with its tables where there is none.
@@ -323,11 +322,14 @@ class Database:
             self._connection.close()
             raise
 
-    def close(self) -> None:
+    def __enter__(self: _Store) -> _Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Close the file; everything is on the disk already."""
         self._connection.close()
 
-    def change(self, statement: str, values: Sequence[object]) -> int:
+    def change(self, statement: str, values: Sequence[object] = ()) -> int:
         """Carry out a statement for good and return the number of rows that it touched."""
         with self._trouble():
             return self._connection.execute(statement, values).rowcount
@@ -345,7 +347,7 @@ class Database:
             if self._connection.in_transaction:
                 self._connection.rollback()
 
-    def rows(self, query: str, values: Sequence[object] = ()) -> Iterator[tuple[object, ...]]:
+    def rows(self, query: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query."""
         with self._trouble(), closing(self._connection.execute(query, values)) as cursor:
             yield from cursor
@@ -356,6 +358,16 @@ class Database:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise self._sentence(error) from error
+
+    def revisions(self) -> dict[Component, int]:
+        """Return how often the records of each component have changed."""
+        rows = self.table("SELECT layer, component, revision FROM revisions")
+        return {(layer, component): revision for layer, component, revision in rows}
+
+    def revisions_of(self, components: Iterable[Component]) -> dict[Component, int]:
+        """Return the same of some components; 0 where nothing has changed yet."""
+        query = "SELECT ifnull(max(revision), 0) FROM revisions WHERE layer = ? AND component = ?"
+        return {place: self.table(query, place)[0][0] for place in components}
 
     def _prepare(self, is_new: bool) -> None:
         with self._trouble():
@@ -394,37 +406,6 @@ class Database:
 
     def _sentence(self, error: Exception) -> StoreError:
         return StoreError(f"history {self.path}: {_remedy(str(error), self.path)}")
-
-
-_Store = TypeVar("_Store", bound="Store")
-
-Component = tuple[str, str]
-"""Layer and name."""
-
-
-class Store:
-    """A view of one database, which is closed at the end of its ``with``."""
-
-    def __init__(self, path: Path) -> None:
-        """Open the file, and begin it where there is none; raise StoreError if that fails."""
-        self.path = path
-        self._database = Database(path)
-
-    def __enter__(self: _Store) -> _Store:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._database.close()
-
-    def revisions(self) -> dict[Component, int]:
-        """Return how often the records of each component have changed."""
-        rows = self._database.table("SELECT layer, component, revision FROM revisions")
-        return {(layer, component): revision for layer, component, revision in rows}
-
-    def revisions_of(self, components: Iterable[Component]) -> dict[Component, int]:
-        """Return the same of some components; 0 where nothing has changed yet."""
-        query = "SELECT ifnull(max(revision), 0) FROM revisions WHERE layer = ? AND component = ?"
-        return {place: self._database.table(query, place)[0][0] for place in components}
 
 
 @contextmanager

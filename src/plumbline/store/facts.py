@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
 
@@ -25,7 +25,7 @@ from plumbline.observe.node import Past
 from plumbline.observe.site_command import SiteCommand
 from plumbline.observe.symptom import TROUBLE, Report, SiteSymptoms, site_symptoms
 from plumbline.store.collection import read_clocks
-from plumbline.store.database import Database
+from plumbline.store.database import Store
 from plumbline.store.files import READERS, load
 from plumbline.store.replacing import replace_own, writing
 from plumbline.store.verdicts import LOOK_REMEDY as REMEDY
@@ -82,22 +82,26 @@ def collected_reports(history: Path, nodes: Iterable[str], now: float) -> dict[s
     Raises:
         StoreError: the history cannot be read.
     """
-    folder = history.parent / COLLECTED_SYMPTOMS
     return {
-        node: collected_report(node, str(folder / f"{node}.json"), its_now)
+        node: collected_report(node, str(_copy(history, COLLECTED_SYMPTOMS, node)), its_now)
         for node, its_now in _by_their_clocks(history, nodes, now).items()
     }
 
 
 def has_said(history: Path, node: str) -> bool:
     """Return whether a node has a copy beside the history, whatever it holds."""
-    return (history.parent / COLLECTED_SYMPTOMS / f"{node}.json").exists()
+    return _copy(history, COLLECTED_SYMPTOMS, node).exists()
+
+
+def _copy(history: Path, folder: str, node: str) -> Path:
+    """Return the file of a node in a folder beside the history of its site."""
+    return history.parent / folder / f"{node}.json"
 
 
 def _by_their_clocks(history: Path, nodes: Iterable[str], now: float) -> dict[str, float]:
     """Return what each node's own clock shows at ``now``; raise StoreError without a history."""
-    with closing(Database(history)) as database:
-        ahead = {clock.node: clock.ahead_s for clock in read_clocks(database)}
+    with Store(history) as store:
+        ahead = {clock.node: clock.ahead_s for clock in read_clocks(store)}
     return {node: now + ahead.get(node, 0.0) for node in nodes}
 
 
@@ -227,7 +231,7 @@ def keep_collected(history: Path, node: str, raw: Any) -> None:
     ledger = Ledger.from_json(raw)
     if ledger.node != node:
         raise DocumentError(f"its ledger of conditions is of {ledger.node!r:.60}")
-    path = history.parent / COLLECTED_CONDITIONS / f"{node}.json"
+    path = _copy(history, COLLECTED_CONDITIONS, node)
     try:
         ledger = ledger.succeeding(load_ledger(str(path)))
     except DocumentError:
@@ -244,10 +248,7 @@ def collected_at(history: Path, node: str) -> float:
     It stands at the beginning of what ``save_ledger`` writes; a thousand nodes
     are asked at once.
     """
-    with (
-        suppress(OSError),
-        (history.parent / COLLECTED_CONDITIONS / f"{node}.json").open("rb") as file,
-    ):
+    with suppress(OSError), _copy(history, COLLECTED_CONDITIONS, node).open("rb") as file:
         matched = _TAKEN_AT.search(file.read(_BEGINNING))
         return float(matched[1]) if matched else 0.0
     return 0.0
@@ -264,7 +265,7 @@ def collected_ledgers(
     history: Path, nodes: Iterable[str]
 ) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:
     """Return the ledgers of nodes beside the history of a site, and of each damaged one why."""
-    paths = (history.parent / COLLECTED_CONDITIONS / f"{node}.json" for node in nodes)
+    paths = (_copy(history, COLLECTED_CONDITIONS, node) for node in nodes)
     answers = [_ledger_or_trouble(str(path)) for path in paths if path.exists()]
     return (
         tuple(answer for answer in answers if isinstance(answer, Ledger)),

@@ -1,4 +1,4 @@
-"""History of one node: every record, verdict and running measurement.
+"""History of one node: every record and running measurement.
 
 Each record is committed as it comes, so that a killed run or a full disk loses nothing before it.
 The order is that of arrival: a wall clock that was stepped cannot make an old record the latest.
@@ -18,7 +18,6 @@ from plumbline.model.series import Running
 from plumbline.model.trend import SERVER
 from plumbline.model.units import DAY_S
 from plumbline.model.validation import read_json
-from plumbline.model.verdict import Verdict
 from plumbline.store.database import (
     OF_SERIES,
     RECORD,
@@ -83,7 +82,7 @@ class History(Store):
 
     def begin(self, run_id: str, running: Running) -> None:
         """Note that a measurement begins; :meth:`end` takes the note away."""
-        self._database.change(
+        self.change(
             "INSERT OR REPLACE INTO running (layer, component, since, run_id, process, "
             "interrupted) VALUES (?, ?, ?, ?, ?, ?)",
             (*running[:3], run_id, json.dumps(running.process), running.interrupted),
@@ -91,46 +90,29 @@ class History(Store):
 
     def end(self, layer: str, component: str) -> None:
         """Note that a measurement has ended, in whatever way."""
-        self._database.change(
-            "DELETE FROM running WHERE layer = ? AND component = ?", (layer, component)
-        )
+        self.change("DELETE FROM running WHERE layer = ? AND component = ?", (layer, component))
 
     def interrupt(self, layer: str, component: str) -> None:
         """Note that nothing is left of a measurement that has begun."""
-        self._database.change(
+        self.change(
             "UPDATE running SET interrupted = 1 WHERE layer = ? AND component = ?",
             (layer, component),
         )
 
     def running(self) -> tuple[Running, ...]:
         """Return what has begun and not ended, whether or not its run is still alive."""
-        return tuple(running(row) for row in self._database.rows(RUNNING))
+        return tuple(running(row) for row in self.rows(RUNNING))
 
     def save(self, record: Record) -> None:
         """Keep one record for good; raise StoreError when it cannot be written."""
-        self._database.change(f"INSERT {RECORD}", row(record))
-
-    def save_verdict(self, run_id: str, judged_at: float, verdict: Verdict) -> None:
-        """Keep a verdict with its evidence."""
-        self._database.change(
-            "INSERT INTO verdicts (run_id, judged_at, layer, component, state, body) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                run_id,
-                judged_at,
-                verdict.layer,
-                verdict.component,
-                verdict.state.name,
-                compact(verdict.to_json()),
-            ),
-        )
+        self.change(f"INSERT {RECORD}", row(record))
 
     def keep_evidence(self, evidence: Mapping[Subject, Evidence]) -> None:
         """Keep what the last runs say of all components and groups, in the place of what was."""
-        with self._database.together():
-            self._database.change("DELETE FROM evidence", ())
+        with self.together():
+            self.change("DELETE FROM evidence")
             for subject, weighed in evidence.items():
-                self._database.change(
+                self.change(
                     "INSERT INTO evidence (layer, name, is_group, body) VALUES (?, ?, ?, ?)",
                     (*subject, compact(weighed._asdict())),
                 )
@@ -139,7 +121,7 @@ class History(Store):
         """Return what was kept last; raise DocumentError where it is damaged."""
         return {
             (layer, name, bool(is_group)): self._evidence(body)
-            for layer, name, is_group, body in self._database.table(
+            for layer, name, is_group, body in self.table(
                 "SELECT layer, name, is_group, body FROM evidence"
             )
         }
@@ -151,20 +133,12 @@ class History(Store):
         where = f"WHERE {' AND '.join(tests)}" if tests else ""
         # the names are those of Selection's own fields, the values are bound
         query = f"SELECT body FROM records {where} ORDER BY seq"
-        for (body,) in self._database.rows(query, tuple(chosen.values())):
+        for (body,) in self.rows(query, tuple(chosen.values())):
             yield read_record(body, self.path)
-
-    def verdicts(self, layer: str, component: str) -> tuple[dict[str, Any], ...]:
-        """Return the verdicts of a component in document form, oldest first."""
-        rows = self._database.rows(
-            "SELECT body FROM verdicts WHERE layer = ? AND component = ? ORDER BY seq",
-            (layer, component),
-        )
-        return tuple(read_json(str(body)) for (body,) in rows)
 
     def series(self, layer: str, component: str) -> tuple[SeriesKey, ...]:
         """Return the keys of all series of a component."""
-        rows = self._database.table(
+        rows = self.table(
             f"SELECT DISTINCT {SERIES} FROM records WHERE layer = ? AND component = ? "
             "ORDER BY operation, scenario, partner",
             (layer, component),
@@ -198,7 +172,7 @@ class History(Store):
 
     def _newest(self, key: SeriesKey, count: int, columns: str) -> list[tuple[Any, ...]]:
         query = f"SELECT {columns} FROM records WHERE {OF_SERIES} ORDER BY seq DESC LIMIT ?"
-        return self._database.table(query, (*key, count))
+        return self.table(query, (*key, count))
 
     def last_before(self, layer: str, components: Collection[str], at: float) -> float:
         """Return when one of some components was last measured before a moment, 0 for never."""
@@ -206,7 +180,7 @@ class History(Store):
         times = [
             started_at
             for name in components
-            for (started_at,) in self._database.table(f"{query}started_at < ?", (layer, name, at))
+            for (started_at,) in self.table(f"{query}started_at < ?", (layer, name, at))
             if started_at
         ]
         days = [day.at for name in components for _, day in self.days(layer, name) if day.at < at]
@@ -220,14 +194,14 @@ class History(Store):
         tests = {test: value for test, value in chosen.items() if value is not None}
         query = f"SELECT {SERIES}, figures FROM days"
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
-        rows: Iterator[tuple[Any, ...]] = self._database.rows(query + where, tuple(tests.values()))
+        rows = self.rows(query + where, tuple(tests.values()))
         return ((SeriesKey(*key), day) for *key, figures in rows for day in unpacked(figures))
 
     def rates(
         self, run_id: str, layer: str, operation: Operation, scenario: Scenario
     ) -> dict[str, float]:
         """Return the rate of each component that gave one in a run, in bytes per second."""
-        rows: Iterator[tuple[Any, ...]] = self._database.rows(
+        rows = self.rows(
             "SELECT component, rate_Bps FROM records WHERE run_id = ? AND layer = ? "
             "AND operation = ? AND scenario = ? AND rate_Bps IS NOT NULL",
             (run_id, layer, operation.value, scenario.value),
@@ -236,9 +210,8 @@ class History(Store):
 
     def prune(self, before: float) -> int:
         """Drop what started before a moment, but never the latest of a series; return the count."""
-        self._database.change("DELETE FROM verdicts WHERE judged_at < ?", (before,))
-        self._database.change("DELETE FROM days WHERE month < ?", (month_of(before),))
-        return self._database.change(
+        self.change("DELETE FROM days WHERE month < ?", (month_of(before),))
+        return self.change(
             "DELETE FROM records WHERE seq IN (SELECT seq FROM (SELECT seq, started_at, "
             f"row_number() OVER (PARTITION BY {SERIES} ORDER BY seq DESC) AS place FROM records) "
             "WHERE place > ? AND started_at < ?)",
@@ -259,19 +232,16 @@ class History(Store):
         What was counted within an hour of a run of layer ``fs`` stays as long as other records.
         """
         runs = sorted(
-            at
-            for (at,) in self._database.table(
-                "SELECT started_at FROM records WHERE layer = ?", (FS.name,)
-            )
+            at for (at,) in self.table("SELECT started_at FROM records WHERE layer = ?", (FS.name,))
         )
-        old = self._database.table(
+        old = self.table(
             "SELECT seq, started_at FROM records WHERE layer = ? AND started_at < ?",
             (SERVER, now - KEEP_SERVER_DAYS * DAY_S),
         )
         gone = [seq for seq, at in old if not _beside(runs, at)]
-        with self._database.together():
+        with self.together():
             for seq in gone:
-                self._database.change("DELETE FROM records WHERE seq = ?", (seq,))
+                self.change("DELETE FROM records WHERE seq = ?", (seq,))
         return len(gone)
 
 

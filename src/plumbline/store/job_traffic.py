@@ -50,7 +50,7 @@ class JobTraffic(Store):
             DocumentError: something in it is damaged.
         """
         yield from self._by_servers(begin, end, target)
-        for row in self._database.rows(_KEPT, (begin, end)):
+        for row in self.rows(_KEPT, (begin, end)):
             io = self._kept(row)
             if target in ("", io.target):
                 yield io
@@ -69,18 +69,18 @@ class JobTraffic(Store):
         span = begin - _LATE_S, end + _LATE_S
         values = (*span, SERVER, Operation.READ.value)
         named = (f"{_COUNTED} AND component = ?", (*values, target))
-        for (body,) in self._database.rows(*(named if target else (_COUNTED, values))):
+        for (body,) in self.rows(*(named if target else (_COUNTED, values))):
             text = inflated(body)
             if not text or f'"{key}":' in text:
                 yield read_record(text, self.path)
 
     def keep(self, traffic: Iterable[JobIo], now: float) -> None:
         """Keep what logs say for good, and forget what is too old: all of it, or nothing."""
-        with self._database.together():
+        with self.together():
             for io in traffic:
-                self._database.change(_KEEP, write(io))
-            self._database.change(_OLD, (now - KEEP_DAYS * DAY_S,))
-            self._database.change(_TOO_MANY, (MOST_ROWS,))
+                self.change(_KEEP, write(io))
+            self.change(_OLD, (now - KEEP_DAYS * DAY_S,))
+            self.change(_TOO_MANY, (MOST_ROWS,))
 
     def _kept(self, row: tuple[object, ...]) -> JobIo:
         try:

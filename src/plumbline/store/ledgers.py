@@ -25,12 +25,10 @@ class Confirmed(Store):
 
     def begin(self, run: Sequence[Measured]) -> None:
         """Note a run, at least one measurement, for good before it begins."""
-        with self._database.together():
-            self._database.change(
-                "DELETE FROM confirmed WHERE at < ?", (run[0].at - KEEP_DAYS * DAY_S,)
-            )
+        with self.together():
+            self.change("DELETE FROM confirmed WHERE at < ?", (run[0].at - KEEP_DAYS * DAY_S,))
             for measurement in run:
-                self._database.change(
+                self.change(
                     "INSERT INTO confirmed (run_id, at, layer, component, bytes, control) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
                     measurement,
@@ -38,7 +36,7 @@ class Confirmed(Store):
 
     def measured(self, layer: str) -> tuple[Measured, ...]:
         """Return what was begun in a layer, the oldest first."""
-        rows = self._database.table(
+        rows = self.table(
             "SELECT run_id, at, layer, component, bytes, control FROM confirmed "
             "WHERE layer = ? ORDER BY seq",
             (layer,),
@@ -51,7 +49,7 @@ class Confirmed(Store):
     def planned_at(self, layer: str, since: float, until: float) -> dict[str, float]:
         """Return when each component was last measured otherwise, between two moments."""
         return dict(
-            self._database.table(
+            self.table(
                 "SELECT component, max(started_at) FROM records WHERE started_at BETWEEN ? AND ? "
                 "AND layer = ? AND run_id NOT IN (SELECT run_id FROM confirmed) "
                 "GROUP BY component",

@@ -19,7 +19,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Flag, Operation, Record, Scenario, segments_retransmitted
 from plumbline.model.series import SAMPLES, Running, Sample, Series
-from plumbline.model.statistics import median_without
+from plumbline.model.statistics import MediansWithout
 from plumbline.model.trend import SERVER
 from plumbline.model.validation import numbers
 from plumbline.parallel.profile import distance
@@ -67,7 +67,7 @@ def _all_numbers(values: Sequence[object]) -> bool:
     return True
 
 
-_NOBODY = (None, 0)
+_NOBODY: tuple[Optional[float], int] = (None, 0)
 _NOT_ITS_OWN = {Flag.DEGRADED.value, Flag.DRAINING.value, Flag.FAILED_OVER.value}
 """Flags of a passing state, which tells nothing about the time before and after."""
 
@@ -120,26 +120,18 @@ class _Place(NamedTuple):
 class Rates:
     """The rates of peers in one run, one a component, in bytes per second."""
 
-    def __init__(self, starts: Mapping[str, float]) -> None:
-        """Order them once; whose own rate is left out changes the median to one of three."""
-        self._own = starts.get
-        ordered = sorted(starts.values())
-        last = len(ordered) - 1
-        self._all = (median(ordered), len(ordered)) if ordered else _NOBODY
-        self._middle = ordered[last // 2] if ordered else 0.0
-        self._lower, self._same, self._higher = (
-            (median_without(ordered, place), last) if last > 0 else _NOBODY
-            for place in (0, last // 2, last)
-        )
+    def __init__(self, rates: Mapping[str, float]) -> None:
+        """Order them once."""
+        self._own = rates.get
+        self._all = (median(rates.values()), len(rates)) if rates else _NOBODY
+        self._others = MediansWithout(rates.values()) if len(rates) > 1 else None
 
     def beside(self, component: str) -> tuple[Optional[float], int]:
         """Return the median rate of all others, None when there is none, and their number."""
         own = self._own(component)
         if own is None:
             return self._all
-        if own < self._middle:
-            return self._lower
-        return self._higher if own > self._middle else self._same
+        return (self._others.of(own), self._all[1] - 1) if self._others else _NOBODY
 
 
 class Recent:
@@ -345,8 +337,8 @@ class PastHistory(History):
             # SQLite looks for a name among temporary ones first (sqlite.org/lang_naming.html); a
             # view takes no bound values
             seen = f"SELECT * FROM main.{table} WHERE {column} <= {float(until)!r}"
-            self._database.change(f"CREATE TEMP VIEW {table} AS {seen}", ())
+            self.change(f"CREATE TEMP VIEW {table} AS {seen}", ())
 
     def since(self, begin: float) -> list[Began]:
         """Return what was measured since a moment, the first ``MOST_RUNS``."""
-        return list(map(Began._make, self._database.table(_RUNS, (begin, SERVER, MOST_RUNS))))
+        return list(map(Began._make, self.table(_RUNS, (begin, SERVER, MOST_RUNS))))

@@ -94,12 +94,12 @@ class Thinning(History):
 
     def _keys(self, layer: str) -> Iterator[SeriesKey]:
         query = f"SELECT DISTINCT {SERIES} FROM records WHERE layer = ?"
-        return map(SeriesKey._make, self._database.table(query, (layer,)))
+        return map(SeriesKey._make, self.table(query, (layer,)))
 
     def _days(self, key: SeriesKey, before: float, judged: set[str]) -> list[_Gone]:
         """Return the days of a series of which no run is judged by any more."""
         by_day: defaultdict[int, list[_Run]] = defaultdict(list)
-        for row in self._database.table(_OLD, (*key, before)):
+        for row in self.table(_OLD, (*key, before)):
             by_day[day_of(row[2])].append(_Run._make(row))
         return [
             _Gone(key, runs)
@@ -110,14 +110,14 @@ class Thinning(History):
     def _replace(self, part: list[_Gone]) -> None:
         """Put figures in the place of runs; no verdict changes, so no revision does."""
         revisions = "UPDATE revisions SET revision = ? WHERE layer = ? AND component = ?"
-        with self._database.together():
+        with self.together():
             before = self.revisions_of({series.key[:2] for series in part})
             for series in part:
                 self._add(series)
                 for run in series.runs:
-                    self._database.change("DELETE FROM records WHERE seq = ?", (run.seq,))
+                    self.change("DELETE FROM records WHERE seq = ?", (run.seq,))
             for place, revision in before.items():
-                self._database.change(revisions, (revision, *place))
+                self.change(revisions, (revision, *place))
 
     def _add(self, gone: _Gone) -> None:
         last = max(gone.runs, key=lambda run: run.started_at)
@@ -125,17 +125,15 @@ class Thinning(History):
         told = self._told(told_by(last.body))
         day = Day(last.started_at, len(gone.runs), median(rates) if rates else nan, told)
         place = (*gone.key, month_of(day.at))
-        days = [
-            figure for (blob,) in self._database.table(FIGURES, place) for figure in unpacked(blob)
-        ]
-        self._database.change(
+        days = [figure for (blob,) in self.table(FIGURES, place) for figure in unpacked(blob)]
+        self.change(
             "INSERT OR REPLACE INTO days VALUES (?, ?, ?, ?, ?, ?, ?)",
             (*place, packed([*days, day])),
         )
 
     def _told(self, text: str) -> int:
-        self._database.change("INSERT OR IGNORE INTO told (text) VALUES (?)", (text,))
-        ((number,),) = self._database.table("SELECT id FROM told WHERE text = ?", (text,))
+        self.change("INSERT OR IGNORE INTO told (text) VALUES (?)", (text,))
+        ((number,),) = self.table("SELECT id FROM told WHERE text = ?", (text,))
         return int(number)
 
 

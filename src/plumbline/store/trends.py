@@ -9,7 +9,7 @@ from array import array
 from itertools import compress
 from math import nan
 from pathlib import Path
-from typing import Any, Iterator, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 from plumbline.model.layers.net import NET
 from plumbline.model.trend import SERVER, Course, PairTest, Run, VersionChange
@@ -53,8 +53,7 @@ class Pictures(Store):
         """Return the course of every series, what has become daily figures first."""
         by_key = self._thinned()
         last: list[str] = []
-        rows: Iterator[tuple[Any, ...]] = self._database.rows(_COURSES, (self._since,))
-        for *key, started_at, rate_Bps in rows:
+        for *key, started_at, rate_Bps in self.rows(_COURSES, (self._since,)):
             if key != last:
                 last = key
                 course = by_key.setdefault(tuple(key), _empty(*key))
@@ -65,8 +64,7 @@ class Pictures(Store):
     def _thinned(self) -> dict[tuple[str, ...], Course]:
         """Return the courses of daily figures alone."""
         by_key: dict[tuple[str, ...], Course] = {}
-        rows: Iterator[tuple[Any, ...]] = self._database.rows(_DAYS, (month_of(self._since),))
-        for *key, figures in rows:
+        for *key, figures in self.rows(_DAYS, (month_of(self._since),)):
             course = by_key.setdefault(tuple(key), _empty(*key))
             times, rates = figured(figures, "at", "rate_Bps")
             # a row begins before the time that is asked for in the first month alone
@@ -83,23 +81,23 @@ class Pictures(Store):
 
     def unanswered(self) -> tuple[Unanswered, ...]:
         """Return the nodes that did not answer when they were last asked."""
-        return read_unanswered(self._database)
+        return read_unanswered(self)
 
     def pairs(self) -> tuple[PairTest, ...]:
         """Return the latest test of every pair of hosts, in each direction."""
-        rows: Iterator[tuple[Any, ...]] = self._database.rows(_PAIRS, (NET.name, self._since))
+        rows = self.rows(_PAIRS, (NET.name, self._since))
         return tuple(self._pair(cells, body) for *cells, body, _ in rows)
 
     def version_changes(self) -> tuple[VersionChange, ...]:
         """Return the changes of software and settings that the records show, by their dates."""
-        return version_changes(self._database, self._since)
+        return version_changes(self, self._since)
 
     def latest_run(self, layers: Sequence[str]) -> Optional[Run]:
         """Return the latest run of the first of ``layers`` that has one, None without any."""
         for layer in layers:
-            for (run_id,) in self._database.table(_LATEST_RUN, (layer, self._since)):
+            for (run_id,) in self.table(_LATEST_RUN, (layer, self._since)):
                 query = "SELECT body FROM records WHERE run_id = ? AND layer = ? ORDER BY seq"
-                rows = self._database.table(query, (run_id, layer))
+                rows = self.table(query, (run_id, layer))
                 return self._watched(
                     Run(layer, run_id, tuple(read_record(body, self.path) for (body,) in rows))
                 )
@@ -107,11 +105,11 @@ class Pictures(Store):
 
     def _watched(self, run: Run) -> Run:
         """Return a run with what servers have counted meanwhile, as far as clocks may differ."""
-        clocks = read_clocks(self._database)
+        clocks = read_clocks(self)
         slack_s = _SLACK_S + 2 * max((abs(clock.ahead_s) for clock in clocks), default=0.0)
         begun = min(record.started_at for record in run.records) - slack_s
         ended = max(record.finished_at for record in run.records) + slack_s
-        rows = self._database.table(_SERVERS, (SERVER, begun - _LONGEST_SAMPLE_S, ended))
+        rows = self.table(_SERVERS, (SERVER, begun - _LONGEST_SAMPLE_S, ended))
         records = [read_record(body, self.path) for (body,) in rows]
         servers = tuple(record for record in records if record.finished_at >= begun)
         return run._replace(servers=servers, clocks=clocks)

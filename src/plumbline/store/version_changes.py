@@ -16,7 +16,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional
 from plumbline.model.errors import DocumentError
 from plumbline.model.trend import SERVER, VersionChange
 from plumbline.model.validation import read_json, texts
-from plumbline.store.database import Database, figured, inflated, month_of
+from plumbline.store.database import Store, figured, inflated, month_of
 
 _QUERY = (
     "SELECT layer, component, run_id, started_at, body FROM records WHERE layer != ? AND "
@@ -66,7 +66,7 @@ class _Found:
                 self.reached.setdefault(change, set()).add(component)
 
 
-def version_changes(database: Database, since: float) -> tuple[VersionChange, ...]:
+def version_changes(store: Store, since: float) -> tuple[VersionChange, ...]:
     """Return the changes after the first records since a moment, by their dates.
 
     A component is followed on each host that measures it: two clients of different versions that
@@ -78,7 +78,7 @@ def version_changes(database: Database, since: float) -> tuple[VersionChange, ..
     """
     course = _Found()
     seen: dict[_Component, str] = {}
-    for layer, component, at, told in chain(_thinned(database, since), _rows(database, since)):
+    for layer, component, at, told in chain(_thinned(store, since), _rows(store, since)):
         place = (layer, component)
         host, _, versions = told.partition(_AND)
         if versions and seen.get(place) != told:
@@ -127,13 +127,13 @@ def told_by(body: object) -> str:
     return host + _AND + _cut(text, '"versions":', ',"flags":')
 
 
-def _rows(database: Database, since: float) -> Iterator[tuple[str, str, float, str]]:
+def _rows(store: Store, since: float) -> Iterator[tuple[str, str, float, str]]:
     """Yield layer, component, moment, and what the record says of host and versions.
 
     Of the records of a component in one run the first that says versions speaks for all: to inflate
     the others takes as long again.
     """
-    rows: Iterator[tuple[Any, ...]] = database.rows(_QUERY, (SERVER, since))
+    rows = store.rows(_QUERY, (SERVER, since))
     runs: dict[_Component, str] = {}
     for layer, component, run_id, at, body in rows:
         place = (layer, component)
@@ -144,11 +144,11 @@ def _rows(database: Database, since: float) -> Iterator[tuple[str, str, float, s
             yield layer, component, at, told
 
 
-def _thinned(database: Database, since: float) -> Iterator[tuple[str, str, float, str]]:
+def _thinned(store: Store, since: float) -> Iterator[tuple[str, str, float, str]]:
     """Yield the same of daily figures, of each component in the order of its days."""
-    told = dict(database.table("SELECT id, text FROM told"))
+    told = dict(store.table("SELECT id, text FROM told"))
     query = "SELECT layer, component, figures FROM days WHERE month >= ? ORDER BY layer, component"
-    rows: Iterator[tuple[Any, ...]] = database.rows(query, (month_of(since),))
+    rows = store.rows(query, (month_of(since),))
     for place, of_component in groupby(rows, key=lambda row: row[:2]):
         days = [
             day for _, _, figures in of_component for day in zip(*figured(figures, "at", "told"))

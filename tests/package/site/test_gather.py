@@ -31,7 +31,7 @@ from plumbline.observe.conditions import Bill
 from plumbline.site.gather import GatherOptions, _Work, gather
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.collection import read_clocks
-from plumbline.store.database import Database
+from plumbline.store.database import Store
 from plumbline.store.facts import collected_ledgers, keep_bill
 from plumbline.store.history import History, Selection
 from plumbline.store.trends import Pictures
@@ -115,8 +115,8 @@ def test_records_of_all_nodes_come_together_whole(site: Site) -> None:
 def test_how_the_clock_of_each_node_stands_is_kept(site: Site) -> None:
     site.measure("client1")
     site.collect()
-    with closing(Database(site.history)) as database:
-        clocks = read_clocks(database)
+    with Store(site.history) as store:
+        clocks = read_clocks(store)
     assert {one.node for one in clocks} == {*NODES}
     # all nodes are this machine: what is in doubt is the way to them alone
     assert all(abs(one.ahead_s) <= one.within_s < 10 for one in clocks)

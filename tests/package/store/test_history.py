@@ -15,7 +15,6 @@ from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Running
 from plumbline.model.trend import SERVER
-from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.store.collection import KeptAnswers
 from plumbline.store.history import KEEP_RECORDS, History, Selection, SeriesKey
 from tests.package.judgements import evidence
@@ -83,14 +82,6 @@ def test_what_runs_is_noted_until_it_ends(history: History) -> None:
     assert history.running() == (Running("ost", "a", 7.0),)
     history.end("ost", "a")
     assert history.running() == ()
-
-
-def test_a_verdict_is_kept_with_its_evidence(history: History) -> None:
-    evidence = ("read 80 MB/s",)
-    verdict = Verdict("ost", "a", State.CRITICAL, Reason.HUNG, "slow", evidence=evidence)
-    history.save_verdict("run-1", 1000.0, verdict)
-    (kept,) = history.verdicts("ost", "a")
-    assert (kept["state"], kept["evidence"]) == ("CRITICAL", ["read 80 MB/s"])
 
 
 def test_old_records_go_and_the_latest_of_each_series_stay(history: History) -> None:

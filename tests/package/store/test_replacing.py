@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.model.errors import StoreError
-from plumbline.store.database import Database, keep_owner
+from plumbline.store.database import Store, keep_owner
 from plumbline.store.replacing import begin, replace, replacing
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -128,7 +128,7 @@ def test_root_begins_no_history_where_the_link_of_another_user_leads(tmp_path: P
     path.symlink_to(elsewhere)
     os.chown(path, 65534, 65534, follow_symlinks=False)
     with pytest.raises(StoreError, match="symbolic link that root has not made"):
-        Database(path)
+        Store(path)
     assert not elsewhere.exists()
 
 

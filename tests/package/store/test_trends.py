@@ -11,7 +11,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Record
 from plumbline.model.trend import NodeClock
 from plumbline.store.collection import ConsoleHistory as Collection
-from plumbline.store.database import Database
+from plumbline.store.database import Store
 from plumbline.store.history import History
 from plumbline.store.trends import Pictures
 from tests.package.records import failed, record
@@ -92,9 +92,8 @@ def test_an_empty_history_has_nothing(tmp_path: Path) -> None:
 
 def test_a_damaged_record_is_named_with_the_remedy(tmp_path: Path) -> None:
     path = history(tmp_path, record())
-    database = Database(path)
-    database.change("UPDATE records SET body = '{'", ())
-    database.close()
+    with Store(path) as store:
+        store.change("UPDATE records SET body = '{'")
     with Pictures(path, 0.0) as pictures, pytest.raises(DocumentError, match="measure again"):
         pictures.latest_run(("ost",))
 

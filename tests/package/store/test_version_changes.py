@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Mapping, Optional
 
@@ -12,7 +11,7 @@ import pytest
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Record
 from plumbline.model.trend import VersionChange
-from plumbline.store.database import Database
+from plumbline.store.database import Store
 from plumbline.store.history import History, SeriesKey
 from plumbline.store.version_changes import version_changes
 from tests.package.records import failed, record
@@ -32,8 +31,8 @@ def found(folder: Path, *records: Record, since: float = 0.0) -> list[tuple[floa
     with History(path) as opened:
         for one in records:
             opened.save(one)
-    with closing(Database(path)) as database:
-        return [(one.at, one.text) for one in version_changes(database, since)]
+    with Store(path) as store:
+        return [(one.at, one.text) for one in version_changes(store, since)]
 
 
 def test_an_upgrade_is_one_change_however_many_components_it_reaches(tmp_path: Path) -> None:
@@ -175,11 +174,11 @@ def test_damaged_versions_are_a_sentence(tmp_path: Path, versions: str) -> None:
     path = tmp_path / "history.sqlite"
     with History(path) as opened:
         opened.save(measured(1.0, {"client": "1"}))
-    with closing(Database(path)) as database:
+    with Store(path) as store:
         sound = json.dumps({"client": "1"}, separators=(",", ":"))
-        database.change("UPDATE records SET body = replace(body, ?, ?)", (sound, versions))
+        store.change("UPDATE records SET body = replace(body, ?, ?)", (sound, versions))
         with pytest.raises(DocumentError, match="damaged versions"):
-            version_changes(database, 0.0)
+            version_changes(store, 0.0)
     with pytest.raises(DocumentError, match="damaged versions"):
         since(tmp_path)
 
