@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import os
 
-from plumbline.model import codec
+from plumbline.model.codec import lenient, read, read_document, write
 from plumbline.model.errors import DocumentError
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.published import Published
 from plumbline.model.service import NOTHING, Standing
-from plumbline.model.validation import numbers, same_schema, times
+from plumbline.model.validation import times
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.observe.symptom import Report
 from plumbline.store.files import load, refuse
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping
+    from typing import Annotated, Any, Mapping
 
     from plumbline.model.evidence import Subject
 
@@ -132,7 +132,7 @@ def document(
         "schema": SCHEMA,
         "written_at": now,
         "stale_after_s": stale_after_s,
-        "standing": codec.write(standing),
+        "standing": write(standing),
         "services": {name: _lean(verdict) for name, verdict in verdicts.items()},
     }
 
@@ -144,6 +144,26 @@ def _lean(verdict: Verdict) -> dict[str, Any]:
     return raw
 
 
+@lenient
+class _Paths(NamedTuple):
+    """The document, with verdicts and standing alarms still as they are written."""
+
+    written_at: Annotated[float, times]
+    stale_after_s: float
+    services: Mapping[str, Any]
+    standing: Mapping[str, Any] = {"notified": {}, "suspicions": {}}
+
+    def age_s(self, now: float) -> float:
+        return now - self.written_at
+
+    def is_old(self, now: float) -> bool:
+        return not -_AHEAD_S <= self.age_s(now) <= self.stale_after_s
+
+
+def _load(file: str) -> _Paths:
+    return read_document(_Paths, load(file, "suspects", _REMEDY), SCHEMA, file, _REMEDY)
+
+
 def load_standing(file: str) -> Standing:
     """Return which alarms stood when a document was written; none where there is no document.
 
@@ -151,13 +171,12 @@ def load_standing(file: str) -> Standing:
         DocumentError: it is damaged.
     """
     try:
-        raw = load(file, "suspects", _REMEDY)
-        return codec.read(Standing, raw["standing"]) if "standing" in raw else NOTHING
+        return read(Standing, _load(file).standing)
     except DocumentError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return NOTHING
         raise
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError) as error:
         raise DocumentError(f"{file} is damaged ({error!r}); {_REMEDY}") from error
 
 
@@ -167,18 +186,14 @@ def load_collection(file: str, now: float) -> Verdict:
     Raises:
         DocumentError: naming file and remedy.
     """
-    raw = load(file, "suspects", _REMEDY)
-    try:
-        age_s = _age_s(raw, file, now)
-        count = len(raw["services"])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DocumentError(f"{file} is damaged ({error!r}); {_REMEDY}") from error
+    paths = _load(file)
+    age_s = paths.age_s(now)
     text = f"suspects were looked for {_when(age_s)}"
-    if _is_old(raw, age_s):
+    if paths.is_old(now):
         stale = State.UNKNOWN, Reason.STALE, f"{text}, which is too old; {_JOURNAL}"
         return Verdict("path", COLLECTION, *stale)
     figures = (Figure("age", max(0, round(age_s)), "s"),)
-    text = f"{text}, for {count} services"
+    text = f"{text}, for {len(paths.services)} services"
     return Verdict("path", COLLECTION, State.OK, Reason.FINE, text, figures=figures)
 
 
@@ -188,34 +203,18 @@ def load_path(file: str, name: str, now: float) -> Verdict:
     Raises:
         DocumentError: naming file and remedy.
     """
-    raw = load(file, "suspects", _REMEDY)
-    try:
-        age_s = _age_s(raw, file, now)
-        document = raw["services"].get(name)
-        if document is None:
-            raise DocumentError(
-                f"{file} says nothing about {name}; deploy the roles nagios and console again"
-            )
-        verdict = Verdict.from_json(document)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DocumentError(f"{file} is damaged ({error!r}); {_REMEDY}") from error
-    if _is_old(raw, age_s):
-        when = _when(age_s)
+    paths = _load(file)
+    if name not in paths.services:
+        raise DocumentError(
+            f"{file} says nothing about {name}; deploy the roles nagios and console again"
+        )
+    verdict = Verdict.from_json(paths.services[name])
+    if paths.is_old(now):
+        when = _when(paths.age_s(now))
         text = f"{name}: suspects were looked for {when}, which is too old; {_JOURNAL}"
         verdict = verdict._replace(state=State.UNKNOWN, reason=Reason.STALE)
         return verdict._replace(sentence=text, evidence=(), figures=())
     return verdict
-
-
-def _age_s(raw: Mapping[str, Any], file: str, now: float) -> float:
-    same_schema(raw, SCHEMA, file, _REMEDY)
-    times(written_at=raw["written_at"])
-    numbers(stale_after_s=raw["stale_after_s"])
-    return now - float(raw["written_at"])
-
-
-def _is_old(raw: Mapping[str, Any], age_s: float) -> bool:
-    return not -_AHEAD_S <= age_s <= float(raw["stale_after_s"])
 
 
 def _when(age_s: float) -> str:
