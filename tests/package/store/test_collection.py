@@ -1,9 +1,7 @@
-"""A console keeps records and cursor together, each record once."""
+"""A console keeps records and cursor together, each record once; clocks and notes beside them."""
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Iterator
 
@@ -12,8 +10,9 @@ import pytest
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.exchange import Cursor
 from plumbline.model.series import Running
+from plumbline.model.trend import NodeClock, Note
 from plumbline.store.collection import ConsoleHistory as Collection
-from plumbline.store.collection import Unanswered
+from plumbline.store.collection import Unanswered, add_note, read_clocks, read_notes
 from plumbline.store.history import History, Selection
 from plumbline.store.trends import Pictures
 from tests.package.records import record
@@ -59,8 +58,7 @@ def test_a_console_keeps_records_in_few_bytes_and_reads_those_of_earlier_version
         assert history.latest(key) == record(id="c", component="a")
         said = [one["retransmits"] for one in history.documents(key, 9)]
         assert said == [None, 7, None]
-    with closing(sqlite3.connect(tmp_path / "history.sqlite")) as database:
-        sizes = [size for (size,) in database.execute("SELECT length(body) FROM records")]
+    sizes = [size for (size,) in collection.table("SELECT length(body) FROM records")]
     assert sizes[2] < sizes[0] / 2
 
 
@@ -68,8 +66,7 @@ def test_a_damaged_record_of_a_console_is_a_sentence(
     tmp_path: Path, collection: Collection
 ) -> None:
     collection.keep("oss1", [record(id="a")], Cursor(1, "a"), NOW)
-    with closing(sqlite3.connect(tmp_path / "history.sqlite")) as database, database:
-        database.execute("UPDATE records SET body = substr(body, 1, 100)")
+    collection.change("UPDATE records SET body = substr(body, 1, 100)")
     with pytest.raises(DocumentError, match="holds a damaged record: "):
         ids(tmp_path)
 
@@ -87,11 +84,10 @@ def test_when_a_record_cannot_be_kept_neither_is_the_cursor(
     tmp_path: Path, collection: Collection, message: str, said: str
 ) -> None:
     collection.keep("oss1", [record(id="a")], Cursor(1, "a"), NOW)
-    with closing(sqlite3.connect(tmp_path / "history.sqlite")) as database, database:
-        database.execute(
-            "CREATE TRIGGER full BEFORE INSERT ON records WHEN NEW.id = 'c' "
-            f"BEGIN SELECT raise(ABORT, '{message}'); END"
-        )
+    collection.change(
+        "CREATE TRIGGER full BEFORE INSERT ON records WHEN NEW.id = 'c' "
+        f"BEGIN SELECT raise(ABORT, '{message}'); END"
+    )
     with pytest.raises(StoreError, match=said):
         collection.keep("oss1", [record(id="b"), record(id="c")], Cursor(3, "c"), NOW)
     assert ids(tmp_path) == ["a"]
@@ -135,3 +131,39 @@ def test_old_records_are_dropped_once_a_day(collection: Collection) -> None:
     assert collection.prune_is_due(NOW + DAY_S)
     # a clock that was stepped back does not keep it from ever being done
     assert collection.prune_is_due(NOW - 900 * DAY_S)
+
+
+def test_the_latest_look_at_a_clock_is_kept(collection: Collection) -> None:
+    first, second = NodeClock("oss2", 1000.0, 0.1, 0.2), NodeClock("oss1", 2000.0, 0.25, 0.1)
+    for clock in (NodeClock("oss1", 1000.0, -3.0, 0.5), first, second):
+        collection.clock(clock)
+    assert set(read_clocks(collection)) == {first, second}
+
+
+def test_a_history_that_was_never_collected_knows_of_no_clocks(history: History) -> None:
+    assert read_clocks(history) == ()
+
+
+def test_notes_come_back_by_their_dates(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    add_note(path, Note(2000.0, "Lustre 2.15.8"))
+    add_note(path, Note(1000.0, "new disks"))
+    assert read_notes(path) == (Note(1000.0, "new disks"), Note(2000.0, "Lustre 2.15.8"))
+
+
+def test_a_history_without_notes_has_none(history: History) -> None:
+    history.save(record())
+    assert read_notes(history.path) == ()
+
+
+def test_a_note_disturbs_neither_records_nor_a_collection(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    with Collection(path) as collection:
+        add_note(path, Note(1.0, "first"))
+        collection.failed("oss1", "no answer", 5.0)
+    with History(path) as history:
+        history.save(record())
+        add_note(path, Note(2.0, "second"))
+        assert len(list(history.records(Selection()))) == 1
+        history.prune(1e12)
+    assert len(read_notes(path)) == 2

@@ -15,7 +15,6 @@ from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Running
 from plumbline.model.trend import SERVER
-from plumbline.store.collection import KeptAnswers
 from plumbline.store.history import KEEP_RECORDS, History, Selection, SeriesKey
 from tests.package.judgements import evidence
 from tests.package.records import failed, record
@@ -145,8 +144,7 @@ def test_a_history_in_a_folder_that_is_missing_is_a_sentence(tmp_path: Path) -> 
 
 def test_a_damaged_body_names_the_history(history: History) -> None:
     history.save(record())
-    with closing(sqlite3.connect(history.path)) as database, database:
-        database.execute("UPDATE records SET body = '{'")
+    history.change("UPDATE records SET body = '{'")
     with pytest.raises(DocumentError, match=r"history.sqlite holds a damaged record: .*; measure"):
         history.latest(KEY)
 
@@ -227,16 +225,14 @@ def test_a_history_belongs_to_its_group(history: History) -> None:
 
 def test_bodies_are_plain_json_for_other_tools(history: History) -> None:
     history.save(record(id="x"))
-    with closing(sqlite3.connect(history.path)) as database:
-        ((body,),) = database.execute("SELECT body FROM records").fetchall()
+    ((body,),) = history.table("SELECT body FROM records")
     assert json.loads(body)["id"] == "x"
 
 
 @pytest.mark.parametrize("process", ["", "{", "[1, 2]", '[1, 2, 3, "08:01:7"]', "7"])
 def test_a_damaged_note_of_a_run_is_named(history: History, process: str) -> None:
     history.begin("run-1", Running("ost", "a", 1000.0))
-    with closing(sqlite3.connect(history.path)) as connection, connection:
-        connection.execute("UPDATE running SET process = ?", (process,))
+    history.change("UPDATE running SET process = ?", (process,))
     with pytest.raises(DocumentError, match="note of a run of ost a is damaged"):
         history.running()
 
@@ -254,8 +250,7 @@ def test_what_is_known_is_kept_in_the_place_of_what_was(history: History) -> Non
 @pytest.mark.parametrize("body", ["{", "[]", "3", "{}", '{"odds":1}', '"text"'])
 def test_damaged_evidence_is_a_sentence(history: History, body: str) -> None:
     history.keep_evidence({OST: evidence()})
-    with closing(sqlite3.connect(history.path)) as database, database:
-        database.execute("UPDATE evidence SET body = ?", (body,))
+    history.change("UPDATE evidence SET body = ?", (body,))
     with pytest.raises(
         DocumentError, match=r"history.sqlite holds damaged evidence: .*; measure again to replace"
     ):
@@ -263,16 +258,11 @@ def test_damaged_evidence_is_a_sentence(history: History, body: str) -> None:
 
 
 def test_the_history_counts_what_changes_of_a_component(history: History) -> None:
-    def counted() -> dict[tuple[str, str], int]:
-        with KeptAnswers(history.path) as kept:
-            return kept.revisions()
-
     history.save(record(id="1", component="a"))
     history.save(record(id="2", component="b"))
     history.begin("run-0", Running("ost", "a", 5.0))
-    assert counted() == {("ost", "a"): 1, ("ost", "b"): 1}
-    with closing(sqlite3.connect(history.path)) as database, database:
-        database.execute("UPDATE records SET coverage = 0.5 WHERE component = 'a'")
-        database.execute("INSERT OR IGNORE INTO records SELECT * FROM records")
-        database.execute("DELETE FROM records WHERE component = 'b'")
-    assert counted() == {("ost", "a"): 2, ("ost", "b"): 2}
+    assert history.revisions() == {("ost", "a"): 1, ("ost", "b"): 1}
+    history.change("UPDATE records SET coverage = 0.5 WHERE component = 'a'")
+    history.change("INSERT OR IGNORE INTO records SELECT * FROM records")
+    history.change("DELETE FROM records WHERE component = 'b'")
+    assert history.revisions() == {("ost", "a"): 2, ("ost", "b"): 2}

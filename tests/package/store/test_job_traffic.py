@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -61,7 +59,6 @@ def test_what_is_too_old_or_too_much_is_forgotten(
 def test_damaged_traffic_is_named_with_the_remedy(history: Path) -> None:
     with JobTraffic(history) as traffic:
         traffic.keep([io("7", 100.0)], 300.0)
-    with closing(sqlite3.connect(history)) as database, database:
-        database.execute("UPDATE job_traffic SET operation = 'x'")
+        traffic.change("UPDATE job_traffic SET operation = 'x'")
     with pytest.raises(DocumentError, match="read the logs again"):
         kept(history)

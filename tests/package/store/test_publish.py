@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -124,8 +122,7 @@ def test_a_run_that_begins_or_ends_without_weighing_keeps_what_was_known(history
 def test_damaged_evidence_is_not_published_as_none(history: History, tmp_path: Path) -> None:
     history.save(record(component="a"))
     history.keep_evidence({("ost", "a", False): evidence()})
-    with closing(sqlite3.connect(history.path)) as database, database:
-        database.execute("UPDATE evidence SET body = '{}'")
+    history.change("UPDATE evidence SET body = '{}'")
     with pytest.raises(DocumentError, match="holds damaged evidence"):
         Publisher(history, tmp_path / "snapshot.json", "client1", GROUPS)(now=1.0)
 
@@ -218,8 +215,7 @@ def test_who_publishes_again_and_again_reads_only_what_is_new(history: History, 
         elif what == 1:
             history.prune(4000.0)
         elif what == 2:
-            with closing(sqlite3.connect(history.path)) as database, database:
-                database.execute("UPDATE records SET coverage = 0.3 WHERE component = ?", (name,))
+            history.change("UPDATE records SET coverage = 0.3 WHERE component = ?", (name,))
         else:
             rate_Bps = chance.uniform(1e8, 2e8)
             history.save(
@@ -235,7 +231,6 @@ def test_what_has_not_changed_is_not_read_again(history: History) -> None:
     history.save(record(component="a"))
     publisher = Publisher(history, Path("unused"), "client1", GROUPS)
     before = publisher.build(now=5000.0)
-    with closing(sqlite3.connect(history.path)) as database, database:
-        database.execute("DROP TRIGGER records_DELETE")
-        database.execute("DELETE FROM records")
+    history.change("DROP TRIGGER records_DELETE")
+    history.change("DELETE FROM records")
     assert publisher.build(now=5000.0) == before

@@ -1,18 +1,23 @@
-"""Samples stand beside the median of their peers, whoever was measured how often."""
+"""Samples stand beside the median of their peers, with what else older records show."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from statistics import median
-from typing import Optional
+from typing import Any, Optional
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.model.record import Flag, Operation
-from plumbline.model.series import SAMPLES
-from plumbline.store.history import History
-from plumbline.store.recent import Member, Rates, Recent
+from plumbline.model.series import SAMPLES, Running
+from plumbline.model.trend import SERVER
+from plumbline.parallel.profile import form
+from plumbline.store import recent as past
+from plumbline.store.history import History, Selection, SeriesKey
+from plumbline.store.recent import Member, PastHistory, Rates, Recent, apart, retransmitted
+from tests.package.parallel.curves import declining, flat
 from tests.package.records import failed, record
 
 DAY_S = 86400.0
@@ -70,3 +75,92 @@ def test_operations_are_not_mixed(history: History) -> None:
         history.save(record(component=name, rate_Bps=300e6, operation=Operation.WRITE))
     read, write = Recent(history, MEMBERS).of("ost", "a")
     assert (read.samples[0].peers_Bps, write.samples[0].peers_Bps) == (100e6, 300e6)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    found = tmp_path / "history.sqlite"
+    with History(found) as history:
+        for at in (1000.0, 2000.0, 3000.0):
+            history.save(record(id=f"{at}", started_at=at, rate_Bps=at))
+        history.save(failed()._replace(id="failed", started_at=2100.0))
+        history.save(record(id="server", layer=SERVER, started_at=2000.0))
+        history.begin("run-9", Running("ost", "later", 2900.0, None))
+    return found
+
+
+def test_what_came_later_is_not_there_yet(path: Path) -> None:
+    with PastHistory(path, 2500.0) as kept:
+        (key, *_) = kept.series("ost", record().component)
+        assert kept.latest(key).started_at <= 2500.0
+        assert all(point.started_at <= 2500.0 for point in kept.points(key, 9))
+        assert kept.running() == ()
+    with History(path) as history:
+        assert len(list(history.records(Selection()))) == 5
+        assert len(history.running()) == 1
+
+
+def test_the_measurements_since_a_moment_are_those_of_components(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with PastHistory(path, 2500.0) as kept:
+        found = kept.since(1500.0)
+        assert [(one.started_at, one.rate_Bps) for one in found] == [(2000.0, 2e3), (2100.0, None)]
+        monkeypatch.setattr(past, "MOST_RUNS", 1)
+        assert kept.since(1500.0) == found[:1]
+
+
+PAIR = SeriesKey("net", "oss3", "send", "single", "oss1")
+WHOLE = SeriesKey("ost", "a", "read", "single", "")
+FLAT = form(flat(120))
+STEEP = [round(100 * point) for point in form(declining(120))]
+
+
+def sent(segments: Optional[int]) -> dict[str, Any]:
+    return {
+        "layer": "net",
+        "component": "oss3",
+        "operation": Operation.SEND,
+        "partner": "oss1",
+        "retransmits": segments,
+        "bytes": 1_448_000_000,
+    }
+
+
+def test_the_share_of_segments_of_each_run_is_known_newest_first(history: History) -> None:
+    for segments in (20_000, None, 0):
+        history.save(record(**sent(segments)))
+    assert retransmitted(history, PAIR) == [0.0, None, 0.02]
+    (series,) = Recent(history, {("net", "oss3"): Member("servers", 0.9)}).of("net", "oss3")
+    assert [sample.retransmitted for sample in series.samples] == [0.0, None, 0.02]
+
+
+def test_how_far_each_profile_is_from_the_baselines_is_known(history: History) -> None:
+    history.save(record(component="a", details={"form": STEEP}))
+    history.save(failed(component="a"))
+    history.save(record(component="a", details={"form": [100] * 20}))
+    last, none, first = apart(history, WHOLE, FLAT)
+    assert last == pytest.approx(0, abs=0.04)
+    assert none is None
+    assert first == pytest.approx(0.15, abs=0.03)
+    members = {("ost", "a"): Member("scratch", 0.9, {"read/single": FLAT})}
+    (series,) = Recent(history, members).of("ost", "a")
+    assert [sample.apart for sample in series.samples] == [last, none, first]
+    (series,) = Recent(history, {("ost", "a"): Member("scratch", 0.9)}).of("ost", "a")
+    assert {sample.apart for sample in series.samples} == {None}
+
+
+def test_a_difference_within_the_curves_own_scatter_is_none(history: History) -> None:
+    history.save(record(component="a", details={"form": [10, 190, 190, 10, 190, 10]}))
+    assert apart(history, WHOLE, FLAT) == [0.0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["{", "7", '{"details": {"form": "x"}}', '{"details": {"form": [-1, 2]}}', '{"details": 3}'],
+)
+def test_an_old_record_that_is_damaged_says_nothing(history: History, body: str) -> None:
+    history.save(record(component="a", details={"form": STEEP}))
+    history.change("UPDATE records SET body = ?", (body,))
+    assert apart(history, WHOLE, FLAT) == [None]
+    assert retransmitted(history, WHOLE) == [None]
