@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.model.errors import UsageError
 from tests.package.cli.driver import call, inventory
-from tests.package.plan.test_meeting import two_file_systems
+from tests.package.plan.test_expectations import two_file_systems
 
 
 def test_the_document_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,8 +11,8 @@ from plumbline.model.conditions import of_baseline
 from plumbline.model.limits import Baseline, Limits, Reference
 from plumbline.plan.baseline import Candidate, Key, biggest_first, compare
 from plumbline.plan.capture import ages, capture
+from tests.package.plan.test_baseline import BASELINE
 from tests.package.plan.test_capture import SPEC, expected, runs
-from tests.package.plan.test_document import BASELINE
 from tests.project.repository import ROOT
 
 NAMES = [f"scratch-OST000{index}" for index in range(5)]

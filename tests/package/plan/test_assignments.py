@@ -1,16 +1,28 @@
-"""Who measures what follows from topology and policy."""
+"""What is measured by whom, and what cannot be."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import re
+from fnmatch import fnmatchcase
+from typing import Any, Optional
 
 import pytest
 
 from plumbline.model.errors import DocumentError
+from plumbline.model.expectation import Expectations
+from plumbline.model.limits import Ceiling
+from plumbline.model.record import Operation, Scenario
+from plumbline.observe.conditions import DEFAULT
 from plumbline.plan.assignments import Assignment, assignments, by_server
+from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
+from plumbline.plan.references import Line, at_once, find_ceilings, measurements, pairs
+from plumbline.topology.ceiling import Limit
 from plumbline.topology.graph import build
+from tests.package.recorded import data
 from tests.package.sites import part, site
+from tests.project.repository import ROOT
 
 
 def planned(document: dict[str, Any], **policy: Any) -> dict[str, Assignment]:
@@ -180,3 +192,425 @@ def test_a_device_that_only_its_server_would_refuse_is_refused() -> None:
     part(document, "oss[1-2]-disk[1-2]")["device"] = "/etc/{name}"
     with pytest.raises(DocumentError, match="device '/etc/oss1-disk1' is not a device under /dev"):
         planned(document)
+
+
+def two_clients(**file_system: Any) -> dict[str, Any]:
+    """Return the site with client2, and with a second file system entry if one is described."""
+    document = site()
+    document["parts"].append({"name": "client2", "kind": "client", "feeds": "switch1"})
+    if file_system:
+        document["file_systems"].append({"client": "client2", **file_system})
+    return document
+
+
+def refused(document: dict[str, Any], **fs: Any) -> str:
+    with pytest.raises(DocumentError) as error:
+        assignments(build(document), load({"layers": {"fs": fs}} if fs else {}))
+    return str(error.value)
+
+
+def test_more_clients_than_targets_are_refused() -> None:
+    document = two_clients()
+    document["file_systems"][0]["client"] = "client[1-2]"
+    target = document["file_systems"][0]["targets"][0]
+    target.update(name="scratch-OST0", part="oss1-disk1", subvolume="scratch-client-0")
+    text = refused(document)
+    assert "target scratch-OST0 would be measured by client1 and client2" in text
+    assert text.endswith("name one client, or at most as many as there are targets")
+
+
+def test_clients_may_share_the_targets() -> None:
+    document = two_clients()
+    document["file_systems"][0]["client"] = "client[1-2]"
+    found = assignments(build(document), load({}))
+    assert [one.node for one in found if one.layer == "ost"] == ["client1"] * 2 + ["client2"] * 2
+
+
+def test_one_brick_under_two_names_is_one_target() -> None:
+    again = {"name": "again-OST0", "part": "oss1-disk1", "subvolume": "scratch-client-0"}
+    document = two_clients(name="again", kind="glusterfs", mount="/mnt/again", targets=[again])
+    text = refused(document)
+    assert "scratch-OST0 and again-OST0 are one target, which would be measured by client1" in text
+    assert "and by client2 (layer ost)" in text
+    document["file_systems"][1]["client"] = "client1"
+    assert assignments(build(document), load({}))
+
+
+@pytest.mark.parametrize(("source", "shared"), [("nas:/export", True), ("/dev/sdb1", False)])
+def test_a_directory_is_one_target_where_its_source_names_a_server(
+    source: str, shared: bool
+) -> None:
+    document = two_clients()
+    document["file_systems"] = [
+        {
+            "name": f"nfs{number}",
+            "kind": "directory",
+            "client": f"client{number}",
+            "targets": [
+                {
+                    "name": f"mount{number}",
+                    "part": "oss1-disk1",
+                    "directory": f"/mnt/{number}",
+                    "source": source,
+                }
+            ],
+        }
+        for number in (1, 2)
+    ]
+    if shared:
+        assert "mount1 and mount2 are one target" in refused(document)
+    else:
+        assert assignments(build(document), load({}))
+
+
+def test_all_targets_at_once_are_driven_from_the_client_that_measures_each() -> None:
+    text = refused(two_clients(), clients=["client2"])
+    assert text == (
+        "plumbline_policy: scratch-OST0 would be measured by client1 (layer ost) and by client2 "
+        "(layer fs): two clients halve each other's rates; name client1 first in "
+        "layers.fs.clients, or client2 as client of the file system scratch"
+    )
+    several = {"clients": ["client1", "client2"], "work": "/mnt/scratch"}
+    assert assignments(build(two_clients()), load({"layers": {"fs": several}}))
+
+
+def measured(document: dict[str, Any]) -> list[Line]:
+    topology = build(document)
+    return list(measurements(topology, assignments(topology, load({}))))
+
+
+def shared(document: dict[str, Any]) -> dict[tuple[str, str], Line]:
+    return {(one.component, one.operation): one for one in at_once(build(document))}
+
+
+def one_way_arrays() -> dict[str, Any]:
+    document = site()
+    disks = part(document, "oss[1-2]-disk[1-2]")
+    disks.pop("rate")
+    disks.update(read="80 MB/s", write="60 MB/s")
+    return document
+
+
+def test_each_measurement_has_its_limit_and_the_next() -> None:
+    found = {(one.component, one.operation, one.scenario): one for one in measured(site())}
+    alone = found["scratch-OST0", "write", "single"]
+    nic = Ceiling(125e6, ("oss1-nic",))
+    assert alone.limit == Limit(Ceiling(80e6, ("oss1-disk1",)), nic)
+    assert (alone.flows, alone.number, alone.each_Bps) == ("one", 1, (80e6, 80e6))
+    assert found["oss2-disk1", "read", "together"].limit == Limit(
+        Ceiling(80e6, ("oss2-disk1",)), None
+    )
+    assert found["oss1", "send", "single"].limit == Limit(nic, None)
+
+
+def test_devices_together_have_the_next_limit_of_their_group() -> None:
+    document = site()
+    document["parts"].insert(
+        3, {"name": "oss[1-2]-hba", "kind": "hba", "feeds": "oss[1-2]", "rate": "100 MB/s"}
+    )
+    part(document, "oss[1-2]-disk[1-2]")["feeds"] = "oss[1-2]-hba"
+    found = {(one.component, one.scenario): one for one in measured(document)}
+    assert found["oss1-disk1", "together"].limit == Limit(
+        Ceiling(50e6, ("oss1-hba",)), Ceiling(80e6, ("oss1-disk1",))
+    )
+
+
+def test_targets_at_once_share_in_each_direction_what_it_has() -> None:
+    lines = shared(one_way_arrays())
+    disks = ("oss1-disk1", "oss1-disk2")
+    wrote, read = lines["oss1", "write"], lines["oss1", "read"]
+    assert wrote.limit == Limit(Ceiling(120e6, disks), Ceiling(125e6, ("oss1-nic",)))
+    assert read.limit == Limit(Ceiling(125e6, ("oss1-nic",)), Ceiling(160e6, disks))
+    assert (wrote.each_Bps, read.each_Bps) == ((60e6, 60e6), (62.5e6, 62.5e6))
+    assert (read.layer, read.flows, read.number, read.scenario) == ("ost", "targets", 2, "together")
+    whole = lines["scratch", "read"]
+    assert (whole.number, whole.scenario) == (4, "all")
+    assert whole.limit == Limit(
+        Ceiling(250e6, ("oss1-nic", "oss2-nic")),
+        Ceiling(320e6, (*disks, "oss2-disk1", "oss2-disk2")),
+    )
+
+
+def test_the_client_does_not_limit_what_runs_at_once() -> None:
+    document = site()
+    part(document, "client1")["rate"] = "10 MB/s"
+    lines = shared(document)
+    assert lines["scratch", "write"].limit == shared(site())["scratch", "write"].limit
+
+
+def test_a_server_sends_what_storage_reads_and_a_client_what_it_writes() -> None:
+    document = site()
+    document["parts"].append({"name": "client2", "kind": "client", "feeds": "switch1"})
+    for name in ("client1", "client2", "oss[1-2]-nic"):
+        host = part(document, name)
+        for key in ("rate", "link", "encoding"):
+            host.pop(key, None)
+        host.update(read="90 MB/s", write="70 MB/s")
+    lines = shared(document)
+    sums = {
+        key: one.limit.ceiling.rate_Bps
+        for key, one in lines.items()
+        if key[0] != "oss1" and one.limit
+    }
+    assert sums["servers", "send"] == sums["clients", "receive"] == 180e6
+    assert sums["servers", "receive"] == sums["clients", "send"] == 140e6
+
+
+def test_a_sum_is_unknown_while_a_flow_has_no_part_with_a_rate() -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]").pop("rate")
+    nic = part(document, "oss[1-2]-nic")
+    nic.pop("link"), nic.pop("encoding")
+    line = shared(document)["scratch", "read"]
+    assert (line.limit, line.each_Bps) == (None, None)
+    assert line.to_json()["rate_Bps"] is None
+
+
+def test_a_pair_of_hosts_is_there_once() -> None:
+    document = site()
+    part(document, "client1").update(address="10.0.0.9", rate="100 MB/s")
+    topology = build(document)
+    found = list(pairs(topology, assignments(topology, load({}))))
+    assert [(one.component, one.partner) for one in found] == [
+        ("client1", "oss1"),
+        ("client1", "oss2"),
+        ("oss1", "oss2"),
+    ]
+    assert found[0].limit == Limit(Ceiling(100e6, ("client1",)), Ceiling(125e6, ("oss1-nic",)))
+    assert found[2].path == ("oss1", "oss1-nic", "switch1", "oss2-nic", "oss2")
+
+
+def driven(document: dict[str, Any], **fs: Any) -> dict[str, Assignment]:
+    found = assignments(build(document), load({"layers": {"fs": {"clients": ["client1"], **fs}}}))
+    return {one.component: one for one in found if one.layer == "fs"}
+
+
+def test_every_target_and_the_whole_are_measured_together() -> None:
+    found = driven(site())
+    assert list(found) == [*(f"scratch-OST{index}" for index in range(4)), "scratch"]
+    one, whole = found["scratch-OST2"], found["scratch"]
+    assert (one.node, one.host, one.group) == ("client1", "oss2", "scratch")
+    assert (whole.node, whole.host, whole.group) == ("client1", "client1", "scratch as a whole")
+    steps = [f"{operation.value}/{scenario.value}" for operation, scenario in whole.steps]
+    assert steps == ["write/together", "read/together", "reread/together"]
+    assert one.steps == whole.steps
+
+
+def test_the_path_begins_at_the_client_that_launches() -> None:
+    found = driven(site(), clients=["client1", "oss1"], work="/mnt/scratch")
+    assert found["scratch-OST0"].path[0] == "client1"
+
+
+def test_all_have_the_same_terms_which_say_how_many_take_part() -> None:
+    found = driven(site(), ranks_per_target=2, clients=["client1", "oss1"], work="/mnt/scratch")
+    assert {one.spec.pattern for one in found.values()} == {
+        "ost, fixed data, 8 ranks on 4 targets, 2 clients"
+    }
+    assert len({one.spec.hash() for one in found.values()}) == 1
+
+
+def test_a_run_hangs_when_every_operation_has_had_twice_its_time() -> None:
+    assert driven(site())["scratch"].limits.hung_after_s == 60 + 3 * 120 + 60
+    given = driven(site(), limits={"hung_after": "20 min"})
+    assert given["scratch"].limits.hung_after_s == 1200
+
+
+def test_the_whole_has_the_limits_of_its_file_system_or_its_own() -> None:
+    group = driven(site(), groups={"scratch": {"limits": {"min_runs": 3}}})
+    assert [one.limits.min_runs for one in group.values()] == [3] * 5
+    own = driven(site(), components={"scratch": {"limits": {"min_runs": 3}}})
+    assert [one.limits.min_runs for one in own.values()] == [5, 5, 5, 5, 3]
+
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("fs", "size"),
+    [
+        ({}, GIB),
+        ({"probe": {"bytes": "2 GiB"}, "memory": "8 GiB"}, 2 * GIB),
+        ({"groups": {"scratch": {"probe": {"bytes": "3 GiB"}}}, "memory": "8 GiB"}, 3 * GIB),
+        # four targets: one client has four ranks, of two each has two
+        ({"memory": "8 GiB"}, 3 * GIB),
+        ({"memory": "8 GiB", "clients": ["client1", "oss1"], "work": "/mnt/scratch"}, 6 * GIB),
+        ({"memory": "8 GiB", "ranks_per_target": 2}, 3 * GIB // 2),
+        ({"memory": "1 TiB"}, 16 * GIB),
+        ({"memory": "1 TiB", "budget": "400 GiB"}, 100 * GIB),
+    ],
+)
+def test_a_run_moves_what_is_said_or_one_and_a_half_memories_within_the_budget(
+    fs: dict[str, Any], size: int
+) -> None:
+    assert {one.spec.bytes for one in driven(site(), **fs).values()} == {size}
+
+
+def test_runs_of_other_memory_are_not_compared() -> None:
+    one, other = (driven(site(), memory=size)["scratch"].spec for size in ("8 GiB", "16 GiB"))
+    assert one.hash() != other.hash()
+
+
+def test_a_retired_target_takes_no_part() -> None:
+    document = site()
+    document["file_systems"][0]["retired"] = ["scratch-OST1"]
+    found = driven(document)
+    assert "scratch-OST1" not in found
+    assert "3 ranks on 3 targets" in found["scratch"].spec.pattern
+
+
+@pytest.mark.parametrize(
+    ("fs", "sentence"),
+    [
+        ({"clients": ["client7"]}, "'client7' is no client or server of the topology"),
+        ({"clients": ["switch1"]}, "'switch1' is no client or server of the topology"),
+        ({"probe": {"bytes": "1 kB"}}, "less than one transfer of 1048576 bytes; raise bytes"),
+        (
+            {"probe": {"transfer": "1 MB"}},
+            "direct: true needs transfers and buffers of whole 4096 bytes",
+        ),
+        ({"test": "mpiio-shared-1m2", "probe": {"direct": True}}, "has no direct: true; choose"),
+        (
+            {"probe": {"transfer": "8 B", "direct": False}},
+            "of memory; lower bytes, or raise transfer",
+        ),
+        ({"groups": {"work": {}}}, "layer fs has no group 'work'"),
+        ({"budget": "3 GiB"}, "would write 4 GiB, its budget is 3 GiB; lower bytes"),
+    ],
+)
+def test_what_cannot_be_carried_out_is_refused(fs: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        driven(site(), **fs)
+    assert sentence in str(caught.value)
+
+
+def test_a_target_named_as_its_file_system_is_refused() -> None:
+    document = site()
+    document["file_systems"][0]["name"] = "scratch-OST0"
+    with pytest.raises(DocumentError, match="has the name of a target"):
+        driven(document)
+
+
+WRITE = (Operation.WRITE, Scenario.TOGETHER)
+READ = (Operation.READ, Scenario.TOGETHER)
+REREAD = (Operation.REREAD, Scenario.TOGETHER)
+
+
+def ceiling(document: dict[str, Any], name: str, step: Any = WRITE, **fs: Any) -> Optional[Ceiling]:
+    rules = {"clients": ["client1"], "work": "/mnt/scratch", **fs}
+    topology = build(document)
+    measured = assignments(topology, load({"layers": {"fs": rules}}))
+    return find_ceilings(topology, measured)["fs", name, step]
+
+
+@pytest.mark.parametrize("step", [WRITE, READ, REREAD])
+def test_the_whole_takes_as_long_as_its_fullest_part(step: Any) -> None:
+    found = ceiling(site(), "scratch", step)
+    assert found == Ceiling(4 * 62.5e6, ("oss1-nic", "oss2-nic"), ("nic", "nic"))
+
+
+def test_one_slow_kind_of_disk_holds_up_the_whole() -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]")["name"] = "oss[1-2]-disk1"
+    document["parts"].append(
+        {"name": "oss[1-2]-disk2", "kind": "disk", "rate": "20 MB/s", "feeds": "oss[1-2]"}
+    )
+    document["file_systems"][0]["targets"][0]["part"] = "oss[1-2]-disk[1-2]"
+    found = ceiling(document, "scratch")
+    assert found is not None
+    assert (found.rate_Bps, found.limited_by) == (4 * 20e6, ("oss1-disk2", "oss2-disk2"))
+
+
+def test_a_target_may_have_what_its_way_carries_when_the_others_are_done() -> None:
+    found = ceiling(site(), "scratch-OST3")
+    assert found == Ceiling(80e6, ("oss2-disk2",), ("disk",), even_Bps=62.5e6)
+
+
+def test_several_ranks_of_a_target_share_its_way() -> None:
+    found = ceiling(site(), "scratch-OST3", ranks_per_target=3)
+    assert found is not None
+    assert found.rate_Bps == pytest.approx(80e6)
+    assert found.limited_by == ("oss2-disk2",)
+
+
+def test_a_target_read_through_another_client_has_that_ones_ceiling() -> None:
+    """Of two targets on one server each, client1 writes OST0 and reads what client2 has written."""
+    document = site()
+    document["parts"].append(
+        {"name": "client2", "kind": "client", "rate": "30 MB/s", "feeds": "switch1"}
+    )
+    targets = document["file_systems"][0]["targets"][0]
+    targets["name"], targets["subvolume"] = "scratch-OST[0-1]", "scratch-client-[0-1]"
+    targets["part"] = "oss[1-2]-disk1"
+    clients = {"clients": ["client1", "client2"]}
+    rates = {
+        (name, step): found.rate_Bps
+        for name in ("scratch-OST0", "scratch-OST1")
+        for step in (WRITE, READ)
+        if (found := ceiling(document, name, step, **clients))
+    }
+    assert rates == {
+        ("scratch-OST0", WRITE): 80e6,
+        ("scratch-OST0", READ): 30e6,
+        ("scratch-OST1", WRITE): 30e6,
+        ("scratch-OST1", READ): 80e6,
+    }
+    whole = ceiling(document, "scratch", WRITE, **clients)
+    assert whole == Ceiling(60e6, ("client2",), ("client",))
+
+
+def test_without_any_rate_there_is_no_ceiling() -> None:
+    document = site()
+    for one in document["parts"]:
+        for key in ("rate", "link", "encoding"):
+            one.pop(key, None)
+    assert ceiling(document, "scratch") is None
+    assert ceiling(document, "scratch-OST0") is None
+
+
+def parameters(policy: object) -> set[tuple[str, ...]]:
+    """Return what the nodes of a small site are told."""
+    plan = json.loads(json.dumps(compile_plan(build(site()), load(policy), {}).to_json()))
+    return {Expectations.from_json(node).parameters for node in plan["nodes"].values()}
+
+
+def test_every_node_has_the_default_parameters() -> None:
+    assert parameters({}) == {DEFAULT}
+
+
+def test_those_of_the_policy_take_their_place() -> None:
+    chosen = ["osc.*.max_dirty_mb", "llite.*.fast_read", "osc.*.max_dirty_mb"]
+    assert parameters({"conditions": {"parameters": chosen}}) == {tuple(chosen[:2])}
+    assert parameters({"conditions": {"parameters": []}}) == {()}
+
+
+def test_the_parameters_of_the_documented_example_are_those_of_a_real_lustre() -> None:
+    page = (ROOT / "docs/policy.md").read_text(encoding="utf-8")
+    example = re.search(r"^    parameters: \[(.*)\]$", page, re.MULTILINE)
+    assert example
+    printed = data("lustre/drift_values.txt").splitlines()
+    names = [line.partition("=")[0] for line in printed]
+    patterns = example[1].replace('"', "").split(", ")
+    absent = [one for one in patterns if not any(fnmatchcase(name, one) for name in names)]
+    assert absent == []
+
+
+def test_a_document_of_an_older_version_names_none() -> None:
+    raw = compile_plan(build(site()), load({}), {}).node("oss1").to_json()
+    del raw["parameters"]
+    assert Expectations.from_json(raw).parameters == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("--help", "is no parameter of Lustre"),
+        ("", "is no parameter of Lustre"),
+        ("osc.*.x; reboot", "is no parameter of Lustre"),
+        ("../../etc/shadow", "is no parameter of Lustre"),
+        ("osc.*." + "x" * 100, "is no parameter of Lustre"),
+        ("sptlrpc.gss.shared_key", "may be a secret by its name"),
+    ],
+)
+def test_what_is_no_parameter_is_refused(text: str, said: str) -> None:
+    with pytest.raises(DocumentError, match=said):
+        load({"conditions": {"parameters": [text]}})

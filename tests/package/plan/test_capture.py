@@ -1,17 +1,19 @@
-"""Only sound records of the newest conditions become candidates."""
+"""Only sound records of the newest conditions become candidates; baselines age."""
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import date
+from typing import Any, Optional
 
 import pytest
 
+from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
-from plumbline.model.limits import Ceiling, Limits, Reference
+from plumbline.model.limits import Baseline, Ceiling, Limits, Reference
 from plumbline.model.record import Flag, Operation, Record
-from plumbline.model.spec import ProbeSpec
-from plumbline.plan.baseline import Key
-from plumbline.plan.capture import Captured, capture
+from plumbline.model.spec import ProbeSpec, terms
+from plumbline.plan.baseline import Key, accept, refuse_below_floor
+from plumbline.plan.capture import REMOVE, RENEW, Ages, Captured, ages, capture, newest_conditions
 from tests.package.parallel.curves import declining
 from tests.package.records import failed, record
 
@@ -230,3 +232,171 @@ def test_an_even_share_of_what_all_can_have_is_no_outlier() -> None:
 
 def test_nothing_comes_of_nothing() -> None:
     assert capture([], SITE) == Captured({}, {})
+
+
+VERSIONS = {"client": "2.17.0"}
+TODAY = date(2026, 11, 21)
+HELD = Baseline(
+    200e6, 0.01, 12, "2026-11-01", "2026-11-20", SPEC.hash(), VERSIONS, "ada", "new disks"
+)._replace(terms=terms(SPEC.to_json()), host="client1", tool="fio fio-3.39", fill=0.31)
+
+
+def aged(baseline: Baseline, records: Any = (), site: Any = None) -> tuple[str, ...]:
+    site = site or SITE
+    found = ages({key("a"): baseline}, site, newest_conditions(records, site), TODAY)
+    return found.aged[0].reasons if found.aged else ()
+
+
+def test_a_baseline_of_today_holds() -> None:
+    assert aged(HELD) == ()
+    assert aged(HELD, [run(9, fill=0.4)]) == ()
+
+
+@pytest.mark.parametrize(
+    ("last", "reasons"),
+    [
+        ("2026-05-26", ()),
+        ("2026-05-25", ()),
+        ("2026-05-24", ("181 d old, limit 180 d",)),
+        ("2027-01-01", ("dated 41 d in the future",)),
+    ],
+)
+def test_a_baseline_ages_by_the_date_of_its_last_run(last: str, reasons: tuple[str, ...]) -> None:
+    assert aged(HELD._replace(last=last)) == reasons
+
+
+def test_the_limit_is_that_of_the_component() -> None:
+    site = {("ost", "a"): expected("a")._replace(limits=Limits(max_age_s=30 * 86400.0))}
+    assert aged(HELD._replace(last="2026-10-01"), site=site) == ("51 d old, limit 30 d",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reasons"),
+    [
+        ({"versions": {"client": "2.18.0"}}, ("client 2.17.0 -> 2.18.0",)),
+        ({"host": "client2", "fill": 0.9}, ("host client1 -> client2", "fill 31 % -> 90 %")),
+        ({"versions": {"client": "2.18.0"}, "spec_hash": "other"}, ()),
+        ({"versions": {"client": "2.18.0"}, "flags": (Flag.FAILED_OVER,)}, ()),
+    ],
+)
+def test_the_newest_sound_record_tells_the_conditions(
+    changes: dict[str, Any], reasons: tuple[str, ...]
+) -> None:
+    before, after = run(8, fill=0.31), run(9, **changes)
+    assert aged(HELD, [after, before]) == reasons
+
+
+def test_other_terms_than_the_policys_show_without_any_record() -> None:
+    other = SPEC._replace(transfer_bytes=4 << 20)
+    baseline = HELD._replace(spec_hash=other.hash(), terms=terms(other.to_json()))
+    assert aged(baseline) == ("terms transfer 4 MiB -> transfer 1 MiB",)
+
+
+def test_what_is_not_measured_any_more_is_to_be_removed() -> None:
+    gone = {Key("ost", "z", "read", "single"): HELD, key("a", "reread"): HELD, key("a"): HELD}
+    found = ages(gone, SITE, {}, TODAY)
+    assert [(one.key.component, one.remedy) for one in found.aged] == [("a", REMOVE), ("z", REMOVE)]
+    assert found.total == 3
+
+
+def test_what_is_measured_without_a_baseline_is_listed() -> None:
+    found = ages({key("a"): HELD}, SITE, {}, TODAY)
+    assert [one.component for one in found.missing] == ["b", "c", "d", "lonely"]
+    empty = ages({}, {("ost", "a"): expected("a")._replace(references={})}, {}, TODAY)
+    assert empty == Ages(0, (), ())
+
+
+def test_programs_get_the_reasons_and_the_remedy() -> None:
+    found = ages({key("a"): HELD._replace(last="2026-01-01")}, SITE, {}, TODAY)
+    (one,) = found.to_json()["aged"]
+    assert one["remedy"] == RENEW
+    assert (one["component"], one["age_days"]) == ("a", 324)
+
+
+CEILING = Ceiling(250e6, ("disk1",))
+
+
+def site(
+    *names: str, reference: Reference = Reference(CEILING, None), cap_Bps: Optional[float] = None
+) -> dict[tuple[str, str], Expectation]:
+    """Return targets whose floor is half of 250 MB/s."""
+    return {
+        ("ost", name): expected(name)._replace(
+            references={"read/single": reference},
+            limits=Limits(min_efficiency=0.5),
+            spec=SPEC._replace(rate_cap_Bps=cap_Bps),
+        )
+        for name in names
+    }
+
+
+def captured(of: dict[tuple[str, str], Expectation], **rates_MBps: float) -> Captured:
+    every = [
+        record._replace(id=f"{name}{number}", spec_hash=of["ost", name].spec.hash())
+        for name, rate in rates_MBps.items()
+        for number, record in enumerate(runs(name, [rate] * 5))
+    ]
+    return capture(every, of)
+
+
+def below(found: Captured, name: str = "a") -> str:
+    return found.candidates[key(name)].baseline.below_floor
+
+
+@pytest.mark.parametrize(
+    ("rate_MBps", "text"),
+    [
+        (55, "55.0 MB/s is 22 % of the ceiling 250.0 MB/s, floor 50 %"),
+        (124.9, "124.9 MB/s is 50 % of the ceiling 250.0 MB/s, floor 50 %"),
+        (125, ""),
+        (125.1, ""),
+    ],
+)
+def test_a_median_below_the_floor_is_said(rate_MBps: float, text: str) -> None:
+    assert below(captured(site("a"), a=rate_MBps)) == text
+
+
+def test_what_nothing_is_asked_of_is_below_nothing() -> None:
+    assert below(captured(site("a", reference=Reference(None, None)), a=10)) == ""
+    even = Reference(CEILING._replace(even_Bps=60e6), None)
+    assert below(captured(site("a", reference=even), a=60)) == ""
+    capped = site("a", cap_Bps=100e6)
+    assert [below(captured(capped, a=rate)) == "" for rate in (49.9, 50)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("rate_MBps", "text"),
+    [(149, "149.0 MB/s is 99.3 % of its goal 150.0 MB/s"), (150, "")],
+)
+def test_a_promise_that_is_missed_is_said(rate_MBps: float, text: str) -> None:
+    promised = Reference(CEILING, None, goal_Bps=150e6)
+    assert below(captured(site("a", reference=promised), a=rate_MBps)) == text
+
+
+def test_a_part_of_a_promise_is_missed_where_the_group_misses_its_sum() -> None:
+    promised = Reference(CEILING, None, goal_part_Bps=150e6)
+    met = captured(site("a", "b", reference=promised), a=145, b=155)
+    assert [below(met, name) for name in "ab"] == ["", ""]
+    missed = captured(site("a", "b", reference=promised), a=145, b=154)
+    assert below(missed, "a") == "145.0 MB/s is 96.7 % of its part of the goal 150.0 MB/s"
+    assert below(missed, "b") == ""
+
+
+def test_candidates_below_their_floor_are_refused_until_somebody_says_so() -> None:
+    found = captured(site("a", "b", "c"), a=55, b=55, c=55).candidates
+    with pytest.raises(DocumentError) as caught:
+        refuse_below_floor(found, [])
+    assert "ost a read: 55.0 MB/s is 22 % of the ceiling 250.0 MB/s, floor 50 % (and 2 more)" in (
+        str(caught.value)
+    )
+    assert "--below-floor" in str(caught.value)
+    with pytest.raises(DocumentError, match=r"ost b read: 55\.0 MB/s"):
+        refuse_below_floor(found, ["b"])
+    taken = accept({}, found, [], "ada", "half of the shelves arrive in May")
+    assert taken[key("a")].below_floor == "55.0 MB/s is 22 % of the ceiling 250.0 MB/s, floor 50 %"
+
+
+def test_candidates_at_their_floor_are_not_refused() -> None:
+    found = captured(site("a", "b"), a=125, b=55).candidates
+    refuse_below_floor(found, ["a"])
+    refuse_below_floor({key("a"): found[key("a")]}, [])

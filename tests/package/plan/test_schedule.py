@@ -1,8 +1,10 @@
-"""By default no two layers measure at the same time; a calendar is as often as it says."""
+"""Schedules: defaults apart from one another, calendars of systemd."""
 
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from itertools import combinations
 
 import pytest
@@ -10,7 +12,8 @@ import pytest
 from plumbline.model.errors import DocumentError
 from plumbline.model.units import DAY_S
 from plumbline.plan.policy import load
-from plumbline.plan.schedule import Timer
+from plumbline.plan.schedule import Slots, Timer, gaps
+from plumbline.topology.strict import parse
 
 HOUR_S = 3600
 STOP_S = 30
@@ -97,3 +100,115 @@ def test_a_calendar_that_is_as_often_as_said_or_is_not_understood_is_taken(
     calendar: str, every: str, more: dict[str, str]
 ) -> None:
     assert schedule(calendar, every, **more).calendar == calendar
+
+
+COMES = [
+    ("*-*-* 02:06", 1, 1),
+    ("02:06", 1, 1),
+    ("Sun *-*-* 04:06", 7, 7),
+    ("Monday,thu *-*-* 04:06", 3, 4),
+    ("Mon..Fri 01:06 UTC", 1, 3),
+    ("Sat-Sun, 01:06", 1, 6),
+    ("*-*-01 01:06 Europe/Berlin", 28, 31),
+    ("*-*~01 01:06", 28, 31),
+    ("*-02-29", 4 * 365 + 1, 4 * 365 + 1),
+    ("Mon *-05~07/1", 364, 371),
+    ("*-1..12/3-1 0:0:0", 90, 92),
+    ("*-*-* 0/12:00:00 UTC", 0.5, 0.5),
+    ("*-*-* 05..11:06", 1 / 24, 0.75),
+    ("*:0/30", 1 / 48, 1 / 48),
+    ("*:*:15,45.5", 1 / 2880, 1 / 2880),
+    ("hourly", 1 / 24, 1 / 24),
+    ("daily", 1, 1),
+    ("weekly UTC", 7, 7),
+    ("quarterly", 90, 92),
+]
+NONE = [
+    ("every night", "the day of the week 'every'"),
+    ("6 1 * * *", "'*'"),
+    ("Mo *-*-* 01:06", "the day of the week 'mo'"),
+    ("Fri..Mon 01:06", "the day of the week 'fri..mon'"),
+    ("*-*-* 25:06", "'25', where 0 to 23 can stand"),
+    ("*-*-* 24:00", "'24', where 0 to 23 can stand"),
+    ("*-13-01", "'13', where 1 to 12 can stand"),
+    ("*-*-* 0/24:00", "'0/24', where 0 to 23 can stand"),
+    ("*-*-* 11..05:06", "'11..05', where 0 to 23 can stand"),
+    ("*:*/5", "'*/5'"),
+    ("01", "the date '01'"),
+    ("01:06 CEST", "'cest'"),
+    ("daily 01:06", "the day of the week 'daily'"),
+    ("01:06:07:08", "the time '01:06:07:08'"),
+]
+
+
+@pytest.mark.parametrize(("text", "shortest", "longest"), COMES)
+def test_it_is_known_how_far_apart_the_times_of_a_calendar_are(
+    text: str, shortest: float, longest: float
+) -> None:
+    assert gaps(text) == pytest.approx((shortest * DAY_S, longest * DAY_S))
+
+
+@pytest.mark.parametrize(("text", "part"), NONE)
+def test_what_systemd_does_not_understand_is_refused_with_the_part(text: str, part: str) -> None:
+    with pytest.raises(ValueError, match="is not a calendar of systemd") as caught:
+        gaps(text)
+    assert f"does not understand {part};" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["*-02-30 01:06", "2030-02-30 01:06", "Mon 2029-12-25"])
+def test_a_day_that_no_year_has_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="never comes"):
+        gaps(text)
+
+
+def test_of_a_calendar_that_ends_nothing_is_known() -> None:
+    assert gaps("2099-01-01 02:06") == (None, None)
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")
+@pytest.mark.parametrize("slot", ["1 min", "15 min", "1 h", "4 h", "12 h", "24 h"])
+def test_systemd_understands_the_calendar_of_slots(slot: str) -> None:
+    text = parse(Slots, {"slot": slot, "window": "30 s"}, "slots").calendar()
+    assert _by_systemd(text)
+    assert gaps(text)[1] == parse(Slots, {"slot": slot, "window": "30 s"}, "slots").slot
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")
+def test_systemd_understands_the_same() -> None:
+    understood = [text for text, *_ in COMES if not _by_systemd(text)]
+    refused = [text for text, _ in NONE if _by_systemd(text)]
+    assert (understood, refused) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("timer", "sentence"),
+    [
+        (("*-*-* 01:06", "7 d"), "every is 7 d, but between two times of calendar '*-*-* 01:06'"),
+        (("*-*-* 01:06", "1 h"), "there are 24 h; correct one of them"),
+        (("Sun 01:06", "1 d"), "there are 7 d; correct one of them"),
+        (("Mon..Fri 01:06", "1 d"), "too old after 36 h, but between two times of calendar"),
+    ],
+)
+def test_how_often_is_what_the_calendar_says(timer: tuple[str, str], sentence: str) -> None:
+    raw = dict(zip(("calendar", "every"), timer))
+    with pytest.raises(Exception, match="calendar") as caught:
+        parse(Timer, raw, "timer")
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"calendar": "Mon..Fri 01:06", "every": "1 d", "stale_after": "4 d"},
+        {"calendar": "*-*-01 01:06", "every": "30 d"},
+        {"calendar": "*-*-* 01,13:06", "every": "12 h"},
+        {"calendar": "2099-01-01 02:06", "every": "1 d"},
+    ],
+)
+def test_a_calendar_that_agrees_is_taken(raw: dict[str, str]) -> None:
+    assert parse(Timer, raw, "timer").calendar == raw["calendar"]
+
+
+def _by_systemd(text: str) -> bool:
+    found = subprocess.run(["systemd-analyze", "calendar", text], check=False, capture_output=True)
+    return found.returncode == 0

@@ -1,4 +1,4 @@
-"""Nagios asks once for each component and group, on the host whose part is judged."""
+"""Nagios asks once for each component, group and shared part; one alarm a fault."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 
 from plumbline.model.codec import read, write
 from plumbline.model.errors import DocumentError
-from plumbline.model.service import Service
+from plumbline.model.service import PathService, Service
 from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import load
-from plumbline.plan.services import services
-from plumbline.topology.graph import build
-from tests.package.sites import part, site
+from plumbline.plan.services import parents, path_services, services, site_host
+from plumbline.topology.graph import Topology, build
+from tests.package.sites import paper, part, parts, site
 
 
 def of_site(document: dict[str, Any], **layers: Any) -> dict[str, Service]:
@@ -151,3 +151,158 @@ def test_what_is_no_place_of_a_service_is_refused(behind: Any) -> None:
     raw = write(of_site(site())["RAW oss1-disk1 read"])
     with pytest.raises((TypeError, AttributeError)):
         read(Service, {**raw, "behind": behind})
+
+
+def behind(document: dict[str, Any]) -> dict[str, list[str]]:
+    """Return what the service of each component of a site is behind, by their components."""
+    found = _behind(document)
+    return {name: bearers for name, bearers in found.items() if not name.startswith("group")}
+
+
+def groups_behind(document: dict[str, Any]) -> dict[str, list[str]]:
+    """Return what the service of each group of a site is behind."""
+    return {
+        name: bearers for name, bearers in _behind(document).items() if name.startswith("group")
+    }
+
+
+def _behind(document: dict[str, Any]) -> dict[str, list[str]]:
+    found = services(assignments(build(document), load({})))
+    names = [one.component or f"group {one.layer} {one.group}" for one in found]
+    return {
+        name: [names[place] for place in one.behind]
+        for name, one in zip(names, found)
+        if one.behind
+    }
+
+
+def test_a_device_is_behind_the_target_that_lies_on_it() -> None:
+    assert behind(site()) == {
+        "oss1-disk1": ["scratch-OST0"],
+        "oss1-disk2": ["scratch-OST1"],
+        "oss2-disk1": ["scratch-OST2"],
+        "oss2-disk2": ["scratch-OST3"],
+    }
+
+
+def test_a_device_whose_target_is_retired_speaks_for_itself() -> None:
+    document = site()
+    document["file_systems"][0]["retired"] = ["scratch-OST0"]
+    assert "oss1-disk1" not in behind(document)
+
+
+def test_each_device_of_an_array_is_behind_all_targets_on_the_array() -> None:
+    document = site()
+    array = {"name": "oss1-array", "kind": "array", "feeds": "oss1"}
+    document["parts"].append(array)
+    disks = part(document, "oss[1-2]-disk[1-2]")
+    disks["name"], disks["feeds"] = "oss1-disk[1-2]", "oss1-array"
+    targets = document["file_systems"][0]["targets"][0]
+    targets.update(name="OST[0-1]", part="oss1-array", subvolume="scratch-client-[0-1]")
+    first = {**targets, "name": "OST0", "subvolume": "scratch-client-0"}
+    document["file_systems"][0]["targets"] = [
+        first,
+        {**first, "name": "OST1", "subvolume": "scratch-client-1"},
+    ]
+    assert behind(document) == {name: ["OST0", "OST1"] for name in ("oss1-disk1", "oss1-disk2")}
+
+
+def test_a_target_that_lies_on_a_host_bears_the_alarm_of_no_device() -> None:
+    document = site()
+    targets = document["file_systems"][0]["targets"][0]
+    targets.update(name="OST[0-1]", part="oss[1-2]", subvolume="scratch-client-[0-1]")
+    assert behind(document) == {}
+
+
+def test_what_all_devices_of_a_server_lost_is_behind_what_all_their_targets_did() -> None:
+    bearer = ["group ost scratch"]
+    assert groups_behind(site()) == {"group raw oss1": bearer, "group raw oss2": bearer}
+
+
+def test_devices_without_a_target_alarm_as_a_group() -> None:
+    document = site()
+    document["file_systems"][0]["retired"] = ["scratch-OST0", "scratch-OST1"]
+    assert set(groups_behind(document)) == {"group raw oss2"}
+
+
+PLAIN = {"kind": "server", "rate": "1 GB/s"}
+
+
+def paths(topology: Topology) -> dict[str, tuple[PathService, list[str]]]:
+    """Return by name each service with the descriptions of its members."""
+    measured = assignments(topology, load({}))
+    every = services(measured)
+    return {
+        one.name: (one, [every[place].description for place in one.members])
+        for one in path_services(topology, measured, every)
+    }
+
+
+def test_a_server_has_all_whose_bytes_cross_it_as_members() -> None:
+    service, members = paths(build(site()))["server oss1"]
+    assert (service.host, service.description) == ("oss1", "PATH server oss1")
+    assert members == [
+        "OST scratch-OST0 write read",
+        "OST scratch-OST1 write read",
+        "RAW oss1-disk1 read",
+        "RAW oss1-disk2 read",
+        "NET oss1 send receive",
+        "RAW group oss1",
+    ]
+
+
+def test_a_file_system_has_its_targets_and_their_group() -> None:
+    service, members = paths(build(site()))["file system scratch"]
+    assert (service.host, service.file_system, service.component) == ("lab", "scratch", "")
+    targets = [f"OST scratch-OST{index} write read" for index in range(4)]
+    assert members == [*targets, "OST group scratch"]
+
+
+def test_what_no_second_measurement_crosses_has_no_service_of_its_own() -> None:
+    assert not [name for name in paths(build(site())) if "disk" in name]
+
+
+def test_what_several_hosts_share_is_shown_on_the_site() -> None:
+    enclosure, members = paths(paper("edison"))["enclosure ssu01"]
+    assert enclosure.host == "edison"
+    assert len([name for name in members if name.startswith("OST fs1-")]) == 8
+
+
+def test_a_part_of_one_server_is_shown_on_it() -> None:
+    assert paths(paper("redstorm"))["link oss001-link"][0].host == "oss001"
+
+
+@pytest.mark.slow
+def test_no_two_services_have_one_name() -> None:
+    for machine in ("redstorm", "edison", "bgl"):
+        topology = paper(machine)
+        measured = assignments(topology, load({}))
+        every = path_services(topology, measured, services(measured))
+        assert every
+        assert len({one.description for one in every}) == len(every)
+
+
+def test_the_site_has_a_name_that_no_host_has() -> None:
+    document = site()
+    document["site"] = "oss1"
+    assert site_host(build(document)) == "oss1-site"
+
+
+@pytest.mark.parametrize(
+    ("feeds", "expected"),
+    [
+        ({"a": "net", "router": "net"}, {}),
+        ({"a": "router", "router": "net"}, {"a": ["router"]}),
+        ({"a": ["router", "net"], "router": "net"}, {}),
+    ],
+)
+def test_the_parent_of_a_host_is_the_host_that_all_its_ways_cross(
+    feeds: dict[str, Any], expected: dict[str, list[str]]
+) -> None:
+    hosts = [{"name": name, **PLAIN, "feeds": feeds[name]} for name in feeds]
+    assert parents(build(parts({"name": "net", "kind": "switch"}, *hosts))) == expected
+
+
+def test_a_path_service_of_the_document_is_the_same_again() -> None:
+    service, _ = paths(build(site()))["switch switch1"]
+    assert read(PathService, write(service)) == service

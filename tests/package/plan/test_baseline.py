@@ -1,7 +1,8 @@
-"""The baselines document survives writing and reading, and refuses what it does not say."""
+"""Baselines survive writing and reading; changes are compared, reviewed and accepted."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,15 +10,20 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.model.errors import DocumentError
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.limits import Baseline
 from plumbline.model.units import parse_rate
 from plumbline.plan.baseline import (
     Candidate,
+    Change,
     Key,
+    accept,
+    biggest_first,
+    compare,
     rate_text,
     read_baselines,
     read_candidates,
+    review,
     write_baselines,
     write_candidates,
 )
@@ -186,3 +192,148 @@ def test_how_far_it_was_below_its_floor_is_kept_with_the_acceptance() -> None:
     candidates = write_candidates({KEY: Candidate(low)})
     assert read_candidates(candidates["plumbline_candidates"]) == {KEY: Candidate(low)}
     assert "below_floor" not in yaml.safe_dump(write_baselines({KEY: BASELINE}))
+
+
+def test_a_change_is_told_in_ratio_and_conditions() -> None:
+    new = BASELINE._replace(
+        median_Bps=57.6e6, spec_hash="other", versions={"client": "2.18.0", "server": "2.17.0"}
+    )
+    (change,) = compare({KEY: BASELINE}, {KEY: Candidate(new, "slow")})
+    assert change.ratio == pytest.approx(0.5)
+    assert tuple(map(str, change.conditions)) == (
+        "specification 1a2b3c4d5e6f -> other",
+        "client 2.17.0 -> 2.18.0",
+        "server unknown -> 2.17.0",
+    )
+    assert change.outlier == "slow"
+    assert json.loads(json.dumps(change.to_json()))["ratio"] == pytest.approx(0.5)
+
+
+def test_a_first_baseline_has_no_ratio() -> None:
+    (change,) = compare({}, {KEY: Candidate(BASELINE)})
+    assert (change.old, change.ratio, change.conditions) == (None, None, ())
+
+
+def test_what_has_no_candidate_is_not_compared() -> None:
+    assert compare({KEY: BASELINE}, {}) == ()
+
+
+def test_a_fill_that_moved_is_told_before_it_matters() -> None:
+    (change,) = compare({KEY: BASELINE}, {KEY: Candidate(BASELINE._replace(fill=0.40))})
+    assert [str(one) for one in change.conditions] == ["fill 31 % -> 40 %"]
+
+
+def test_a_reviewer_sees_first_what_needs_a_name_and_then_the_biggest_change() -> None:
+    rates = {"same": 115.2e6, "down": 90e6, "up": 150e6, "slow": 115e6, "new": 200e6}
+    keys = {name: KEY._replace(component=name) for name in rates}
+    accepted = {key: BASELINE for name, key in keys.items() if name != "new"}
+    candidates = {
+        keys[name]: Candidate(BASELINE._replace(median_Bps=rate), "slow" if name == "slow" else "")
+        for name, rate in rates.items()
+    }
+    ordered = biggest_first(compare(accepted, candidates))
+    assert [one.key.component for one in ordered] == ["slow", "up", "down", "same", "new"]
+
+
+def keys(number: int, operation: str = "read") -> list[Key]:
+    return [Key("ost", f"scratch-OST{index:04x}", operation, "single") for index in range(number)]
+
+
+def changes(candidates: dict[Key, dict[str, Any]]) -> tuple[Change, ...]:
+    """Return the changes of baselines that become what is said of each."""
+    new = {key: Candidate(BASELINE._replace(**said)) for key, said in candidates.items()}
+    return compare(dict.fromkeys(candidates, BASELINE), new)
+
+
+def test_a_condition_is_told_once_for_all_that_it_changed_for() -> None:
+    newer = {"versions": {"client": "2.18.0"}}
+    said = {**dict.fromkeys(keys(300), newer), **{key: {} for key in keys(2, "write")}}
+    found = review(changes(said))
+    assert [tuple(one) for one in found.conditions] == [("a", "client 2.17.0 -> 2.18.0", 300)]
+    assert set(found.marks) == set(keys(300))
+    assert set(found.marks.values()) == {"a"}
+
+
+def test_a_row_has_the_marks_of_all_its_conditions() -> None:
+    one, other = keys(2)
+    newer = {"versions": {"client": "2.18.0"}}
+    found = review(changes({one: {**newer, "host": "client2"}, other: newer}))
+    assert [line.text for line in found.conditions] == [
+        "client 2.17.0 -> 2.18.0",
+        "host client1 -> client2",
+    ]
+    assert found.marks == {one: "a b", other: "a"}
+
+
+def test_a_condition_that_changed_for_each_otherwise_is_one_line() -> None:
+    said = {key: {"fill": 0.2 + index / 10} for index, key in enumerate(keys(7))}
+    (line,) = review(changes(said)).conditions
+    assert (line.text, line.number) == ("fill by -11 to +49 % of the target", 6)
+    moved = {key: {"versions": {"nid": f"10.0.0.{key.component}"}} for key in keys(30)}
+    texts = [line.text for line in review(changes(moved)).conditions]
+    assert texts == ["client 2.17.0 -> unknown", "nid: 30 different changes"]
+
+
+def test_more_conditions_than_letters_have_marks_of_their_own() -> None:
+    said = {"versions": {f"setting{number:02d}": "on" for number in range(30)}}
+    marks = [line.mark for line in review(changes({keys(1)[0]: said})).conditions]
+    assert marks[25:28] == ["z", "a1", "b1"]
+    assert len(set(marks)) == 31
+
+
+def test_each_operation_has_its_middle_and_its_extremes() -> None:
+    rates = (57.6e6, 115.2e6, 126.72e6)
+    said = {key: {"median_Bps": rate} for key, rate in zip(keys(3), rates)}
+    (moved,) = review(changes(said)).moved
+    assert (moved.layer, moved.operation, moved.number) == ("ost", "read", 3)
+    assert moved.ratio == pytest.approx(1.0)
+    assert (moved.least.ratio, moved.most.ratio) == pytest.approx((0.5, 1.1))
+    assert moved.least.key.component == "scratch-OST0000"
+
+
+def test_what_is_new_has_not_moved() -> None:
+    assert review(compare({}, {keys(1)[0]: Candidate(BASELINE)})).moved == ()
+
+
+OLD = BASELINE._replace(median_Bps=100e6)
+NEW = BASELINE._replace(median_Bps=120e6, accepted_by="", reason="")
+OTHER = KEY._replace(component="scratch-OST0009")
+SLOW = {KEY: Candidate(NEW), OTHER: Candidate(NEW, "50.0 MB/s is 40 % of its peers'")}
+
+
+def test_a_candidate_takes_the_place_with_name_and_reason() -> None:
+    merged = accept({KEY: OLD}, {KEY: Candidate(NEW)}, [], " ada ", "firmware 4.2")
+    assert merged == {KEY: NEW._replace(accepted_by="ada", reason="firmware 4.2")}
+
+
+def test_what_has_no_candidate_stays() -> None:
+    merged = accept({OTHER: OLD}, {KEY: Candidate(NEW)}, [], "ada", "new")
+    assert merged[OTHER] == OLD
+    assert set(merged) == {KEY, OTHER}
+
+
+def test_named_components_alone_are_taken() -> None:
+    merged = accept({}, SLOW, [KEY.component], "ada", "new")
+    assert set(merged) == {KEY}
+
+
+def test_a_slow_one_is_refused_with_everything_else() -> None:
+    with pytest.raises(DocumentError, match="40 % of its peers'; a slow part must not") as error:
+        accept({}, SLOW, [], "ada", "new")
+    assert "--component scratch-OST0009" in str(error.value)
+
+
+def test_a_slow_one_is_accepted_by_name() -> None:
+    merged = accept({}, SLOW, [OTHER.component], "ada", "an older kind of disk")
+    assert set(merged) == {OTHER}
+
+
+@pytest.mark.parametrize(("by", "reason"), [("ada", " "), (" ", "new")])
+def test_reason_and_person_are_needed(by: str, reason: str) -> None:
+    with pytest.raises(UsageError, match="needs a reason and a person"):
+        accept({}, {KEY: Candidate(NEW)}, [], by, reason)
+
+
+def test_a_name_without_candidate_is_refused() -> None:
+    with pytest.raises(UsageError, match="no candidate of oss9; capture one first"):
+        accept({}, SLOW, ["oss9"], "ada", "new")

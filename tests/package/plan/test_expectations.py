@@ -1,0 +1,667 @@
+"""What the console tells each node: who measures where, in which waves, how it is confirmed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Mapping, Optional, Sequence
+
+import pytest
+import yaml
+
+from plumbline.measure.targets import target_for
+from plumbline.model.errors import DocumentError
+from plumbline.model.evidence import LEAST_ODDS
+from plumbline.model.expectation import OFF, Expectation, Expectations, in_waves
+from plumbline.model.limits import Limits
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.spec import ProbeSpec
+from plumbline.plan.assignments import Assignment, Step
+from plumbline.plan.duration import START_S
+from plumbline.plan.expectations import (
+    MOST_AT_ONCE,
+    Meeting,
+    Needed,
+    Plan,
+    compile_plan,
+    elsewhere,
+    meetings,
+    needed,
+)
+from plumbline.plan.policy import load
+from plumbline.plan.references import speeds
+from plumbline.topology.ceiling import alone, together
+from plumbline.topology.graph import Topology, build
+from tests.package.sites import INVENTORIES, paper, part, site
+
+
+def plan(document: Optional[dict[str, Any]] = None, **layers: Any) -> Plan:
+    return compile_plan(build(document or site()), load({"layers": layers}), {})
+
+
+def waves(compiled: Plan, node: str = "client1") -> list[list[Expectation]]:
+    chosen = [one for one in compiled.expectations[node] if one.layer == "ost"]
+    return in_waves(chosen, lambda one: one.wave)
+
+
+def names(compiled: Plan, node: str = "client1") -> list[str]:
+    """Return the last figures of the targets of each wave."""
+    return ["".join(one.component[-1] for one in wave) for wave in waves(compiled, node)]
+
+
+def wide(servers: int, disks: int, rate: str = "1 TB/s") -> dict[str, Any]:
+    """Return a client whose link has a rate, and servers with disks of 80 MB/s."""
+    document = site()
+    for one in document["parts"]:
+        one["name"] = one["name"].replace("oss[1-2]", f"oss[1-{servers}]")
+        one["name"] = one["name"].replace("disk[1-2]", f"disk[1-{disks}]")
+        one["feeds"] = one.get("feeds", "").replace("oss[1-2]", f"oss[1-{servers}]") or []
+        one.pop("address", None)
+    part(document, "client1")["rate"] = rate
+    last = servers * disks - 1
+    targets = document["file_systems"][0]["targets"][0]
+    targets["name"] = f"scratch-OST[0-{last}]"
+    targets["part"] = f"oss[1-{servers}]-disk[1-{disks}]"
+    targets["subvolume"] = f"scratch-client-[0-{last}]"
+    return document
+
+
+def test_targets_of_different_servers_are_measured_at_the_same_time() -> None:
+    compiled = plan(site())
+    order = [one.component for one in compiled.expectations["client1"] if one.layer == "ost"]
+    on = {one.component: one.host for one in compiled.expectations["client1"]}
+    assert [[on[one.component] for one in wave] for wave in waves(compiled)] == [
+        ["oss1", "oss2"],
+        ["oss1", "oss2"],
+    ]
+    # the order of the document stays
+    assert order == [f"scratch-OST{number}" for number in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("rate", "sizes"), [("500 MB/s", [6]), ("320 MB/s", [4, 2]), ("159 MB/s", [1] * 6)]
+)
+def test_the_sum_of_the_ceilings_fits_the_link_of_the_client(rate: str, sizes: list[int]) -> None:
+    assert [len(wave) for wave in waves(plan(wide(6, 1, rate)))] == sizes
+
+
+def test_a_probe_with_a_cap_takes_no_more_than_that() -> None:
+    capped = plan(wide(6, 1, "320 MB/s"), ost={"probe": {"rate_cap": "50 MB/s"}})
+    assert [len(wave) for wave in waves(capped)] == [6]
+
+
+def test_a_client_whose_link_has_no_rate_measures_one_after_the_other() -> None:
+    document = wide(4, 1)
+    del part(document, "client1")["rate"]
+    assert [len(wave) for wave in waves(plan(document))] == [1] * 4
+    # nor does the rate of the switch say how wide the client's own link is
+    part(document, "switch1")["rate"] = "1 TB/s"
+    assert [len(wave) for wave in waves(plan(document))] == [1] * 4
+
+
+def test_a_switch_that_all_cross_carries_the_sum_or_has_no_rate() -> None:
+    document = wide(4, 1)
+    part(document, "switch1")["rate"] = "170 MB/s"
+    assert [len(wave) for wave in waves(plan(document))] == [2, 2]
+
+
+@pytest.mark.parametrize("kind", ["controller", "enclosure", "hba", "array"])
+def test_what_shares_a_part_of_the_storage_is_measured_in_turn(kind: str) -> None:
+    document = wide(4, 1)
+    document["parts"].insert(-1, {"name": "shared[1-2]", "kind": kind, "feeds": "oss[1-4]"})
+    disks = part(document, "oss[1-4]-disk[1-1]")
+    disks["feeds"], disks["through"] = "shared[1-2]", "oss[1-4]"
+    # a part without a rate never limits, but is one all the same
+    for wave in waves(plan(document)):
+        crossed = [name for one in wave for name in one.path if name.startswith("shared")]
+        assert len(set(crossed)) == len(crossed) == 2
+
+
+def test_a_wave_has_so_many_targets_at_most() -> None:
+    sizes = [len(wave) for wave in waves(plan(wide(MOST_AT_ONCE + 4, 1)))]
+    assert sizes == [MOST_AT_ONCE, 4]
+
+
+def test_a_server_that_measures_its_own_disks_reads_them_one_by_one() -> None:
+    document = site()
+    document["file_systems"][0]["client"] = "oss1"
+    part(document, "oss[1-2]")["rate"] = "1 GB/s"
+    targets = document["file_systems"][0]["targets"][0]
+    targets.update(name="scratch-OST[0-1]", part="oss1-disk[1-2]", subvolume="scratch-client-[0-1]")
+    assert [len(wave) for wave in waves(plan(document), "oss1")] == [1, 1]
+
+
+def disturbed(topology: Topology, wave: list[Expectation], operation: Operation) -> list[str]:
+    """Return those that have less of their paths beside the others than alone."""
+    capacities = speeds(topology).of(operation)
+    beside = together(capacities, {one.component: one.path for one in wave})
+    found = []
+    for one in wave:
+        limit, own = beside[one.component], alone(capacities, one.path)
+        assert limit is not None
+        assert own is not None
+        if limit.ceiling.rate_Bps < own.ceiling.rate_Bps * (1 - 1e-6):
+            found.append(one.component)
+    return found
+
+
+@pytest.mark.parametrize("operation", [Operation.WRITE, Operation.READ])
+def test_nobody_has_less_beside_the_others_of_a_wave_than_alone(operation: Operation) -> None:
+    topology = paper("redstorm")
+    compiled = compile_plan(topology, load({}), {})
+    found = waves(compiled, "login1")
+    assert sum(map(len, found)) == 320
+    assert [len(wave) for wave in found] == [10] * 32
+    assert [disturbed(topology, wave, operation) for wave in found] == [[]] * 32
+
+
+def test_red_storm_is_measured_within_the_limit_of_its_unit() -> None:
+    compiled = compile_plan(paper("redstorm"), load({}), {})
+    # 320 targets of 200 MB/s through 2.1 GB/s: ten at a time, 1 GiB written and read three times
+    assert compiled.takes_s("ost")["login1"] == pytest.approx(4 + 32 * 6 * 2**30 / 200e6)
+    assert compiled.takes_s("ost")["login1"] < compiled.schedule["ost"]["limit_s"]
+
+
+def elsewhere_of(**changes: Any) -> dict[str, dict[str, str]]:
+    document = site()
+    document["parts"].append({"name": "client2", "kind": "client", "feeds": "switch1"})
+    document["file_systems"][0].update(changes)
+    return elsewhere(build(document))
+
+
+def test_one_client_that_measures_all_of_them_has_nothing_elsewhere() -> None:
+    assert elsewhere_of() == {"client1": {}}
+
+
+def test_retired_targets_and_those_of_other_clients_are_named() -> None:
+    assert elsewhere_of(client="client[1-2]", retired="scratch-OST3") == {
+        "client1": {"scratch-OST2": "client2", "scratch-OST3": ""},
+        "client2": {"scratch-OST0": "client1", "scratch-OST1": "client1", "scratch-OST3": ""},
+    }
+
+
+def test_two_entries_of_one_lustre_are_one_file_system() -> None:
+    document = site()
+    document["parts"].append({"name": "client2", "kind": "client", "feeds": "switch1"})
+    document["file_systems"] = [
+        {
+            "name": f"half{number}",
+            "kind": "lustre",
+            "mount": "/lustre",
+            "client": f"client{number + 1}",
+            "targets": [{"name": f"a-OST000{number}", "part": "oss1-disk1"}],
+        }
+        for number in (0, 1)
+    ]
+    assert elsewhere(build(document)) == {
+        "client1": {"a-OST0001": "client2"},
+        "client2": {"a-OST0000": "client1"},
+    }
+
+
+def met(document: dict[str, Any]) -> list[Meeting]:
+    compiled = compile_plan(build(document), load({}), {})
+    return list(meetings(compiled.expectations, compiled.parts))
+
+
+def two_file_systems(disk: str) -> dict[str, Any]:
+    """Return a site whose second file system has a client of its own and a target on ``disk``."""
+    document = site()
+    part(document, "client1")["name"] = "client[1-2]"
+    first = document["file_systems"][0]
+    first["targets"][0].update(
+        name="scratch-OST[0-1]", part="oss1-disk[1-2]", subvolume="scratch-client-[0-1]"
+    )
+    target = {"name": "work-OST0", "part": disk, "subvolume": "work-client-0"}
+    work = {**first, "name": "work", "client": "client2", "targets": [target]}
+    document["file_systems"].append(work)
+    return document
+
+
+def test_clients_of_two_file_systems_meet_on_the_server_that_both_use() -> None:
+    # the server and its link to the network; the switch is there for all
+    assert met(two_file_systems("oss1-disk2")) == [
+        Meeting(("client1", "client2"), ("oss1-nic", "oss1", "oss1-disk2"))
+    ]
+
+
+def test_clients_that_share_the_network_alone_do_not_meet() -> None:
+    assert met(two_file_systems("oss2-disk1")) == []
+
+
+def entries(of: Plan, layer: str) -> list[Expectation]:
+    return [one for found in of.expectations.values() for one in found if one.layer == layer]
+
+
+def test_targets_and_devices_are_confirmed_and_nothing_else() -> None:
+    of = plan()
+    assert {one.confirm.runs for layer in ("ost", "raw") for one in entries(of, layer)} == {7}
+    assert {one.confirm for one in entries(of, "net")} <= {OFF}
+    assert of.confirm["ost"] == {
+        "calendar": "*-*-* 05..11:06",
+        "randomized_delay_s": 300,
+        "limit_s": 1500,
+    }
+    assert of.confirm["raw"]["calendar"] == "*-*-* 05..11:36"
+
+
+def test_the_bytes_are_a_share_of_what_a_node_moves_and_pay_for_one_confirmation() -> None:
+    confirm = {"runs": 4, "bytes": "10 %"}
+    schedule = {"calendar": "*-*-1/2 02:06", "every": "2 d"}
+    of = plan(ost={"probe": {"bytes": "1 MiB", "repeats": 2}, "confirm": confirm})
+    every = entries(of, "ost")
+    each = 2 * 2 * (1 << 20)
+    terms = every[0].confirm
+    assert terms.daily_bytes == pytest.approx(0.1 * each * len(every))
+    assert terms.most_bytes == pytest.approx(terms.daily_bytes + 4 * 3 * each)
+    seldom = plan(
+        ost={
+            "probe": {"bytes": "1 MiB", "repeats": 2},
+            "confirm": confirm,
+            "schedule": schedule,
+        }
+    )
+    assert entries(seldom, "ost")[0].confirm.daily_bytes == pytest.approx(terms.daily_bytes / 2)
+
+
+def test_no_runs_switch_it_off() -> None:
+    of = plan(ost={"confirm": {"runs": 0}})
+    assert "ost" not in of.confirm
+    assert "raw" in of.confirm
+    assert {one.confirm.runs for one in entries(of, "ost")} == {0}
+
+
+@pytest.mark.parametrize(
+    ("layer", "said"),
+    [
+        ("ost", {"bytes": "0 %"}),
+        ("ost", {"runs": -1}),
+        ("ost", {"runs": 101}),
+        ("raw", {"calendar": "at; once"}),
+        ("raw", {"hours": 3}),
+        ("net", {"runs": 3}),
+        ("fs", {"runs": 3}),
+    ],
+)
+def test_what_makes_no_sense_is_refused(layer: str, said: dict[str, Any]) -> None:
+    with pytest.raises(DocumentError):
+        load({"layers": {layer: {"confirm": said}}})
+
+
+def test_the_document_of_a_node_keeps_the_terms_and_an_older_one_has_none() -> None:
+    one = entries(plan(), "ost")[0]
+    raw = one.to_json()
+    assert Expectation.from_json(raw) == one
+    del raw["confirm"]
+    assert Expectation.from_json(raw).confirm == OFF
+
+
+def one(layer: str, number: int, **changes: Any) -> Assignment:
+    """Return a measurement of a component that has its group, and its path, for itself."""
+    name = f"{layer}{number}"
+    spec = ProbeSpec("fio", 1 << 30, 1 << 20)
+    made = Assignment(layer, name, "node", "host", name, {}, (name,), (), spec, Limits())
+    return made._replace(**changes)
+
+
+def odds(measured: Sequence[str], **policy: Any) -> float:
+    return of([one(layer, number) for number, layer in enumerate(measured)], **policy)
+
+
+def of(measured: Sequence[Assignment], **policy: Any) -> float:
+    return asked(measured, **policy).odds
+
+
+def asked(measured: Sequence[Assignment], **policy: Any) -> Needed:
+    return needed(load({"schema": 1, **policy}), measured)
+
+
+UNCONFIRMED = {"ost": {"confirm": {"runs": 0}}, "raw": {"confirm": {"runs": 0}}}
+
+
+def test_one_false_alarm_a_month_takes_as_many_odds_as_a_month_has_questions() -> None:
+    assert odds(["ost"] * 336, layers=UNCONFIRMED) == pytest.approx(336 * 30.44)
+
+
+@pytest.mark.parametrize(
+    ("layer", "groups", "more"),
+    [
+        pytest.param("ost", ["fs1", "fs1", "fs2", "fs2"], 2, id="two file systems"),
+        pytest.param("raw", ["oss1", "oss1", "oss1", "oss1"], 1, id="one server"),
+    ],
+)
+def test_a_group_is_one_more_question(layer: str, groups: Sequence[str], more: int) -> None:
+    made = [one(layer, number, group=group) for number, group in enumerate(list(groups) * 10)]
+    assert of(made, layers=UNCONFIRMED) == pytest.approx((40 + more) * 30.44)
+
+
+@pytest.mark.parametrize(
+    ("layer", "confirm", "share"),
+    [
+        ("ost", {}, 0.05),
+        ("ost", {"bytes": "35 %"}, 0.35),
+        ("raw", {"bytes": "50 %"}, 0.5),
+        ("ost", {"bytes": "35 %", "runs": 0}, 0.0),
+    ],
+)
+def test_each_confirmation_that_the_bytes_allow_is_one_more_question(
+    layer: str, confirm: Mapping[str, Any], share: float
+) -> None:
+    schedule = {"calendar": "Sun *-*-* 03:00", "every": "7 d"}
+    found = odds([layer] * 336, layers={layer: {"schedule": schedule, "confirm": confirm}})
+    assert found == pytest.approx((1 + share) * 336 * 30.44 / 7)
+
+
+def test_what_is_driven_at_once_has_no_group_and_is_asked_for_its_profile_too() -> None:
+    weekly = {"fs": {"schedule": {"calendar": "daily", "every": "1 d"}}}
+    made = [one("fs", number, group="fs1") for number in range(40)]
+    assert of(made, layers=weekly) == pytest.approx(2 * 40 * 30.44)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "more"), [(Scenario.TOGETHER, 2), (Scenario.SINGLE, 0)], ids=str
+)
+def test_a_part_that_devices_read_together_share_is_one_more_question(
+    scenario: Scenario, more: int
+) -> None:
+    steps: tuple[Step, ...] = ((Operation.READ, scenario),)
+    made = [
+        one("raw", number, path=("oss1", "hba", f"disk{number}"), steps=steps)
+        for number in range(10)
+    ]
+    assert of(made, layers=UNCONFIRMED) == pytest.approx((10 + more) * 30.44)
+
+
+def test_hosts_are_asked_for_rates_and_segments_and_for_each_pair_and_for_all() -> None:
+    slot = {"net": {"schedule": {"slot": "1 d"}}}
+    assert odds(["net"] * 40, layers=slot) == pytest.approx((40 + 40 + 20 + 1) * 30.44)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_a_change_is_asked_of_groups_as_often_as_a_hundred_nights_ask(groups: int) -> None:
+    made = [one("ost", number, group=f"fs{number % groups}") for number in range(40)]
+    found = asked(made)
+    assert groups * found.change_starts["ost"] == pytest.approx(100 * (40 + groups))
+
+
+def test_a_change_is_asked_of_what_is_in_no_group() -> None:
+    assert asked([one("ost", number) for number in range(40)]).change_starts["ost"] == 100
+
+
+def test_the_layers_have_equal_shares_of_what_is_asked_at_a_change() -> None:
+    weekly = {"raw": {"schedule": {"calendar": "Sun *-*-* 03:00", "every": "7 d"}}}
+    made = [one("ost", number, group="fs") for number in range(40)]
+    made += [one("raw", number, group=f"oss{number // 4}") for number in range(40)]
+    questions = 41 + 50 / 7
+    found = asked(made, layers=weekly).change_starts
+    assert found["ost"] == pytest.approx(100 * questions / 2)
+    # of ten servers each has as much, and is asked once a week
+    assert 10 * found["raw"] / 7 == pytest.approx(found["ost"])
+
+
+def test_what_is_driven_at_once_is_asked_at_a_change() -> None:
+    weekly = {"fs": {"schedule": {"calendar": "daily", "every": "1 d"}}}
+    made = [one("fs", number, group="fs1") for number in range(2)]
+    assert asked(made, layers=weekly).change_starts["fs"] == pytest.approx(100 * 4 / 2)
+
+
+def test_where_nothing_is_measured_nothing_is_asked() -> None:
+    assert (asked([]).odds, asked([]).change_starts) == (LEAST_ODDS, {})
+
+
+@pytest.mark.parametrize(
+    ("policy", "odds"),
+    [
+        pytest.param({}, 30.44, id="nightly"),
+        pytest.param({"alarm_budget": 0.5}, 2 * 30.44, id="half the budget"),
+        pytest.param({"alarm_budget": 24}, LEAST_ODDS, id="a large budget"),
+    ],
+)
+def test_an_alarm_ends_by_the_odds_that_one_component_takes(
+    policy: Mapping[str, Any], odds: float
+) -> None:
+    for count in (1, 40):
+        made = [one("ost", number) for number in range(count)]
+        found = asked(made, layers=UNCONFIRMED, **policy)
+        assert found.ends["ost"] == pytest.approx(odds)
+
+
+def test_confirmations_of_an_alarm_are_questions_of_its_end() -> None:
+    confirmed = {"ost": {"confirm": {"bytes": "35 %"}}}
+    ends = asked([one("ost", 1)], layers=confirmed).ends["ost"]
+    assert ends == pytest.approx(1.35 * 30.44)
+
+
+def test_twice_the_budget_takes_half_the_odds() -> None:
+    assert odds(["ost"] * 100, alarm_budget=2) == odds(["ost"] * 100) / 2
+
+
+def test_what_is_asked_seldom_asks_less() -> None:
+    weekly = {"raw": {"schedule": {"calendar": "Sun *-*-* 03:00", "every": "7 d"}}}
+    assert odds(["raw"] * 100, layers=weekly) == pytest.approx(odds(["raw"] * 100) / 7)
+
+
+def test_a_small_site_still_takes_some_odds() -> None:
+    assert odds(["fs"]) == LEAST_ODDS
+
+
+@pytest.mark.parametrize("budget", [0, -1, "many", 1001])
+def test_a_budget_that_is_none_is_refused(budget: object) -> None:
+    with pytest.raises(DocumentError, match="alarm_budget"):
+        load({"schema": 1, "alarm_budget": budget})
+
+
+SCRATCH = {"groups": {"scratch": {"goal": {"write": "200 MB/s", "read": "240 MB/s"}}}}
+
+
+def expectations(document: dict[str, Any], **layers: Any) -> dict[str, Expectation]:
+    """Return the expectations of the nodes, after their way through a document."""
+    plan = compile_plan(build(document), load({"layers": layers}), {})
+    entries = [each.to_json() for found in plan.expectations.values() for each in found]
+    found = [Expectation.from_json(json.loads(json.dumps(entry))) for entry in entries]
+    return {f"{one.layer} {one.component}": one for one in found}
+
+
+def test_equal_targets_owe_equal_parts() -> None:
+    found = expectations(site(), ost=SCRATCH)
+    for number in range(4):
+        references = found[f"ost scratch-OST{number}"].references
+        assert references["write/single"].goal_part_Bps == pytest.approx(50e6)
+        assert references["read/single"].goal_part_Bps == pytest.approx(60e6)
+        assert references["read/single"].goal_Bps is None
+    assert found["raw oss1-disk1"].references["read/single"].goal_part_Bps is None
+
+
+def test_faster_hardware_owes_more() -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]")["name"] = "oss1-disk[1-2]"
+    part(document, "oss1-disk[1-2]")["feeds"] = "oss1"
+    disk = {**part(document, "oss1-disk[1-2]"), "name": "oss2-disk[1-2]", "feeds": "oss2"}
+    document["parts"].insert(4, {**disk, "rate": "40 MB/s"})
+    found = expectations(document, ost=SCRATCH)
+    parts = [
+        found[f"ost scratch-OST{number}"].references["write/single"].goal_part_Bps
+        for number in range(4)
+    ]
+    assert parts == pytest.approx([200e6 / 3, 200e6 / 3, 100e6 / 3, 100e6 / 3])
+
+
+def test_all_targets_at_once_owe_the_whole_and_none_of_them_a_part() -> None:
+    found = expectations(site(), fs={**SCRATCH, "clients": ["client1"]})
+    whole = found["fs scratch"].references
+    assert (whole["write/together"].goal_Bps, whole["read/together"].goal_Bps) == (200e6, 240e6)
+    member = found["fs scratch-OST0"].references
+    assert {one.goal_Bps for one in member.values()} == {None}
+    assert {one.goal_part_Bps for one in member.values()} == {None}
+    assert found["ost scratch-OST0"].references["write/single"].goal_part_Bps is None
+
+
+def test_a_node_gets_its_own_measurements_in_measuring_order() -> None:
+    found = {
+        node: [f"{entry.layer} {entry.component}" for entry in entries]
+        for node, entries in plan().expectations.items()
+    }
+    assert found == {
+        "oss1": ["raw oss1-disk1", "raw oss1-disk2", "net oss1"],
+        "oss2": ["raw oss2-disk1", "raw oss2-disk2", "net oss2"],
+        "client1": [f"ost scratch-OST{index}" for index in range(4)],
+    }
+
+
+def test_a_node_that_measures_nothing_has_an_empty_document() -> None:
+    document = site()
+    document["parts"].append({"name": "client2", "kind": "client", "feeds": "switch1"})
+    compiled = compile_plan(build(document), load({}), {})
+    assert compiled.node("client2").to_json()["entries"] == ()
+
+
+def test_expectations_survive_the_way_to_the_node() -> None:
+    compiled = plan()
+    raw = json.loads(json.dumps(compiled.to_json(), allow_nan=False))
+    for node, entries in compiled.expectations.items():
+        received = Expectations.from_json(raw["nodes"][node])
+        assert received.node == node
+        for layer in {entry.layer for entry in entries}:
+            assert received.find(layer) == tuple(one for one in entries if one.layer == layer)
+
+
+def test_the_document_has_what_the_roles_need() -> None:
+    raw = json.loads(json.dumps(plan().to_json()))
+    keys = ["schema", "site", "nodes", "schedule", "takes_s", "confirm", "symptoms", "netserver"]
+    keys += ["services", "hosts", "parts", "paths", "parents", "kernel_messages"]
+    assert list(raw) == keys
+    assert raw["schedule"] == {
+        "ost": {"calendar": "*-*-* 02:06", "randomized_delay_s": 600, "limit_s": 2400},
+        "raw": {"calendar": "*-*-* 03:06", "randomized_delay_s": 600, "limit_s": 2400},
+        "net": {
+            "calendar": "*-*-* 0/1:00:00 UTC",
+            "randomized_delay_s": 0,
+            "limit_s": 300,
+            "slots": 2,
+            "window_s": 300,
+        },
+    }
+    # 1 GiB at 80 MB/s, three times: of two servers at the same time one target after the other is
+    # written and read, on each server one disk after the other is read, then both together
+    once = 2**30 / 80e6
+    assert raw["takes_s"] == {
+        "ost": {"client1": pytest.approx(START_S + 2 * 2 * 3 * once, abs=0.1)},
+        "raw": dict.fromkeys(
+            ["oss1", "oss2"], pytest.approx(START_S + (2 + 1) * 3 * once, abs=0.1)
+        ),
+    }
+    assert raw["netserver"] == {"port": 12865}
+    assert raw["hosts"][0] == {"name": "oss1", "kind": "server", "address": "10.0.0.1"}
+    assert raw["hosts"][-1] == {"name": "client1", "kind": "client", "address": "client1"}
+    assert raw["services"][0]["arguments"] == ["--component", "scratch-OST0"]
+    disk = {"kind": "disk", "read_Bps": 80e6, "write_Bps": 80e6}
+    assert raw["parts"]["oss1-disk1"] == disk
+    assert raw["parts"]["scratch-OST0"] == {"kind": "target", "read_Bps": None, "write_Bps": None}
+
+
+@pytest.mark.slow
+def test_the_machines_of_the_papers_can_be_planned() -> None:
+    measured = {
+        name: sum(map(len, compile_plan(paper(name), load({}), {}).expectations.values()))
+        for name in ("redstorm", "edison", "bgl")
+    }
+    assert measured == {"redstorm": 640, "edison": 336, "bgl": 448}
+
+
+def test_every_kind_of_target_is_understood_where_it_is_measured() -> None:
+    directory = {
+        "name": "d[0-1]",
+        "part": "oss1-disk[1-2]",
+        "directory": "/d[0-1]",
+        "source": "{name}",
+    }
+    document = site()
+    document["file_systems"][0]["targets"][0]["brick"] = "oss[1-2]:/data/disk[1-2]/brick"
+    document["file_systems"].append(
+        {"name": "local", "kind": "directory", "client": "oss1", "targets": [directory]}
+    )
+    kinds = set()
+    for topology in (build(document), paper("edison")):
+        for entries in compile_plan(topology, load({}), {}).expectations.values():
+            for entry in entries:
+                if entry.layer != "net":
+                    kinds.add(entry.target["kind"])
+                    # raises for a key that it does not take
+                    target_for(entry.target, entry.component, entry.limits.fill_limit)
+    assert kinds == {"glusterfs", "directory", "lustre", "device"}
+
+
+def test_a_server_is_told_which_targets_of_lustre_the_topology_puts_on_it() -> None:
+    plan = compile_plan(paper("edison"), load({}), {})
+    found = [name for node in plan.expectations for name in plan.node(node).served]
+    hosts = {
+        one.target["ost"]: one.host
+        for every in plan.expectations.values()
+        for one in every
+        if one.layer == "ost"
+    }
+    assert sorted(found) == sorted(hosts)
+    assert len(found) == 336
+    assert all(name in plan.node(host).served for name, host in hosts.items())
+    node = plan.node(hosts[found[0]])
+    assert Expectations.from_json(json.loads(json.dumps(node.to_json()))).served == node.served
+    older = {key: value for key, value in node.to_json().items() if key != "served"}
+    assert Expectations.from_json(older).served == ()
+    assert compile_plan(build(site()), load({}), {}).node("oss1").served == ()
+
+
+def test_all_of_the_lab_is_measured() -> None:
+    folder = INVENTORIES / "lab" / "group_vars" / "all"
+    raw = yaml.safe_load((folder / "topology.yml").read_text(encoding="utf-8"))
+    policy = yaml.safe_load((folder / "policy.yml").read_text(encoding="utf-8"))
+    compiled = compile_plan(build(raw["plumbline_topology"]), load(policy["plumbline_policy"]), {})
+    layers = [entry.layer for entries in compiled.expectations.values() for entry in entries]
+    counts = {layer: layers.count(layer) for layer in layers}
+    assert counts == {"raw": 6, "net": 4, "ost": 6, "fs": 7}
+    assert [host["name"] for host in compiled.hosts] == ["oss1", "oss2", "oss3", "client1"]
+
+
+def test_a_site_without_clients_of_parallel_runs_is_planned_as_if_there_were_none() -> None:
+    document = plan().to_json()
+    assert "fs" not in document
+    assert list(document["schedule"]) == ["ost", "raw", "net"]
+    assert "fs" not in {service["layer"] for service in document["services"]}
+
+
+def test_the_first_client_measures_all_targets_at_once_for_everybody() -> None:
+    compiled = plan(fs={"clients": ["client1", "oss2"], "work": "/mnt/scratch", "launcher": "srun"})
+    document = compiled.to_json()
+    assert document["fs"] == {
+        "launcher": "client1",
+        "clients": ["client1", "oss2"],
+        "program": "srun",
+        "work": "/mnt/scratch",
+    }
+    large = plan(fs={"clients": ["client1"], "memory": "8 GiB"}).to_json()["fs"]
+    assert large["memory_bytes"] == 8 << 30
+    assert document["schedule"]["fs"] == {
+        "calendar": "Sun *-*-* 04:06",
+        "randomized_delay_s": 600,
+        "limit_s": 2400,
+    }
+    found = compiled.node("client1").find("fs")
+    targets = [f"scratch-OST{index}" for index in range(4)]
+    assert [one.component for one in found] == [*targets, "scratch"]
+    assert found[-1].target == {
+        "kind": "parallel",
+        "test": "ost",
+        "ranks_per_target": 1,
+        "clients": ["client1", "oss2"],
+        "launcher": "srun",
+        "work": "/mnt/scratch",
+    }
+    assert not [one for one in compiled.expectations["oss2"] if one.layer == "fs"]
+
+
+def test_the_policy_names_the_clients_that_may_drop_caches() -> None:
+    plan = compile_plan(build(site()), load({"drop_caches": ["client[1-1]"]}), {})
+    nodes = plan.to_json()["nodes"]
+    assert [name for name in nodes if Expectations.from_json(nodes[name]).drops_caches] == [
+        "client1"
+    ]
+    with pytest.raises(DocumentError, match="drop_caches client9 is no host"):
+        compile_plan(build(site()), load({"drop_caches": ["client9"]}), {})
