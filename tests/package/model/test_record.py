@@ -1,4 +1,4 @@
-"""A record with an impossible value cannot be built, and none is changed by being stored."""
+"""A record or measurement that says something impossible cannot be built."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ from typing import Any
 
 import pytest
 
-from plumbline.model.errors import DocumentError
-from plumbline.model.record import Flag, Latency, Operation, Outcome, Record, Scenario, Tool
+from plumbline.model.errors import DocumentError, ToolError
+from plumbline.model.record import (
+    Flag,
+    Latency,
+    Measurement,
+    Operation,
+    Outcome,
+    Record,
+    Scenario,
+    Tool,
+)
 
 
 def record(**changes: Any) -> Record:
@@ -70,3 +79,43 @@ def test_a_record_survives_being_written_and_read() -> None:
 def test_a_document_that_is_not_a_record_is_named(change: dict[str, Any], message: str) -> None:
     with pytest.raises(DocumentError, match=message):
         Record.from_json({**record().to_json(), **change})
+
+
+def measurement(**changes: Any) -> Measurement:
+    values: dict[str, Any] = {
+        "bytes": 400,
+        "seconds": 2.0,
+        "rate_Bps": 200.0,
+        "profile_Bps": (190.0, 210.0),
+        "latency": Latency(0.1, 0.1, 0.2, 0.3),
+        "retransmits": 3,
+    }
+    return Measurement(**{**values, **changes})
+
+
+def test_a_sound_measurement_keeps_its_values() -> None:
+    sound = measurement()
+    assert (sound.rate_Bps, sound.retransmits, sound.flags) == (200.0, 3, ())
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1e19, 0.0, -1.0])
+@pytest.mark.parametrize("key", ["bytes", "seconds", "rate_Bps"])
+def test_bytes_seconds_and_rate_are_positive_numbers(key: str, value: float) -> None:
+    name = key.replace("_Bps", "")
+    with pytest.raises(ToolError, match=rf"measured {name} .* not a positive"):
+        measurement(**{key: value})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"profile_Bps": (1.0, -1.0)},
+        {"profile_Bps": (math.nan,)},
+        {"latency": Latency(0.1, math.inf, 0.2, 0.3)},
+        {"retransmits": -1},
+        {"retransmits": 10**400},
+    ],
+)
+def test_no_detail_is_negative_or_not_a_number(changes: dict[str, Any]) -> None:
+    with pytest.raises(ToolError, match="measured detail"):
+        measurement(**changes)

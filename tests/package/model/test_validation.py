@@ -1,14 +1,27 @@
-"""What is of the wrong kind is named and refused."""
+"""What is of the wrong kind is named and refused, in documents and in what tools print."""
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 import pytest
 
+from plumbline.model.errors import SkipTarget, ToolError
 from plumbline.model.units import LARGEST
-from plumbline.model.validation import Within, counts, numbers, rates, texts, times
+from plumbline.model.validation import (
+    Within,
+    counts,
+    may_be_infinite,
+    numbers,
+    rates,
+    read_json,
+    real,
+    texts,
+    times,
+    whole,
+)
 
 
 @pytest.mark.parametrize("value", [None, "1", True, [], math.nan, math.inf, 2 * LARGEST, 10**400])
@@ -53,3 +66,58 @@ def test_texts_are_texts() -> None:
     texts("path", ("a", "b"))
     with pytest.raises(TypeError, match="path has 3, which is no text"):
         texts("path", ("a", 3))
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "value"), [("42", 10, 42), (" 7\n", 10, 7), ("1f", 16, 31), ("0x1F", 16, 31)]
+)
+def test_whole_numbers_are_read(text: str, base: int, value: int) -> None:
+    assert whole(text, "it", base=base) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-1", "+1", "1.0", "1_0", "²", "٣", "nan", "9" * 19, "9" * 5000, "0x1", "1 2"]
+)
+def test_what_is_no_whole_number_is_refused(text: str) -> None:
+    with pytest.raises(SkipTarget, match=r"^the index is '.{0,70}', which is no plausible number$"):
+        whole(text, "the index", SkipTarget)
+
+
+def test_a_whole_number_has_a_largest() -> None:
+    assert whole("ffff", "it", base=16, most=0xFFFF) == 0xFFFF
+    with pytest.raises(ToolError):
+        whole("10000", "it", base=16, most=0xFFFF)
+
+
+@pytest.mark.parametrize(("text", "value"), [("1.5", 1.5), ("-1", -1), ("1e3", 1000), ("2.", 2)])
+def test_real_numbers_are_read(text: str, value: Any) -> None:
+    assert real(text, "it") == value
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nan", "inf", "-Infinity", "1e19", "1e999", "1.2.3", "1_0", "9" * 5000, "."]
+)
+def test_what_is_no_real_number_is_refused(text: str) -> None:
+    with pytest.raises(ToolError, match=r"^it is '.{0,70}', which is no plausible number$"):
+        real(text, "it")
+
+
+@pytest.mark.parametrize("number", ["1e999", "1E999", "1e+0400", "-2.5E+400", "9" * 309 + ".0"])
+@pytest.mark.parametrize("before", [*range(41), 1000])
+def test_an_infinite_number_is_refused(number: str, before: int) -> None:
+    text = f'["{"x" * before}", {number}]'
+    for form in (text, text.encode()):
+        with pytest.raises(ValueError, match="is too large a number"):
+            read_json(form)
+
+
+@pytest.mark.parametrize("number", ["1e308", "1E-999", "123456789012345678901234567890"])
+def test_other_numbers_are_read(number: str) -> None:
+    assert read_json(f"[{number}]") == [pytest.approx(float(number))]
+
+
+@pytest.mark.parametrize(
+    "document", [list(range(3000)), ["node101", "1E5"] * 99, [0.1234567891] * 99]
+)
+def test_names_and_lists_of_numbers_take_no_second_look(document: list[object]) -> None:
+    assert not may_be_infinite(json.dumps(document))

@@ -1,12 +1,15 @@
-"""A name of each kind is plain, in every document that has one."""
+"""Names are safe wherever they stand, and have their places in the report."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
 from plumbline.model import names as allowed
 from plumbline.model.errors import DocumentError
-from plumbline.model.names import Allowed
+from plumbline.model.names import Allowed, anchor, group_anchor
+from tests.package.report.sites import HOSTILE
 
 KINDS = {name: kind for name, kind in vars(allowed).items() if isinstance(kind, Allowed)}
 
@@ -23,7 +26,7 @@ GOOD = {
     "PROGRAM": ["mpirun", "/usr/lib64/openmpi/bin/mpirun"],
     "CALENDAR": ["*-*-* 02:06", "Sun *-*-* 04:06 Europe/Berlin", "*-*-* *:0/15:00 UTC"],
 }
-HOSTILE = [
+UNSAFE = [
     "",
     "a\nb",
     "/a\n/b",
@@ -71,9 +74,24 @@ def test_what_is_plain_is_allowed(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+@pytest.mark.parametrize("text", UNSAFE, ids=ascii)
 def test_what_a_shell_a_terminal_or_nagios_would_obey_is_refused(kind: str, text: str) -> None:
     with pytest.raises(DocumentError, match=r"^the thing ") as caught:
         KINDS[kind].refuse("the thing", text)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 250
+
+
+def test_a_plain_name_is_its_own_place() -> None:
+    assert anchor("ost", "scratch-OST0003") == "ost-scratch-OST0003"
+    assert group_anchor("raw", "oss1") == "raw-group-oss1"
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "", "ümlaut", "\ud800"])
+def test_any_name_is_plain_in_an_address(name: str) -> None:
+    assert re.fullmatch(r"[A-Za-z0-9_.-]{1,90}", anchor("ost", name))
+
+
+def test_names_that_differ_have_places_that_differ() -> None:
+    names = ["a b", "a_b", "a/b", "x" * 200, "x" * 201]
+    assert len({anchor("ost", name) for name in names}) == len(names)
