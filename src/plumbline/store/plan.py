@@ -26,7 +26,7 @@ _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 class SitePlan(NamedTuple):
     """Expectations of each node, the services that show the verdicts, and the parts.
 
-    ``paths`` are the services that say the suspects.
+    ``paths`` are the services that say the suspects; they and ``parts`` may be left out.
     """
 
     path: str
@@ -64,8 +64,8 @@ def load_plan(path: str) -> SitePlan:
     try:
         same_schema(raw, SCHEMA, f"plan {path}", _REMEDY)
         services = codec.read_all(Service, raw["services"])
-        parts = {name: codec.read(SitePart, part) for name, part in raw["parts"].items()}
-        paths = codec.read_all(PathService, raw["paths"])
+        parts = {name: codec.read(SitePart, part) for name, part in raw.get("parts", {}).items()}
+        paths = codec.read_all(PathService, raw.get("paths", ()))
         users = raw.get("job_users", False) is True
         digest = sha256(text.encode()).hexdigest()
         return SitePlan(path, _nodes(raw["nodes"]), services, parts, paths, users, digest)
