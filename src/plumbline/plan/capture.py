@@ -23,7 +23,7 @@ from plumbline.model.conditions import (
 )
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
-from plumbline.model.limits import Baseline, Ceiling, Limits, Reference
+from plumbline.model.limits import Baseline, Limits, Reference
 from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.spec import ProbeSpec, terms
 from plumbline.model.statistics import error_of_median, median_without, summarize
@@ -31,7 +31,8 @@ from plumbline.model.units import DAY_S, format_duration, format_rate
 from plumbline.parallel.profile import POINTS, form
 from plumbline.plan.baseline import Baselines, Candidate, Key, rate_text
 
-LeastExpected = Mapping[tuple[str, str], Expectation]
+Expected = Mapping[tuple[str, str], Expectation]
+"""Expectations by layer and component."""
 
 _ROUNDING = 1 - 1e-9
 """A median comes from logarithms, which rounding makes no slower than it is."""
@@ -40,7 +41,7 @@ Group = tuple[str, str, str, str]
 """Layer, group, operation and scenario, for which something was promised in sum."""
 
 
-def with_floors(baselines: Baselines, expected: LeastExpected) -> Baselines:
+def with_floors(baselines: Baselines, expected: Expected) -> Baselines:
     """Return the baselines, each with the floor below which it is, in words.
 
     A member that gives less than its part of a goal is below it where all that are known of the
@@ -65,12 +66,12 @@ def with_floors(baselines: Baselines, expected: LeastExpected) -> Baselines:
     }
 
 
-def _group(key: Key, expected: LeastExpected) -> Group:
+def _group(key: Key, expected: Expected) -> Group:
     group = expected[key.layer, key.component].group
     return key.layer, group, key.operation, key.scenario
 
 
-def _reference(key: Key, expected: LeastExpected) -> Reference:
+def _reference(key: Key, expected: Expected) -> Reference:
     step = Operation(key.operation), Scenario(key.scenario)
     return expected[key.layer, key.component].reference(*step)
 
@@ -84,7 +85,7 @@ def _below_goal(median_Bps: float, reference: Reference, *, missed: bool) -> str
     return ""
 
 
-def _below_floor(median_Bps: float, key: Key, expected: LeastExpected) -> str:
+def _below_floor(median_Bps: float, key: Key, expected: Expected) -> str:
     expectation, ceiling = expected[key.layer, key.component], _reference(key, expected).ceiling
     # one of several at once shares what there is: the whole has the floor
     if ceiling is None or ceiling.even_Bps is not None:
@@ -112,9 +113,6 @@ _SURE = 2.0
 """Standard errors that a low median may be off by."""
 
 _UNSOUND = (Flag.DEGRADED, Flag.DRAINING, Flag.FAILED_OVER, Flag.SHORT)
-
-Expected = Mapping[tuple[str, str], Expectation]
-"""Expectations by layer and component."""
 
 
 class Captured(NamedTuple):
@@ -290,15 +288,10 @@ Peers = tuple[str, str, str, str, str]
 
 def _peers(key: Key, expected: Expected) -> Peers:
     """Return who is compared: a slower kind of hardware in a group is no slow peer."""
-    ceiling = _ceiling(key, expected)
+    ceiling = _reference(key, expected).ceiling
     rate = rate_text(ceiling.rate_Bps) if ceiling else "unknown"
     group = expected[key.layer, key.component].group
     return (key.layer, group, key.operation, key.scenario, rate)
-
-
-def _ceiling(key: Key, expected: Expected) -> Optional[Ceiling]:
-    reference = expected[key.layer, key.component].reference
-    return reference(Operation(key.operation), Scenario(key.scenario)).ceiling
 
 
 def _groups(baselines: Mapping[Key, Baseline], expected: Expected) -> dict[Peers, list[float]]:
@@ -313,7 +306,7 @@ def _groups(baselines: Mapping[Key, Baseline], expected: Expected) -> dict[Peers
 
 def _even_Bps(key: Key, expected: Expected) -> float:
     """Return the even share of one of several that run at once; infinite for one alone."""
-    ceiling = _ceiling(key, expected)
+    ceiling = _reference(key, expected).ceiling
     return inf if ceiling is None or ceiling.even_Bps is None else ceiling.even_Bps
 
 

@@ -245,27 +245,13 @@ CREATE TABLE collected (
     trouble TEXT NOT NULL
 );
 CREATE TABLE clocks (
-    node TEXT PRIMARY KEY,
-    at REAL NOT NULL,
-    ahead_s REAL NOT NULL,
-    within_s REAL NOT NULL
+    node TEXT PRIMARY KEY, at REAL NOT NULL, ahead_s REAL NOT NULL, within_s REAL NOT NULL
 );
 CREATE TABLE pruned (at REAL NOT NULL);
-CREATE TABLE notes (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    at REAL NOT NULL,
-    text TEXT NOT NULL
-);
+CREATE TABLE notes (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, text TEXT NOT NULL);
 CREATE TABLE job_traffic (
-    job TEXT NOT NULL,
-    target TEXT NOT NULL,
-    operation TEXT NOT NULL,
-    bytes REAL NOT NULL,
-    begin REAL NOT NULL,
-    end REAL NOT NULL,
-    source TEXT NOT NULL,
-    small REAL,
-    unaligned REAL,
+    job TEXT NOT NULL, target TEXT NOT NULL, operation TEXT NOT NULL, bytes REAL NOT NULL,
+    begin REAL NOT NULL, end REAL NOT NULL, source TEXT NOT NULL, small REAL, unaligned REAL,
     PRIMARY KEY (job, target, operation, source, begin)
 );
 CREATE INDEX job_traffic_end ON job_traffic (end);
