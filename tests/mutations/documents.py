@@ -79,10 +79,10 @@ from plumbline.store.facts import (
 )
 from plumbline.store.files import parse, seal
 from plumbline.store.history import History
-from plumbline.store.ledgers import SweepFile
 from plumbline.store.plan import load_plan
 from plumbline.store.samples import read_samples
 from plumbline.store.snapshot import load_expectations, load_snapshot
+from plumbline.store.sweep_file import SweepFile
 from plumbline.store.verdicts import document as paths_document
 from plumbline.store.verdicts import load_collection, load_path, load_report, load_standing
 from plumbline.store.version_changes import parse_versions

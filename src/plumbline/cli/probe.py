@@ -38,8 +38,7 @@ from plumbline.model.verdict import State, worst
 from plumbline.observe.command import SystemClock
 from plumbline.site import measure as runs
 from plumbline.store.files import DATABASE, EXPECTATIONS
-from plumbline.store.history import History
-from plumbline.store.ledgers import Confirmed
+from plumbline.store.history import Confirmed, History
 from plumbline.store.snapshot import load_expectations
 
 

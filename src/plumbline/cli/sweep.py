@@ -34,7 +34,7 @@ from plumbline.site.measure import interruptible, memory_bytes
 from plumbline.site.parallel import OPERATIONS, Plan
 from plumbline.store.files import DATABASE, STATE
 from plumbline.store.history import History
-from plumbline.store.ledgers import SweepFile
+from plumbline.store.sweep_file import SweepFile
 
 _MOST_POINTS = 1000
 

@@ -46,8 +46,7 @@ from plumbline.site.nodes import Judging, remembered
 from plumbline.site.verdicts import Verdicts
 from plumbline.store.facts import suspected_here
 from plumbline.store.files import DATABASE, SNAPSHOT_FILE
-from plumbline.store.history import KEEP_DAYS, History, Selection
-from plumbline.store.ledgers import Confirmed
+from plumbline.store.history import KEEP_DAYS, Confirmed, History, Selection
 from plumbline.store.publish import Publisher
 from plumbline.store.recent import groups_of
 

@@ -12,6 +12,7 @@ from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Seq
 
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.evidence import Evidence, Subject
+from plumbline.model.expectation import Measured
 from plumbline.model.layers.fs import FS
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.series import Running
@@ -257,3 +258,45 @@ def _beside(moments: Sequence[float], at: float) -> bool:
     """Return whether one of some moments, in their order, is near another one."""
     place = bisect_left(moments, at - _BESIDE_S)
     return place < len(moments) and moments[place] <= at + _BESIDE_S
+
+
+class Confirmed(Store):
+    """The notes on confirmation in one history; use it in a ``with``.
+
+    Each measurement is noted before it begins: one that is killed counts, or it could be tried for
+    ever.
+    """
+
+    def begin(self, run: Sequence[Measured]) -> None:
+        """Note a run, at least one measurement, for good before it begins."""
+        with self.together():
+            self.change("DELETE FROM confirmed WHERE at < ?", (run[0].at - KEEP_DAYS * DAY_S,))
+            for measurement in run:
+                self.change(
+                    "INSERT INTO confirmed (run_id, at, layer, component, bytes, control) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    measurement,
+                )
+
+    def measured(self, layer: str) -> tuple[Measured, ...]:
+        """Return what was begun in a layer, the oldest first."""
+        rows = self.table(
+            "SELECT run_id, at, layer, component, bytes, control FROM confirmed "
+            "WHERE layer = ? ORDER BY seq",
+            (layer,),
+        )
+        return tuple(
+            Measured(run_id, at, of, component, moved, bool(control))
+            for run_id, at, of, component, moved, control in rows
+        )
+
+    def planned_at(self, layer: str, since: float, until: float) -> dict[str, float]:
+        """Return when each component was last measured otherwise, between two moments."""
+        return dict(
+            self.table(
+                "SELECT component, max(started_at) FROM records WHERE started_at BETWEEN ? AND ? "
+                "AND layer = ? AND run_id NOT IN (SELECT run_id FROM confirmed) "
+                "GROUP BY component",
+                (since, until, layer),
+            )
+        )

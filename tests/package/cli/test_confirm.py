@@ -20,8 +20,7 @@ from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Record
 from plumbline.model.series import Process, Running
 from plumbline.model.spec import ProbeSpec
-from plumbline.store.history import History, Selection
-from plumbline.store.ledgers import Confirmed
+from plumbline.store.history import Confirmed, History, Selection
 from plumbline.store.snapshot import load_snapshot
 from tests.package.cli.driver import call
 from tests.package.cli.test_probe import OPERATIONS, Node

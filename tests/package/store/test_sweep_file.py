@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.parallel.sweep import Ledger, Point
-from plumbline.store.ledgers import SweepFile
+from plumbline.store.sweep_file import SweepFile
 from tests.package.parallel.points import MIB, done
 
 
