@@ -35,8 +35,6 @@ CALLS = {"read_json", "loads", "raw_decode", "read_yaml", "whole", "real", "Dict
 
 NO_READERS = {
     "site/gather.py _line": "asks a process; the parts of its answer are fed",
-    "site/judge.py read": "a value of the program itself, kept in a history",
-    "site/judge.py kept_of_site": "the same",
     "site/report.py read_site": "reads a history",
     "cli/options.py parse_date": "an option of the command line",
     "cli/options.py parse_span": "the same",

@@ -135,12 +135,12 @@ def _explain(arguments: argparse.Namespace, now: float, *, site: bool) -> int:
     choice = judging.Choice(arguments.layer, arguments.explain)
     if site:
         plan = load_plan(arguments.plan)
-        places = judging.places_there(plan, Path(arguments.history), choice)
+        explained = judging.explain_there(plan, Path(arguments.history), choice, now)
     else:
         _, place = judging.place_here(arguments.expectations, arguments.snapshot, choice)
-        places = iter((place,))
+        explained = list(judging.explain_all(place, now))
     states = []
-    for verdict, lines in judging.explain_all(places, now):
+    for verdict, lines in explained:
         print(f"{verdict.state.name} {verdict.layer} {verdict.sentence}")
         for line in lines:
             print(f"  {line}")

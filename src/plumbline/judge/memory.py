@@ -1,11 +1,10 @@
-"""Memory of the judge: recent records of components, and the alarms of a site at one time."""
+"""Memory of the judge: recent records of components, and their evidence."""
 
 from __future__ import annotations
 
-from typing import Collection, Mapping, NamedTuple, Optional, Protocol, Sequence
+from typing import Optional, Protocol
 
 from plumbline.model.evidence import Evidence, Subject
-from plumbline.model.expectation import Expectation
 from plumbline.model.record import Record
 from plumbline.model.series import Running, Series
 
@@ -37,17 +36,3 @@ class EvidenceSource(Protocol):
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence on a component or group, None if nothing is comparable."""
         ...
-
-
-class Alarming(NamedTuple):
-    """Expectations of each node, and the measurements until ``now``, in epoch seconds.
-
-    ``alarms`` are the places of the services in alarm in the plan, ``new`` those of them that were
-    in none the day before.
-    """
-
-    nodes: Mapping[str, Sequence[Expectation]]
-    memory: Weighable
-    now: float
-    alarms: Collection[int]
-    new: Collection[int]

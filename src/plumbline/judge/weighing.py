@@ -10,10 +10,10 @@ from collections import Counter
 from dataclasses import replace
 from itertools import chain, islice
 from math import exp, inf, log
-from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Collection, Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.measured import doubt_about, era_of
-from plumbline.judge.memory import Weighable
+from plumbline.judge.memory import Memory, Weighable
 from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.references import ComparedSource, Era, Measurement, References, common
@@ -484,6 +484,21 @@ class Weighing:
         if entry.parallel:
             group = f"all of {entry.component}"
         return entry.layer, operation, scenario, group or entry.group, ceiling
+
+
+class Alarming(NamedTuple):
+    """Expectations of each node, measurements until ``now``, in epoch seconds, their evidence.
+
+    ``alarms`` are the places of the services in alarm in the plan, ``new`` those of them that were
+    in none the day before.
+    """
+
+    nodes: Mapping[str, Sequence[Expectation]]
+    memory: Memory
+    weighing: Weighing
+    now: float
+    alarms: Collection[int]
+    new: Collection[int]
 
 
 def take_all(weighings: Sequence[Weighing]) -> None:

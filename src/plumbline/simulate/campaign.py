@@ -11,7 +11,7 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.weighing import Weighing
 from plumbline.locate.document import explanations
-from plumbline.locate.observation import Site
+from plumbline.locate.observation import Observation, Site
 from plumbline.locate.observe import observe
 from plumbline.locate.suspects import Located, locate
 from plumbline.model.errors import UsageError
@@ -20,7 +20,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.rounds import cycle
 from plumbline.model.units import DAY_S
-from plumbline.simulate.course import Judge, begin
+from plumbline.simulate.course import Judge, begin, weigh
 from plumbline.simulate.fleet import Fault, Fleet, Flow, Losses, Noise
 from plumbline.simulate.memory import Memory
 from plumbline.simulate.weather import Capacity, Weather, end_of
@@ -153,7 +153,7 @@ def campaign(
     weather = Weather(terms.noise, Random(seed))
     chance = Random(f"{seed}/faults")
     measuring, nodes = begin(fleet, capacity, weather)
-    past, site, now = measuring.memory, Site(nodes), end_of(terms.days)
+    past, now = measuring.memory, end_of(terms.days)
     while True:
         faults, hidden = _draw(capacity, terms, chance)
         slower = capacity.under(faults)
@@ -162,12 +162,12 @@ def campaign(
             weather.next_day()
             for _ in measuring.day(day, {**capacity.healthy_Bps, **slower}):
                 pass
-        located = _located(site, nodes, measuring.memory, now)
+        weighing = weigh(nodes, measuring.memory)
+        located = locate(_observed(nodes, measuring.memory, weighing, now))
         slow = {(flow.layer, flow.component) for flow in slower}
         alarming = frozenset(
             (verdict.layer, verdict.component)
-            for node in nodes.values()
-            for verdict in judge(node, measuring.memory, now)
+            for verdict in judge(nodes, measuring.memory, weighing, now)
             if verdict.state.alarm
             and not verdict.group
             and (verdict.layer, verdict.component) in slow
@@ -176,18 +176,16 @@ def campaign(
         yield _attempt((faults, hidden), located, alike, alarming)
 
 
-def _located(
-    site: Site, nodes: Mapping[str, Sequence[Expectation]], memory: Memory, now: float
-) -> Located:
-    """Return the suspects of a site, as ``plumbline locate`` finds them."""
-    weighing = Weighing(nodes, dict.fromkeys(nodes, memory))
-    return locate(
-        [
-            observation
-            for node in nodes
-            for observation in observe(site.of(node), memory, now, weighing)
-        ]
-    )
+def _observed(
+    nodes: Mapping[str, Sequence[Expectation]], memory: Memory, weighing: Weighing, now: float
+) -> list[Observation]:
+    """Return what votes on the suspects of a site, as ``plumbline locate`` has it."""
+    site = Site(nodes)
+    return [
+        observation
+        for node in nodes
+        for observation in observe(site.of(node), memory, now, weighing)
+    ]
 
 
 def _draw(capacity: Capacity, terms: Terms, chance: Random) -> tuple[tuple[Fault, ...], int]:

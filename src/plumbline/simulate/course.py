@@ -165,8 +165,8 @@ CLIENT = "client"
 _EARLIER = "earlier"
 """The version before a release, whatever it was."""
 
-Judge = Callable[[Sequence[Expectation], Memory, float], Iterable[Verdict]]
-"""Judge of one node and its groups at one time."""
+Judge = Callable[[Mapping[str, Sequence[Expectation]], Memory, Weighing, float], Iterable[Verdict]]
+"""Judge of all nodes and their groups at one time, by what their runs say together."""
 
 
 class Scenario(NamedTuple):
@@ -187,7 +187,8 @@ class Today(NamedTuple):
     """One day, from 1 on: the verdicts of all layers at its end, and the faults that are there.
 
     ``nodes`` is what each node expects, with its baselines; ``memory`` holds what was measured
-    until ``now``, in epoch seconds, and goes on when the next day is asked for.
+    until ``now``, in epoch seconds, and goes on when the next day is asked for; ``weighing`` is its
+    evidence.
     ``planned_bytes`` is what planned runs have moved since day 1, ``confirmed_bytes`` what was
     measured again.
     """
@@ -198,6 +199,7 @@ class Today(NamedTuple):
     faults: tuple[Fault, ...]
     nodes: Mapping[str, Sequence[Expectation]]
     memory: Memory
+    weighing: Weighing
     planned_bytes: int
     confirmed_bytes: int
 
@@ -244,9 +246,15 @@ def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -
         confirming.day(day, under)
         now = end_of(day)
         memory = measuring.memory
-        verdicts = tuple(verdict for node in nodes.values() for verdict in judge(node, memory, now))
+        weighing = weigh(nodes, memory)
+        verdicts = tuple(judge(nodes, memory, weighing, now))
         moved = measuring.planned_bytes - before, measuring.confirmed_bytes
-        yield Today(day, now, verdicts, faults, nodes, memory, *moved)
+        yield Today(day, now, verdicts, faults, nodes, memory, weighing, *moved)
+
+
+def weigh(nodes: Mapping[str, Sequence[Expectation]], memory: Memory) -> Weighing:
+    """Return the evidence of all nodes; how many more runs raise an alarm is not asked."""
+    return Weighing(nodes, dict.fromkeys(nodes, memory), counting=False)
 
 
 def _begun(fleet: Fleet, capacity: Capacity, scenario: Scenario, weather: Weather) -> Begun:

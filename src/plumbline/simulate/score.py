@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.memory import Alarming
-from plumbline.model.expectation import Expectation
+from plumbline.judge.weighing import Alarming
 from plumbline.model.layers import LAYERS
 from plumbline.model.service import PathService, Service
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate.course import Judge, Scenario, Today, course
 from plumbline.simulate.fleet import Fault, Fleet, Flow, Losses, Noise, random_faults
-from plumbline.simulate.memory import Memory
 from plumbline.simulate.weather import Capacity
 
 PATH = "path"
@@ -130,7 +128,7 @@ class Score:
     def take(self, today: Today) -> None:
         """Count the verdicts of one day."""
         self._hide(fault for fault in today.faults if fault.since == today.day)
-        notified = self._notifying.take(today.verdicts, today.nodes, today.memory, today.now)
+        notified = self._notifying.take(today)
         false = False
         for verdict in today.verdicts:
             key = verdict.layer, verdict.component, verdict.group
@@ -321,24 +319,19 @@ class Notifying:
         self._told: frozenset[int] = frozenset()
         self._suspected: frozenset[str] = frozenset()
 
-    def take(
-        self,
-        verdicts: Iterable[Verdict],
-        nodes: Mapping[str, Sequence[Expectation]],
-        memory: Memory,
-        now: float,
-    ) -> Notified:
-        """Return the notifications of a day with these verdicts."""
+    def take(self, today: Today) -> Notified:
+        """Return the notifications of a day."""
         keys = (
             (verdict.layer, verdict.component, verdict.group)
-            for verdict in verdicts
+            for verdict in today.verdicts
             if verdict.state.alarm
         )
         alarms = frozenset(self._places[key] for key in keys if key in self._places)
         suspected: frozenset[str] = frozenset()
         if self._suspects:
             new = alarms - self._before
-            suspected = self._suspects(Alarming(nodes, memory, now, alarms, new))
+            of_today = today.nodes, today.memory, today.weighing, today.now
+            suspected = self._suspects(Alarming(*of_today, alarms, new))
         speaking = alarms - self._silent(alarms, suspected)
         notified = Notified(
             self._named(speaking),
@@ -366,10 +359,6 @@ class Notifying:
         return frozenset(self._keys[place] for place in places)
 
 
-Judges = Callable[[], Judge]
-"""Maker of a judge without memory of earlier days."""
-
-
 class Setting(NamedTuple):
     """Settings that all fleets share."""
 
@@ -387,11 +376,11 @@ class Setting(NamedTuple):
 
 
 def outcome_of(
-    setting: Setting, number: int, judge: Judges, show: Optional[Callable[[int], None]] = None
+    setting: Setting, number: int, judge: Judge, show: Optional[Callable[[int], None]] = None
 ) -> Outcome:
     """Return the outcome of one fleet; it depends on the seed and its number alone.
 
-    Each course of it has a judge of its own; ``show`` is called with each day that is over.
+    ``show`` is called with each day that is over.
     """
     seed, of = f"{setting.seed}/{number}", (setting.fleet, setting.capacity)
     faults = setting.faults + random_faults(
@@ -403,10 +392,10 @@ def outcome_of(
     )
     new = any(fault.day == 0 for fault in faults)
     scenario = Scenario(setting.days, setting.noise, faults, seed, new)
-    outcome = _scored(setting, faults, course(*of, scenario, judge()), show)
+    outcome = _scored(setting, faults, course(*of, scenario, judge), show)
     if faults:
         healthy = scenario._replace(faults=())
-        without = _scored(setting, faults, course(*of, healthy, judge()), show)
+        without = _scored(setting, faults, course(*of, healthy, judge), show)
         outcome = outcome._replace(chance=without.trials)
     return outcome
 

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.memory import Memory
-from plumbline.judge.weighing import Weighing
 from plumbline.locate.document import document
 from plumbline.locate.failures import CutOff, cut_off
 from plumbline.locate.next_probe import Candidates, NextProbe, next_probe
@@ -20,7 +19,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import SiteSymptoms
 from plumbline.site.changed import SharedLoss, differing, less_shared, shared_losses, with_changes
-from plumbline.site.nodes import Memories, opened, without_collector
+from plumbline.site.nodes import Judgement, judgement
 from plumbline.store.facts import collected_symptoms
 from plumbline.store.plan import SitePlan
 
@@ -75,37 +74,42 @@ def locate_site(
     does not vote.
 
     Raises:
-        DocumentError: the plan is of an older version, or damaged.
+        DocumentError: the plan does not say what the parts are, or is damaged.
         StoreError: there is no such history, or it cannot be read.
     """
-    return locate_remembered(plan, Memories(history), now, earlier, last_run=last_run)
+    with judgement(plan, history, now) as site:
+        return locate_in(site, history, earlier, last_run=last_run)
 
 
-def locate_remembered(
-    plan: SitePlan,
-    read: Memories,
-    now: float,
+def locate_in(
+    site: Judgement,
+    history: Path,
     earlier: Mapping[str, Memory] = MappingProxyType({}),
     *,
     last_run: bool = False,
 ) -> SiteLocated:
-    """Return the same by what may have been ``read`` already."""
+    """Return the same of a site that is read already."""
+    plan, nodes, now = site.plan, site.nodes, site.now
     if not plan.parts:
         raise DocumentError(
             f"plan {plan.path} does not say what the parts are; write it again with: "
             "plumbline plan -i INVENTORY --json"
         )
-    nodes = {name: read.measured(node) for name, node in plan.nodes.items()}
-    history = read.history
-    with without_collector():
-        observed = _observations(_Site(plan, read, last_run, earlier), nodes, now)
-        located, shared = less_shared(locate(observed.found), observed.losses)
-        shared = with_changes(plan, history, shared)
-        # a moment that is watched is one for ages alone
-        said = collected_symptoms(history, plan.nodes, float(now))
-        said = said._replace(symptoms=said.symptoms + differing(plan, history, located))
-        located = ordered(located, said.symptoms)
-        return SiteLocated(located, _probes(located, nodes), said, observed.cut_off, shared)
+    weighing = None if last_run else site.weighing
+    every = ((node, nodes[node], memory) for node, memory in site.memories.items())
+    missed = {host.host: host for host in cut_off(every, now)}
+    observations: list[Observation] = []
+    measured = Site(nodes)
+    for node, memory in site.memories.items():
+        remembered = WithEarlier(memory, earlier[node]) if node in earlier else memory
+        observations += observe(measured.of(node), remembered, now, weighing)
+    losses = tuple(shared_losses(nodes, weighing)) if weighing else ()
+    located, shared = less_shared(locate(observations), losses)
+    shared = with_changes(plan, history, shared)
+    said = collected_symptoms(history, plan.nodes, now)
+    said = said._replace(symptoms=said.symptoms + differing(plan, history, located))
+    located = ordered(located, said.symptoms)
+    return SiteLocated(located, _probes(located, nodes), said, missed, shared)
 
 
 def left_out(said: SiteSymptoms) -> list[str]:
@@ -124,62 +128,8 @@ def sentences(plan: SitePlan, found: SiteLocated) -> list[str]:
     ]
 
 
-class _Site(NamedTuple):
-    """The nodes and what is read of them, what votes, and what was before."""
-
-    plan: SitePlan
-    read: Memories
-    last_run: bool
-    earlier: Mapping[str, Memory]
-
-
-class _Observed(NamedTuple):
-    """Observations of nodes, hosts that keep targets from being measured, and shared losses."""
-
-    found: Sequence[Observation]
-    cut_off: Mapping[str, CutOff]
-    losses: Sequence[SharedLoss]
-
-
-def _observations(
-    asked: _Site, nodes: Mapping[str, tuple[Expectation, ...]], now: float
-) -> _Observed:
-    site = Site(nodes)
-    observations: list[Observation] = []
-    with opened(asked.read.history) as history:
-        memories = {
-            name: asked.read.of(node, history)[1].settled()
-            for name, node in asked.plan.nodes.items()
-        }
-        weighing = None if asked.last_run else Weighing(nodes, memories)
-        every = ((node, nodes[node], memory) for node, memory in memories.items())
-        missed = {host.host: host for host in cut_off(every, now)}
-        if weighing:
-            weighing.take_groups()
-        for node, entries in nodes.items():
-            memory: Memory = memories.pop(node)
-            if node in asked.earlier:
-                memory = WithEarlier(memory, asked.earlier[node])
-            if weighing:
-                weighing.take(expectation.subject for expectation in entries)
-            observations += observe(site.of(node), memory, now, weighing)
-            _release(node, entries, asked.read, weighing)
-        return _Observed(
-            observations, missed, tuple(shared_losses(nodes, weighing)) if weighing else ()
-        )
-
-
-def _release(
-    node: str, entries: Sequence[Expectation], read: Memories, weighing: Optional[Weighing]
-) -> None:
-    """Hold no longer what is known of a node: of a large site it is more than all else."""
-    read.release(node)
-    if weighing:
-        weighing.release((expectation.layer, expectation.component) for expectation in entries)
-
-
 def _probes(
-    located: Located, nodes: dict[str, tuple[Expectation, ...]]
+    located: Located, nodes: Mapping[str, Sequence[Expectation]]
 ) -> list[Optional[NextProbe]]:
     """Return for each ambiguity set what would divide it, None where nothing would."""
     if all(ambiguity.certain for ambiguity in located.sets):

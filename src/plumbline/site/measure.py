@@ -203,7 +203,7 @@ def confirmation(
     """Return what is to be confirmed at a moment in epoch seconds; raise as histories do."""
     history, confirmed = kept
     entries = expectations.find(layer)
-    _, _, memory, weighing = remembered(expectations, history)
+    memory, weighing = remembered(expectations, history)
 
     def verdict(entry: Expectation) -> Verdict:
         series = memory.of(entry.layer, entry.component)

@@ -6,6 +6,7 @@ A file system whose targets are driven at once is a group that is judged as a wh
 from __future__ import annotations
 
 import gc
+import os
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
@@ -13,7 +14,8 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 from plumbline.judge.component import decide, rulings_on
 from plumbline.judge.fs import Ruled, decide_whole, wholes
 from plumbline.judge.group import by_group, decide_group
-from plumbline.judge.memory import EvidenceSource, Memory, Weighable
+from plumbline.judge.memory import EvidenceSource, Memory
+from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.judge.pair import judge_pair_host, judge_pair_service
 from plumbline.judge.phrases import Ruling, odds_text, of_service, weighed
 from plumbline.judge.service import by_evidence, evidence, with_runs
@@ -22,9 +24,8 @@ from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
-from plumbline.model.service import Service
+from plumbline.model.service import NODE, Service
 from plumbline.model.verdict import Judged, Reason, State, Verdict
-from plumbline.store.database import Component
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from plumbline.store.recent import Recent, groups_of
@@ -46,69 +47,17 @@ def without_collector() -> Iterator[None]:
 
 
 class Remembered(NamedTuple):
-    """A node of a site: what it measures, what it remembers, and what is known of it together."""
+    """Records of one node, and their evidence."""
 
-    node: str
-    chosen: Sequence[Expectation]
     memory: Recent
-    known: Weighing
+    weighing: Weighing
 
 
-class Memories:
-    """Expectations and records of nodes, read once for one judgement of a site."""
-
-    def __init__(self, history: Path) -> None:
-        """Read nothing yet."""
-        self.history = history
-        self._read: dict[str, tuple[tuple[Expectation, ...], Recent]] = {}
-        self._opened: Optional[History] = None
-        self._revisions: Mapping[Component, int] = {}
-
-    def read(self, nodes: Iterable[Expectations]) -> None:
-        """Read some nodes in advance; raise as :func:`memories` does."""
-        with opened(self.history) as kept:
-            for node in nodes:
-                chosen, memory = self.of(node, kept)
-                self._read[node.node] = chosen, memory.settled()
-
-    def release(self, name: str) -> None:
-        """Forget a node; who asks for it once more reads it again."""
-        self._read.pop(name, None)
-
-    def measured(self, node: Expectations) -> tuple[Expectation, ...]:
-        """Return what a node measures; raise DocumentError where that is damaged."""
-        found = self._read.get(node.node)
-        return found[0] if found else node.every()
-
-    def of(self, node: Expectations, history: History) -> tuple[tuple[Expectation, ...], Recent]:
-        """Return what a node measures and remembers, read again where that has changed since."""
-        chosen, found = self.measured(node), self._read.get(node.node)
-        memory = found[1].again(history, self._revisions_in(history)) if found else None
-        return chosen, memory or Recent(history, groups_of(chosen))
-
-    def _revisions_in(self, history: History) -> Mapping[Component, int]:
-        """Return how often records have changed, asked for once in each opening of the history."""
-        if self._opened is not history:
-            self._opened, self._revisions = history, history.revisions()
-        return self._revisions
-
-
-def memories(plan: SitePlan, history: Path) -> Iterator[Remembered]:
-    """Yield the nodes of a plan; each remembers until the next is asked for.
-
-    Raises:
-        StoreError: there is no such history, or it cannot be read.
-        DocumentError: the expectations of a node are damaged.
-    """
-    with opened(history) as kept:
-        for node in plan.nodes.values():
-            yield remembered(node, kept)
-
-
-def remembered(node: Expectations, history: History, read: Optional[Memories] = None) -> Remembered:
-    """Return a node with what an open history holds of it; some nodes may be ``read`` already."""
-    chosen, memory = (read or Memories(history.path)).of(node, history)
-    return Remembered(node.node, chosen, memory, Weighing({node.node: chosen}, {node.node: memory}))
+def remembered(node: Expectations, history: History) -> Remembered:
+    """Return the records of one node in an open history, weighed beside one another."""
+    measured = node.every()
+    memory = Recent(history, groups_of(measured))
+    return Remembered(memory, Weighing({node.node: measured}, {node.node: memory}))
 
 
 @contextmanager
@@ -126,6 +75,62 @@ def require(history: Path) -> None:
             f"there is no history {history}; name with --history the one that holds the records "
             "of all nodes"
         )
+
+
+class Judgement:
+    """All nodes of a site at one moment: what each measures and remembers, all weighed together."""
+
+    def __init__(self, plan: SitePlan, history: History, now: float) -> None:
+        """Read the last runs of all nodes; see :func:`judgement`."""
+        self.plan = plan
+        self.now = now
+        self.nodes = plan.measured()
+        self.memories = {
+            name: Recent(history, groups_of(measured)).settled()
+            for name, measured in self.nodes.items()
+        }
+        self.weighing = Weighing(self.nodes, self.memories)
+
+    def judging(self, node: str, *, evidence: bool = False) -> Judging:
+        """Return the judge of what a node measures; ``evidence`` as for :class:`Judging`."""
+        return Judging(self.memories[node], self.weighing, self.now, evidence=evidence)
+
+    def verdicts(self, *, evidence: bool = False, members: bool = False) -> Iterator[Judged]:
+        """Yield the verdicts on all components and groups, node by node.
+
+        With ``members`` targets that are driven at once have verdicts of their own beside that of
+        the whole.
+        """
+        for node, measured in self.nodes.items():
+            judging = self.judging(node, evidence=evidence)
+            alone = [each for each in measured if members or not LAYERS[each.layer].whole]
+            for verdict in (*judging.components(alone), *judging.groups(measured)):
+                yield Judged(node, self.now, verdict)
+
+    def services(self) -> list[Judged]:
+        """Return the verdicts that the services of the plan show, those on nodes among them."""
+        # no verdict on probes where the plan has no service of them
+        on_nodes = any(service.layer == NODE for service in self.plan.services)
+        since = os.stat(self.plan.path).st_mtime if on_nodes else 0.0
+        judged = list(self.verdicts())
+        for name, measured in self.nodes.items() if on_nodes else ():
+            if measured:
+                node = JudgedNode(self.plan.nodes[name], since, self.now, measured)
+                verdict = judge_node(node, self.memories[name])._replace(evidence=())
+                judged.append(Judged(name, self.now, verdict))
+        return judged
+
+
+@contextmanager
+def judgement(plan: SitePlan, history: Path, now: float) -> Iterator[Judgement]:
+    """Read a site for one judgement at ``now``, in seconds since the epoch.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: the expectations of a node are damaged.
+    """
+    with opened(history) as kept, without_collector():
+        yield Judgement(plan, kept, now)
 
 
 class Judging:
@@ -278,19 +283,11 @@ class Directory:
         return (self._groups if judged.verdict.group else self._components).get(key)
 
 
-class JudgingDaily:
-    """Judges the nodes of one fleet day after day."""
-
-    def __call__(
-        self, chosen: Sequence[Expectation], memory: Weighable, now: float
-    ) -> Iterator[Verdict]:
-        """Yield the verdicts on what a node measures, at a moment.
-
-        Only alarms count, so the odds of what raises none are not found.
-        """
-        if not chosen:
-            return
-        weighing = Weighing({"": chosen}, {"": memory}, counting=False)
+def judge_day(
+    nodes: Mapping[str, Sequence[Expectation]], memory: Memory, weighing: Weighing, now: float
+) -> Iterator[Verdict]:
+    """Yield the verdicts on all that the nodes of one fleet measure, by one memory of all."""
+    for measured in nodes.values():
         judging = Judging(memory, weighing, now, evidence=False)
-        yield from judging.components(chosen)
-        yield from judging.groups(chosen)
+        yield from judging.components(measured)
+        yield from judging.groups(measured)

@@ -12,9 +12,8 @@ import json
 from pathlib import Path
 from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.memory import Alarming
 from plumbline.judge.phrases import moment, several
-from plumbline.judge.weighing import Weighing
+from plumbline.judge.weighing import Alarming
 from plumbline.locate.observation import Site as Measured
 from plumbline.locate.observe import observe
 from plumbline.locate.suspects import locate
@@ -23,11 +22,9 @@ from plumbline.model.service import NOTHING, PathService, Service, Standing, Sus
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.observe.symptom import SiteSymptoms
 from plumbline.site.changed import less_shared, shared_losses
-from plumbline.site.judge import PATHS, Question, closed, judge_services, kept_of_site
-from plumbline.site.locate import SiteLocated, left_out, locate_site, sentences
-from plumbline.site.nodes import in_alarm
+from plumbline.site.locate import SiteLocated, left_out, locate_in, sentences
+from plumbline.site.nodes import in_alarm, judgement
 from plumbline.site.paths import LAYER, Site, explained, path_verdicts
-from plumbline.store.facts import collected_symptoms
 from plumbline.store.plan import SitePlan
 from plumbline.store.replacing import replace_own
 from plumbline.store.verdicts import document, load_standing
@@ -207,46 +204,17 @@ def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -
             "plumbline plan -i INVENTORY --json"
         )
     before, unknown = _standing(to)
-    symptoms = collected_symptoms(history, plan.nodes, now)
-    rests_on = symptoms.symptoms, sorted(before.suspicions)
-    said, by = _located(plan, history, now, before.suspicions, rests_on)
-    alarms = in_alarm(judge_services(plan, history, now), plan.services)
+    site = Site(plan.paths, plan.services, plan.parts)
+    with judgement(plan, history, now) as judged:
+        located = locate_in(judged, history)
+        alarms = in_alarm(judged.services(), plan.services)
+    said = path_verdicts(site, located, sentences(plan, located), before.suspicions)
+    by = explained(site, located.located, before.suspicions)
     scene = Scene(plan.paths, plan.services, alarms, by, now, terms.notified_after_s)
     verdicts, standing = settle(scene, said, before)
     made = document(verdicts, now, terms.stale_after_s, standing)
     replace_own(to, json.dumps(made, allow_nan=False, separators=(",", ":")))
-    return Published(verdicts, made, (*unknown, *left_out(symptoms)))
-
-
-_Located = tuple[dict[str, Verdict], dict[tuple[str, str], list[str]]]
-"""Verdicts of path services by name, and those that explain a component, by layer and name."""
-
-
-def _located(
-    plan: SitePlan, history: Path, now: float, standing: Collection[str], rests_on: object
-) -> _Located:
-    """Look for suspects; what was found the last time is taken where it still holds."""
-    site = Site(plan.paths, plan.services, plan.parts)
-
-    def find(moment: float) -> dict[str, Any]:
-        found = locate_site(plan, history, moment)
-        said = path_verdicts(site, found, sentences(plan, found), standing)
-        by = explained(site, found.located, standing)
-        return {
-            "verdicts": [verdict.to_json() for verdict in said.values()],
-            "explained": [[*place, names] for place, names in by.items()],
-        }
-
-    def read(found: Any) -> _Located:
-        verdicts = [closed(Verdict.from_json(one), now) for one in found["verdicts"]]
-        by = {(layer, name): names for layer, name, names in found["explained"]}
-        return {verdict.component: verdict for verdict in verdicts}, by
-
-    if not plan.digest:
-        return read(find(now))
-    question = Question(PATHS, rests_on, find, read)
-    located: _Located = kept_of_site(plan, history, now, question)
-    return located
+    return Published(verdicts, made, (*unknown, *left_out(located.said)))
 
 
 def _standing(path: Path) -> tuple[Standing, list[str]]:
@@ -290,12 +258,13 @@ class SuspectingDaily:
         return frozenset(name for name, verdict in settled.items() if verdict.state.alarm)
 
     def _located(self, day: Alarming) -> SiteLocated:
-        weighing = Weighing(day.nodes, dict.fromkeys(day.nodes, day.memory), counting=False)
         site = Measured(day.nodes)
         observed = [
             observation
             for node in day.nodes
-            for observation in observe(site.of(node), day.memory, day.now, weighing)
+            for observation in observe(site.of(node), day.memory, day.now, day.weighing)
         ]
-        located, shared = less_shared(locate(observed), tuple(shared_losses(day.nodes, weighing)))
+        located, shared = less_shared(
+            locate(observed), tuple(shared_losses(day.nodes, day.weighing))
+        )
         return SiteLocated(located, (), SiteSymptoms(), {}, shared)

@@ -32,7 +32,7 @@ from plumbline.site.forked import forked
 from plumbline.site.jobs import used_meanwhile
 from plumbline.site.judge import judge_site
 from plumbline.site.locate import locate_site
-from plumbline.site.nodes import Judging, remembered, require
+from plumbline.site.nodes import Judgement, require
 from plumbline.site.prometheus import Curve, Prometheus, Span
 from plumbline.store.collection import read_notes
 from plumbline.store.facts import Collected, collected_reports, has_said
@@ -408,17 +408,12 @@ def probed(plan: SitePlan, history: Path, past: Past, thinned_until: str) -> cha
     with PastHistory(history, past.end) as kept:
         began = kept.since(past.begin)
         places = {(run.layer, run.component) for run in began}
-        for name, node in plan.nodes.items():
-            own = {(entry["layer"], entry["component"]) for entry in node.entries} & places
-            if own:
-                _, chosen, memory, weighing = remembered(node, kept)
-                judging = Judging(memory, weighing, past.end, evidence=False)
-                measured = (each for each in chosen if (each.layer, each.component) in own)
-                nodes.update(dict.fromkeys(own, name))
-                verdicts.update(
-                    ((verdict.layer, verdict.component), verdict)
-                    for verdict in judging.components(measured)
-                )
+        site = Judgement(plan, kept, past.end)
+        for name, measured in site.nodes.items():
+            chosen = [each for each in measured if (each.layer, each.component) in places]
+            for each, verdict in zip(chosen, site.judging(name).components(chosen)):
+                place = each.layer, each.component
+                nodes[place], verdicts[place] = name, verdict
     runs = [_run(run, nodes, verdicts) for run in began]
     return charts.Probed(runs, _remark(past, runs, thinned_until))
 

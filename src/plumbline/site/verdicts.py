@@ -35,7 +35,7 @@ from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Judged, State, Verdict
 from plumbline.observe.symptom import HOLDS_S, KINDS, Report, title
 from plumbline.site.judge import judge_site
-from plumbline.site.nodes import Judging, memories, require
+from plumbline.site.nodes import Judging, judgement
 from plumbline.store.collection import Unanswered
 from plumbline.store.facts import Collected, collected_reports
 from plumbline.store.files import DATABASE, SNAPSHOT_FILE, VERDICTS_FOLDER
@@ -295,13 +295,12 @@ def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterat
         StoreError: there is no such history, or it cannot be read.
         DocumentError: the expectations of a node are damaged.
     """
-    require(history)
-    reports = collected_reports(history, plan.nodes, now)
-    for remembered in memories(plan, history):
-        judging = Judging(remembered.memory, remembered.known, now, evidence=False)
-        node = JudgedNode(plan.nodes[remembered.node], since, now, remembered.chosen)
-        verdicts = _judged_node(node, remembered.chosen, remembered.memory, judging)
-        yield verdicts._replace(symptoms=reports[remembered.node].report)
+    with judgement(plan, history, now) as site:
+        reports = collected_reports(history, plan.nodes, now)
+        for name, measured in site.nodes.items():
+            node = JudgedNode(plan.nodes[name], since, now, measured)
+            verdicts = _judged_node(node, measured, site.memories[name], site.judging(name))
+            yield verdicts._replace(symptoms=reports[name].report)
 
 
 def _judged_node(

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Collection, Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Collection, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError
@@ -31,8 +31,6 @@ from plumbline.observe.coverage import OTHERS, Others
 from plumbline.store.database import (
     FIGURES,
     RECORD,
-    RUNNING,
-    Component,
     Store,
     day_of,
     deflated,
@@ -245,55 +243,3 @@ def read_notes(path: Path) -> tuple[Note, ...]:
     with Store(path) as store:
         rows = store.table("SELECT at, text FROM notes ORDER BY at, seq")
     return tuple(map(Note._make, rows))
-
-
-_OLD_ENOUGH_S = 1.0
-"""Before its end a kept answer is not taken any more: a sum of two times has a rounding error."""
-
-
-class Kept(NamedTuple):
-    """An answer by its name.
-
-    ``rests_on`` says by what it was found.  It holds from ``since`` until ``until``, in epoch
-    seconds, infinite where nothing but a measurement changes it.
-    """
-
-    name: str
-    rests_on: str
-    since: float
-    until: float
-    body: str
-
-    def holds(self, rests_on: str, now: float) -> bool:
-        """Return whether it would be found again at a moment."""
-        return self.rests_on == rests_on and self.since <= now < self.until - _OLD_ENOUGH_S
-
-
-class KeptAnswers(Store):
-    """The answers in a history; use it in a ``with``."""
-
-    def running(self) -> dict[Component, list[tuple[object, ...]]]:
-        """Return what is noted of runs that have begun, as it stands in the history."""
-        runs: dict[Component, list[tuple[object, ...]]] = {}
-        for layer, component, *noted in self.table(RUNNING):
-            runs.setdefault((layer, component), []).append(tuple(noted))
-        return runs
-
-    def every(self, name: str = "") -> Iterator[Kept]:
-        """Yield all answers, or the one of a name."""
-        query = "SELECT name, rests_on, since, until, body FROM kept WHERE ? IN ('', name)"
-        for answer in self.rows(query, (name,)):
-            yield Kept._make(answer)
-
-    def keep(self, answers: Iterable[Kept], names: Iterable[str]) -> None:
-        """Put answers in the place of those of the same name; drop what is not among ``names``.
-
-        Raises:
-            StoreError: they cannot be written.
-        """
-        with self.together():
-            for answer in answers:
-                self.change("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?)", answer)
-            kept = {name for (name,) in self.table("SELECT name FROM kept")}
-            for name in kept.difference(names):
-                self.change("DELETE FROM kept WHERE name = ?", (name,))

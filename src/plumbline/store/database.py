@@ -211,13 +211,6 @@ CREATE TABLE revisions (
     revision INTEGER NOT NULL,
     PRIMARY KEY (layer, component)
 ) WITHOUT ROWID;
-CREATE TABLE kept (
-    name TEXT PRIMARY KEY,
-    rests_on TEXT NOT NULL,
-    since REAL NOT NULL,
-    until REAL NOT NULL,
-    body TEXT NOT NULL
-);
 {_REVISED.format(event="INSERT", row="NEW")}
 {_REVISED.format(event="UPDATE", row="NEW")}
 {_REVISED.format(event="DELETE", row="OLD")}

@@ -254,13 +254,6 @@ def collected_at(history: Path, node: str) -> float:
     return 0.0
 
 
-def collected_stamp(history: Path) -> list[tuple[str, int, int]]:
-    """Return what tells the copies beside a history from others: names, times and sizes."""
-    copies = sorted((history.parent / COLLECTED_CONDITIONS).glob("*.json"))
-    stats = ((path.name, path.lstat()) for path in copies)
-    return [(name, result.st_mtime_ns, result.st_size) for name, result in stats]
-
-
 def collected_ledgers(
     history: Path, nodes: Iterable[str]
 ) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:

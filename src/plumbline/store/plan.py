@@ -5,7 +5,6 @@ It is the document that ``plumbline plan --json`` prints, so the console needs n
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from plumbline.model import codec
@@ -36,8 +35,6 @@ class SitePlan(NamedTuple):
     paths: tuple[PathService, ...] = ()
     job_users: bool = False
     """Whether the policy lets it be shown whose job it is."""
-    digest: str = ""
-    """Digest of the document; empty if it was not read from a file."""
 
     @property
     def site(self) -> str:
@@ -67,8 +64,7 @@ def load_plan(path: str) -> SitePlan:
         parts = {name: codec.read(SitePart, part) for name, part in raw.get("parts", {}).items()}
         paths = codec.read_all(PathService, raw.get("paths", ()))
         users = raw.get("job_users", False) is True
-        digest = sha256(text.encode()).hexdigest()
-        return SitePlan(path, _nodes(raw["nodes"]), services, parts, paths, users, digest)
+        return SitePlan(path, _nodes(raw["nodes"]), services, parts, paths, users)
     except (KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"plan {path} is damaged ({error!r}); {_REMEDY}") from error
 

@@ -9,7 +9,6 @@ Daily figures have no moment; a time of which they are all that is left has no r
 from __future__ import annotations
 
 from collections import defaultdict
-from copy import copy
 from pathlib import Path
 from statistics import median
 from types import MappingProxyType
@@ -23,7 +22,7 @@ from plumbline.model.statistics import MediansWithout
 from plumbline.model.trend import SERVER
 from plumbline.model.validation import numbers
 from plumbline.parallel.profile import distance
-from plumbline.store.database import SERIES, Component, series_of
+from plumbline.store.database import SERIES, series_of
 from plumbline.store.history import History, Point, SeriesKey
 
 Shares = list[Optional[float]]
@@ -176,17 +175,6 @@ class Recent:
         self._points.clear()
         self._peers.clear()
         return self
-
-    def again(self, history: History, revisions: Mapping[Component, int]) -> Optional[Recent]:
-        """Return it for another opening of its history, None where a record came or went since.
-
-        ``revisions`` are those that all records have now.
-        """
-        if any(revisions.get(place, 0) != then for place, then in self._revisions.items()):
-            return None
-        fresh = copy(self)
-        fresh._history, fresh.running = history, history.running()
-        return fresh
 
     def is_of(self, component: tuple[str, str], revision: Optional[int]) -> bool:
         """Return whether this is what a component has at a revision."""

@@ -12,7 +12,7 @@ import pytest
 
 from plumbline.cli import main
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.site.nodes import JudgingDaily
+from plumbline.site import nodes
 from tests.package.cli.driver import call, inventory
 from tests.package.sites import INVENTORIES, part, site
 
@@ -99,12 +99,13 @@ def test_what_chance_finds_without_a_fault_is_said_beside_it(
 ) -> None:
     """A judge that every other day calls all slow finds each loss, and so does chance."""
 
-    def alarming(_: object, chosen: Any, memory: object, now: float) -> Any:
+    def alarming(nodes: Any, _memory: object, _weighing: object, now: float) -> Any:
         state = State.WARNING if int(now // 86400) % 2 else State.OK
-        for one in chosen:
-            yield Verdict(one.layer, one.component, state, Reason.SLOW, "slow")
+        for measured in nodes.values():
+            for one in measured:
+                yield Verdict(one.layer, one.component, state, Reason.SLOW, "slow")
 
-    monkeypatch.setattr(JudgingDaily, "__call__", alarming)
+    monkeypatch.setattr(nodes, "judge_day", alarming)
     asked = ("-i", inventory(tmp_path), "--days", "8", "--fault", "oss1-disk1=2%@3")
     found = document(capsys, *asked)
     assert found["detection"] == found["chance"]

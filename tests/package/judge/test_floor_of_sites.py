@@ -11,9 +11,10 @@ import yaml
 from plumbline.model.expectation import Expectation
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.plan.policy import Policy, load
+from plumbline.simulate.course import weigh
 from plumbline.simulate.fleet import NONE, QUIET, YEAR, Flow, Noise, build
 from plumbline.simulate.weather import Capacity, Measuring, Weather, end_of
-from tests.package.simulate.fleets import judge
+from plumbline.site.nodes import judge_day
 from tests.package.sites import INVENTORIES, paper
 
 QUARTER = 0.25
@@ -44,7 +45,8 @@ def nights(
         weather.next_day()
         for _ in measuring.day(day, rates):
             pass
-        yield [one for node in nodes.values() for one in judge(node, measuring.memory, end_of(day))]
+        memory = measuring.memory
+        yield [*judge_day(nodes, memory, weigh(nodes, memory), end_of(day))]
 
 
 @pytest.mark.slow

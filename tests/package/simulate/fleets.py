@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Optional, Sequence
+from typing import Any, Iterator, Optional
 
-from plumbline.judge.weighing import Weighing
-from plumbline.model.expectation import Expectation
-from plumbline.model.verdict import Verdict
 from plumbline.plan.policy import load
 from plumbline.simulate.course import Scenario, Today, course
 from plumbline.simulate.fleet import NONE, Fault, Fleet, Noise, build
-from plumbline.simulate.memory import Memory
 from plumbline.simulate.score import Outcome, Score
 from plumbline.simulate.weather import Capacity
-from plumbline.site.nodes import Judging
+from plumbline.site.nodes import judge_day
 from plumbline.topology.graph import build as built
 from tests.package.sites import site
 
@@ -25,19 +21,11 @@ def fleet(
     return build(built(document or site()), load(policy or {}))
 
 
-def judge(chosen: Sequence[Expectation], memory: Memory, now: float) -> Iterator[Verdict]:
-    """Judge as the command does."""
-    known = Weighing({"": chosen}, {"": memory})
-    judging = Judging(memory, known, now, evidence=False)
-    yield from judging.components(chosen)
-    yield from judging.groups(chosen)
-
-
 def days(
     of: Fleet, number: int, *faults: Fault, noise: Noise = NONE, seed: str = "1"
 ) -> Iterator[Today]:
     """Yield the days of a course."""
-    return course(of, Capacity(of), Scenario(number, noise, faults, seed), judge)
+    return course(of, Capacity(of), Scenario(number, noise, faults, seed), judge_day)
 
 
 def outcome(

@@ -6,9 +6,9 @@ from typing import Any, Optional
 
 import pytest
 
-from plumbline.judge.memory import Alarming
+from plumbline.judge.weighing import Alarming
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.simulate.course import Today
+from plumbline.simulate.course import Today, weigh
 from plumbline.simulate.fleet import NONE, QUIET, YEAR, Fault
 from plumbline.simulate.memory import Memory
 from plumbline.simulate.score import Outcome, Score, Source, Suspects, Trial, add
@@ -35,7 +35,9 @@ def scored(
     score = Score(FLEET, CAPACITY, faults, len(each), suspects)
     for day, verdicts in enumerate(each, start=1):
         there = tuple(fault for fault in faults if fault.day <= day)
-        score.take(Today(day, 0.0, tuple(verdicts), there, {}, Memory(()), 0, 0))
+        score.take(
+            Today(day, 0.0, tuple(verdicts), there, {}, Memory(()), weigh({}, Memory(())), 0, 0)
+        )
     return score.outcome()
 
 
@@ -188,7 +190,7 @@ def test_a_host_is_not_accused_of_its_partner() -> None:
     fault = Fault("oss5-nic", 0.5, 1)
     score = Score(hosts, Capacity(hosts), (fault,), 1)
     accused = [verdict(name, W, layer="net") for name in ("oss1", "oss5")]
-    score.take(Today(1, 0.0, tuple(accused), (fault,), {}, Memory(()), 0, 0))
+    score.take(Today(1, 0.0, tuple(accused), (fault,), {}, Memory(()), weigh({}, Memory(())), 0, 0))
     found = score.outcome()
     assert found.trials[0].by[0] == "net oss5"
     assert found.raised[Source("net", False, Reason.BELOW_LEVEL)] == 1

@@ -83,10 +83,11 @@ class Node:
     def verdict(self, *, last_run: bool = False) -> Verdict:
         """Return the verdict of the service of the target, or that of the playbook."""
         raw = tuple(one.to_json() for one in self.chosen)
-        _, chosen, memory, known = remembered(Expectations("client1", "lab", raw), self.history)
+        node = Expectations("client1", "lab", raw)
+        memory, known = remembered(node, self.history)
         now = NOW + (self.runs + 1) * MINUTE_S
         judging = Judging(memory, known, now, last_run=last_run)
-        (found,) = judging.components(one for one in chosen if one.component == SLOW)
+        (found,) = judging.components(one for one in node.every() if one.component == SLOW)
         return found
 
     def runs_until(self, share: float, *, alarm: bool) -> int:

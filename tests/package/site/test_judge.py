@@ -1,9 +1,8 @@
-"""A site is judged node by node, by one process or several, with the same verdicts."""
+"""A site is judged node by node, beside all of its peers."""
 
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import time
 from contextlib import closing
@@ -16,7 +15,7 @@ from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.expectation import Expectations
 from plumbline.model.series import Running
 from plumbline.model.verdict import Reason, State
-from plumbline.site.judge import judge_site, shares
+from plumbline.site.judge import judge_site
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from tests.package.cli.driver import call
@@ -186,7 +185,7 @@ def test_a_history_that_is_missing_is_not_begun(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_another_process_finds_wrong_is_said_here(tmp_path: Path) -> None:
+def test_damaged_expectations_of_a_node_are_named(tmp_path: Path) -> None:
     nodes = dict(site(3, 400).nodes)
     entries = tuple({**entry, "limits": 5} for entry in nodes["client2"].entries)
     nodes["client2"] = nodes["client2"]._replace(entries=entries)
@@ -194,13 +193,3 @@ def test_what_another_process_finds_wrong_is_said_here(tmp_path: Path) -> None:
         pass
     with pytest.raises(DocumentError, match="expectations of client2: an entry of layer ost is"):
         judge_site(SitePlan("plan.json", nodes, ()), tmp_path / "all.sqlite", 0.0)
-
-
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor alone")
-def test_large_sites_are_dealt_out_evenly() -> None:
-    nodes = list(site(3, 400).nodes.values())
-    dealt = shares(nodes)
-    assert sorted(len(share) for share in dealt) == [1, 2]
-    assert {node.node for share in dealt for node in share} == {"client0", "client1", "client2"}
-    assert len(shares(nodes[:1])) == 1
-    assert shares([]) == [()]

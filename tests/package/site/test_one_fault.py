@@ -13,11 +13,11 @@ import pytest
 from plumbline.judge.phrases import moment
 from plumbline.model.record import Record
 from plumbline.model.units import DAY_S
-from plumbline.model.verdict import Judged, State, Verdict
+from plumbline.model.verdict import State, Verdict
 from plumbline.report.overview import Entry, Kind, overview
 from plumbline.report.page import pages
 from plumbline.report.site import Site, find_metrics
-from plumbline.site.judge import judge_services
+from plumbline.site.nodes import judgement
 from plumbline.site.publish import Terms, publish
 from plumbline.site.report import find_suspects, read_site
 from plumbline.store.history import History
@@ -64,7 +64,8 @@ class Console:
 
     def services(self) -> dict[tuple[str, str], Verdict]:
         """Return the verdicts that Nagios gets, of single components."""
-        judged: list[Judged] = judge_services(self.plan, self.history, self.now)
+        with judgement(self.plan, self.history, self.now) as site:
+            judged = site.services()
         verdicts = (one.verdict for one in judged)
         return {(one.layer, one.component): one for one in verdicts if not one.group}
 

@@ -2,25 +2,122 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any, Callable, Iterator
 
 import pytest
 
+from plumbline.locate.observation import PlannedMeasurement, Site
+from plumbline.model.exchange import Cursor
 from plumbline.model.layers import LAYERS
-from plumbline.model.record import Record
-from plumbline.model.units import DAY_S
+from plumbline.model.record import Outcome, Record
+from plumbline.model.series import Running
 from plumbline.plan.capture import capture
+from plumbline.plan.expectations import compile_plan
+from plumbline.plan.policy import load
 from plumbline.report.site import find_metrics
 from plumbline.site.judge import judge_site
 from plumbline.site.locate import locate_site, sentences
 from plumbline.site.report import read_site
+from plumbline.store.collection import ConsoleHistory
 from plumbline.store.history import History, Selection
+from plumbline.store.plan import load_plan
 from plumbline.store.thinning import Thinned, Thinning
-from tests.package.site.test_kept import Life
+from tests.package.locate.scenes import lab, rate
+from tests.package.records import record
+from tests.package.report.years import DAY_S, NOW, document
 
 NIGHTS = 75
+SICK = "oss2"
+HOUR_S = 3600.0
+STEPS_S = (1.0, 59.0, 300.0, HOUR_S, 20 * HOUR_S, 30 * HOUR_S, 200 * HOUR_S, -HOUR_S, -70.0)
+"""By which the clock goes on or back."""
+
+
+class Life:
+    """A lab of which anything may be recorded at any time."""
+
+    def __init__(self, folder: Path, seed: int, nights: int = 10) -> None:
+        plan = compile_plan(lab(), load({"layers": {"fs": {"clients": ["client1"]}}}), {})
+        path = folder / "plan.json"
+        path.write_text(json.dumps(document(plan)), encoding="utf-8")
+        self.history = folder / "history.sqlite"
+        self.plan = load_plan(str(path))
+        self.now = NOW
+        self.keep_days = 5
+        self._placed = list(Site(plan.expectations).measurables())
+        self._chance = Random(seed)
+        self._count = 0
+        with ConsoleHistory(self.history) as history:
+            for ago in range(nights - 1, -1, -1):
+                night = self._night(ago * DAY_S + 2 * HOUR_S)
+                history.keep("client1", night, Cursor(), self.now)
+
+    def _night(self, ago_s: float) -> list[Record]:
+        self._count += 1
+        return [self._record(placed, self.now - ago_s) for placed in self._placed]
+
+    def _record(self, placed: PlannedMeasurement, at: float, **changes: object) -> Record:
+        left = {SICK: {"read": 60e6, "write": 60e6}}
+        rate_Bps = 0.9 * rate(placed.of, left) * self._chance.gauss(1, 0.01)
+        values = {
+            "run_id": f"{placed.of.node} {placed.of.layer} {self._count}",
+            "layer": placed.of.layer,
+            "component": placed.of.component,
+            "operation": placed.operation,
+            "scenario": placed.scenario,
+            "rate_Bps": rate_Bps,
+            "repeats_Bps": (rate_Bps,),
+            "spec_hash": placed.expectation.spec.hash(),
+            "started_at": at,
+            "finished_at": at + 10,
+        }
+        if placed.partner:
+            values |= {"partner": placed.partner.name, "retransmits": 0}
+        return record(**{**values, **changes})
+
+    def _failed(self, placed: PlannedMeasurement) -> Record:
+        outcomes = (Outcome.FAILED, Outcome.BROKEN, Outcome.UNREACHABLE, Outcome.SKIPPED)
+        changes = {"outcome": self._chance.choice(outcomes), "reason": "it said no"}
+        without = {"rate_Bps": None, "repeats_Bps": (), "profile_Bps": ()}
+        return self._record(placed, self.now, **changes, **without)
+
+    def happen(self) -> None:
+        """Let something happen, or nothing but time pass."""
+        chance = self._chance
+        self._count += 1
+        placed = chance.choice(self._placed)
+        place = placed.of.layer, placed.of.component
+        with History(self.history) as history:
+            what = chance.randrange(9)
+            if what == 0:
+                for one in self._night(0.0):
+                    history.save(one)
+            elif what == 1:
+                history.save(self._record(placed, self.now + chance.choice((-90, 0, 30, 9000))))
+            elif what == 2:
+                history.save(self._failed(placed))
+            elif what == 3:
+                interrupted = chance.random() < 0.3
+                history.begin("run", Running(*place, self.now, None, interrupted))
+            elif what == 4:
+                history.end(*place)
+            elif what == 5:
+                history.prune(self.now - self.keep_days * DAY_S)
+            elif what == 6:
+                self._cover(place)
+        self.now += chance.choice(STEPS_S)
+
+    def _cover(self, place: tuple[str, str]) -> None:
+        with closing(sqlite3.connect(self.history)) as database, database:
+            database.execute(
+                "UPDATE records SET coverage = ? WHERE layer = ? AND component = ?",
+                (self._chance.choice((0.2, 0.99)), *place),
+            )
 
 
 def thin(life: Life, go_on: Callable[[], bool] = lambda: True) -> Thinned:
@@ -35,8 +132,7 @@ def records(life: Life) -> list[Record]:
 
 def answers(life: Life) -> Iterator[Any]:
     """Yield what the consumers of a history say."""
-    afresh = life.plan._replace(digest="")
-    yield judge_site(afresh, life.history, life.now, evidence=True, members=True)
+    yield judge_site(life.plan, life.history, life.now, evidence=True, members=True)
     located = locate_site(life.plan, life.history, life.now)
     yield located.to_json(life.plan), sentences(life.plan, located)
     yield captured(life)
