@@ -105,7 +105,7 @@ class Judgement:
             judging = self.judging(node, evidence=evidence)
             alone = [each for each in measured if members or not LAYERS[each.layer].whole]
             for verdict in (*judging.components(alone), *judging.groups(measured)):
-                yield Judged(node, self.now, verdict)
+                yield Judged(node, self.now, verdict if evidence else verdict._replace(evidence=()))
 
     def services(self) -> list[Judged]:
         """Return the verdicts that the services of the plan show, those on nodes among them."""

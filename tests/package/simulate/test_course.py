@@ -6,7 +6,6 @@ import pytest
 
 from plumbline.judge.component import judge_service
 from plumbline.judge.pair import judge_pair_service
-from plumbline.judge.weighing import Weighing
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate.course import Scenario, course
 from plumbline.simulate.fleet import NONE, YEAR, Fault
@@ -136,11 +135,10 @@ def test_the_verdicts_are_those_of_the_judge() -> None:
         if not verdict.group
     }
     for found in today.nodes.values():
-        known = Weighing({"": found}, {"": today.memory})
         for each in found:
             judging = judge_pair_service if each.layer == "net" else judge_service
             series = today.memory.of(each.layer, each.component)
-            evidence = known.evidence((each.layer, each.component, False))
+            evidence = today.weighing.evidence((each.layer, each.component, False))
             alone = judging(each, series, (), today.now, evidence)
             seen = verdicts[each.layer, each.component]
             assert seen._replace(evidence=()) == alone._replace(evidence=())

@@ -28,6 +28,12 @@ def verdict(component: str, state: State, **changes: Any) -> Verdict:
     return Verdict(component=component, state=state, **{**values, **changes})
 
 
+def today(day: int, verdicts: list[Verdict], faults: tuple[Fault, ...]) -> Today:
+    """Return a day with these verdicts and faults, of which nothing was measured."""
+    nothing = Memory(())
+    return Today(day, 0.0, tuple(verdicts), faults, {}, nothing, weigh({}, nothing), 0, 0)
+
+
 def scored(
     *each: list[Verdict], faults: tuple[Fault, ...] = (), suspects: Optional[Suspects] = None
 ) -> Outcome:
@@ -35,9 +41,7 @@ def scored(
     score = Score(FLEET, CAPACITY, faults, len(each), suspects)
     for day, verdicts in enumerate(each, start=1):
         there = tuple(fault for fault in faults if fault.day <= day)
-        score.take(
-            Today(day, 0.0, tuple(verdicts), there, {}, Memory(()), weigh({}, Memory(())), 0, 0)
-        )
+        score.take(today(day, verdicts, there))
     return score.outcome()
 
 
@@ -190,7 +194,7 @@ def test_a_host_is_not_accused_of_its_partner() -> None:
     fault = Fault("oss5-nic", 0.5, 1)
     score = Score(hosts, Capacity(hosts), (fault,), 1)
     accused = [verdict(name, W, layer="net") for name in ("oss1", "oss5")]
-    score.take(Today(1, 0.0, tuple(accused), (fault,), {}, Memory(()), weigh({}, Memory(())), 0, 0))
+    score.take(today(1, accused, (fault,)))
     found = score.outcome()
     assert found.trials[0].by[0] == "net oss5"
     assert found.raised[Source("net", False, Reason.BELOW_LEVEL)] == 1
