@@ -140,5 +140,7 @@ def test_what_runs_on_a_node_imports_little_that_is_not_pythons_own() -> None:
         if not stands_in(name, CONSOLE)
         for package in set(imported(path)) - known
     }
-    # packages of the distribution, each in one module
-    assert foreign == {("judge.recursion", "numpy"), ("parallel.mpi", "mpi4py")}
+    # packages of the distribution
+    weighing = {"judge.recursion", "judge.references", "judge.runs", "judge.weighing"}
+    arrays = {(name, "numpy") for name in {*weighing, "locate.observe"}}
+    assert foreign == arrays | {("parallel.mpi", "mpi4py")}

@@ -24,22 +24,26 @@ Nothing is kept but the runs: the same runs give the same answer, whoever asks.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from itertools import chain
 from math import inf, pi, sqrt
 from typing import Any, NamedTuple, Optional, Sequence
 
 import numpy as np
 
 from plumbline.judge.runs import (
+    AT,
     FADES,
     FEWEST,
     IN_ONE_GO_S,
-    Run,
+    NUMBER,
+    RATIO,
+    SPREAD,
     Source,
     Subject,
     Weight,
+    in_order,
     middle_since,
     moments_of,
+    since,
 )
 from plumbline.model.units import HOUR_S
 
@@ -108,15 +112,14 @@ class _Stream(NamedTuple):
 
 def _weigh(subjects: Sequence[Subject]) -> list[Weight]:
     moments = [
-        moments_of(sorted(set(chain.from_iterable(claim.runs for claim in subject.claims))))
-        for subject in subjects
+        moments_of(in_order([claim.runs for claim in subject.alone])) for subject in subjects
     ]
     streams = [
         _Stream(number, place, source, subject.question.limit, len(claim.sources) > 1)
         for number, subject in enumerate(subjects)
         for place, claim in enumerate(subject.claims)
         for source in claim.sources
-        if source.runs
+        if len(source.runs)
     ]
     # those that are over come last in each step
     streams.sort(key=lambda stream: -len(stream.source.runs))
@@ -147,10 +150,7 @@ def _by_moment(
     counts = [len(stream.source.runs) for stream in streams]
     places = np.concatenate(
         [
-            np.searchsorted(
-                moments[stream.subject], [run.at for run in stream.source.runs], side="right"
-            )
-            - 1
+            np.searchsorted(moments[stream.subject], stream.source.runs[:, AT], side="right") - 1
             for stream in streams
         ]
     )
@@ -216,8 +216,8 @@ def _ratios(streams: Sequence[_Stream]) -> _Array:
     """Return the logarithm of slow / healthy of each run, steps x sizes x streams."""
     counts = np.array([len(stream.source.runs) for stream in streams])
     filters = _Filter(streams)
-    table = np.zeros((int(counts[0]), filters.lanes, len(Run._fields)))
-    table[:, :, 2] = 1.0
+    table = np.zeros((int(counts[0]), filters.lanes, 4))
+    table[:, :, SPREAD] = 1.0
     for number, stream in enumerate(streams):
         table[: counts[number], number] = stream.source.runs
     ratios = np.zeros((len(table), _SIZES, filters.lanes))
@@ -253,11 +253,11 @@ class _Filter:
     def take(self, runs: _Array, before: Optional[_Array]) -> _Array:
         """Return the logarithm of slow / healthy of a run of each stream, sizes x streams.
 
-        ``runs`` are rows of the fields of :class:`Run`, as are those ``before`` them.
+        ``runs`` are as in :data:`Rows`, a row for each stream, as are those ``before`` them.
         """
         now = np.s_[:, : len(runs)]
-        spread = runs[:, 2]
-        ratio = np.maximum(runs[:, 1], self._first.at[-1, : len(runs)])
+        spread = runs[:, SPREAD]
+        ratio = np.maximum(runs[:, RATIO], self._first.at[-1, : len(runs)])
         likely = self._predict(ratio, spread, self._lasting(runs, before))
         total = likely[0] + likely[1] + likely[2]
         for state, share in zip(self._states, likely):
@@ -276,11 +276,11 @@ class _Filter:
         if before is None:
             return np.zeros(len(runs)), np.zeros(len(runs))
         again, lowest = self._noise[3, : len(runs)], self._first.at[-1, : len(runs)]
-        apart_s = np.maximum(0.0, runs[:, 0] - before[:, 0])
-        in_one_go = (runs[:, 3] != before[:, 3]) & (apart_s <= IN_ONE_GO_S)
+        apart_s = np.maximum(0.0, runs[:, AT] - before[:, AT])
+        in_one_go = (runs[:, NUMBER] != before[:, NUMBER]) & (apart_s <= IN_ONE_GO_S)
         stays = np.where(in_one_go, _IN_ONE_GO, again * (1 + apart_s / HOUR_S) ** -FADES)
-        both = np.hypot(runs[:, 2], before[:, 2])
-        apart = (np.maximum(runs[:, 1], lowest) - np.maximum(before[:, 1], lowest)) / both
+        both = np.hypot(runs[:, SPREAD], before[:, SPREAD])
+        apart = (np.maximum(runs[:, RATIO], lowest) - np.maximum(before[:, RATIO], lowest)) / both
         return stays, np.exp(-(apart**2) / 2) / (both * _ROOT) + _LEAST
 
     def _predict(
@@ -434,15 +434,15 @@ class _Recursion:
         last = len(begins) - 1
         alarm = bool(self._alarm[number])
         start = int(self._since[number] if alarm else self._begun[number] if odds else last)
-        since = begins[start]
+        begin = begins[start]
         limit = subject.question.limit
         low = {
-            bisect_right(begins, run.at)
+            bisect_right(begins, at)
             for claim in subject.alone
-            for run in claim.runs
-            if run.at >= since and run.log_ratio <= -limit
+            for at, ratio, *_ in since(claim.runs, begin).tolist()
+            if ratio <= -limit
         }
         count = last - start + 1
         least = limit if alarm and 2 * len(low) < count else inf
-        middles = tuple(middle_since(claim.runs, since, least) for claim in subject.alone)
-        return Weight(odds, since, count, len(low), middles, alarm)
+        middles = tuple(middle_since(claim.runs, begin, least) for claim in subject.alone)
+        return Weight(odds, begin, count, len(low), middles, alarm)

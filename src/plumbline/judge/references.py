@@ -14,21 +14,25 @@ name is held against what its target would have given in the last run of all.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import defaultdict
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from itertools import chain
-from math import hypot, log, sqrt
+from math import hypot, inf, log, nan, sqrt
 from statistics import median
-from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Hashable, Iterator, NamedTuple, Optional, Sequence
+
+import numpy as np
 
 from plumbline.judge.phrases import several
-from plumbline.judge.runs import ALONE, BESIDE_PEERS, Run, Source
+from plumbline.judge.runs import ALONE, BESIDE_PEERS, RATIO, SPREAD, Rows, Source, in_order, rows_of
 from plumbline.model.limits import Baseline, Limits
 from plumbline.model.series import Sample
-from plumbline.model.statistics import deviation, error_of_median
+from plumbline.model.statistics import (
+    OF_A_DEVIATION,
+    OF_A_MEDIAN,
+    deviation,
+    error_of_median,
+)
 from plumbline.model.units import DAY_S
 
 _PEERS = 4
@@ -48,36 +52,11 @@ class Against(str, Enum):
 
 FORMS = (Against.RUN, Against.BASELINE, Against.RATE)
 
-Values = list[tuple[float, float]]
-"""Moments in epoch seconds, and logarithms of what was measured, newest first."""
+_Array = Any
+"""An array of numpy, whose types a node's Python cannot name."""
 
 
-class Logarithms(NamedTuple):
-    """What a measurement gave, newest first: moments in epoch seconds, and logarithms.
-
-    ``peers`` is what the peers in the same run gave, None where these are too few for a reference;
-    ``level`` that of the baseline, None where there is none.
-    """
-
-    moments: tuple[float, ...]
-    rates: tuple[float, ...]
-    peers: tuple[Optional[float], ...]
-    level: Optional[float]
-
-    def beside(self, form: Against) -> Values:
-        """Return what is held against others in one of ``FORMS``."""
-        if form is Against.RUN:
-            every = zip(self.moments, self.rates, self.peers)
-            return [(at, rate - peers) for at, rate, peers in every if peers is not None]
-        if form is Against.RATE:
-            return list(zip(self.moments, self.rates))
-        level = self.level
-        if level is None:
-            return []
-        return [(at, rate - level) for at, rate in zip(self.moments, self.rates)]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Measurement:
     """One operation of one component: its samples, newest first, and its baseline if it has one.
 
@@ -93,27 +72,10 @@ class Measurement:
     ceiling_Bps: Optional[float]
     era: Optional[Era] = None
 
-    @cached_property
-    def full(self) -> Logarithms:
-        """Return what its runs gave, of those that say something and had all their peers."""
-        return self._found[0]
-
-    @cached_property
-    def few(self) -> Logarithms:
-        """Return the same of runs of a few members alone.
-
-        These have fewer peers than others of its runs, too few for a reference.
-        """
-        return self._found[1]
-
-    @cached_property
-    def by_name(self) -> Logarithms:
-        """Return the same of runs of this member alone, where others of its runs have peers."""
-        return self._found[2]
-
-    @cached_property
-    def _found(self) -> tuple[Logarithms, Logarithms, Logarithms]:
-        return _logarithms(self)
+    @property
+    def level(self) -> float:
+        """Return the logarithm of its baseline, nan without one."""
+        return log(self.baseline.median_Bps) if self.baseline else nan
 
 
 class Era(NamedTuple):
@@ -127,45 +89,70 @@ class Era(NamedTuple):
     with_group: bool
 
 
-def speaking(
-    measurement: Measurement, least_coverage: Optional[float] = None
-) -> Iterator[tuple[Sample, float]]:
-    """Yield the samples that say something, newest first, with the logarithm of their rate."""
-    most = measurement.ceiling_Bps and measurement.limits.invalid_above * measurement.ceiling_Bps
+class Table:
+    """The runs of some measurements that say something, a row each, an array for each column.
+
+    Those of one measurement stand together, the oldest first.  ``number`` is that of the
+    measurement, ``at`` a moment in epoch seconds; ``rates`` and ``peers_rates`` are logarithms of
+    B/s, the latter of the median of the ``peers`` in the same run, nan where there are none.
+    ``full`` are the runs that had all their peers, ``few`` those that a few members made alone, too
+    few for a reference, and ``by_name`` those of one member alone where others of its runs have
+    peers.
+    """
+
+    def __init__(
+        self, measurements: Sequence[Measurement], least_coverage: Optional[float] = None
+    ) -> None:
+        """Read the samples; below ``least_coverage``, else the policy's, a run says nothing."""
+        rows = [
+            (number, *values)
+            for number, measurement in enumerate(measurements)
+            for values in _speaking(measurement, least_coverage)
+        ]
+        table = np.array(rows, float).reshape(-1, 5)
+        # they came in this order, which is not that of their moments where a clock was stepped
+        table = table[np.lexsort((table[:, 1], table[:, 0]))]
+        self.number: _Array = table[:, 0].astype(int)
+        self.at, self.peers = table[:, 1], table[:, 4]
+        self.rates, self.peers_rates = np.log(table[:, 2:4].T)
+        self.days = np.floor(self.at / DAY_S)
+        most = [max((sample.peers for sample in each.samples), default=0) for each in measurements]
+        enough: _Array = np.minimum(np.array(most, int), _PEERS)
+        self.full = self.peers >= enough[self.number]
+        self.few = (self.peers > 0) & ~self.full
+        self.by_name = (self.peers <= 0) & ~self.full
+        self._levels = np.array([measurement.level for measurement in measurements], float)
+        numbers = np.arange(len(measurements) + 1)
+        self._ends: list[int] = list(np.searchsorted(self.number, numbers))
+
+    def beside(self, form: Against) -> _Array:
+        """Return what is held against others in one of ``FORMS``; nan where that is not known."""
+        if form is Against.RUN:
+            # the others of a run of a few are found by their moments
+            peers_rates = np.where(self.peers >= _PEERS, self.peers_rates, nan)
+            return self.rates - np.where(self.few, 0.0, peers_rates)
+        return self.rates - self._levels[self.number] if form is Against.BASELINE else self.rates
+
+    def of(self, number: int) -> slice:
+        """Return the rows of a measurement."""
+        return slice(self._ends[number], self._ends[number + 1])
+
+
+def _speaking(
+    measurement: Measurement, least_coverage: Optional[float]
+) -> list[tuple[float, float, float, int]]:
+    """Return the runs that say something: a rate of its own, not contended, not above all sense."""
     least = measurement.limits.min_coverage if least_coverage is None else least_coverage
-    for sample in measurement.samples:
-        coverage = sample.coverage
-        if not sample.rate_Bps or sample.excluded or (coverage is not None and coverage < least):
-            continue
-        if not most or sample.rate_Bps <= most:
-            yield sample, log(sample.rate_Bps)
-
-
-def _logarithms(measurement: Measurement) -> tuple[Logarithms, Logarithms, Logarithms]:
-    level = log(measurement.baseline.median_Bps) if measurement.baseline else None
-    enough = min(_PEERS, max((sample.peers for sample in measurement.samples), default=0))
-    full: list[_Run] = []
-    few: list[_Run] = []
-    by_name: list[_Run] = []
-    for sample, rate in speaking(measurement):
-        peers, peers_Bps = sample.peers, sample.peers_Bps
-        if 0 < peers < enough:
-            few.append((sample.started_at, rate, 0.0))
-        elif peers < enough:
-            by_name.append((sample.started_at, rate, None))
-        else:
-            known = log(peers_Bps) if peers_Bps and peers >= _PEERS else None
-            full.append((sample.started_at, rate, known))
-    return _sampled_apart(full, level), _sampled_apart(few, level), _sampled_apart(by_name, level)
-
-
-_Run = tuple[float, float, Optional[float]]
-
-
-def _sampled_apart(runs: Sequence[_Run], level: Optional[float]) -> Logarithms:
-    """Return moments and logarithms each for themselves: of a large site a third of the memory."""
-    moments, rates, peers = zip(*runs) if runs else ((), (), ())
-    return Logarithms(moments, rates, peers, level)
+    ceiling_Bps = measurement.ceiling_Bps
+    most = measurement.limits.invalid_above * ceiling_Bps if ceiling_Bps else inf
+    return [
+        (sample.started_at, sample.rate_Bps, sample.peers_Bps or nan, sample.peers)
+        for sample in reversed(measurement.samples)
+        if sample.rate_Bps
+        and sample.rate_Bps <= most
+        and not sample.excluded
+        and (sample.coverage is None or sample.coverage >= least)
+    ]
 
 
 LEAST = 5
@@ -182,92 +169,76 @@ FEW_APART = 0.05
 _LEAST_APART = 0.01
 
 
-class Middle(NamedTuple):
-    """What all of a kind gave on a day: the median of their logarithms.
-
-    ``spread`` is the standard deviation of what one more value would differ from it by.
-    """
-
-    value: float
-    spread: float
-
-
 class Kind(NamedTuple):
-    """What all of a kind gave, day by day, counted from the epoch.
+    """What all of a kind gave, day by day.
 
-    ``apart`` is what the members differ by for good, a standard deviation of logarithms;
-    ``usual`` is by how much each differs from the middle on most days.
+    ``days`` are those with members enough, counted from the epoch, ascending; ``middles`` what they
+    gave on each, a logarithm, and ``spreads`` the standard deviation of what one more value would
+    differ from it by.  ``apart`` is what the members differ by for good, a standard deviation of
+    logarithms; ``usual`` is by how much each differs from the middle on most days, nan where that
+    is not known.
     """
 
-    days: Mapping[int, Middle]
+    days: _Array
+    middles: _Array
+    spreads: _Array
     apart: float
-    usual: Mapping[str, float]
+    usual: _Array
 
-    def spread(self, day: int) -> float:
+    def on(self, days: _Array) -> tuple[_Array, _Array]:
+        """Return middle and spread of some days, nan where there are none."""
+        if not len(self.days):
+            unknown = np.full(len(days), nan)
+            return unknown, unknown
+        places = np.minimum(np.searchsorted(self.days, days), len(self.days) - 1)
+        there = self.days[places] == days
+        return tuple(np.where(there, column[places], nan) for column in self[1:3])
+
+    def spread(self, day: float) -> float:
         """Return by what one value differs from the middle on a day, or on most; there is one."""
-        found = self.days.get(day)
-        return found.spread if found else median(one.spread for one in self.days.values())
+        ((found,),) = self.on(np.array([day]))[1:]
+        return float(np.median(self.spreads) if np.isnan(found) else found)
 
 
-_Days = tuple[int, ...]
-
-
-def kind_of(given: Iterable[tuple[str, Values]]) -> Kind:
-    """Return what members gave, each with its moments and logarithms, the asking one included."""
-    alike = _by_days(given)
-    of_days: defaultdict[int, list[float]] = defaultdict(list)
-    for days, rows in alike.items():
-        for day, column in zip(days, zip(*rows.values())):
-            of_days[day] += column
-    middles = {day: _middle(found) for day, found in of_days.items() if len(found) >= LEAST}
-    usual: dict[str, float] = {}
-    known: list[float] = []
-    for days, rows in alike.items():
-        places = [(place, middles[day].value) for place, day in enumerate(days) if day in middles]
-        if places:
-            found = {
-                member: median([row[place] - middle for place, middle in places])
-                for member, row in rows.items()
-            }
-            usual.update(found)
-            known += found.values() if len(places) >= _DAYS else ()
-    return Kind(middles, _apart(known), usual)
-
-
-def _by_days(
-    given: Iterable[tuple[str, Values]],
-) -> Mapping[_Days, Mapping[str, Sequence[float]]]:
-    """Return what members gave on each day, those together that have the same days: most do."""
-    every: dict[str, Values] = {}
-    for member, values in given:
-        every[member] = [*every[member], *values] if member in every else values
-    found: defaultdict[_Days, dict[str, Sequence[float]]] = defaultdict(dict)
-    for member, values in every.items():
-        days = tuple([day_of(at) for at, _ in values])
-        row: Sequence[float] = [value for _, value in values]
-        if len(set(days)) < len(days):
-            days, row = _middles(days, row)
-        found[days][member] = row
-    return found
-
-
-def _middles(days: _Days, values: Sequence[float]) -> tuple[_Days, Sequence[float]]:
-    """Return each of some days once, with the middle of its values."""
-    found: dict[int, list[float]] = {}
-    for day, value in zip(days, values):
-        found.setdefault(day, []).append(value)
-    return tuple(found), [median(each) for each in found.values()]
-
-
-def _middle(values: Sequence[float]) -> Middle:
-    """Return the middle of a day.
+def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
+    """Return what ``count`` members gave, from the number, day and value of each run.
 
     A deviation of few values is too small in the mean (Croux and Rousseeuw, 1992: n / (n - 0.8)),
     and their middle is uncertain itself.
     """
-    middle, count = median(values), len(values)
-    spread = deviation(values, middle) * count / (count - 0.8)
-    return Middle(middle, max(LEAST_SPREAD, hypot(spread, error_of_median(spread, count))))
+    # of several runs of a member on a day their middle counts
+    first = days.min(initial=0)
+    length = days.max(initial=0) - first + 1
+    cells, values, _ = _medians(members * length + days - first, values)
+    members, days = cells // length, cells % length
+    every, middles, sizes = _medians(days, values)
+    places = np.searchsorted(every, days)
+    off = values - middles[places]
+    few = sizes / (sizes - 0.8)
+    spreads = OF_A_DEVIATION * _medians(days, np.abs(off))[1] * few
+    spreads = np.maximum(LEAST_SPREAD, np.hypot(spreads, OF_A_MEDIAN * spreads / np.sqrt(sizes)))
+    known = sizes >= LEAST
+    here = known[places]
+    seen, levels, number = _medians(members[here], off[here])
+    usual = np.full(count, nan)
+    usual[seen.astype(int)] = levels
+    apart = _apart(levels[number >= _DAYS].tolist())
+    return Kind(every[known] + first, middles[known], spreads[known], apart, usual)
+
+
+def _medians(
+    groups: _Array, values: _Array, *, upper: bool = False
+) -> tuple[_Array, _Array, _Array]:
+    """Return the groups, ascending, with the median and the number of values of each.
+
+    Of an even number it is the ``upper`` of the two in the middle, or their mean.
+    """
+    order = np.lexsort((values, groups))
+    groups, values = groups[order], values[order]
+    unique, first, sizes = np.unique(groups, return_index=True, return_counts=True)
+    upper_values = values[first + sizes // 2]
+    middles = upper_values if upper else (values[first + (sizes - 1) // 2] + upper_values) / 2
+    return unique, middles, sizes
 
 
 def _apart(levels: Sequence[float]) -> float:
@@ -276,11 +247,6 @@ def _apart(levels: Sequence[float]) -> float:
         return FEW_APART
     spread = deviation(levels) * len(levels) / (len(levels) - 0.8)
     return max(spread, _LEAST_APART if len(levels) >= _MANY else FEW_APART)
-
-
-def day_of(at: float) -> int:
-    """Return the day of a moment, in days since the epoch."""
-    return int(at // DAY_S)
 
 
 _SPREAD_ALONE = 0.05
@@ -306,36 +272,48 @@ class _Fellows:
     """All measurements of a kind; what they gave is found when somebody asks."""
 
     def __init__(self) -> None:
-        self.members: list[Measurement] = []
+        self.measurements: list[Measurement] = []
+
+    @cached_property
+    def table(self) -> Table:
+        """Return their runs."""
+        return Table(self.measurements)
+
+    @cached_property
+    def member(self) -> _Array:
+        """Return the number of the member that each run is of."""
+        names: dict[str, int] = {}
+        numbers = [
+            names.setdefault(measurement.member, len(names)) for measurement in self.measurements
+        ]
+        return np.array(numbers, int)[self.table.number]
 
     @cached_property
     def kinds(self) -> dict[Against, Kind]:
         """Return what they gave in each form, that in which they differ least first."""
-        found = [
-            (
-                form,
-                kind_of(
-                    (measurement.member, measurement.full.beside(form))
-                    for measurement in self.members
-                ),
+        kinds = {}
+        for form in FORMS:
+            values = self.table.beside(form)
+            tells = self.table.full & ~np.isnan(values)
+            kinds[form] = kind_of(
+                self.member[tells], self.table.days[tells], values[tells], len(self.measurements)
             )
-            for form in FORMS
-        ]
-        return dict(sorted(found, key=lambda pair: pair[1].apart))
+        return dict(sorted(kinds.items(), key=lambda pair: pair[1].apart))
 
     @cached_property
     def level(self) -> float:
         """Return the middle of their baselines, a logarithm; one of them has one."""
-        return median(
-            log(measurement.baseline.median_Bps)
-            for measurement in self.members
-            if measurement.baseline
-        )
+        return float(np.nanmedian([measurement.level for measurement in self.measurements]))
 
     @cached_property
-    def of_few(self) -> list[Measurement]:
-        """Return those that have runs of a few members alone."""
-        return [measurement for measurement in self.members if measurement.few.moments]
+    def rows(self) -> dict[Against, tuple[Rows, _Array]]:
+        """Return all runs beside the middle of their day in each form, and which can be."""
+        rows = {}
+        for form, kind in self.kinds.items():
+            middles, spreads = kind.on(self.table.days)
+            off = self.table.beside(form) - middles
+            rows[form] = rows_of(self.table.at, off, spreads), self.table.full & ~np.isnan(off)
+        return rows
 
 
 class References:
@@ -343,18 +321,21 @@ class References:
 
     def __init__(self, measurements: Sequence[Measurement]) -> None:
         """Collect the measurements of each kind."""
-        self._of_kind: defaultdict[Hashable, _Fellows] = defaultdict(_Fellows)
+        self._of_kind: dict[Hashable, _Fellows] = {}
+        self._numbers: dict[int, int] = {}
         for measurement in measurements:
-            self._of_kind[measurement.kind].members.append(measurement)
+            fellows = self._of_kind.setdefault(measurement.kind, _Fellows())
+            self._numbers[id(measurement)] = len(fellows.measurements)
+            fellows.measurements.append(measurement)
 
     def of(self, measurement: Measurement) -> Optional[ComparedSource]:
         """Return the runs of a measurement beside their reference, None where there is none."""
-        fellows = self._of_kind[measurement.kind]
+        fellows, number = self._of_kind[measurement.kind], self._numbers[id(measurement)]
         if _accepted_low(measurement, fellows):
-            source = _beside(measurement, Against.BASELINE, fellows)
+            source = _beside(number, Against.BASELINE, fellows)
             return source or beside_baseline(measurement)
         for form in fellows.kinds:
-            source = _beside(measurement, form, fellows)
+            source = _beside(number, form, fellows)
             if source:
                 return (
                     (beside_baseline(measurement) or source) if _differ_widely(source) else source
@@ -362,57 +343,50 @@ class References:
         return beside_baseline(measurement) or _few(measurement) or _own_history(measurement)
 
 
-def _beside(measurement: Measurement, form: Against, fellows: _Fellows) -> Optional[ComparedSource]:
-    """Return the runs of days with peers, None where there are none."""
-    kind = fellows.kinds[form]
-    runs = [
-        Run(at, value - day.value, day.spread)
-        for at, value in measurement.full.beside(form)
-        if (day := kind.days.get(day_of(at)))
-    ]
-    if not runs:
+def _beside(number: int, form: Against, fellows: _Fellows) -> Optional[ComparedSource]:
+    """Return the runs of days with peers of a measurement, None where there are none."""
+    kind, own = fellows.kinds[form], fellows.table.of(number)
+    rows, tells = (array[own] for array in fellows.rows[form])
+    if not tells.any():
         return None
-    if measurement.few.moments:
-        runs += _of_a_few(measurement, form, fellows)
-    if measurement.by_name.moments:
-        runs += _by_name(measurement, form, kind)
-    return ComparedSource(Source(tuple(sorted(runs)), kind.apart), form.value)
+    if not tells.all():
+        rows = rows[tells]
+        if not fellows.table.full[own].all():
+            of_few, by_name = _of_a_few(own, form, fellows), _by_name(own, form, fellows)
+            rows = in_order([rows, *of_few, *by_name])
+    return ComparedSource(Source(rows, kind.apart), form.value)
 
 
-def _of_a_few(measurement: Measurement, form: Against, fellows: _Fellows) -> Iterator[Run]:
+def _of_a_few(own: slice, form: Against, fellows: _Fellows) -> Iterator[Rows]:
     """Yield the runs that a few members made, beside what the others of them usually give."""
-    kind = fellows.kinds[form]
-    others = [
-        (when, one.member, other)
-        for one in fellows.of_few
-        if one.member != measurement.member
-        for when, other in one.few.beside(form)
-    ]
-    for at, value in measurement.few.beside(form):
-        beside = [
-            other - kind.usual[member]
-            for when, member, other in others
-            if abs(when - at) <= _BESIDE_S and member in kind.usual
-        ]
-        if beside:
-            usual = kind.spread(day_of(at))
-            off = value - _middle_of_few(beside, usual)
-            spread = _spread_of_a_few(kind, day_of(at), off)
-            yield Run(at, off, spread * sqrt(1 + 1 / len(beside)))
+    table, kind = fellows.table, fellows.kinds[form]
+    few = table.few[own]
+    if not few.any():
+        return
+    values = table.beside(form)
+    levels = values - kind.usual[fellows.member]
+    others = table.few & ~np.isnan(levels) & (fellows.member != fellows.member[own][0])
+    for at, value in zip(table.at[own][few], values[own][few]):
+        beside = levels[others & (np.abs(table.at - at) <= _BESIDE_S)]
+        if len(beside) and not np.isnan(value):
+            usual_spread = kind.spread(at // DAY_S)
+            off = value - _middle_of_few(beside, usual_spread)
+            spread = _spread_of_a_few(kind, at // DAY_S, off)
+            yield rows_of(at, off, spread * sqrt(1 + 1 / len(beside)))
 
 
 _UPPER_OF_TWO = 0.5642
 """The upper of two values is above their mean by so many standard deviations, in the mean."""
 
 
-def _middle_of_few(values: Sequence[float], spread: float) -> float:
+def _middle_of_few(values: _Array, spread: float) -> float:
     """Return what a few controls gave: of two the upper one, for one that was disturbed is low."""
     if len(values) == 2:
-        return max(values) - _UPPER_OF_TWO * spread
-    return median(values)
+        return float(values.max()) - _UPPER_OF_TWO * spread
+    return float(np.median(values))
 
 
-def _spread_of_a_few(kind: Kind, day: int, off: float) -> float:
+def _spread_of_a_few(kind: Kind, day: float, off: float) -> float:
     """Return the spread of single runs on a day on which one of them is off by so much.
 
     Without a run of all members nobody knows whether the day is busy.  What a busy day explains is
@@ -422,64 +396,54 @@ def _spread_of_a_few(kind: Kind, day: int, off: float) -> float:
     return usual if day in kind.days else max(usual, min(_SPREAD_BUSY, abs(off)))
 
 
-def _by_name(measurement: Measurement, form: Against, kind: Kind) -> Iterator[Run]:
+def _by_name(own: slice, form: Against, fellows: _Fellows) -> Iterator[Rows]:
     """Yield the runs by name, compared with what the last run of all before each would have given.
 
     What the members share has changed since by as much as between two such runs.
     """
-    full = measurement.full
-    rates = dict(zip(full.moments, full.rates))
+    table = fellows.table
+    at, rates, by_name = table.at[own], table.rates[own], table.by_name[own]
+    if not by_name.any():
+        return
+    rows, tells = (array[own] for array in fellows.rows[form])
     # the rate as it would have been in the middle of the peers
-    levels = [
-        (at, rates[at] - value + kind.days[day_of(at)].value)
-        for at, value in reversed(full.beside(form))
-        if day_of(at) in kind.days
-    ]
-    moments = [at for at, _ in levels]
-    drift = _drift([level for _, level in levels])
-    for at, rate in zip(measurement.by_name.moments, measurement.by_name.rates):
-        last, level = levels[max(0, bisect_right(moments, at) - 1)]
-        yield Run(at, rate - level, hypot(kind.days[day_of(last)].spread, drift))
+    levels = (rates - rows[:, RATIO])[tells]
+    last = np.maximum(0, np.searchsorted(at[tells], at[by_name], side="right") - 1)
+    spreads = np.hypot(rows[tells, SPREAD][last], _drift(levels))
+    yield rows_of(at[by_name], rates[by_name] - levels[last], spreads)
 
 
-def _drift(levels: Sequence[float]) -> float:
+def _drift(levels: _Array) -> float:
     """Return what a shared level changes by between two runs, a standard deviation."""
-    changes = [after - before for before, after in zip(levels, levels[1:])]
-    return max(_SPREAD_ALONE, deviation(changes, 0.0)) if changes else _SPREAD_ALONE
+    return max(_SPREAD_ALONE, deviation(np.diff(levels), 0.0)) if len(levels) > 1 else _SPREAD_ALONE
 
 
 def _accepted_low(measurement: Measurement, fellows: _Fellows) -> bool:
     """Return whether a person has accepted that a component is slower than its peers."""
     if measurement.baseline is None:
         return False
-    beside = log(measurement.baseline.median_Bps) - fellows.level
+    beside = measurement.level - fellows.level
     return beside < log(1 - measurement.limits.peer_loss) / 2
 
 
-def _differ_widely(source: ComparedSource) -> bool:
+def _differ_widely(compared: ComparedSource) -> bool:
     """Return whether peers differ by more than busy days take: some of them are slow themselves."""
-    return median(run.spread for run in source.source.runs) > ALONE.tail
-
-
-def _every_value(measurement: Measurement) -> list[tuple[float, float]]:
-    """Return moments and logarithms beside the baseline of all runs, the oldest first."""
-    every = measurement.full, measurement.few, measurement.by_name
-    return sorted(chain.from_iterable(each.beside(Against.BASELINE) for each in every))
+    spreads: list[float] = compared.source.runs[:, SPREAD].tolist()
+    return median(spreads) > ALONE.tail
 
 
 def beside_baseline(measurement: Measurement) -> Optional[ComparedSource]:
     """Return the runs beside the baseline, busy days and all."""
-    values = _every_value(measurement)
-    if (
-        measurement.baseline is None
-        or not values
-        or (measurement.era and measurement.era.with_group)
-    ):
+    baseline = measurement.baseline
+    if baseline is None or (measurement.era and measurement.era.with_group):
         return None
-    spread = max(_SPREAD_ALONE, measurement.baseline.spread)
-    off = max(LEAST_SPREAD, error_of_median(spread, max(1, measurement.baseline.runs)))
-    runs = tuple(Run(at, value, spread) for at, value in values)
-    return ComparedSource(Source(runs, off, ALONE), baseline_words([measurement]))
+    table = Table([measurement])
+    if not len(table.at):
+        return None
+    spread = max(_SPREAD_ALONE, baseline.spread)
+    off = max(LEAST_SPREAD, error_of_median(spread, max(1, baseline.runs)))
+    rows = rows_of(table.at, table.beside(Against.BASELINE), spread)
+    return ComparedSource(Source(rows, off, ALONE), baseline_words([measurement]))
 
 
 def common(measured: Sequence[Measurement], members: int) -> Optional[ComparedSource]:
@@ -488,39 +452,31 @@ def common(measured: Sequence[Measurement], members: int) -> Optional[ComparedSo
     A day counts where more than half of all ``members`` were measured, by their upper median: of
     two, one that is slow is not both.  None where half of them have no baseline, or no day counts.
     """
-    measurements = [one for one in measured if one.baseline]
-    days: dict[int, list[tuple[float, float]]] = {}
-    for measurement in measurements:
-        for day, values in _by_day(measurement.full.beside(Against.BASELINE)).items():
-            days.setdefault(day, []).append(values)
-    runs = [_together(values) for values in days.values() if 2 * len(values) > members]
-    if not runs:
+    measurements = [measurement for measurement in measured if measurement.baseline]
+    if 2 * len(measurements) <= members:
+        return None
+    table = Table(measurements)
+    full = table.full
+    at, values, number, days = (
+        column[full]
+        for column in (table.at, table.beside(Against.BASELINE), table.number, table.days)
+    )
+    # of several runs of a member on a day their middle counts
+    cells, values, _ = _medians(days * len(measurements) + number, values)
+    days_of_cells = cells // len(measurements)
+    every, middles, sizes = _medians(days_of_cells, values, upper=True)
+    off = np.abs(values - middles[np.searchsorted(every, days_of_cells)])
+    far = _medians(days_of_cells, off)[1]
+    spreads = np.hypot(_SPREAD_ALONE, OF_A_MEDIAN * OF_A_DEVIATION * far / np.sqrt(sizes))
+    begins = np.full(len(every), inf)
+    np.minimum.at(begins, np.searchsorted(every, days), at)
+    counts = 2 * sizes > members
+    if not counts.any():
         return None
     fewest = min(one.baseline.runs for one in measurements if one.baseline)
-    off = max(LEAST_SPREAD, error_of_median(_SPREAD_ALONE, max(1, fewest)))
-    return ComparedSource(Source(tuple(sorted(runs)), off, ALONE), baseline_words(measurements))
-
-
-def _by_day(values: Values) -> dict[int, tuple[float, float]]:
-    """Return the first moment of each day, and the middle of its values."""
-    once = {day_of(one[0]): one for one in values}
-    if len(once) == len(values):
-        return once
-    days: dict[int, list[tuple[float, float]]] = {}
-    for one in values:
-        days.setdefault(day_of(one[0]), []).append(one)
-    return {
-        day: (min(at for at, _ in found), median(value for _, value in found))
-        for day, found in days.items()
-    }
-
-
-def _together(values: Sequence[tuple[float, float]]) -> Run:
-    """Return what members gave on a day as one run."""
-    ordered = sorted(value for _, value in values)
-    middle = ordered[len(ordered) // 2]
-    error = error_of_median(deviation(ordered, middle), len(ordered))
-    return Run(min(at for at, _ in values), middle, hypot(_SPREAD_ALONE, error))
+    error = max(LEAST_SPREAD, error_of_median(_SPREAD_ALONE, max(1, fewest)))
+    rows = rows_of(begins[counts], middles[counts], spreads[counts])
+    return ComparedSource(Source(rows, error, ALONE), baseline_words(measurements))
 
 
 def baseline_words(members: Sequence[Measurement]) -> str:
@@ -537,16 +493,15 @@ def _few(measurement: Measurement) -> Optional[ComparedSource]:
     So few do not tell whether the day is busy, so all runs may differ as on busy ones.  A run by
     name is held against the peers of the last run that had some.
     """
-    runs: list[Run] = []
-    peers_Bps: Optional[float] = None
-    for sample, rate in reversed([*speaking(measurement)]):
-        peers_Bps = sample.peers_Bps or peers_Bps
-        if peers_Bps:
-            spread = hypot(_SPREAD_BUSY, _SPREAD_BUSY)
-            runs.append(Run(sample.started_at, rate - log(peers_Bps), spread))
-    if not runs:
+    table = Table([measurement])
+    with_peers = ~np.isnan(table.peers_rates)
+    if not with_peers.any():
         return None
-    return ComparedSource(Source(tuple(sorted(runs)), FEW_APART, BESIDE_PEERS), Against.FEW.value)
+    last = np.maximum.accumulate(np.where(with_peers, np.arange(len(table.at)), -1))
+    tells = last >= 0
+    off = table.rates[tells] - table.peers_rates[last[tells]]
+    rows = rows_of(table.at[tells], off, hypot(_SPREAD_BUSY, _SPREAD_BUSY))
+    return ComparedSource(Source(rows, FEW_APART, BESIDE_PEERS), Against.FEW.value)
 
 
 def _usual(measurement: Measurement) -> float:
@@ -560,15 +515,12 @@ def _usual(measurement: Measurement) -> float:
 
 def _own_history(measurement: Measurement) -> Optional[ComparedSource]:
     """Return the newer half of the runs beside the median of the older one."""
-    values = sorted(
-        (sample.started_at, rate) for sample, rate in speaking(measurement, _usual(measurement))
-    )
-    count = max(_BEFORE, len(values) // 2)
-    if len(values) <= count:
+    table = Table([measurement], _usual(measurement))
+    count = max(_BEFORE, len(table.at) // 2)
+    if len(table.at) <= count:
         return None
-    before = [rate for _, rate in values[:count]]
+    before = table.rates[:count].tolist()
     level, spread = median(before), max(_SPREAD_ALONE, deviation(before))
-    runs = tuple(Run(at, rate - level, spread) for at, rate in values[count:])
-    return ComparedSource(
-        Source(runs, error_of_median(spread, count), ALONE), Against.HISTORY.value
-    )
+    rows = rows_of(table.at[count:], table.rates[count:] - level, spread)
+    off = error_of_median(spread, count)
+    return ComparedSource(Source(rows, off, ALONE), Against.HISTORY.value)

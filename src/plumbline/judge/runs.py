@@ -1,15 +1,15 @@
 """Runs beside their references, the noise that they meet, and what is asked of them.
 
-The values that judge/recursion.py weighs, and what it answers; they need no library.
+The values that judge/recursion.py weighs, and what it answers.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from itertools import chain
 from math import inf
 from statistics import median
-from typing import NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence
+
+import numpy as np
 
 
 class Noise(NamedTuple):
@@ -53,18 +53,30 @@ FEWEST = 2
 """Moments that raise an alarm and that end it: a single low one is watched."""
 
 
-class Run(NamedTuple):
-    """One run beside its reference.
+Rows = Any
+"""Runs beside their reference in the order of time, an array with a row for each.
 
-    ``at`` is its start in epoch seconds; ``log_ratio`` the logarithm of measured / reference,
-    below 0 for what is slower; ``spread`` the standard deviation of such logarithms; ``source``
-    tells apart the measurements that are weighed together.
-    """
+Its columns are the start in epoch seconds; the logarithm of measured / reference, below 0 for what
+is slower; the standard deviation of such logarithms; and a number that tells apart the measurements
+that are weighed together.
+"""
 
-    at: float
-    log_ratio: float
-    spread: float
-    source: int = 0
+AT, RATIO, SPREAD, NUMBER = range(4)
+
+
+def rows_of(at: Any, ratio: Any, spread: Any) -> Rows:
+    """Return runs by their columns, each an array or what is the same for all."""
+    rows = np.zeros((np.size(at), 4))
+    rows[:, AT], rows[:, RATIO], rows[:, SPREAD] = at, ratio, spread
+    return rows
+
+
+def in_order(parts: Sequence[Rows]) -> Rows:
+    """Return the runs of several parts in the order of time."""
+    if len(parts) == 1:
+        return parts[0]
+    rows = np.concatenate(parts) if parts else rows_of((), (), ())
+    return rows[np.lexsort((rows[:, NUMBER], rows[:, AT]))]
 
 
 class Source(NamedTuple):
@@ -73,7 +85,7 @@ class Source(NamedTuple):
     ``off`` is the standard deviation of what the reference of all of them is off by, a logarithm.
     """
 
-    runs: tuple[Run, ...]
+    runs: Rows
     off: float
     noise: Noise = BESIDE_PEERS
 
@@ -87,11 +99,9 @@ class Claim(NamedTuple):
     sources: tuple[Source, ...]
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> Rows:
         """Return the runs in the order of time."""
-        if len(self.sources) == 1:
-            return self.sources[0].runs
-        return tuple(sorted(chain.from_iterable(source.runs for source in self.sources)))
+        return in_order([source.runs for source in self.sources])
 
 
 class Change(NamedTuple):
@@ -150,24 +160,29 @@ class Weight(NamedTuple):
     alarm: bool
 
 
-def moments_of(runs: Sequence[Run]) -> list[float]:
+def moments_of(runs: Rows) -> list[float]:
     """Return when each moment began; what is measured in one go, each source once, is one."""
     moments: list[float] = []
-    sources: set[int] = set()
-    for run in runs:
-        if not moments or run.source in sources or run.at - moments[-1] > IN_ONE_GO_S:
-            moments.append(run.at)
-            sources = set()
-        sources.add(run.source)
+    numbers: set[float] = set()
+    for at, _, _, number in runs.tolist():
+        if not moments or number in numbers or at - moments[-1] > IN_ONE_GO_S:
+            moments.append(at)
+            numbers = set()
+        numbers.add(number)
     return moments
 
 
-def middle_since(runs: Sequence[Run], since: float, limit: float = inf) -> Optional[float]:
+def since(runs: Rows, moment: float) -> Rows:
+    """Return the runs from a moment on, in epoch seconds."""
+    return runs[np.searchsorted(runs[:, AT], moment) :]
+
+
+def middle_since(runs: Rows, moment: float, limit: float = inf) -> Optional[float]:
     """Return the middle of the runs since a moment, a logarithm; None where there are none.
 
     Where the middle has not lost the ``limit``, a positive logarithm, it is that of the low ones.
     """
-    chosen = [run.log_ratio for run in runs[bisect_left(runs, (since,)) :]]
+    chosen: list[float] = since(runs, moment)[:, RATIO].tolist()
     if not chosen:
         return None
     middle = median(chosen)

@@ -12,21 +12,28 @@ from itertools import chain, islice
 from math import exp, inf, log
 from typing import Collection, Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+import numpy as np
+
 from plumbline.judge.measured import doubt_about, era_of
 from plumbline.judge.memory import Memory, Weighable
 from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
+from plumbline.judge.recursion import weigh
 from plumbline.judge.references import ComparedSource, Era, Measurement, References, common
 from plumbline.judge.runs import (
     ALONE,
+    AT,
+    NUMBER,
+    RATIO,
     Change,
     Claim,
     Noise,
     Question,
-    Run,
     Source,
     Weight,
+    in_order,
     moments_of,
+    since,
 )
 from plumbline.judge.runs import Subject as Weighed
 from plumbline.model.errors import DocumentError
@@ -69,7 +76,8 @@ def _with_number(compared: ComparedSource, number: int) -> ComparedSource:
         # which all runs have until they are told apart
         return compared
     source = compared.source
-    runs = tuple([Run(at, ratio, spread, number) for at, ratio, spread, _ in source.runs])
+    runs = source.runs.copy()
+    runs[:, NUMBER] = number
     return compared._replace(source=source._replace(runs=runs))
 
 
@@ -102,19 +110,13 @@ def further_runs(held: Compared, question: Question, alarm: bool) -> list[Weighe
     last ones did.
     """
     limit = -question.limit
-    if not alarm and not any(
-        run.log_ratio < limit for _, source in held for run in source.source.runs
-    ):
+    if not alarm and not any((source.source.runs[:, RATIO] < limit).any() for _, source in held):
         # nearly all components: no run to put in order
         return []
     held = numbered(held)
-    moments = moments_of(sorted(run for _, source in held for run in source.source.runs))
-    low = any(
-        run.log_ratio < limit
-        for _, source in held
-        for run in source.source.runs
-        if run.at >= moments[-1]
-    )
+    runs = in_order([source.source.runs for _, source in held])
+    moments = moments_of(runs)
+    low = bool((since(runs, moments[-1])[:, RATIO] < limit).any())
     if alarm is low:
         return []
     apart_s = moments[-1] - moments[-2] if len(moments) > 1 else HOUR_S
@@ -130,27 +132,21 @@ def further_runs(held: Compared, question: Question, alarm: bool) -> list[Weighe
     ]
 
 
-def weigh(subjects: Sequence[Weighed]) -> list[Weight]:
-    """Return what the runs of each subject say at the last of them."""
-    # most commands judge nothing, and the library takes a tenth of a second
-    from plumbline.judge.recursion import weigh as weigh_in_arrays
-
-    return weigh_in_arrays(subjects)
-
-
 def subject_of(held: Compared, question: Question) -> Weighed:
     """Return what is asked of some measurements."""
     return Weighed(*claims_of(held), question)
 
 
-def _repeated(compared: ComparedSource, since: float, count: int, apart_s: float) -> ComparedSource:
+def _repeated(
+    compared: ComparedSource, moment: float, count: int, apart_s: float
+) -> ComparedSource:
     """Return the same with the runs of the last moment made as often again."""
     source = compared.source
-    last = [run for run in source.runs if run.at >= since]
-    further = [
-        run._replace(at=run.at + number * apart_s) for number in range(1, count + 1) for run in last
-    ]
-    return compared._replace(source=source._replace(runs=(*source.runs, *further)))
+    last = since(source.runs, moment)
+    step = np.zeros(last.shape[1])
+    step[AT] = apart_s
+    further = [last + number * step for number in range(1, count + 1)]
+    return compared._replace(source=source._replace(runs=np.concatenate([source.runs, *further])))
 
 
 def by_operation(held: Compared) -> list[Claim]:
@@ -176,9 +172,9 @@ def together(held: Compared) -> Claim:
 
 def _merged(sources: Sequence[Source]) -> Source:
     """Return several measurements as one, with the noise of the worst of them."""
-    runs = sorted(run for source in sources for run in source.runs)
     noise: Noise = max((source.noise for source in sources), key=lambda noise: noise.lower)
-    return Source(tuple(runs), max(source.off for source in sources), noise)
+    runs = in_order([source.runs for source in sources])
+    return Source(runs, max(source.off for source in sources), noise)
 
 
 def tell_apart(asked: dict[tuple[str, str], list[NamedMeasurement]]) -> None:

@@ -20,6 +20,8 @@ from math import exp, hypot, log, sqrt
 from statistics import median
 from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+import numpy as np
+
 from plumbline.judge.component import firmly, rule
 from plumbline.judge.measured import CERTAIN, Measured, clearing
 from plumbline.judge.memory import Memory
@@ -27,7 +29,8 @@ from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.phrases import Ruling
 from plumbline.judge.references import FEW_APART, LEAST_SPREAD, ComparedSource, beside_baseline
-from plumbline.judge.runs import Run, Source
+from plumbline.judge.runs import AT, RATIO, SPREAD, Rows, Source
+from plumbline.judge.runs import since as runs_since
 from plumbline.judge.service import severity
 from plumbline.judge.weighing import NamedMeasurement, Weighing
 from plumbline.locate.observation import (
@@ -163,18 +166,18 @@ def _weighed(
     limit = log(1 - measurement.measurement.limits.peer_loss)
     if since is not None:
         # the same runs as the service shows: one good run before them would halve a loss of two
-        runs = [run for run in source.runs if run.at >= since]
-        if runs and (middle := median(run.log_ratio for run in runs)) <= limit:
+        runs = runs_since(source.runs, since)
+        if len(runs) and (middle := float(np.median(runs[:, RATIO]))) <= limit:
             ratio = _ratio_of_service(weighing.evidence((*place, False)), measurement.what) or exp(
                 middle
             )
             vote = _of(Vote.BAD, measurement, source, runs)
             return vote._replace(state=severity(ratio, measurement.measurement.limits))
-    runs = list(source.runs[-_MOST:])
+    runs = source.runs[-_MOST:]
     if len(runs) < _TWO:
         return None
-    last = runs[-_FEWEST:]
-    low = median(run.log_ratio for run in last) < limit or last[-1].log_ratio < limit
+    last = runs[-_FEWEST:, RATIO]
+    low = np.median(last) < limit or last[-1] < limit
     busy = _group_is_low(placed, weighing, limit)
     return _of(Vote.NONE if low or busy else Vote.GOOD, measurement, source, runs)
 
@@ -200,17 +203,17 @@ def _group_is_low(placed: PlannedMeasurement, weighing: Weighing, limit: float) 
     compared = weighing.compared_as_one((placed.expectation.layer, placed.expectation.component))
     for measurement, (source, _) in compared:
         if measurement.what == what:
-            return median(run.log_ratio for run in source.runs[-_MOST:]) < limit
+            return bool(np.median(source.runs[-_MOST:, RATIO]) < limit)
     return False
 
 
-def _of(vote: Vote, named: NamedMeasurement, source: Source, runs: Sequence[Run]) -> WeighedVote:
-    middle = median(run.log_ratio for run in runs)
+def _of(vote: Vote, named: NamedMeasurement, source: Source, runs: Rows) -> WeighedVote:
+    middle = float(np.median(runs[:, RATIO]))
     # the error of a median of values that differ by s_1 ... s_n is 1.2533 sqrt(n) / sum(1 / s_i)
-    own = OF_A_MEDIAN * sqrt(len(runs)) / sum(1 / run.spread for run in runs)
+    own = OF_A_MEDIAN * sqrt(len(runs)) / float((1 / runs[:, SPREAD]).sum())
     expected = _expected_loss(named, source)
     error = max(LEAST_SPREAD, hypot(own, source.off))
-    return WeighedVote(vote, expected, expected * exp(middle), error, runs[0].at)
+    return WeighedVote(vote, expected, expected * exp(middle), error, float(runs[0, AT]))
 
 
 def _expected_loss(named: NamedMeasurement, source: Source) -> float:
@@ -223,7 +226,7 @@ def _expected_loss(named: NamedMeasurement, source: Source) -> float:
         if sample.rate_Bps
     }
     return median(
-        rates[run.at] / exp(run.log_ratio) for run in source.runs[-_MOST:] if run.at in rates
+        rates[at] / exp(ratio) for at, ratio, *_ in source.runs[-_MOST:].tolist() if at in rates
     )
 
 

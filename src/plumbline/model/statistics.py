@@ -11,7 +11,7 @@ from math import exp, log, sqrt
 from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
-_OF_A_DEVIATION = 1.4826
+OF_A_DEVIATION = 1.4826
 """Standard deviation / median absolute deviation."""
 
 OF_A_MEDIAN = 1.2533
@@ -22,7 +22,7 @@ def deviation(values: Iterable[float], middle: Optional[float] = None) -> float:
     """Return the standard deviation of one value or more, from ``middle``, else their median."""
     samples = tuple(values)
     centre = median(samples) if middle is None else middle
-    return _OF_A_DEVIATION * median([abs(value - centre) for value in samples])
+    return OF_A_DEVIATION * median([abs(value - centre) for value in samples])
 
 
 def error_of_median(spread: float, count: int) -> float:

@@ -20,12 +20,13 @@ from plumbline.judge.runs import (
     Claim,
     Noise,
     Question,
-    Run,
     Source,
     Subject,
     Weight,
+    in_order,
     moments_of,
 )
+from tests.package.judge.rows import Run, rows, runs_of
 
 HOUR_S = 3600.0
 DAY_S = 86400.0
@@ -46,7 +47,7 @@ def source(
         for night, ratio in enumerate(ratios)
         if ratio is not None
     )
-    return Source(runs, 0.02, noise)
+    return Source(rows(runs), 0.02, noise)
 
 
 def weight_of(sources: Sequence[Source], question: Question = ASKED) -> Weight:
@@ -60,7 +61,7 @@ def alone(*ratios: Optional[float], question: Question = ASKED) -> Weight:
 
 def both(writes: Sequence[float], reads: Sequence[float], question: Question = ASKED) -> Weight:
     sources = [source(writes), source(reads, 1)]
-    merged = Source(tuple(sorted(run for each in sources for run in each.runs)), 0.02)
+    merged = Source(in_order([each.runs for each in sources]), 0.02)
     claims = [Claim((each,)) for each in sources]
     return weigh([Subject(claims, [Claim((merged,))], question)])[0]
 
@@ -144,7 +145,7 @@ def odds_by_hand(measured: Source, shared: bool = False) -> float:
     losses = [LIMIT * STEP ** (number + 0.5) for number in range(SIZES)]
     slow = [Offset(-loss, loss * (STEP - 1), own / SIZES, noise) for loss in losses]
     steady, at_times, before = [0.0] * SIZES, [0.0] * SIZES, None
-    for run in measured.runs:
+    for run in runs_of(measured):
         predicted = {offset: offset.predict(run, before) for offset in (*healthy, *slow)}
         chance = sum(offset.weight * each for offset, each in predicted.items())
         ratios = [predicted[size] / chance for size in slow]
@@ -172,7 +173,7 @@ DRAWN = (
 @pytest.mark.parametrize("off", [0.0, 0.01, 0.04])
 @pytest.mark.parametrize("count", [2, 3, 4, 5])
 def test_the_odds_are_those_of_the_model(noise: Noise, off: float, count: int) -> None:
-    measured = Source(DRAWN[:count], off, noise)
+    measured = Source(rows(DRAWN[:count]), off, noise)
     odds = weight_of([measured], NEVER).odds
     assert exp(odds) == pytest.approx(max(1.0, odds_by_hand(measured)), rel=1e-6)
 
@@ -181,15 +182,15 @@ def test_the_odds_are_those_of_the_model(noise: Noise, off: float, count: int) -
 def test_what_several_share_may_be_slow_alone_in_one_of_a_hundred(ratios: tuple[float]) -> None:
     """So a single device behind a part says at most a hundred to one a moment against the part."""
     measured = source(ratios)
-    empty = Source((), 0.02)
+    empty = Source(rows(()), 0.02)
     odds = weigh([Subject([Claim((measured, empty))], [], NEVER)])[0].odds
     assert exp(odds) == pytest.approx(odds_by_hand(measured, shared=True), rel=1e-4)
 
 
 def test_what_is_measured_in_one_go_is_disturbed_together() -> None:
-    merged = Source((Run(0.0, -0.6, 0.05, 0), Run(60.0, -0.6, 0.05, 1)), 0.02)
-    apart = Source((Run(0.0, -0.6, 0.05, 0), Run(601.0, -0.6, 0.05, 1)), 0.02)
-    same = Source((Run(0.0, -0.6, 0.05, 0), Run(60.0, -0.6, 0.05, 0)), 0.02)
+    merged = Source(rows((Run(0.0, -0.6, 0.05, 0), Run(60.0, -0.6, 0.05, 1))), 0.02)
+    apart = Source(rows((Run(0.0, -0.6, 0.05, 0), Run(601.0, -0.6, 0.05, 1))), 0.02)
+    same = Source(rows((Run(0.0, -0.6, 0.05, 0), Run(60.0, -0.6, 0.05, 0))), 0.02)
     odds = [weight_of([each], NEVER).odds for each in (merged, apart, same)]
     assert odds[0] < odds[1]
     assert odds[0] < odds[2]
@@ -213,7 +214,7 @@ def drawn(chance: Random, count: int, offset: float = 0.0, noise: Noise = BESIDE
             value = noise.tail * (1 / (1 - chance.random()) - 1)
             value = -value if state == "lower" else value
         runs.append(Run(number * DAY_S, offset + value, 0.05))
-    return Source(tuple(runs), 0.02)
+    return Source(rows(runs), 0.02)
 
 
 def test_healthy_series_have_no_more_alarms_than_the_threshold_says() -> None:
@@ -340,7 +341,7 @@ def test_what_comes_and_goes_is_one_alarm_that_counts_its_low_nights() -> None:
 
 def test_who_never_was_measured_is_no_alarm() -> None:
     nothing = Weight(0.0, 0.0, 0, 0, (None,), alarm=False)
-    assert weight_of([Source((), 0.02)]) == nothing
+    assert weight_of([Source(rows(()), 0.02)]) == nothing
     assert weigh([]) == []
 
 
@@ -436,11 +437,11 @@ def test_many_runs_are_weighed_as_well_as_a_few(ratio: float, spread: float) -> 
 def test_what_begins_within_ten_minutes_of_a_moment_belongs_to_it(
     at: float, moments: list[float]
 ) -> None:
-    assert moments_of([Run(0.0, 0.0, 0.05, 0), Run(at, 0.0, 0.05, 1)]) == moments
+    assert moments_of(rows([Run(0.0, 0.0, 0.05, 0), Run(at, 0.0, 0.05, 1)])) == moments
     earlier = [Run(-DAY_S, 0.0, 0.05, 0), Run(0.0, 0.0, 0.05, 0), Run(at, 0.0, 0.05, 1)]
-    assert moments_of(earlier) == [-DAY_S, *moments]
+    assert moments_of(rows(earlier)) == [-DAY_S, *moments]
 
 
 def test_a_source_that_runs_again_begins_a_moment() -> None:
     runs = [Run(0.0, 0.0, 0.05, 0), Run(60.0, 0.0, 0.05, 1), Run(120.0, 0.0, 0.05, 0)]
-    assert moments_of(runs) == [0.0, 120.0]
+    assert moments_of(rows(runs)) == [0.0, 120.0]

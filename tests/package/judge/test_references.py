@@ -9,10 +9,11 @@ import pytest
 
 from plumbline.judge.recursion import weigh
 from plumbline.judge.references import Against, Era, Measurement, References, common
-from plumbline.judge.runs import ALONE, BESIDE_PEERS, Question
+from plumbline.judge.runs import ALONE, AT, BESIDE_PEERS, RATIO, SPREAD, Question
 from plumbline.judge.weighing import NamedMeasurement, subject_of
 from plumbline.model.limits import Limits
 from plumbline.model.series import Sample
+from tests.package.judge.rows import runs_of
 from tests.package.judgements import BASELINE
 
 DAY_S = 86400.0
@@ -52,7 +53,7 @@ def test_a_loss_that_all_share_is_taken_away_with_the_peers() -> None:
     peers = fellows(6, samples=busy)
     found = References(peers).of(peers[0])
     assert found is not None
-    assert [run.log_ratio for run in found.source.runs] == pytest.approx([0.0, 0.0, 0.0])
+    assert list(found.source.runs[:, RATIO]) == pytest.approx([0.0, 0.0, 0.0])
     assert found.source.noise == BESIDE_PEERS
 
 
@@ -60,7 +61,7 @@ def test_a_loss_of_its_own_stays() -> None:
     slow = measurement("slow", samples=samples([RATE, RATE, RATE / 2]))
     found = References([slow, *fellows(6)]).of(slow)
     assert found is not None
-    assert found.source.runs[-1].log_ratio == pytest.approx(log(0.5))
+    assert found.source.runs[-1, RATIO] == pytest.approx(log(0.5))
 
 
 def test_without_peers_the_baseline_is_the_reference_and_busy_days_are_noise() -> None:
@@ -69,7 +70,7 @@ def test_without_peers_the_baseline_is_the_reference_and_busy_days_are_noise() -
     assert found is not None
     assert found.against == Against.ALONE.value
     assert found.source.noise == ALONE
-    assert [run.log_ratio for run in found.source.runs] == pytest.approx([0.0, log(0.5)])
+    assert list(found.source.runs[:, RATIO]) == pytest.approx([0.0, log(0.5)])
 
 
 def test_without_baseline_and_many_peers_few_must_do() -> None:
@@ -77,7 +78,7 @@ def test_without_baseline_and_many_peers_few_must_do() -> None:
     found = References([only]).of(only)
     assert found is not None
     assert found.against == Against.FEW.value
-    assert found.source.runs[0].log_ratio == pytest.approx(log(0.5))
+    assert found.source.runs[0, RATIO] == pytest.approx(log(0.5))
 
 
 @pytest.mark.parametrize(("runs", "known"), [(8, False), (9, True)])
@@ -87,7 +88,7 @@ def test_with_nothing_else_its_own_earlier_runs_must_do(runs: int, known: bool) 
     assert bool(found) is known
     if found:
         assert found.against == Against.HISTORY.value
-        assert [run.log_ratio for run in found.source.runs] == pytest.approx([log(0.5)])
+        assert list(found.source.runs[:, RATIO]) == pytest.approx([log(0.5)])
 
 
 def test_what_a_person_has_accepted_as_slower_is_held_against_its_baseline() -> None:
@@ -96,7 +97,7 @@ def test_what_a_person_has_accepted_as_slower_is_held_against_its_baseline() -> 
     found = References([accepted, *fellows(6)]).of(accepted)
     assert found is not None
     assert found.against == Against.BASELINE.value
-    assert [run.log_ratio for run in found.source.runs] == pytest.approx([0.0] * 5)
+    assert list(found.source.runs[:, RATIO]) == pytest.approx([0.0] * 5)
 
 
 @pytest.mark.parametrize(
@@ -172,10 +173,10 @@ def test_a_run_of_a_few_is_held_against_what_the_others_of_it_usually_give(
     ]
     found = References([slow, *controls, *fellows(5, samples=nights, **base)]).of(slow)
     assert found is not None
-    assert found.source.runs[-1].at == later
+    assert found.source.runs[-1, AT] == later
     log_ratio += UPPER if len(others) == 2 else 0.0
-    assert found.source.runs[-1].log_ratio == pytest.approx(log_ratio, abs=1e-9)
-    assert found.source.runs[-1].spread > found.source.runs[-2].spread
+    assert found.source.runs[-1, RATIO] == pytest.approx(log_ratio, abs=1e-9)
+    assert found.source.runs[-1, SPREAD] > found.source.runs[-2, SPREAD]
 
 
 def test_what_was_measured_at_another_hour_is_not_beside_a_run_of_a_few() -> None:
@@ -185,7 +186,7 @@ def test_what_was_measured_at_another_hour_is_not_beside_a_run_of_a_few() -> Non
     control = measurement("control", samples=also(nights, 0.4 * RATE, later + 1801.0))
     found = References([slow, control, *fellows(5, samples=nights)]).of(slow)
     assert found is not None
-    assert later not in [run.at for run in found.source.runs]
+    assert later not in [run.at for run in runs_of(found.source)]
 
 
 def test_runs_of_a_few_change_nothing_of_what_all_gave_on_a_day() -> None:
@@ -195,7 +196,7 @@ def test_runs_of_a_few_change_nothing_of_what_all_gave_on_a_day() -> None:
     fine = measurement("fine", samples=nights)
     found = References([fine, *low]).of(fine)
     assert found is not None
-    assert found.source.runs[-1].log_ratio == pytest.approx(0.0)
+    assert found.source.runs[-1, RATIO] == pytest.approx(0.0)
 
 
 def test_a_group_that_never_has_more_than_a_few_is_held_against_its_day_as_before() -> None:
@@ -203,7 +204,7 @@ def test_a_group_that_never_has_more_than_a_few_is_held_against_its_day_as_befor
     members = fellows(6, samples=nights)
     found = References(members).of(members[0])
     assert found is not None
-    assert [run.log_ratio for run in found.source.runs] == pytest.approx([0.0, 0.0, 0.0])
+    assert list(found.source.runs[:, RATIO]) == pytest.approx([0.0, 0.0, 0.0])
 
 
 def against(members: Sequence[Measurement]) -> Optional[str]:
@@ -255,7 +256,7 @@ def test_without_peers_runs_differ_by_five_percent_at_least() -> None:
         one = measurement(baseline=BASE._replace(spread=spread, runs=16))
         found = References([one]).of(one)
         assert found is not None
-        assert {run.spread for run in found.source.runs} == {wanted}
+        assert {run.spread for run in runs_of(found.source)} == {wanted}
         # the error of a median of sixteen runs, though nothing is known better than 1.5 %
         assert found.source.off == pytest.approx(max(0.015, 1.2533 * wanted / 4))
 
@@ -304,7 +305,7 @@ def test_a_run_of_a_few_is_as_uncertain_as_its_controls(controls: int) -> None:
     every = [measurement(str(n), samples=also(nights, RATE, later)) for n in range(1 + controls)]
     found = References([*every, *fellows(5, samples=nights)]).of(every[0])
     assert found is not None
-    nightly, few = found.source.runs[0].spread, found.source.runs[-1].spread
+    nightly, few = found.source.runs[0, SPREAD], found.source.runs[-1, SPREAD]
     assert few == pytest.approx(nightly * sqrt(1 + 1 / controls))
 
 
@@ -318,7 +319,7 @@ def test_a_run_of_one_to_three_peers_is_one_of_a_few_where_others_have_more(
     found = References([one, *fellows(6, samples=nights)]).of(one)
     assert found is not None
     # without a control of its run, a run of a few is held against nothing
-    assert (later not in [run.at for run in found.source.runs]) is few
+    assert (later not in [run.at for run in runs_of(found.source)]) is few
 
 
 @pytest.mark.parametrize(
@@ -341,8 +342,8 @@ def test_without_a_run_of_all_a_run_of_a_few_that_is_off_shows_a_busy_day(
     controls = [measurement(str(n), samples=also(nights, RATE, at)) for n in range(2)]
     found = References([one, *controls, *fellows(5, samples=nights)]).of(one)
     assert found is not None
-    assert found.source.runs[-1].log_ratio == pytest.approx(log(share) + UPPER)
-    assert found.source.runs[-1].spread == pytest.approx(spread * sqrt(1.5))
+    assert found.source.runs[-1, RATIO] == pytest.approx(log(share) + UPPER)
+    assert found.source.runs[-1, SPREAD] == pytest.approx(spread * sqrt(1.5))
 
 
 @pytest.mark.parametrize("form", [Against.RUN, Against.BASELINE, Against.RATE])
@@ -358,7 +359,7 @@ def test_a_run_by_name_is_held_against_the_last_run_of_all(form: Against) -> Non
     found = References([one, *fellows(7, samples=nights, **base)]).of(one)
     assert found is not None
     assert found.against == form.value
-    assert found.source.runs[-1].log_ratio == pytest.approx(log(0.5))
+    assert found.source.runs[-1, RATIO] == pytest.approx(log(0.5))
 
 
 @pytest.mark.parametrize(
@@ -379,7 +380,7 @@ def test_a_run_by_name_is_as_uncertain_as_what_all_share_changes(
         every.append(measurement(str(number), samples=(late, *nights)))
     found = References(every).of(every[0])
     assert found is not None
-    assert found.source.runs[-1].spread == pytest.approx(hypot(0.015, drift))
+    assert found.source.runs[-1, SPREAD] == pytest.approx(hypot(0.015, drift))
 
 
 def test_a_run_by_name_beside_few_peers_is_held_against_those_of_the_run_before() -> None:
@@ -388,7 +389,7 @@ def test_a_run_by_name_beside_few_peers_is_held_against_those_of_the_run_before(
     one = measurement(baseline=None, samples=(late, *nights))
     found = References([one]).of(one)
     assert found is not None
-    assert [run.log_ratio for run in found.source.runs] == pytest.approx([0.0, 0.0, log(0.5)])
+    assert list(found.source.runs[:, RATIO]) == pytest.approx([0.0, 0.0, log(0.5)])
 
 
 def test_a_few_peers_may_each_be_odd() -> None:
@@ -396,7 +397,7 @@ def test_a_few_peers_may_each_be_odd() -> None:
     found = References([one]).of(one)
     assert found is not None
     assert found.source.off == 0.05
-    assert [run.spread for run in found.source.runs] == [pytest.approx(0.19 * sqrt(2))] * 2
+    assert [run.spread for run in runs_of(found.source)] == [pytest.approx(0.19 * sqrt(2))] * 2
 
 
 @pytest.mark.parametrize(("usual", "used"), [(0.6, 1), (0.59, 0)])
@@ -419,8 +420,8 @@ def test_the_newer_half_of_its_own_runs_is_held_against_the_older(runs: int, jud
     one = measurement(baseline=None, samples=samples([RATE] * (runs - judged) + [90e6] * judged))
     found = References([one]).of(one)
     assert found is not None
-    assert [run.log_ratio for run in found.source.runs] == pytest.approx([log(0.45)] * judged)
-    assert found.source.runs[0].spread == 0.05
+    assert list(found.source.runs[:, RATIO]) == pytest.approx([log(0.45)] * judged)
+    assert found.source.runs[0, SPREAD] == 0.05
     assert found.source.off == pytest.approx(1.2533 * 0.05 / sqrt(runs - judged))
 
 
@@ -452,7 +453,7 @@ def test_a_group_gave_the_upper_median_of_its_members(
     every = [measurement(str(n), samples=samples([RATE * share])) for n, share in enumerate(shares)]
     found = common(every, len(shares))
     assert found is not None
-    assert [run.log_ratio for run in found.source.runs] == pytest.approx([log(middle)])
+    assert list(found.source.runs[:, RATIO]) == pytest.approx([log(middle)])
 
 
 def test_the_day_of_a_group_is_as_uncertain_as_its_members_differ() -> None:
@@ -462,7 +463,7 @@ def test_the_day_of_a_group_is_as_uncertain_as_its_members_differ() -> None:
     assert found is not None
     far = sorted(abs(log(share / 0.8)) for share in shares)
     spread = 1.4826 * (far[1] + far[2]) / 2
-    assert found.source.runs[0].spread == pytest.approx(hypot(0.05, 1.2533 * spread / 2))
+    assert found.source.runs[0, SPREAD] == pytest.approx(hypot(0.05, 1.2533 * spread / 2))
 
 
 def test_a_member_that_ran_more_often_on_a_day_counts_by_its_middle_from_the_first_run() -> None:
@@ -472,11 +473,11 @@ def test_a_member_that_ran_more_often_on_a_day_counts_by_its_middle_from_the_fir
     )[::-1]
     found = common([measurement(samples=often)], 1)
     assert found is not None
-    assert [run.at for run in found.source.runs] == [3 * HOUR_S]
-    assert [run.log_ratio for run in found.source.runs] == pytest.approx([log(0.8)])
+    assert [run.at for run in runs_of(found.source)] == [3 * HOUR_S]
+    assert list(found.source.runs[:, RATIO]) == pytest.approx([log(0.8)])
     twice = common([measurement(samples=often[1:])], 1)
     assert twice is not None
-    assert [run.log_ratio for run in twice.source.runs] == pytest.approx([log(0.5) / 2])
+    assert list(twice.source.runs[:, RATIO]) == pytest.approx([log(0.5) / 2])
 
 
 @pytest.mark.parametrize("with_group", [False, True])
@@ -499,7 +500,7 @@ def test_a_run_without_peers_is_held_against_its_day_as_any_other(peers: int, ju
     one = measurement("one", samples=also(nights, RATE / 4, later, peers), baseline=accepted)
     found = References([one, *fellows(6, samples=samples([RATE] * 5, RATE, 7))]).of(one)
     assert found is not None
-    assert [run.log_ratio for run in found.source.runs if run.at == later] == (
+    assert [run.log_ratio for run in runs_of(found.source) if run.at == later] == (
         [pytest.approx(log(0.5))] if judged else []
     )
 

@@ -9,13 +9,14 @@ import pytest
 
 from plumbline.judge.phrases import weighed
 from plumbline.judge.recursion import weigh
-from plumbline.judge.runs import ALONE, Claim, Question, Run, Source, Subject
-from plumbline.judge.weighing import Weighing
+from plumbline.judge.runs import ALONE, Claim, Question, Source, Subject, in_order
+from plumbline.judge.weighing import Compared, Weighing
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation
 from plumbline.model.series import Sample, Series, Snapshot
+from tests.package.judge.rows import Run, rows, runs_of
 from tests.package.judgements import (
     BASELINE,
     DAY_S,
@@ -90,6 +91,10 @@ def test_what_has_lost_nearly_all_is_an_alarm_as_well(left: float) -> None:
     assert found.ratio == pytest.approx(left, rel=0.1)
 
 
+def sources(compared: Compared) -> list[list[Run]]:
+    return [runs_of(each.source) for _, each in compared]
+
+
 def test_what_is_no_longer_held_is_found_again() -> None:
     memory = Past(taken((NAMES[3], Operation.READ, [*HEALTHY[:6], *[80e6] * 4])))
     weighing = Weighing({"client1": fleet()}, {"client1": memory})
@@ -97,8 +102,12 @@ def test_what_is_no_longer_held_is_found_again() -> None:
     before = [weighing.compared(one) for one in components]
     weighing.release([*components, ("ost", "nobody")])
     after = [weighing.compared(one) for one in components]
-    assert after == before
-    assert all(one is not other for one, other in zip(after, before))
+    for one, other in zip(before, after):
+        assert one is not other
+        assert [each for each, _ in one] == [each for each, _ in other]
+        assert [runs_of(each.source) for _, each in one] == [
+            runs_of(each.source) for _, each in other
+        ]
 
 
 def test_one_low_night_is_none() -> None:
@@ -487,8 +496,8 @@ def test_the_odds_of_one_operation_are_those_of_its_runs_alone() -> None:
     asked = Question(-log(0.9), 99.0, 99.0)
     write = alone_source([200e6, 80e6, 80e6])
     assert runs.odds == pytest.approx(weigh([Subject([Claim((write,))], [], asked)])[0].odds)
-    read = write._replace(runs=tuple(run._replace(source=1) for run in write.runs))
-    merged = write._replace(runs=tuple(sorted((*write.runs, *read.runs))))
+    read = write._replace(runs=rows(run._replace(source=1) for run in runs_of(write)))
+    merged = write._replace(runs=in_order([write.runs, read.runs]))
     claims = [Claim((write,)), Claim((read,))]
     weight = weigh([Subject(claims, [Claim((merged,))], asked)])[0]
     assert two.odds == pytest.approx(weight.odds)
@@ -500,7 +509,7 @@ def alone_source(rates: Sequence[float]) -> Source:
         Run(NOW - 3610 - night * DAY_S, log(rate / BASELINE.median_Bps), 0.05)
         for night, rate in zip(range(len(rates) - 1, -1, -1), rates)
     )
-    return Source(runs, 1.2533 * 0.05 / sqrt(BASELINE.runs), ALONE)
+    return Source(rows(runs), 1.2533 * 0.05 / sqrt(BASELINE.runs), ALONE)
 
 
 def test_two_operations_of_a_host_are_weighed_with_all_its_partners_together() -> None:
@@ -527,7 +536,7 @@ def test_two_operations_of_a_host_are_weighed_with_all_its_partners_together() -
             for night, ratio in enumerate(ratios)
             for number in numbers
         )
-        return Source(runs, 1.2533 * 0.05 / sqrt(SENT.runs), ALONE)
+        return Source(rows(runs), 1.2533 * 0.05 / sqrt(SENT.runs), ALONE)
 
     claims = [Claim((source(number), source(number))) for number in (0, 1)]
     together = Claim((source(0, 1), source(0, 1)))
