@@ -123,15 +123,18 @@ class Table:
         self.by_name = (self.peers <= 0) & ~self.full
         self._levels = np.array([measurement.level for measurement in measurements], float)
         numbers = np.arange(len(measurements) + 1)
-        self._ends: list[int] = list(np.searchsorted(self.number, numbers))
+        self._ends: _Array = np.searchsorted(self.number, numbers)
 
-    def beside(self, form: Against) -> _Array:
-        """Return what is held against others in one of ``FORMS``; nan where that is not known."""
-        if form is Against.RUN:
-            # the others of a run of a few are found by their moments
-            peers_rates = np.where(self.peers >= _PEERS, self.peers_rates, nan)
-            return self.rates - np.where(self.few, 0.0, peers_rates)
-        return self.rates - self._levels[self.number] if form is Against.BASELINE else self.rates
+    def beside(self, form: Against, of: slice = slice(None)) -> _Array:
+        """Return what some rows hold against others in one of ``FORMS``, nan if that is unknown."""
+        rates: _Array = self.rates[of]
+        if form is Against.RATE:
+            return rates
+        if form is Against.BASELINE:
+            return rates - self._levels[self.number[of]]
+        # the others of a run of a few are found by their moments
+        peers_rates = np.where(self.peers[of] >= _PEERS, self.peers_rates[of], nan)
+        return rates - np.where(self.few[of], 0.0, peers_rates)
 
     def of(self, number: int) -> slice:
         """Return the rows of a measurement."""
@@ -206,39 +209,44 @@ def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
     A deviation of few values is too small in the mean (Croux and Rousseeuw, 1992: n / (n - 0.8)),
     and their middle is uncertain itself.
     """
-    # of several runs of a member on a day their middle counts
-    first = days.min(initial=0)
-    length = days.max(initial=0) - first + 1
-    cells, values, _ = _medians(members * length + days - first, values)
-    members, days = cells // length, cells % length
-    every, middles, sizes = _medians(days, values)
-    places = np.searchsorted(every, days)
-    off = values - middles[places]
-    few = sizes / (sizes - 0.8)
-    spreads = OF_A_DEVIATION * _medians(days, np.abs(off))[1] * few
+    every, places = np.unique(days, return_inverse=True)
+    grid = _grid(places, members, values, (len(every), count))
+    middles, sizes = _medians(grid)
+    off = grid - middles[:, None]
+    spreads = OF_A_DEVIATION * _medians(np.abs(off))[0] * sizes / (sizes - 0.8)
     spreads = np.maximum(LEAST_SPREAD, np.hypot(spreads, OF_A_MEDIAN * spreads / np.sqrt(sizes)))
     known = sizes >= LEAST
-    here = known[places]
-    seen, levels, number = _medians(members[here], off[here])
-    usual = np.full(count, nan)
-    usual[seen.astype(int)] = levels
-    apart = _apart(levels[number >= _DAYS].tolist())
-    return Kind(every[known] + first, middles[known], spreads[known], apart, usual)
+    usual, number = _medians(off[known].T)
+    apart = _apart(usual[number >= _DAYS].tolist())
+    return Kind(every[known], middles[known], spreads[known], apart, usual)
 
 
-def _medians(
-    groups: _Array, values: _Array, *, upper: bool = False
-) -> tuple[_Array, _Array, _Array]:
-    """Return the groups, ascending, with the median and the number of values of each.
+def _grid(rows: _Array, columns: _Array, values: _Array, shape: tuple[int, int]) -> _Array:
+    """Return values by row and column, nan where there are none, of several their median."""
+    grid = np.full(shape, nan)
+    cells = rows * shape[1] + columns
+    if np.bincount(cells, minlength=1).max() > 1:
+        order = np.lexsort((values, cells))
+        values = values[order]
+        cells, first, sizes = np.unique(cells[order], return_index=True, return_counts=True)
+        values = (values[first + (sizes - 1) // 2] + values[first + sizes // 2]) / 2
+    grid.flat[cells] = values
+    return grid
+
+
+def _medians(grid: _Array, *, upper: bool = False) -> tuple[_Array, _Array]:
+    """Return the median of the values of each row, nan without any, and their number.
 
     Of an even number it is the ``upper`` of the two in the middle, or their mean.
     """
-    order = np.lexsort((values, groups))
-    groups, values = groups[order], values[order]
-    unique, first, sizes = np.unique(groups, return_index=True, return_counts=True)
-    upper_values = values[first + sizes // 2]
-    middles = upper_values if upper else (values[first + (sizes - 1) // 2] + upper_values) / 2
-    return unique, middles, sizes
+    sizes = np.count_nonzero(~np.isnan(grid), axis=1)
+    if not grid.size:
+        return np.full(len(grid), nan), sizes
+    ordered, rows = np.sort(grid, axis=1), np.arange(len(grid))
+    middles = ordered[rows, np.minimum(sizes // 2, grid.shape[1] - 1)]
+    if not upper:
+        middles = (ordered[rows, np.maximum(sizes - 1, 0) // 2] + middles) / 2
+    return middles, sizes
 
 
 def _apart(levels: Sequence[float]) -> float:
@@ -315,6 +323,19 @@ class _Fellows:
             rows[form] = rows_of(self.table.at, off, spreads), self.table.full & ~np.isnan(off)
         return rows
 
+    @cached_property
+    def of_few(self) -> dict[Against, tuple[_Array, _Array, _Array]]:
+        """Return the runs of a few members alone in each form: moments, values, members.
+
+        The values are beside what each usually gives; where that is not known they are left out.
+        """
+        few = {}
+        for form, kind in self.kinds.items():
+            levels = self.table.beside(form) - kind.usual[self.member]
+            there = self.table.few & ~np.isnan(levels)
+            few[form] = self.table.at[there], levels[there], self.member[there]
+        return few
+
 
 class References:
     """Finds what each measurement is held against, once all of them are known."""
@@ -363,11 +384,10 @@ def _of_a_few(own: slice, form: Against, fellows: _Fellows) -> Iterator[Rows]:
     few = table.few[own]
     if not few.any():
         return
-    values = table.beside(form)
-    levels = values - kind.usual[fellows.member]
-    others = table.few & ~np.isnan(levels) & (fellows.member != fellows.member[own][0])
-    for at, value in zip(table.at[own][few], values[own][few]):
-        beside = levels[others & (np.abs(table.at - at) <= _BESIDE_S)]
+    when, levels, members = fellows.of_few[form]
+    others = members != fellows.member[own][0]
+    for at, value in zip(table.at[own][few], table.beside(form, own)[few]):
+        beside = levels[others & (np.abs(when - at) <= _BESIDE_S)]
         if len(beside) and not np.isnan(value):
             usual_spread = kind.spread(at // DAY_S)
             off = value - _middle_of_few(beside, usual_spread)
@@ -457,25 +477,20 @@ def common(measured: Sequence[Measurement], members: int) -> Optional[ComparedSo
         return None
     table = Table(measurements)
     full = table.full
-    at, values, number, days = (
-        column[full]
-        for column in (table.at, table.beside(Against.BASELINE), table.number, table.days)
-    )
-    # of several runs of a member on a day their middle counts
-    cells, values, _ = _medians(days * len(measurements) + number, values)
-    days_of_cells = cells // len(measurements)
-    every, middles, sizes = _medians(days_of_cells, values, upper=True)
-    off = np.abs(values - middles[np.searchsorted(every, days_of_cells)])
-    far = _medians(days_of_cells, off)[1]
-    spreads = np.hypot(_SPREAD_ALONE, OF_A_MEDIAN * OF_A_DEVIATION * far / np.sqrt(sizes))
+    at, values, number = table.at[full], table.beside(Against.BASELINE)[full], table.number[full]
+    every, places = np.unique(table.days[full], return_inverse=True)
+    grid = _grid(places, number, values, (len(every), len(measurements)))
+    middles, sizes = _medians(grid, upper=True)
+    far = _medians(np.abs(grid - middles[:, None]))[0]
     begins = np.full(len(every), inf)
-    np.minimum.at(begins, np.searchsorted(every, days), at)
+    np.minimum.at(begins, places, at)
     counts = 2 * sizes > members
     if not counts.any():
         return None
     fewest = min(one.baseline.runs for one in measurements if one.baseline)
     error = max(LEAST_SPREAD, error_of_median(_SPREAD_ALONE, max(1, fewest)))
-    rows = rows_of(begins[counts], middles[counts], spreads[counts])
+    errors = OF_A_MEDIAN * OF_A_DEVIATION * far[counts] / np.sqrt(sizes[counts])
+    rows = rows_of(begins[counts], middles[counts], np.hypot(_SPREAD_ALONE, errors))
     return ComparedSource(Source(rows, error, ALONE), baseline_words(measurements))
 
 

@@ -140,12 +140,13 @@ class _NodeEvidence:
         self._verdicts = {
             key: evidence for key, evidence in self._verdicts.items() if key[1] not in again
         }
+        every = (entry.subject for entry in self._node.chosen)
+        self._weighing.take(subject for subject in every if subject not in self._evidence)
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence of the last runs on a component or group."""
         if subject not in self._evidence:
-            every = [entry.subject for entry in self._node.chosen]
-            self._weighing.take(each for each in every if each not in self._evidence)
+            self._weighing.take([subject])
             self._evidence[subject] = self._weighing.evidence(subject)
         return self._evidence[subject]
 
