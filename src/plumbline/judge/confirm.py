@@ -115,6 +115,9 @@ def _candidate(entry: Expectation, layer: Layer) -> Optional[Candidate]:
     evidence = layer.weighing.evidence(entry.subject)
     if evidence is None or evidence.shared or not entry.confirm.runs:
         return None
+    if evidence.low == 0 and not (evidence.alarm or evidence.in_question):
+        # nearly all components
+        return None
     verdict = layer.verdict(entry)
     if evidence.alarm:
         alarm = verdict.reason in (Reason.SLOW, Reason.CONTENDED)

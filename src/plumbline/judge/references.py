@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from math import hypot, inf, log, nan, sqrt
+from math import hypot, inf, isnan, log, nan, sqrt
 from statistics import median
 from typing import Any, Hashable, Iterator, NamedTuple, Optional, Sequence
 
@@ -172,7 +172,8 @@ FEW_APART = 0.05
 _LEAST_APART = 0.01
 
 
-class Kind(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Kind:
     """What all of a kind gave, day by day.
 
     ``days`` are those with members enough, counted from the epoch, ascending; ``middles`` what they
@@ -195,12 +196,13 @@ class Kind(NamedTuple):
             return unknown, unknown
         places = np.minimum(np.searchsorted(self.days, days), len(self.days) - 1)
         there = self.days[places] == days
-        return tuple(np.where(there, column[places], nan) for column in self[1:3])
+        middles, spreads = (column[places] for column in (self.middles, self.spreads))
+        return np.where(there, middles, nan), np.where(there, spreads, nan)
 
-    def spread(self, day: float) -> float:
-        """Return by what one value differs from the middle on a day, or on most; there is one."""
-        ((found,),) = self.on(np.array([day]))[1:]
-        return float(np.median(self.spreads) if np.isnan(found) else found)
+    @cached_property
+    def spread(self) -> float:
+        """Return by what one value differs from the middle on most days; there is one."""
+        return float(np.median(self.spreads))
 
 
 def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
@@ -386,34 +388,29 @@ def _of_a_few(own: slice, form: Against, fellows: _Fellows) -> Iterator[Rows]:
         return
     when, levels, members = fellows.of_few[form]
     others = members != fellows.member[own][0]
-    for at, value in zip(table.at[own][few], table.beside(form, own)[few]):
-        beside = levels[others & (np.abs(when - at) <= _BESIDE_S)]
-        if len(beside) and not np.isnan(value):
-            usual_spread = kind.spread(at // DAY_S)
-            off = value - _middle_of_few(beside, usual_spread)
-            spread = _spread_of_a_few(kind, at // DAY_S, off)
-            yield rows_of(at, off, spread * sqrt(1 + 1 / len(beside)))
+    when, levels = when[others], levels[others]
+    of_day = kind.on(table.days[own][few])[1]
+    own_runs = table.at[own][few], table.beside(form, own)[few], of_day
+    for at, value, spread in zip(*(column.tolist() for column in own_runs)):
+        beside = levels[np.abs(when - at) <= _BESIDE_S].tolist()
+        if beside and not isnan(value):
+            off = value - _middle_of_few(beside, kind.spread if isnan(spread) else spread)
+            # without a run of all members nobody knows whether the day is busy: what a busy day
+            # explains is taken to be one, and a run like the others shows that it is none
+            busy = max(kind.spread, min(_SPREAD_BUSY, abs(off)))
+            each = busy if isnan(spread) else spread
+            yield rows_of(at, off, each * sqrt(1 + 1 / len(beside)))
 
 
 _UPPER_OF_TWO = 0.5642
 """The upper of two values is above their mean by so many standard deviations, in the mean."""
 
 
-def _middle_of_few(values: _Array, spread: float) -> float:
+def _middle_of_few(values: Sequence[float], spread: float) -> float:
     """Return what a few controls gave: of two the upper one, for one that was disturbed is low."""
     if len(values) == 2:
-        return float(values.max()) - _UPPER_OF_TWO * spread
-    return float(np.median(values))
-
-
-def _spread_of_a_few(kind: Kind, day: float, off: float) -> float:
-    """Return the spread of single runs on a day on which one of them is off by so much.
-
-    Without a run of all members nobody knows whether the day is busy.  What a busy day explains is
-    taken to be one, and a run like the others shows that it is none.
-    """
-    usual = kind.spread(day)
-    return usual if day in kind.days else max(usual, min(_SPREAD_BUSY, abs(off)))
+        return max(values) - _UPPER_OF_TWO * spread
+    return median(values)
 
 
 def _by_name(own: slice, form: Against, fellows: _Fellows) -> Iterator[Rows]:

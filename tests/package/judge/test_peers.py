@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import hypot, sqrt
+from math import hypot, nan, sqrt
 
 import numpy as np
 import pytest
@@ -115,8 +115,10 @@ def test_what_a_member_usually_differs_by_is_its_middle_over_the_days() -> None:
 def test_a_day_without_peers_has_the_spread_of_most_days() -> None:
     quiet, busy = [0.0, 0.1, 0.2, 0.3, 0.4], [0.0, 0.2, 0.4, 0.6, 0.8]
     found = kind([quiet, quiet, busy])
-    assert found.spread(7) == found.spreads[0]
-    assert found.spread(2) == found.spreads[2]
+    assert found.spread == found.spreads[0]
+    assert list(found.on(np.array([2.0, 7.0]))[1]) == pytest.approx(
+        [found.spreads[2], nan], nan_ok=True
+    )
 
 
 @pytest.mark.parametrize(("at", "day"), [(0.0, 0), (86399.9, 0), (86400.0, 1), (86400.1, 1)])
