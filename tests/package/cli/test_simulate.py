@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.cli import main
+from plumbline.cli import main, simulate
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.site import nodes
 from tests.package.cli.driver import call, inventory
 from tests.package.sites import INVENTORIES, part, site
 
@@ -105,7 +104,7 @@ def test_what_chance_finds_without_a_fault_is_said_beside_it(
             for one in measured:
                 yield Verdict(one.layer, one.component, state, Reason.SLOW, "slow")
 
-    monkeypatch.setattr(nodes, "judge_day", alarming)
+    monkeypatch.setattr(simulate, "judge_day", alarming)
     asked = ("-i", inventory(tmp_path), "--days", "8", "--fault", "oss1-disk1=2%@3")
     found = document(capsys, *asked)
     assert found["detection"] == found["chance"]
