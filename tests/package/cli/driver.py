@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 import yaml
 
 from plumbline.cli import build_parser
 from tests.package.sites import site
+
+
+class Printed(NamedTuple):
+    """Output of a call."""
+
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """Return the JSON that it is."""
+        return json.loads(self.out)
+
+
+Run = Callable[..., Printed]
+"""Type of the fixture ``run``: words of a command line, and the exit code that it must have."""
 
 
 def call(verb: str, *argv: str) -> int:

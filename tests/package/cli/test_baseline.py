@@ -16,7 +16,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Scenario
 from plumbline.site.documents import read_records
 from plumbline.site.inventory import plan_of, read_inventory
-from tests.package.cli.driver import call, inventory
+from tests.package.cli.driver import Printed, Run, call, inventory
 from tests.package.records import record
 
 TARGETS = [f"scratch-OST{index}" for index in range(4)]
@@ -25,7 +25,8 @@ TARGETS = [f"scratch-OST{index}" for index in range(4)]
 class Site:
     """An inventory, and the records of its targets."""
 
-    def __init__(self, folder: Path, policy: Optional[dict[str, Any]] = None) -> None:
+    def __init__(self, folder: Path, run: Run, policy: Optional[dict[str, Any]] = None) -> None:
+        self._run = run
         self.inventory = inventory(folder / "site", policy=policy)
         self.records = folder / "records.jsonl"
         entry = plan_of(read_inventory(self.inventory)).expectations["client1"][0]
@@ -54,11 +55,11 @@ class Site:
         self.records.write_text("".join(lines), encoding="utf-8")
         return str(self.records)
 
-    def capture(self, rates_MBps: dict[str, float], *argv: str) -> int:
-        return self.call("capture", "--records", self.write(rates_MBps), *argv)
+    def capture(self, rates_MBps: dict[str, float], *argv: str) -> Printed:
+        return self.run("capture", "--records", self.write(rates_MBps), *argv)
 
-    def call(self, action: str, *argv: str) -> int:
-        return call("baseline", action, "-i", self.inventory, *argv)
+    def run(self, action: str, *argv: str, code: Optional[int] = 0) -> Printed:
+        return self._run("baseline", action, "-i", self.inventory, *argv, code=code)
 
     @property
     def baselines(self) -> Path:
@@ -71,21 +72,17 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
+def site(tmp_path: Path, run: Run) -> Site:
+    return Site(tmp_path, run)
 
 
-def test_captured_compared_accepted_and_planned(
-    site: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert site.capture(dict.fromkeys(TARGETS, 75.0)) == 0
-    told = capsys.readouterr().out
+def test_captured_compared_accepted_and_planned(site: Site) -> None:
+    told = site.capture(dict.fromkeys(TARGETS, 75.0)).out
     assert "4 too weak to alarm: rests on 3 runs of 5 needed" in told
     assert "4 candidates in" in told
-    assert site.call("diff") == 0
-    assert "new" in capsys.readouterr().out
-    assert site.call("accept", "--reason", "first light", "--by", "ada") == 0
-    assert "4 baselines accepted" in capsys.readouterr().out
+    assert "new" in site.run("diff").out
+    accepted = site.run("accept", "--reason", "first light", "--by", "ada").out
+    assert "4 baselines accepted" in accepted
     entry = site.accepted()["scratch-OST2"]["read/single"]
     assert (entry["median"], entry["accepted_by"]) == ("75 MB/s", "ada")
     references = plan_of(read_inventory(site.inventory)).expectations["client1"][2].references
@@ -122,24 +119,21 @@ def test_the_whole_of_a_parallel_run_has_a_baseline_beside_its_targets(tmp_path:
     assert [one and round(one.median_Bps / 1e6) for one in medians] == [60, 60, 60, 60, 240]
 
 
-def test_a_diff_tells_the_change(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_diff_tells_the_change(site: Site) -> None:
     site.capture({"scratch-OST0": 80.0})
-    site.call("accept", "--reason", "first", "--by", "ada")
+    site.run("accept", "--reason", "first", "--by", "ada")
     site.capture({"scratch-OST0": 60.0})
-    capsys.readouterr()
-    site.call("diff")
-    line = capsys.readouterr().out.splitlines()[-1]
+    line = site.run("diff").out.splitlines()[-1]
     assert "-25.0 %" in line
-    site.call("diff", "--json")
-    (change,) = json.loads(capsys.readouterr().out)
+    (change,) = site.run("diff", "--json").document
     assert change["ratio"] == pytest.approx(0.75)
 
 
 def test_accepting_keeps_what_has_no_candidate(site: Site) -> None:
     site.capture({"scratch-OST0": 80.0, "scratch-OST1": 80.0})
-    site.call("accept", "--reason", "first", "--by", "ada")
+    site.run("accept", "--reason", "first", "--by", "ada")
     site.capture({"scratch-OST1": 75.0})
-    site.call("accept", "--reason", "new firmware", "--by", "bob")
+    site.run("accept", "--reason", "new firmware", "--by", "bob")
     medians = {name: steps["read/single"]["median"] for name, steps in site.accepted().items()}
     assert medians == {"scratch-OST0": "80 MB/s", "scratch-OST1": "75 MB/s"}
     assert site.accepted()["scratch-OST0"]["read/single"]["reason"] == "first"
@@ -147,22 +141,21 @@ def test_accepting_keeps_what_has_no_candidate(site: Site) -> None:
 
 def test_capturing_replaces_no_baseline(site: Site) -> None:
     site.capture({"scratch-OST0": 80.0})
-    site.call("accept", "--reason", "first", "--by", "ada")
+    site.run("accept", "--reason", "first", "--by", "ada")
     before = site.accepted()
     site.capture({"scratch-OST0": 40.0})
     assert site.accepted() == before
 
 
-def test_a_slow_sibling_is_said_and_refused(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_slow_sibling_is_said_and_refused(site: Site) -> None:
     rates = {**dict.fromkeys(TARGETS[:3], 75.0), TARGETS[3]: 30.0}
-    site.capture(rates)
     said = "scratch-OST3 read: 30.0 MB/s is 40 % of its peers' 75.0 MB/s"
-    assert said in capsys.readouterr().out
+    assert said in site.capture(rates).out
     with pytest.raises(DocumentError, match="a slow part must not become the reference"):
-        site.call("accept", "--reason", "first", "--by", "ada")
+        site.run("accept", "--reason", "first", "--by", "ada")
     assert not (Path(site.inventory) / "group_vars" / "all" / "baselines.yml").exists()
     named = ("--component", "scratch-OST3")
-    assert site.call("accept", "--reason", "an older disk", "--by", "ada", *named) == 0
+    site.run("accept", "--reason", "an older disk", "--by", "ada", *named)
     assert list(site.accepted()) == ["scratch-OST3"]
 
 
@@ -171,7 +164,7 @@ def test_the_login_name_accepts_when_nobody_is_named(
 ) -> None:
     monkeypatch.setenv("LOGNAME", "grace")
     site.capture({"scratch-OST0": 80.0})
-    site.call("accept", "--reason", "first")
+    site.run("accept", "--reason", "first")
     assert site.accepted()["scratch-OST0"]["read/single"]["accepted_by"] == "grace"
 
 
@@ -179,29 +172,22 @@ def test_candidates_can_lie_elsewhere(site: Site, tmp_path: Path) -> None:
     path = tmp_path / "candidates.yml"
     site.capture({"scratch-OST0": 80.0}, "--output", str(path))
     with pytest.raises(DocumentError, match="there are no candidates"):
-        site.call("diff")
-    assert site.call("diff", "--candidates", str(path)) == 0
+        site.run("diff")
+    site.run("diff", "--candidates", str(path))
 
 
-def test_programs_are_told_what_was_left_out(
-    site: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
-    site.capture({"scratch-OST0": 80.0, "scratch-OST1": 500.0}, "--json")
-    told = json.loads(capsys.readouterr().out)
+def test_programs_are_told_what_was_left_out(site: Site) -> None:
+    told = site.capture({"scratch-OST0": 80.0, "scratch-OST1": 500.0}, "--json").document
     assert told["left_out"] == {"above the ceiling": 3}
     assert [one["component"] for one in told["captured"]] == ["scratch-OST0"]
-    site.call("accept", "--reason", "first", "--by", "ada", "--json")
-    told = json.loads(capsys.readouterr().out)
+    told = site.run("accept", "--reason", "first", "--by", "ada", "--json").document
     assert [one["component"] for one in told["accepted"]] == ["scratch-OST0"]
 
 
-def test_records_come_from_standard_input(
-    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_records_come_from_standard_input(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     text = Path(site.write({"scratch-OST0": 80.0})).read_text(encoding="utf-8")
     monkeypatch.setattr("sys.stdin", io.StringIO(text + "\n"))
-    assert site.call("capture", "--records", "-") == 0
-    assert "1 candidates" in capsys.readouterr().out
+    assert "1 candidates" in site.run("capture", "--records", "-").out
 
 
 def test_records_that_make_no_baseline_say_why(site: Site) -> None:
@@ -215,46 +201,48 @@ def test_a_line_that_is_no_record_is_named(site: Site, line: str) -> None:
     with site.records.open("a", encoding="utf-8") as stream:
         stream.write(line + "\n")
     with pytest.raises(DocumentError, match=r"records\.jsonl line 2 is no record: .*history --js"):
-        site.call("capture", "--records", str(site.records))
+        site.run("capture", "--records", str(site.records))
 
 
 def test_a_missing_records_file_is_named(site: Site) -> None:
     with pytest.raises(DocumentError, match=r"records nowhere\.jsonl cannot be read"):
-        site.call("capture", "--records", "nowhere.jsonl")
+        site.run("capture", "--records", "nowhere.jsonl")
 
 
-def test_accepting_twice_changes_nothing(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_accepting_twice_changes_nothing(site: Site) -> None:
     site.capture(dict.fromkeys(TARGETS, 75.0))
-    site.call("accept", "--reason", "first", "--by", "ada")
+    site.run("accept", "--reason", "first", "--by", "ada")
     before = site.baselines.stat()
-    capsys.readouterr()
-    assert site.call("accept", "--reason", "first", "--by", "ada") == 0
-    assert "has all of this already; nothing changed" in capsys.readouterr().out
+    assert (
+        "has all of this already; nothing changed"
+        in site.run("accept", "--reason", "first", "--by", "ada").out
+    )
     assert site.baselines.stat().st_ino == before.st_ino
 
 
-def test_a_dry_run_says_what_would_be_accepted_and_writes_nothing(
-    site: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_says_what_would_be_accepted_and_writes_nothing(site: Site) -> None:
     site.capture(dict.fromkeys(TARGETS, 75.0))
     file = read_inventory(site.inventory).baselines_file
-    capsys.readouterr()
-    assert site.call("accept", "--reason", "first", "--by", "ada", "--dry-run", "--json") == 0
-    said = json.loads(capsys.readouterr().out)
+    said = site.run("accept", "--reason", "first", "--by", "ada", "--dry-run", "--json").document
     assert (said["changed"], said["before"], file.exists()) == (True, "", False)
     assert said["sentences"][-1] == f"4 baselines would be accepted in {file}"
-    assert site.call("accept", "--reason", "first", "--by", "ada", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["after"] == said["after"] == file.read_text()
-    assert site.call("accept", "--reason", "first", "--by", "ada", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["changed"] is False
+    assert (
+        site.run("accept", "--reason", "first", "--by", "ada", "--json").document["after"]
+        == said["after"]
+        == file.read_text()
+    )
+    assert (
+        site.run("accept", "--reason", "first", "--by", "ada", "--json").document["changed"]
+        is False
+    )
 
 
 def test_accepting_one_component_changes_its_block_alone(site: Site) -> None:
     site.capture(dict.fromkeys(TARGETS, 75.0))
-    site.call("accept", "--reason", "first", "--by", "ada")
+    site.run("accept", "--reason", "first", "--by", "ada")
     before = site.baselines.read_text(encoding="utf-8").splitlines()
     site.capture(dict.fromkeys(TARGETS, 72.0))
-    site.call("accept", "--reason", "new disk", "--by", "bob", "--component", "scratch-OST1")
+    site.run("accept", "--reason", "new disk", "--by", "bob", "--component", "scratch-OST1")
     after = site.baselines.read_text(encoding="utf-8").splitlines()
     changed = [number for number, pair in enumerate(zip(before, after)) if len(set(pair)) > 1]
     assert [after[number].strip() for number in changed] == [
@@ -268,25 +256,25 @@ def test_accepting_one_component_changes_its_block_alone(site: Site) -> None:
 
 def test_notes_of_a_person_are_kept_or_refused(site: Site) -> None:
     site.capture(dict.fromkeys(TARGETS, 75.0))
-    site.call("accept", "--reason", "first", "--by", "ada")
+    site.run("accept", "--reason", "first", "--by", "ada")
     text = site.baselines.read_text(encoding="utf-8")
     site.baselines.write_text("# Ask ada before you change this.\n" + text, encoding="utf-8")
-    site.call("accept", "--reason", "second", "--by", "ada")
+    site.run("accept", "--reason", "second", "--by", "ada")
     text = site.baselines.read_text(encoding="utf-8")
     assert "# Ask ada before you change this.\n" in text
     noted = text.replace("median: 75 MB/s", "median: 75 MB/s  # slow", 1)
     site.baselines.write_text(noted, encoding="utf-8")
     with pytest.raises(DocumentError, match=r"baselines\.yml line \d+ has a comment that would be"):
-        site.call("accept", "--reason", "third", "--by", "ada")
+        site.run("accept", "--reason", "third", "--by", "ada")
     assert site.baselines.read_text(encoding="utf-8") == noted
 
 
 def test_a_slow_disk_captured_alone_is_known_by_its_siblings(site: Site) -> None:
     site.capture(dict.fromkeys(TARGETS[:3], 75.0))
-    site.call("accept", "--reason", "first", "--by", "ada")
+    site.run("accept", "--reason", "first", "--by", "ada")
     site.capture({TARGETS[3]: 30.0})
     with pytest.raises(DocumentError, match=r"40 % of its peers' 75\.0 MB/s"):
-        site.call("accept", "--reason", "new disk", "--by", "ada")
+        site.run("accept", "--reason", "new disk", "--by", "ada")
 
 
 @pytest.mark.parametrize(
@@ -306,11 +294,17 @@ def test_a_slow_disk_captured_alone_is_known_by_its_siblings(site: Site) -> None
     ],
 )
 def test_a_verdict_says_why_an_accepted_baseline_does_not_alarm(
-    tmp_path: Path, runs: int, limits: dict[str, Any], changes: dict[str, Any], doubt: str
+    *,
+    tmp_path: Path,
+    run: Run,
+    runs: int,
+    limits: dict[str, Any],
+    changes: dict[str, Any],
+    doubt: str,
 ) -> None:
-    site = Site(tmp_path, {"schema": 1, "limits": limits})
-    site.call("capture", "--records", site.write({"scratch-OST0": 75.0}, runs=runs))
-    site.call("accept", "--reason", "first", "--by", "ada")
+    site = Site(tmp_path, run, {"schema": 1, "limits": limits})
+    site.run("capture", "--records", site.write({"scratch-OST0": 75.0}, runs=runs))
+    site.run("accept", "--reason", "first", "--by", "ada")
     (entry, *_) = plan_of(read_inventory(site.inventory)).expectations["client1"]
     entry = type(entry).from_json(json.loads(json.dumps(entry.to_json())))
     baseline = entry.references["read/single"].baseline
@@ -319,32 +313,23 @@ def test_a_verdict_says_why_an_accepted_baseline_does_not_alarm(
     assert doubt_about(baseline, now._replace(**changes), entry.limits) == doubt
 
 
-def test_a_diff_is_sorted_as_asked(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_diff_is_sorted_as_asked(site: Site) -> None:
     site.capture(dict.fromkeys(TARGETS, 75.0))
-    site.call("accept", "--reason", "first", "--by", "ada")
+    site.run("accept", "--reason", "first", "--by", "ada")
     site.capture(dict(zip(TARGETS, (75.0, 74.0, 72.0, 79.0))))
     for sort, order in (("change", (3, 2, 1, 0)), ("component", (0, 1, 2, 3))):
-        capsys.readouterr()
-        site.call("diff", "--json", "--sort", sort)
-        found = [one["component"] for one in json.loads(capsys.readouterr().out)]
+        found = [one["component"] for one in site.run("diff", "--json", "--sort", sort).document]
         assert found == [TARGETS[index] for index in order]
 
 
-def test_a_site_without_baselines_has_none_that_age(
-    site: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert site.call("age") == 0
-    assert capsys.readouterr().out.startswith("BASELINES OK - there are none yet")
+def test_a_site_without_baselines_has_none_that_age(site: Site) -> None:
+    assert site.run("age").out.startswith("BASELINES OK - there are none yet")
 
 
-def test_an_old_baseline_is_a_warning_with_the_remedy(
-    site: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_old_baseline_is_a_warning_with_the_remedy(site: Site) -> None:
     site.capture({"scratch-OST0": 75.0})
-    site.call("accept", "--reason", "first", "--by", "ada")
-    capsys.readouterr()
-    assert site.call("age") == 1
-    first, *rows, remedy, missing, hint = capsys.readouterr().out.splitlines()
+    site.run("accept", "--reason", "first", "--by", "ada")
+    first, *rows, remedy, missing, hint = site.run("age", code=1).out.splitlines()
     assert first.startswith("BASELINES WARNING - 1 of 1 are to be renewed, most often: ")
     assert "limit 180 d" in rows[-1]
     assert remedy == "remedy for 1: measure, capture and accept again"
@@ -352,62 +337,46 @@ def test_an_old_baseline_is_a_warning_with_the_remedy(
     assert hint == "versions and settings were not compared: give --records"
 
 
-def test_a_baseline_of_other_versions_is_a_warning(
-    site: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_baseline_of_other_versions_is_a_warning(site: Site) -> None:
     now = round(time.time() / 86400.0) - 3
     records = site.write({"scratch-OST0": 75.0}, first_day=now)
-    site.call("capture", "--records", records)
-    site.call("accept", "--reason", "first", "--by", "ada")
-    assert site.call("age", "--records", records) == 0
+    site.run("capture", "--records", records)
+    site.run("accept", "--reason", "first", "--by", "ada")
+    site.run("age", "--records", records)
     later = site.write({"scratch-OST0": 75.0}, first_day=now, versions={"client": "2.18.0"})
-    capsys.readouterr()
-    assert site.call("age", "--json", "--records", later) == 1
-    told = json.loads(capsys.readouterr().out)
+    told = site.run("age", "--json", "--records", later, code=1).document
     assert (told["state"], told["compared"], told["total"]) == ("WARNING", True, 1)
     assert told["aged"][0]["reasons"] == ["client 2.17.0 -> 2.18.0"]
 
 
-def test_what_is_below_its_floor_is_accepted_only_when_that_is_said(
-    site: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_below_its_floor_is_accepted_only_when_that_is_said(site: Site) -> None:
     text = "scratch-OST0 read: 10.0 MB/s is 12.5 % of the ceiling 80.0 MB/s, floor 30 %"
-    site.capture(dict.fromkeys(TARGETS, 10.0))
-    assert f"below its floor: ost {text}" in capsys.readouterr().out
-    site.call("diff")
-    shown = capsys.readouterr().out
+    assert f"below its floor: ost {text}" in site.capture(dict.fromkeys(TARGETS, 10.0)).out
+    shown = site.run("diff").out
     assert f"below its floor: ost {text}" in shown
     assert sum(line.endswith("below floor, weak") for line in shown.splitlines()) == 4
     with pytest.raises(DocumentError, match=r"floor 30 % \(and 3 more\); mend what limits it"):
-        site.call("accept", "--reason", "first", "--by", "ada")
+        site.run("accept", "--reason", "first", "--by", "ada")
     assert not site.baselines.exists()
     said = ("--reason", "old shelves", "--by", "ada", "--below-floor")
-    assert site.call("accept", *said) == 0
-    assert f"below its floor: ost {text}" in capsys.readouterr().out
+    assert f"below its floor: ost {text}" in site.run("accept", *said).out
     entry = site.accepted()["scratch-OST0"]["read/single"]
     assert entry["below_floor"] == text.partition("read: ")[2]
 
 
-def test_age_goes_on_naming_what_was_accepted_below_its_floor(
-    site: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_age_goes_on_naming_what_was_accepted_below_its_floor(site: Site) -> None:
     now = round(time.time() / 86400.0) - 3
-    site.call("capture", "--records", site.write(dict.fromkeys(TARGETS, 10.0), first_day=now))
-    site.call("accept", "--reason", "old shelves", "--by", "ada", "--below-floor")
-    capsys.readouterr()
-    assert site.call("age") == 0
-    lines = capsys.readouterr().out.splitlines()
+    site.run("capture", "--records", site.write(dict.fromkeys(TARGETS, 10.0), first_day=now))
+    site.run("accept", "--reason", "old shelves", "--by", "ada", "--below-floor")
+    lines = site.run("age").out.splitlines()
     assert lines[:2] == [
         "BASELINES OK - 4 hold",
         "accepted below its floor: ost scratch-OST0 read: 10.0 MB/s is 12.5 % of the ceiling "
         "80.0 MB/s, floor 30 %; accepted by ada: old shelves",
     ]
-    assert site.call("age", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    told = site.run("age", "--json").document
     assert [one["component"] for one in told["below_floor"]] == TARGETS
     # accepted again without being below, the mark is gone
-    site.call("capture", "--records", site.write(dict.fromkeys(TARGETS, 60.0), first_day=now))
-    site.call("accept", "--reason", "new shelves", "--by", "ada")
-    capsys.readouterr()
-    site.call("age")
-    assert "below its floor" not in capsys.readouterr().out
+    site.run("capture", "--records", site.write(dict.fromkeys(TARGETS, 60.0), first_day=now))
+    site.run("accept", "--reason", "new shelves", "--by", "ada")
+    assert "below its floor" not in site.run("age").out

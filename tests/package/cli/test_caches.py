@@ -8,9 +8,9 @@ import signal
 
 import pytest
 
-from plumbline.cli import main
 from plumbline.model.errors import PrivilegeError
 from plumbline.model.expectation import Expectations
+from tests.package.cli.driver import Run
 from tests.package.cli.test_probe import Node, node
 
 __all__ = ["node"]
@@ -88,10 +88,7 @@ def test_a_target_of_a_client_that_the_policy_names_is_read(node: Node) -> None:
     assert list((node.home / "a").iterdir()) == []
 
 
-def test_a_dry_run_prints_what_drops_the_cache_and_makes_nothing(
-    node: Node, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["probe", "ost", *words(node), "--dry-run"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_a_dry_run_prints_what_drops_the_cache_and_makes_nothing(node: Node, run: Run) -> None:
+    lines = run("probe", "ost", *words(node), "--dry-run").out.splitlines()
     assert [line.split()[0] for line in lines] == ["fio", "fio", "dd", "fio"]
     assert list((node.home / "a").iterdir()) == []

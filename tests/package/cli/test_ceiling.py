@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from plumbline.model.units import format_rate
-from tests.package.cli.driver import call, inventory
+from tests.package.cli.driver import Run, inventory
 from tests.package.sites import INVENTORIES, part, site
 
 
@@ -18,11 +17,8 @@ def rows(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def test_alike_measurements_share_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("ceiling", "-i", inventory(tmp_path)) == 0
-    found = rows(capsys.readouterr().out)
+def test_alike_measurements_share_a_line(tmp_path: Path, run: Run) -> None:
+    found = rows(run("ceiling", "-i", inventory(tmp_path)).out)
     rate, disks = ["80.0", "MB/s"], "oss[1-2]-disk[1-2]"
     at = found.index(["ost", "scratch-OST[0-3]", "write,", "read", *rate, disks])
     assert found[at + 1] == ["next", "125.0", "MB/s", "oss[1-2]-nic"]
@@ -33,26 +29,22 @@ def test_alike_measurements_share_a_line(
     assert not [line for line in found if "-" in line]
 
 
-def test_pairs_are_shown_with_their_layer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("ceiling", "-i", inventory(tmp_path), "--layer", "net") == 0
-    found = rows(capsys.readouterr().out)
+def test_pairs_are_shown_with_their_layer(tmp_path: Path, run: Run) -> None:
+    found = rows(run("ceiling", "-i", inventory(tmp_path), "--layer", "net").out)
     pair = ["net", "oss1", "-", "oss2", "send", "or", "receive"]
     assert [*pair, "125.0", "MB/s", "oss[1-2]-nic"] in found
 
 
-def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
-    assert call("ceiling", "--json", *argv) == 0
-    lines: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+def printed(run: Run, *argv: str) -> list[dict[str, Any]]:
+    lines: list[dict[str, Any]] = run("ceiling", "--json", *argv).document
     return lines
 
 
-def test_programs_get_the_same_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_programs_get_the_same_numbers(tmp_path: Path, run: Run) -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]").pop("rate")
     folder = inventory(tmp_path, document)
-    lines = printed(capsys, "-i", folder)
+    lines = printed(run, "-i", folder)
     raw = next(line for line in lines if line["layer"] == "raw")
     assert (raw["rate_Bps"], raw["limited_by"], raw["next_Bps"]) == (None, [], None)
     target = next(line for line in lines if line["component"] == "scratch-OST3")
@@ -65,59 +57,57 @@ def test_programs_get_the_same_numbers(tmp_path: Path, capsys: pytest.CaptureFix
     assert (server["rate_Bps"], server["each_Bps"]) == (125e6, [62.5e6, 62.5e6])
     whole = next(line for line in lines if line["component"] == "scratch")
     assert (whole["scenario"], whole["number"], whole["rate_Bps"]) == ("all", 4, 250e6)
-    pairs = printed(capsys, "-i", folder, "--layer", "net")
+    pairs = printed(run, "-i", folder, "--layer", "net")
     assert [line["partner"] for line in pairs if line["partner"]] == ["oss2"]
 
 
-def test_a_path_without_rates_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_without_rates_says_so(tmp_path: Path, run: Run) -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]").pop("rate")
-    assert call("ceiling", "-i", inventory(tmp_path, document), "--layer", "raw") == 0
-    assert "unknown  no part on the path has a rate" in capsys.readouterr().out
+    assert (
+        "unknown  no part on the path has a rate"
+        in run("ceiling", "-i", inventory(tmp_path, document), "--layer", "raw").out
+    )
 
 
-def test_a_layer_without_measurements_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("ceiling", "-i", str(INVENTORIES / "edison"), "--layer", "raw") == 0
-    assert capsys.readouterr().out == "nothing is measured in layer raw\n"
+def test_a_layer_without_measurements_says_so(run: Run) -> None:
+    assert (
+        run("ceiling", "-i", str(INVENTORIES / "edison"), "--layer", "raw").out
+        == "nothing is measured in layer raw\n"
+    )
 
 
-def test_the_table_has_the_numbers_that_programs_get(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_the_numbers_that_programs_get(run: Run) -> None:
     folder = str(INVENTORIES / "redstorm")
-    lines = printed(capsys, "-i", folder)
+    lines = printed(run, "-i", folder)
     rates = {line[key] for line in lines for key in ("rate_Bps", "next_Bps") if line[key]}
     rates.update(rate for line in lines for rate in line["each_Bps"])
-    assert call("ceiling", "-i", folder) == 0
-    shown = re.findall(r"[0-9.]+ [kMG]?B/s", capsys.readouterr().out)
+    shown = re.findall(r"[0-9.]+ [kMG]?B/s", run("ceiling", "-i", folder).out)
     assert set(shown) == {format_rate(rate) for rate in rates}
     # the shape of section III of the paper: a port, an adapter, a controller, all of them
     assert {"200.0 MB/s", "400.0 MB/s", "624.0 MB/s", "800.0 MB/s", "64.0 GB/s"} <= set(shown)
 
 
-def test_rates_are_shown_for_a_zone_of_the_disks(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rates_are_shown_for_a_zone_of_the_disks(tmp_path: Path, run: Run) -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]").update(average="70 MB/s", slowest="50 MB/s")
     folder = inventory(tmp_path, document)
     for zone, rate_Bps in (("fastest", 80e6), ("average", 70e6), ("slowest", 50e6)):
-        lines = printed(capsys, "-i", folder, "--layer", "raw", "--zone", zone)
+        lines = printed(run, "-i", folder, "--layer", "raw", "--zone", zone)
         assert {line["rate_Bps"] for line in lines} == {rate_Bps}
 
 
 @pytest.mark.parametrize("name", ["lab", "example", "redstorm", "edison", "bgl"])
-def test_the_table_fits_120_columns_and_a_screen(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("ceiling", "-i", str(INVENTORIES / name)) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_the_table_fits_120_columns_and_a_screen(name: str, run: Run) -> None:
+    lines = run("ceiling", "-i", str(INVENTORIES / name)).out.splitlines()
     assert max(map(len, lines)) <= 120
     assert len(lines) <= 40
 
 
-def test_the_documentation_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_documentation_shows_what_is_printed(run: Run) -> None:
     page = (INVENTORIES.parent / "docs" / "topology.md").read_text(encoding="utf-8")
     command = "$ plumbline ceiling -i inventories/redstorm --layer ost\n"
     block = page.partition(command)[2].partition("...\n")[0]
-    assert call("ceiling", "-i", str(INVENTORIES / "redstorm"), "--layer", "ost") == 0
     assert block.count("\n") > 10
-    assert capsys.readouterr().out.startswith(block)
+    printed_now = run("ceiling", "-i", str(INVENTORIES / "redstorm"), "--layer", "ost").out
+    assert printed_now.startswith(block)

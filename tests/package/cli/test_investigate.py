@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any, Iterable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 import pytest
 
@@ -16,7 +16,7 @@ from plumbline.model.verdict import State
 from plumbline.observe.node import Past
 from plumbline.observe.symptom import Direction, Look, Report, Symptom
 from plumbline.store.facts import Saved, save_symptoms
-from tests.package.cli.driver import call
+from tests.package.cli.driver import Run
 from tests.package.cli.test_locate import measured, plan
 from tests.package.locate.scenes import both
 from tests.package.records import failed
@@ -26,18 +26,22 @@ SLOW_DISK = {"oss2-disk1": both(80e6)}
 WHOLE = ("net", "ost", "raw")
 
 
-def ask(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], records: Iterable[Record], **request: Any
-) -> dict[str, Any]:
-    """Return the answer to a request."""
-    for name, said in (("plan", plan()), ("request", {"begun": BEGUN, **request})):
-        (tmp_path / f"{name}.json").write_text(json.dumps(said), encoding="utf-8")
-    lines = "".join(json.dumps(one.to_json()) + "\n" for one in records)
-    (tmp_path / "all.jsonl").write_text(lines, encoding="utf-8")
-    paths = [str(tmp_path / name) for name in ("plan.json", "request.json", "all.jsonl")]
-    arguments = ["--plan", paths[0], "--request", paths[1], "--records", paths[2]]
-    assert call("investigate", *arguments) == 0
-    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+Ask = Callable[..., Any]
+
+
+@pytest.fixture
+def ask(tmp_path: Path, run: Run) -> Ask:
+    """Return what gives the answer to records and a request."""
+
+    def answer(records: Iterable[Record], **request: Any) -> Any:
+        for name, said in (("plan", plan()), ("request", {"begun": BEGUN, **request})):
+            (tmp_path / f"{name}.json").write_text(json.dumps(said), encoding="utf-8")
+        lines = "".join(json.dumps(one.to_json()) + "\n" for one in records)
+        (tmp_path / "all.jsonl").write_text(lines, encoding="utf-8")
+        paths = [str(tmp_path / name) for name in ("plan.json", "request.json", "all.jsonl")]
+        arguments = ["--plan", paths[0], "--request", paths[1], "--records", paths[2]]
+        return run("investigate", *arguments).document
+
     return answer
 
 
@@ -50,21 +54,19 @@ def done(*layers: str) -> list[Any]:
     return [step(layer, slots=[*range(6)] if layer == "net" else ()) for layer in layers]
 
 
-def test_the_network_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = ask(tmp_path, capsys, [])
+def test_the_network_comes_first(ask: Ask) -> None:
+    answer = ask([])
     assert answer["next"]["layer"] == "net"
     assert answer["next"]["slots"] == [0, 1, 2, 3, 4, 5]
     assert answer["left_s"] == 300 - 30
 
 
-def test_what_divides_the_suspects_comes_next_and_they_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_divides_the_suspects_comes_next_and_they_are_named(ask: Ask) -> None:
     records = [one for one in measured(SLOW_DISK) if one.layer != "raw"]
-    answer = ask(tmp_path, capsys, records, done=done("net", "ost"), budget="20min")
+    answer = ask(records, done=done("net", "ost"), budget="20min")
     following = answer["next"]
     assert (following["layer"], following["component"]) == ("raw", "oss2-disk1")
-    answer = ask(tmp_path, capsys, measured(SLOW_DISK), done=done(*WHOLE))
+    answer = ask(measured(SLOW_DISK), done=done(*WHOLE))
     assert (answer["next"], answer["reason"]) == (None, "certain")
     assert answer["sentences"][0].startswith("Suspect: disk oss2-disk1 (1 of 1 slow target")
     assert " Next: read its SMART values" in answer["sentences"][0]
@@ -72,11 +74,9 @@ def test_what_divides_the_suspects_comes_next_and_they_are_named(
     assert answer["commands"] == ["client1: fio --rw=read"]
 
 
-def test_symptoms_are_quoted_and_order_the_suspects(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_symptoms_are_quoted_and_order_the_suspects(tmp_path: Path, ask: Ask) -> None:
     records = [one for one in measured(SLOW_DISK) if one.layer != "raw"]
-    begun = ask(tmp_path, capsys, records, done=done("net", "ost"))["sentences"][0]
+    begun = ask(records, done=done("net", "ost"))["sentences"][0]
     assert begun.startswith("Suspects, ambiguous: disk oss2-disk1 or target scratch-OST0002")
     found = Symptom(
         "lustre", "scratch-OST0002", "import", State.WARNING, Direction.RAISES, "reconnected"
@@ -84,21 +84,19 @@ def test_symptoms_are_quoted_and_order_the_suspects(
     report = Report("oss2", 1.0, (Look("lustre", 1, (found,)),))
     save_symptoms(tmp_path / "symptoms.json", Saved(report, Past()))
     said = json.loads((tmp_path / "symptoms.json").read_text(encoding="utf-8"))
-    answer = ask(tmp_path, capsys, records, done=done("net", "ost"), symptoms={"oss2": said})
+    answer = ask(records, done=done("net", "ost"), symptoms={"oss2": said})
     [told] = answer["sentences"]
     assert told.startswith("Suspects, ambiguous: target scratch-OST0002 or disk oss2-disk1")
     assert told.endswith(" Symptoms of target scratch-OST0002: reconnected.")
     assert answer["slow"]["sets"][0]["alternatives"][0] == ["scratch-OST0002"]
-    healthy = ask(tmp_path, capsys, measured({}), done=done(*WHOLE), symptoms={"oss2": said})
+    healthy = ask(measured({}), done=done(*WHOLE), symptoms={"oss2": said})
     assert healthy["sentences"] == ["Nothing that could be judged is slow."]
 
 
-def test_symptoms_that_do_not_hold_are_remarked_on_and_take_no_suspect_away(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_symptoms_that_do_not_hold_are_remarked_on_and_take_no_suspect_away(ask: Ask) -> None:
     now = 1_795_140_780.0
     old = Report("oss2", now - 7300, ()).to_json()
-    [named] = ask(tmp_path, capsys, measured(SLOW_DISK), done=done(*WHOLE))["sentences"]
+    [named] = ask(measured(SLOW_DISK), done=done(*WHOLE))["sentences"]
     # as a playbook brings them: the text of a file
     said = {"oss1": "{cut", "oss2": json.dumps(old), "oss3": {"schema": 7}}
     begun = {**BEGUN, "oss2": now}
@@ -106,32 +104,26 @@ def test_symptoms_that_do_not_hold_are_remarked_on_and_take_no_suspect_away(
         one._replace(started_at=now + 60, finished_at=now + 70) if one.host == "oss2" else one
         for one in measured(SLOW_DISK)
     ]
-    answer = ask(tmp_path, capsys, records, done=done(*WHOLE), symptoms=said, begun=begun)[
-        "sentences"
-    ]
+    answer = ask(records, done=done(*WHOLE), symptoms=said, begun=begun)["sentences"]
     assert answer[0] == named
     assert answer[1].startswith("Left out are the symptoms of oss1 (its symptoms are damaged (")
     assert ", of oss2 (its last look is 2 h old), of oss3 (the report of symptoms" in answer[1]
 
 
-def test_what_was_measured_before_the_beginning_does_not_vote(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_measured_before_the_beginning_does_not_vote(ask: Ask) -> None:
     records = list(measured(SLOW_DISK))
     later = dict.fromkeys(BEGUN, time.time())
-    answer = ask(tmp_path, capsys, records, done=done(*WHOLE), begun=later)
+    answer = ask(records, done=done(*WHOLE), begun=later)
     assert answer["summary"].startswith("0 slow and 0 good measurements")
 
 
-def test_a_failure_is_named_with_the_tool_s_words_and_is_not_slow(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failure_is_named_with_the_tool_s_words_and_is_not_slow(ask: Ask) -> None:
     behind = ("oss2-disk1", "scratch-OST0002")
     records = [one for one in measured({}) if one.component not in behind]
     [like] = [one for one in measured({}) if one.component == "oss2-disk1"][:1]
     same = {"layer": "raw", "component": like.component, "operation": like.operation}
     records.append(failed(**same, started_at=like.started_at))
-    answer = ask(tmp_path, capsys, records, done=done(*WHOLE))
+    answer = ask(records, done=done(*WHOLE))
     assert answer["sentences"] == [
         "Failing: disk oss2-disk1 (1 of 1 failed measurement crosses it): fio said no. Next: read "
         "its server's kernel messages and SMART values, and save its data before it is touched."
@@ -150,7 +142,7 @@ def test_a_failure_is_named_with_the_tool_s_words_and_is_not_slow(
     assert heading.split()[:2] == ["vote", "measurement"]
     assert row.split() == ["failed", "raw", "oss2-disk1", "read", "oss2-disk1", "fio", "said", "no"]
     records += [one for one in measured({}) if one.component == "scratch-OST0002"]
-    answer = ask(tmp_path, capsys, records, done=done(*WHOLE))
+    answer = ask(records, done=done(*WHOLE))
     assert answer["reason"] == "not explained by one part"
     assert answer["sentences"] == [
         "Failing in part: disk oss2-disk1 (raw oss2-disk1 read failed, other measurements that "
@@ -158,10 +150,8 @@ def test_a_failure_is_named_with_the_tool_s_words_and_is_not_slow(
     ]
 
 
-def test_a_bad_cable_is_said_as_what_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    answer = ask(tmp_path, capsys, measured({}, ["oss1-nic"]), done=done(*WHOLE))
+def test_a_bad_cable_is_said_as_what_it_is(ask: Ask) -> None:
+    answer = ask(measured({}, ["oss1-nic"]), done=done(*WHOLE))
     assert answer["sentences"] == [
         "Suspect: nic oss1-nic (4 of 4 hosts that lose segments cross it). Segments are lost, "
         "which slows each connection by another amount. Network rates fine, targets fine. Next: "
@@ -169,79 +159,63 @@ def test_a_bad_cable_is_said_as_what_it_is(
     ]
 
 
-def test_a_healthy_site_ends_with_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    answer = ask(tmp_path, capsys, measured({}), done=done(*WHOLE))
+def test_a_healthy_site_ends_with_nothing(ask: Ask) -> None:
+    answer = ask(measured({}), done=done(*WHOLE))
     assert answer["reason"] == "nothing slow"
     assert answer["sentences"] == ["Nothing that could be judged is slow."]
 
 
-def test_what_the_budget_forbids_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    answer = ask(tmp_path, capsys, [], budget="5min", elapsed_s=299)
+def test_what_the_budget_forbids_is_said(ask: Ask) -> None:
+    answer = ask([], budget="5min", elapsed_s=299)
     assert (answer["next"], answer["reason"]) == (None, "budget")
     assert len(answer["beyond"]) == 3
     assert answer["beyond"][0].startswith("the network between pairs of hosts (")
 
 
-def follow(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], **request: Any
-) -> tuple[list[Any], dict[str, Any]]:
+def follow(ask: Ask, **request: Any) -> tuple[list[Any], dict[str, Any]]:
     """Return the steps that are given out one after the other, and the last answer."""
     steps: list[Any] = []
     while True:
         elapsed = sum(one["seconds"] for one in steps)
-        answer = ask(tmp_path, capsys, [], done=steps, elapsed_s=elapsed, **request)
+        answer = ask([], done=steps, elapsed_s=elapsed, **request)
         if answer["next"] is None:
             return steps, answer
         steps.append(answer["next"])
 
 
 @pytest.mark.parametrize("seconds", [31, 60, 90, 120, 200, 300, 600])
-def test_steps_and_what_comes_after_them_fit_into_the_time(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: int
-) -> None:
-    steps, end = follow(tmp_path, capsys, budget=f"{seconds}s")
+def test_steps_and_what_comes_after_them_fit_into_the_time(ask: Ask, seconds: int) -> None:
+    steps, end = follow(ask, budget=f"{seconds}s")
     assert sum(one["seconds"] for one in steps) + 30 <= seconds
     assert (end["reason"] == "budget") is bool(end["beyond"])
     assert bool(end["beyond"]) is (len(steps) < len(WHOLE))
 
 
-def test_nodes_that_take_turns_take_longer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nodes_that_take_turns_take_longer(ask: Ask) -> None:
     at_once, in_turns = (
-        ask(tmp_path, capsys, [], done=done("net", "ost"), budget="1h", **forks)["next"]
+        ask([], done=done("net", "ost"), budget="1h", **forks)["next"]
         for forks in ({}, {"forks": 1})
     )
     assert (at_once["layer"], in_turns["seconds"]) == ("raw", 3 * at_once["seconds"])
 
 
 @pytest.mark.parametrize("size", ["1 kB", "10 GB", "50 GB", "1 TB"])
-def test_steps_fit_into_the_bytes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], size: str
-) -> None:
-    steps, end = follow(tmp_path, capsys, budget="1h", budget_bytes=size)
+def test_steps_fit_into_the_bytes(ask: Ask, size: str) -> None:
+    steps, end = follow(ask, budget="1h", budget_bytes=size)
     assert sum(one["bytes"] for one in steps) <= parse_bytes(size)
     assert len(steps) + len(end["beyond"]) == len(WHOLE)
 
 
-def test_what_was_not_fine_before_is_measured_where_the_whole_site_does_not_fit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_not_fine_before_is_measured_where_the_whole_site_does_not_fit(ask: Ask) -> None:
     known = ["scratch as a whole", "scratch-OST0002", "oss1-disk1"]
-    steps, end = follow(tmp_path, capsys, budget="1h", budget_bytes="45 GB", known=known)
+    steps, end = follow(ask, budget="1h", budget_bytes="45 GB", known=known)
     assert [one["component"] for one in steps if one["layer"] != "net"] == known[1:]
     assert any(one.startswith("write and read of all targets (") for one in end["beyond"])
-    enough, _ = follow(tmp_path, capsys, budget="1h", known=known)
+    enough, _ = follow(ask, budget="1h", known=known)
     assert [one["component"] for one in enough] == ["", "", ""]
 
 
-def test_a_target_without_a_reference_is_held_against_its_siblings(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_target_without_a_reference_is_held_against_its_siblings(ask: Ask) -> None:
     name = "scratch-OST0002"
     alone = [
         one._replace(spec_hash="another", run_id=f"{one.run_id} alone")
@@ -249,9 +223,9 @@ def test_a_target_without_a_reference_is_held_against_its_siblings(
         if one.component == name
     ]
     tried = [*done("net", "raw"), step("ost", name, "client1")]
-    answer = ask(tmp_path, capsys, alone, targets=[name], done=tried, budget="20min")
+    answer = ask(alone, targets=[name], done=tried, budget="20min")
     assert (answer["next"]["layer"], answer["next"]["component"]) == ("ost", "")
-    end = ask(tmp_path, capsys, alone, targets=[name], done=[*tried, *done("ost")], budget="20min")
+    end = ask(alone, targets=[name], done=[*tried, *done("ost")], budget="20min")
     assert end["sentences"] == [
         "Nothing that could be judged is slow; 2 measurements could not be, and say nothing."
     ]
@@ -270,11 +244,10 @@ def test_a_target_without_a_reference_is_held_against_its_siblings(
     ],
 )
 def test_a_wrong_request_is_refused_in_a_sentence(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    ask: Ask,
     request_: dict[str, Any],
     error: type[Exception],
     words: str,
 ) -> None:
     with pytest.raises(error, match=words):
-        ask(tmp_path, capsys, [], **request_)
+        ask([], **request_)

@@ -12,7 +12,7 @@ import pytest
 from plumbline.model.record import Record
 from plumbline.model.series import Sample, Series, Snapshot
 from plumbline.store.publish import operation_entry
-from tests.package.cli.driver import call
+from tests.package.cli.driver import Run
 from tests.package.cli.test_locate import LAB, measured
 from tests.package.locate.scenes import both
 
@@ -51,10 +51,8 @@ def bare_plan(runs: Optional[int] = None) -> dict[str, Any]:
 class Site:
     """The lab with faults: each step gives the records that its units would."""
 
-    def __init__(
-        self, folder: Path, capsys: pytest.CaptureFixture[str], plan: dict[str, Any], **asked: Any
-    ) -> None:
-        self._folder, self._capsys, self._asked = folder, capsys, asked
+    def __init__(self, folder: Path, run: Run, plan: dict[str, Any], **asked: Any) -> None:
+        self._folder, self._run, self._asked = folder, run, asked
         self._night = list(measured(SLOW_DISK))
         self._records: list[Record] = []
         self.done: list[dict[str, Any]] = []
@@ -92,9 +90,8 @@ class Site:
         (self._folder / "all.jsonl").write_text(lines, encoding="utf-8")
         names = [str(self._folder / name) for name in ("plan.json", "request.json", "all.jsonl")]
         arguments = ["--plan", names[0], "--request", names[1], "--records", names[2]]
-        assert call("investigate", *arguments, "--snapshots", *self.snapshots) == 0
-        found: dict[str, Any] = json.loads(self._capsys.readouterr().out)
-        return found
+        found = self._run("investigate", *arguments, "--snapshots", *self.snapshots).document
+        return dict(found)
 
     def remember(self, days: float, peers_Bps: Optional[float]) -> None:
         """Have client1 remember a run of the target some days ago, at a thirtieth of its peers."""
@@ -120,9 +117,9 @@ def layers(done: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("budget", ["5min", "20min", "1h"])
 def test_a_slow_target_without_a_baseline_is_named_beside_its_peers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], budget: str
+    tmp_path: Path, run: Run, budget: str
 ) -> None:
-    site = Site(tmp_path, capsys, bare_plan(), targets=[NAME], budget=budget)
+    site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget=budget)
     end = site.follow()
     assert end["slow"]["sets"][0]["alternatives"] == [[DISK]], layers(site.done)
     assert end["sentences"][0].startswith(f"Suspect: disk {DISK}")
@@ -130,12 +127,12 @@ def test_a_slow_target_without_a_baseline_is_named_beside_its_peers(
 
 
 def test_all_targets_come_first_where_they_take_less_than_half_of_the_budget(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Run
 ) -> None:
-    rich = Site(tmp_path, capsys, bare_plan(), targets=[NAME], budget="1h")
+    rich = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="1h")
     rich.follow()
     assert layers(rich.done)[0] == ("ost", "")
-    poor = Site(tmp_path, capsys, bare_plan(), targets=[NAME], budget="5min")
+    poor = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="5min")
     poor.follow()
     first = layers(poor.done)[:3]
     assert first[0] == ("ost", NAME)
@@ -145,20 +142,16 @@ def test_all_targets_come_first_where_they_take_less_than_half_of_the_budget(
 
 
 @pytest.mark.slow
-def test_a_provisional_baseline_is_enough_for_a_gross_loss(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    site = Site(tmp_path, capsys, bare_plan(runs=3), targets=[NAME], budget="20min")
+def test_a_provisional_baseline_is_enough_for_a_gross_loss(tmp_path: Path, run: Run) -> None:
+    site = Site(tmp_path, run, bare_plan(runs=3), targets=[NAME], budget="20min")
     first = site.follow(most=1)
     assert layers(site.done)[0] == ("ost", NAME)
     assert "its provisional baseline (rests on 3 runs of 5 needed)" in " ".join(first["table"])
     assert site.follow()["sentences"][0].startswith(f"Suspect: disk {DISK}")
 
 
-def test_peers_of_the_night_before_are_a_reference_for_one_target(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    site = Site(tmp_path, capsys, bare_plan(), targets=[NAME], budget="5min")
+def test_peers_of_the_night_before_are_a_reference_for_one_target(tmp_path: Path, run: Run) -> None:
+    site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="5min")
     site.remember(0.2, peers_Bps=119e6)
     first = site.follow(most=1)
     assert layers(site.done) == [("ost", NAME)]
@@ -168,26 +161,24 @@ def test_peers_of_the_night_before_are_a_reference_for_one_target(
 @pytest.mark.slow
 @pytest.mark.parametrize(("days", "peers_Bps"), [(30.0, 119e6), (0.2, None)])
 def test_old_runs_and_runs_without_peers_are_not_enough_to_measure_it_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], days: float, peers_Bps: Optional[float]
+    tmp_path: Path, run: Run, days: float, peers_Bps: Optional[float]
 ) -> None:
-    site = Site(tmp_path, capsys, bare_plan(), targets=[NAME], budget="1h")
+    site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="1h")
     site.remember(days, peers_Bps)
     end = site.follow()
     assert layers(site.done)[0] == ("ost", "")
     assert end["slow"]["sets"]
 
 
-def test_runs_before_do_not_vote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    site = Site(tmp_path, capsys, bare_plan(), targets=[NAME], budget="31s")
+def test_runs_before_do_not_vote(tmp_path: Path, run: Run) -> None:
+    site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="31s")
     site.remember(0.2, peers_Bps=119e6)
     end = site.follow()
     assert (site.done, end["slow"]["sets"]) == ([], [])
 
 
-def test_a_damaged_snapshot_is_said_and_stops_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    site = Site(tmp_path, capsys, bare_plan(), targets=[NAME], budget="20min")
+def test_a_damaged_snapshot_is_said_and_stops_nothing(tmp_path: Path, run: Run) -> None:
+    site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="20min")
     damaged = tmp_path / "client1.snapshot"
     damaged.write_text("{cut", encoding="utf-8")
     site.snapshots = [str(damaged)]

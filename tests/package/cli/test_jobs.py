@@ -7,7 +7,7 @@ import sys
 from datetime import datetime, timezone
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Mapping, Optional
 
 import pytest
 
@@ -15,7 +15,7 @@ from plumbline.cli.options import parse_span
 from plumbline.model.errors import DocumentError, StoreError, UsageError
 from plumbline.observe.jobs import COUNTERS, DARSHAN
 from plumbline.store.history import History
-from tests.package.cli.driver import call
+from tests.package.cli.driver import Printed, Run, call
 from tests.package.judgements import expectation
 from tests.package.observe.servers import OST, counted
 from tests.project.repository import ROOT
@@ -38,7 +38,8 @@ with_pydarshan = pytest.mark.skipif(find_spec("darshan") is None, reason="no PyD
 class Console:
     """A console whose history has what a server counted of jobs, and a plan."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, run: Run) -> None:
+        self._run = run
         self.folder = folder
         self.history = folder / "history.sqlite"
         with History(self.history) as history:
@@ -64,26 +65,20 @@ class Console:
         path.write_text(json.dumps(plan), encoding="utf-8")
         return str(path)
 
-    def call(self, *argv: str) -> int:
-        return call("jobs", "--history", str(self.history), *argv)
+    def run(self, *argv: str, code: Optional[int] = 0) -> Printed:
+        return self._run("jobs", "--history", str(self.history), *argv, code=code)
+
+    def document(self, *argv: str) -> Any:
+        return self.run("--json", *argv).document
 
 
 @pytest.fixture
-def console(tmp_path: Path) -> Console:
-    return Console(tmp_path)
+def console(tmp_path: Path, run: Run) -> Console:
+    return Console(tmp_path, run)
 
 
-def document(console: Console, capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
-    console.call("--json", *argv)
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
-
-
-def test_what_servers_counted_is_shown_with_the_names_of_jobs(
-    console: Console, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert console.call("--times", str(console.times)) == 0
-    said = capsys.readouterr().out
+def test_what_servers_counted_is_shown_with_the_names_of_jobs(console: Console) -> None:
+    said = console.run("--times", str(console.times)).out
     header, first, second, third, *requests, last = said.splitlines()
     assert "user" not in header
     assert first.split()[:6] == ["4711", "climate", OST, "write", "40.0", "GB"]
@@ -109,31 +104,27 @@ def test_what_servers_counted_is_shown_with_the_names_of_jobs(
     assert "\x1b" not in said
 
 
-def test_users_are_shown_where_the_policy_says_so(
-    console: Console, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_users_are_shown_where_the_policy_says_so(console: Console) -> None:
     times = ("--times", str(console.times))
-    jobs = document(console, capsys, "--plan", console.plan(), *times)["jobs"]
+    jobs = console.document("--plan", console.plan(), *times)["jobs"]
     assert [job.get("user") for job in jobs.values()] == [None, None]
     plan = console.plan(job_users=True)
-    assert document(console, capsys, "--plan", plan, *times)["jobs"]["4711"]["user"] == "ada"
-    assert console.call("--plan", plan, *times) == 0
-    assert "ada" in capsys.readouterr().out
+    assert console.document("--plan", plan, *times)["jobs"]["4711"]["user"] == "ada"
+    assert "ada" in console.run("--plan", plan, *times).out
 
 
-def test_a_time_and_a_target_choose(console: Console, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_time_and_a_target_choose(console: Console) -> None:
     begin, end = (datetime.fromtimestamp(NIGHT + at, timezone.utc).isoformat() for at in (15, 20))
     during = ("--during", f"{begin} to {end}")
-    used = document(console, capsys, *during, "--target", OST)["used"]
+    used = console.document(*during, "--target", OST)["used"]
     assert [(one["job"], one["bytes"], one["source"]) for one in used[:2]] == [
         ("4711", 19e9, COUNTERS),
         ("4711", 5e8, COUNTERS),
     ]
-    (asked,) = document(console, capsys, *during, "--target", MDT)["requests"][:1]
+    (asked,) = console.document(*during, "--target", MDT)["requests"][:1]
     assert (asked["job"], asked["requests"]["open"]) == ("4711", 250.0)
     later = ("--during", "2025-11-21 to 2025-11-22")
-    assert console.call(*later) == 0
-    assert "No job is known" in capsys.readouterr().out
+    assert "No job is known" in console.run(*later).out
 
 
 @pytest.mark.parametrize(
@@ -151,65 +142,58 @@ def test_damaged_requests_are_named(console: Console, requests: object) -> None:
         (mdt, _) = counted([0.0] * 60, start=NIGHT, host="mds1", requests=requests)
         history.save(mdt._replace(id="damaged", component=MDT))
     with pytest.raises(DocumentError, match="what mds1 counted of jobs is damaged"):
-        console.call()
+        console.run()
 
 
 def test_a_target_that_nobody_knows_is_refused(console: Console) -> None:
     with pytest.raises(UsageError, match="'OST9' is no target"):
-        console.call("--target", "OST9")
+        console.run("--target", "OST9")
 
 
 def test_of_a_target_that_is_no_ost_nothing_is_known(console: Console) -> None:
     with pytest.raises(UsageError, match="slow one is no OST of Lustre, and of jobs on other"):
-        console.call("--plan", console.plan(GLUSTERFS), "--target", "slow one")
+        console.run("--plan", console.plan(GLUSTERFS), "--target", "slow one")
 
 
-def test_a_target_has_the_name_of_the_site(
-    console: Console, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_target_has_the_name_of_the_site(console: Console) -> None:
     plan = ("--plan", console.plan())
     for name in ("slow one", OST):
-        used = document(console, capsys, *plan, "--target", name)["used"]
+        used = console.document(*plan, "--target", name)["used"]
         assert {one["target"] for one in used} == {"slow one"}
 
 
 @pytest.mark.slow
 @with_pydarshan
-def test_logs_say_it_by_the_names_of_the_plan_and_are_kept(
-    console: Console, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_logs_say_it_by_the_names_of_the_plan_and_are_kept(console: Console) -> None:
     plan = ("--plan", console.plan())
     logs = ("--darshan", str(DATA), "--python", sys.executable)
-    found = document(console, capsys, *plan, *logs, "--target", "slow one")["used"]
+    found = console.document(*plan, *logs, "--target", "slow one")["used"]
     (log,) = [one for one in found if one["source"] == DARSHAN]
     assert (log["job"], log["bytes"], log["unaligned"]) == ("6909118", 2 << 30, 0)
-    assert document(console, capsys, *plan, *logs)["left_out"] == []
+    assert console.document(*plan, *logs)["left_out"] == []
 
 
 @pytest.mark.slow
 @with_pydarshan
 def test_what_is_kept_of_logs_needs_them_no_more(
-    console: Console, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # a log of 2017 is too old to be kept, but for whoever keeps everything
     monkeypatch.setattr("plumbline.store.job_traffic.KEEP_DAYS", 1e5)
     logs = ("--darshan", str(DATA / "one-ost-a-file.darshan"), "--python", sys.executable)
-    before = document(console, capsys, *logs, "--keep")["used"]
-    again = document(console, capsys, *logs, "--keep")["used"]
+    before = console.document(*logs, "--keep")["used"]
+    again = console.document(*logs, "--keep")["used"]
     assert again == before
-    assert document(console, capsys)["used"] == before
+    assert console.document()["used"] == before
 
 
 @pytest.mark.slow
 @with_pydarshan
-def test_damaged_logs_are_sentences_and_the_exit_code_says_so(
-    console: Console, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damaged_logs_are_sentences_and_the_exit_code_says_so(console: Console) -> None:
     bad = console.folder / "bad.darshan"
     bad.write_bytes(b"foreign")
     good = str(DATA / "shared-file.darshan")
-    assert console.call("--darshan", str(bad), good, "--python", sys.executable) == 65
-    said = capsys.readouterr()
+    said = console.run("--darshan", str(bad), good, "--python", sys.executable, code=65)
     assert "4478544" in said.out
     assert said.err.startswith(f"plumbline: {bad} is left out: Error: ")
 
@@ -222,20 +206,17 @@ def test_a_console_without_a_history_needs_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["--keep", "--slow-targets"])
 def test_what_comes_of_logs_needs_them(console: Console, option: str) -> None:
     with pytest.raises(UsageError, match="--darshan"):
-        console.call(option)
+        console.run(option)
 
 
 @pytest.mark.slow
 @with_pydarshan
-def test_jobs_say_which_targets_slow_them(
-    console: Console, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_jobs_say_which_targets_slow_them(console: Console) -> None:
     logs = ("--darshan", str(DATA), "--python", sys.executable, "--slow-targets")
-    assert console.call(*logs) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == (
+    assert console.run(*logs).out.splitlines()[-1] == (
         "1 job measured 24 targets, none of them slow"
     )
-    assert document(console, capsys, *logs)["targets"] == 24
+    assert console.document(*logs)["targets"] == 24
 
 
 NOON = datetime(2026, 11, 20, 12, 0).astimezone()

@@ -13,7 +13,7 @@ import pytest
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.series import Series
-from tests.package.cli.driver import call
+from tests.package.cli.driver import Printed, Run, call
 from tests.package.judgements import (
     REFERENCE,
     evidence,
@@ -49,11 +49,6 @@ def slow(**changes: Any) -> Known:
     return {("ost", "OST1", False): evidence(**changes)}
 
 
-def execute(folder: Path, every: list[Series], *arguments: str, known: Known = NOTHING) -> int:
-    documents = write(folder, EXPECTED, snapshot(*every, now=time.time(), known=known))
-    return call("judge", *documents, *arguments)
-
-
 def measured(slow_Bps: float) -> list[Series]:
     return [
         series(200e6, **fresh(component="OST0")),
@@ -62,11 +57,21 @@ def measured(slow_Bps: float) -> list[Series]:
     ]
 
 
-def test_every_component_and_group_has_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(tmp_path, measured(200e6)) == 0
-    assert capsys.readouterr().out.splitlines() == [
+@pytest.fixture
+def execute(tmp_path: Path, run: Run) -> Run:
+    """Return what judges the series of a node."""
+
+    def printed(
+        every: list[Series], *arguments: str, known: Known = NOTHING, code: int = 0
+    ) -> Printed:
+        documents = write(tmp_path, EXPECTED, snapshot(*every, now=time.time(), known=known))
+        return run("judge", *documents, *arguments, code=code)
+
+    return printed
+
+
+def test_every_component_and_group_has_a_line(execute: Run) -> None:
+    assert execute(measured(200e6)).out.splitlines() == [
         "state  layer  verdict",
         "OK     ost    OST0 read 200.0 MB/s, 99 % of baseline",
         "OK     ost    OST1 read 200.0 MB/s, 99 % of baseline",
@@ -75,50 +80,44 @@ def test_every_component_and_group_has_a_line(
     ]
 
 
-def test_the_worst_verdict_is_the_exit_code(tmp_path: Path) -> None:
-    assert execute(tmp_path, measured(150e6), known=slow(ratio=0.74)) == 1
-    assert execute(tmp_path, measured(80e6), known=slow()) == 2
-    assert execute(tmp_path, measured(80e6)[:1], "--layer", "ost") == 3
+def test_the_worst_verdict_is_the_exit_code(execute: Run) -> None:
+    execute(measured(150e6), known=slow(ratio=0.74), code=1)
+    execute(measured(80e6), known=slow(), code=2)
+    execute(measured(80e6)[:1], "--layer", "ost", code=3)
 
 
-def test_one_slow_run_is_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(tmp_path, measured(80e6)) == 0
-    assert capsys.readouterr().out.splitlines()[2] == (
+def test_one_slow_run_is_watched(execute: Run) -> None:
+    assert execute(measured(80e6)).out.splitlines()[2] == (
         "OK     ost    OST1 watching: read 80.0 MB/s, 40 % of baseline 202.1 MB/s (12 runs to "
         "2026-11-20), ceiling 250.0 MB/s by disk oss2-disk1; too few runs to tell it from chance"
     )
     suspicious = slow(alarm=False, odds=4.0)
-    assert execute(tmp_path, measured(80e6), known=suspicious) == 0
-    assert "odds 55 to 1 against chance, 8,103 for an alarm" in capsys.readouterr().out
+    assert (
+        "odds 55 to 1 against chance, 8,103 for an alarm"
+        in execute(measured(80e6), known=suspicious).out
+    )
 
 
-def test_what_all_have_lost_is_the_line_of_the_group(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_all_have_lost_is_the_line_of_the_group(execute: Run) -> None:
     lost = evidence(ratio=0.74)
     members = {("ost", name, False): lost._replace(alarm=False, shared=True) for name in EVERY_OST}
     known = {**members, ("ost", "scratch", True): lost}
     both = [series(150e6, **fresh(component=name)) for name in EVERY_OST]
-    assert execute(tmp_path, both, "--layer", "ost", known=known) == 1
-    lines = capsys.readouterr().out.splitlines()[1:]
+    lines = execute(both, "--layer", "ost", known=known, code=1).out.splitlines()[1:]
     assert [line.split()[0] for line in lines] == ["OK", "OK", "WARNING"]
     assert all("its group has lost as much and has the alarm" in line for line in lines[:2])
     assert "group scratch read 74 % of its baseline over 3 runs since" in lines[2]
 
 
-def test_one_component_can_be_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(tmp_path, measured(80e6), "--component", "OST0", "-v") == 0
-    out = capsys.readouterr().out
+def test_one_component_can_be_asked_for(execute: Run) -> None:
+    out = execute(measured(80e6), "--component", "OST0", "-v").out
     assert "OST1" not in out
     assert "    baseline 202.1 MB/s, spread 1.0 %" in out
-    assert execute(tmp_path, measured(80e6), "--layer", "net") == 0
+    execute(measured(80e6), "--layer", "net")
 
 
-def test_the_document_holds_the_verdicts_whole(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    execute(tmp_path, measured(80e6), "--json", known=slow())
-    document = json.loads(capsys.readouterr().out)
+def test_the_document_holds_the_verdicts_whole(execute: Run) -> None:
+    document = execute(measured(80e6), "--json", known=slow(), code=None).document
     assert (document["schema"], document["node"]) == (2, "client1")
     states = {each["component"]: each["state"] for each in document["verdicts"]}
     assert states == {"OST0": "OK", "OST1": "CRITICAL", "oss3": "OK", "scratch": "OK"}
@@ -131,36 +130,32 @@ def test_the_document_holds_the_verdicts_whole(
     )
 
 
-def test_a_damaged_series_spoils_its_component_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_series_spoils_its_component_alone(tmp_path: Path, run: Run) -> None:
     documents = write(tmp_path, EXPECTED, snapshot(*measured(200e6), now=time.time()))
     path = tmp_path / "snapshot.json"
     raw = json.loads(path.read_text())
     del raw["series"]["ost/OST1"]["operations"][0]["latest"]["outcome"]
     path.write_text(json.dumps(raw))
-    assert call("judge", *documents, "--component", "OST1") == 3
-    assert call("judge", *documents, "--component", "OST0") == 0
-    assert "OST1 cannot be judged: record" in capsys.readouterr().out
+    damaged = run("judge", *documents, "--component", "OST1", code=3).out
+    assert "OST1 cannot be judged: record" in damaged
+    run("judge", *documents, "--component", "OST0")
 
 
-def test_what_is_not_expected_here_is_named(tmp_path: Path) -> None:
+def test_what_is_not_expected_here_is_named(execute: Run) -> None:
     with pytest.raises(
         DocumentError, match="client1 have no OST9 in layer ost, raw, net, fs; add it"
     ):
-        execute(tmp_path, [], "--component", "OST9")
+        execute([], "--component", "OST9")
     with pytest.raises(DocumentError, match="no component in layer raw"):
-        execute(tmp_path, [], "--layer", "raw")
+        execute([], "--layer", "raw")
 
 
-def test_the_last_run_is_judged_by_itself_with_the_others_behind_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_last_run_is_judged_by_itself_with_the_others_behind_it(execute: Run) -> None:
     known = slow(alarm=False, odds=4.0, ratio=0.74)
-    assert execute(tmp_path, measured(80e6), known=known) == 0
-    assert "watching: read" in capsys.readouterr().out
-    assert execute(tmp_path, measured(80e6), "--last-run", "--json", known=known) == 2
-    verdicts = json.loads(capsys.readouterr().out)["verdicts"]
+    assert "watching: read" in execute(measured(80e6), known=known).out
+    verdicts = execute(measured(80e6), "--last-run", "--json", known=known, code=2).document[
+        "verdicts"
+    ]
     (said,) = (one for one in verdicts if one["component"] == "OST1")
     assert (said["state"], said["reason"]) == ("CRITICAL", "below_level")
     assert said["sentence"].endswith(
@@ -183,43 +178,39 @@ def test_the_last_run_is_judged_by_itself_with_the_others_behind_it(
     ],
 )
 def test_who_looks_is_told_the_odds_of_what_one_run_has_found(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], known: Known, said: str
+    execute: Run, known: Known, said: str
 ) -> None:
-    assert execute(tmp_path, measured(80e6), "--last-run", known=known) == 2
-    (low,) = (line for line in capsys.readouterr().out.splitlines() if "OST1" in line)
+    (low,) = (
+        line
+        for line in execute(measured(80e6), "--last-run", known=known, code=2).out.splitlines()
+        if "OST1" in line
+    )
     assert low.endswith(said)
-    assert execute(tmp_path, measured(200e6), "--last-run", known=known) == 0
-    assert said not in capsys.readouterr().out
+    assert said not in execute(measured(200e6), "--last-run", known=known).out
 
 
-def test_what_checks_read_is_written_from_the_history(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_checks_read_is_written_from_the_history(tmp_path: Path, run: Run) -> None:
     documents = write(tmp_path, [expectation()], snapshot())
     for changed in ("2 verdicts have changed\n", "0 verdicts have changed\n"):
-        assert call("judge", "--publish", *documents) == 0
-        assert capsys.readouterr().out == changed
+        assert run("judge", "--publish", *documents).out == changed
     assert (tmp_path / "verdicts" / "ost-scratch-OST0003.json").exists()
 
 
-def test_explain_shows_each_rule_with_its_numbers_and_the_alternatives(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_explain_shows_each_rule_with_its_numbers_and_the_alternatives(execute: Run) -> None:
     known = slow(ratio=0.74)
-    assert execute(tmp_path, measured(150e6), "--explain", "OST1", known=known) == 1
-    first, second, *lines = capsys.readouterr().out.splitlines()
+    first, second, *lines = execute(
+        measured(150e6), "--explain", "OST1", known=known, code=1
+    ).out.splitlines()
     assert first.startswith("WARNING ost OST1 read 150.0 MB/s, 74 % of baseline")
     assert second.startswith("  read 74 % of its baseline over 3 runs since 2024-10-02")
     assert second.endswith("odds 59,874 to 1 against chance, 8,103 for an alarm")
     assert any(line.strip().startswith("rule below level: applies (74.2 %") for line in lines)
     assert lines[-1].strip() == "above 161.7 MB/s: OK"
     with pytest.raises(DocumentError, match="OST9"):
-        execute(tmp_path, measured(150e6), "--explain", "OST9")
+        execute(measured(150e6), "--explain", "OST9")
 
 
-def test_a_replay_prints_a_line_for_each_component_and_day(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_replay_prints_a_line_for_each_component_and_day(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "samples.csv"
     rows = [
         f"h,{1_700_006_400 + 86400 * day},d{d},{40 if d == 2 else 100}"
@@ -227,23 +218,21 @@ def test_a_replay_prints_a_line_for_each_component_and_day(
         for d in range(4)
     ]
     path.write_text("host,ts,component,rate\n" + "\n".join(rows) + "\nh,1700006400,d5,\n")
-    assert call("judge", "--replay", str(path), "--json") == 0
-    out, err = capsys.readouterr()
+    out, err = run("judge", "--replay", str(path), "--json")
     lines = [json.loads(line) for line in out.splitlines()]
     assert [line["component"] for line in lines] == [f"d{d}" for _ in range(6) for d in range(4)]
     assert {line["state"] for line in lines if line["component"] != "d2"} == {"OK"}
     slow = [line["state"] for line in lines if line["component"] == "d2"]
     assert (slow[0], slow[-1]) == ("OK", "CRITICAL")
     assert err == "plumbline: rows without a figure or a component, left out: 1\n"
-    assert call("judge", "--replay", str(path)) == 0
     alarms = sum(state == "CRITICAL" for state in slow)
-    assert capsys.readouterr().out.splitlines()[-1] == (
+    assert run("judge", "--replay", str(path)).out.splitlines()[-1] == (
         f"4 components, 24 days of components: {24 - alarms} OK, {alarms} CRITICAL"
     )
 
 
 def test_disks_polled_one_after_another_have_peers_within_the_window_that_is_proposed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Run
 ) -> None:
     path = tmp_path / "samples.csv"
     rows = [
@@ -252,15 +241,13 @@ def test_disks_polled_one_after_another_have_peers_within_the_window_that_is_pro
         for d in range(4)
     ]
     path.write_text("host,ts,component,rate\n" + "\n".join(rows) + "\n")
-    assert call("judge", "--replay", str(path)) == 0
-    out, err = capsys.readouterr()
+    out, err = run("judge", "--replay", str(path))
     assert out.splitlines()[-1] == "4 components, 4 days of components: 4 UNKNOWN"
     assert err == (
         "plumbline: host h has 4 components, no two measured at the same time: none has peers; "
         "a round takes 90 s, try --together 2min\n"
     )
-    assert call("judge", "--replay", str(path), "--together", "2min") == 0
-    out, err = capsys.readouterr()
+    out, err = run("judge", "--replay", str(path), "--together", "2min")
     assert out.splitlines()[-1] == "4 components, 4 days of components: 4 OK"
     assert err == ""
 
@@ -271,7 +258,7 @@ def test_a_replay_of_no_name_judges_no_node() -> None:
 
 
 def test_a_replay_of_nothing_and_a_window_without_a_replay_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Run
 ) -> None:
     path = tmp_path / "samples.csv"
     path.write_text("ts,component,rate\n1700006400,a,\n")
@@ -283,20 +270,20 @@ def test_a_replay_of_nothing_and_a_window_without_a_replay_are_refused(
         call("judge", "--replay", str(path), "--together", "10 M")
 
 
-def test_targets_driven_at_once_have_one_line_and_alone_their_own(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_targets_driven_at_once_have_one_line_and_alone_their_own(tmp_path: Path, run: Run) -> None:
     every = ran([200e6, 201e6, 80e6, 200e6], time.time() - 60)
     watched = write(tmp_path, expected(), snapshot(*every, now=time.time()))
-    assert call("judge", "--layer", "fs", *watched) == 0
-    assert "OK     fs     file system scratch watching: write" in capsys.readouterr().out
+    assert (
+        "OK     fs     file system scratch watching: write"
+        in run("judge", "--layer", "fs", *watched).out
+    )
     known = {("fs", "OST2", False): evidence(what="write together")}
     documents = write(tmp_path, expected(), snapshot(*every, now=time.time(), known=known))
-    assert call("judge", "--layer", "fs", *documents) == 2
-    lines = capsys.readouterr().out.splitlines()
+    lines = run("judge", "--layer", "fs", *documents, code=2).out.splitlines()
     assert len(lines) == 2
     assert lines[1].startswith("CRITICAL  fs     file system scratch - OST2 write together")
-    assert call("judge", "--component", "OST1", *documents) == 0
-    assert "OST1 write together 201.0 MB/s" in capsys.readouterr().out
-    assert call("judge", "--explain", "OST2", *documents) == 2
-    assert "CRITICAL fs OST2 write together 80.0 MB/s" in capsys.readouterr().out
+    assert "OST1 write together 201.0 MB/s" in run("judge", "--component", "OST1", *documents).out
+    assert (
+        "CRITICAL fs OST2 write together 80.0 MB/s"
+        in run("judge", "--explain", "OST2", *documents, code=2).out
+    )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Any, Mapping, Optional
 
 import pytest
 
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.store.facts import of_node
-from tests.package.cli.driver import call
+from tests.package.cli.driver import Printed, Run
 from tests.package.locate.scenes import Scene, lab
 from tests.package.prometheus import PROGRAM, holding
 from tests.package.site.test_prometheus import answering, said
@@ -34,13 +34,6 @@ LUSTRE = (
     "plumbline_lustre_bytes_total",
     "plumbline_lustre_operation_seconds_total",
 )
-
-
-class Asked(NamedTuple):
-    """How it ended, and what it printed."""
-
-    code: int
-    out: str
 
 
 def scraped(slowdown: float, reset_at: Optional[int] = None) -> str:
@@ -84,16 +77,22 @@ def counted(slowdown: float) -> str:
     return "\n".join(line for found in lines.values() for line in found)
 
 
-def ask(plan: Path, url: str, capsys: pytest.CaptureFixture[str], *more: str) -> Asked:
-    code = call("latency", "--plan", str(plan), "--prometheus", url, "--since", "12h", *more)
-    return Asked(code, capsys.readouterr().out)
-
-
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(Scene(lab()).plan.to_json()), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def ask(plan: Path, run: Run) -> Run:
+    """Return what asks a Prometheus by its address."""
+
+    def printed(url: str, *more: str, code: int = 0) -> Printed:
+        words = ("--plan", str(plan), "--prometheus", url, "--since", "12h", *more)
+        return run("latency", *words, code=code)
+
+    return printed
 
 
 @pytest.fixture
@@ -106,12 +105,11 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.long
 @pytest.mark.parametrize("reset_at", [None, 70])
 def test_a_slow_device_is_named_with_its_probe(
-    folder: Path, plan: Path, capsys: pytest.CaptureFixture[str], reset_at: Optional[int]
+    folder: Path, ask: Run, reset_at: Optional[int]
 ) -> None:
     with holding(folder, scraped(3.0, reset_at)) as prometheus:
-        text = ask(plan, prometheus.address, capsys)
-        document = json.loads(ask(plan, prometheus.address, capsys, "--json").out)
-    assert text.code == 1
+        text = ask(prometheus.address, code=1)
+        document = ask(prometheus.address, "--json", code=1).document
     first, remedy, counts, others = text.out.splitlines()
     assert first.startswith("oss2 oss2-disk1: read latency 3.0 times that of its 5 peers")
     assert remedy == "  Next: on oss2, plumbline probe raw --component oss2-disk1"
@@ -124,14 +122,11 @@ def test_a_slow_device_is_named_with_its_probe(
 
 
 @pytest.mark.long
-def test_a_slow_ost_is_named_with_its_probe_and_kept_for_its_node(
-    folder: Path, plan: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_slow_ost_is_named_with_its_probe_and_kept_for_its_node(folder: Path, ask: Run) -> None:
     history = folder / "history.sqlite"
     with holding(folder, counted(3.0)) as prometheus:
-        text = ask(plan, prometheus.address, capsys)
-        assert ask(plan, prometheus.address, capsys, "--save", str(history)).code == 0
-    assert text.code == 1
+        text = ask(prometheus.address, code=1)
+        ask(prometheus.address, "--save", str(history))
     first, remedy, counts, _ = text.out.splitlines()
     assert first.startswith(f"oss3 {SLOW_OST}: write latency 3.0 times that of its 5 peers")
     assert remedy == f"  Next: on client1, plumbline probe ost --component {SLOW_OST}"
@@ -142,12 +137,9 @@ def test_a_slow_ost_is_named_with_its_probe_and_kept_for_its_node(
 
 
 @pytest.mark.long
-def test_healthy_devices_end_well(
-    folder: Path, plan: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_healthy_devices_end_well(folder: Path, ask: Run) -> None:
     with holding(folder, scraped(1.0)) as prometheus:
-        asked = ask(plan, prometheus.address, capsys)
-    assert asked.code == 0
+        asked = ask(prometheus.address)
     assert asked.out.startswith("0 suspected of 6 compared\n")
 
 
@@ -159,28 +151,24 @@ def test_healthy_devices_end_well(
         ("plumbline_device_info", "has no plumbline_device_info of this time; deploy the role"),
     ],
 )
-def test_what_prometheus_lacks_is_named(
-    folder: Path, plan: Path, capsys: pytest.CaptureFixture[str], left_out: str, words: str
-) -> None:
+def test_what_prometheus_lacks_is_named(folder: Path, ask: Run, left_out: str, words: str) -> None:
     kept = [line for line in scraped(1.0).splitlines() if left_out not in line]
     with holding(folder, "\n".join(kept)) as prometheus, pytest.raises(ToolError, match=words):
-        ask(plan, prometheus.address, capsys)
+        ask(prometheus.address)
 
 
-def test_a_part_that_was_away_is_said_where_nothing_is_left(
-    plan: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_part_that_was_away_is_said_where_nothing_is_left(ask: Run) -> None:
     with answering(said(warnings=["store oss2 is away"])) as server:
-        with pytest.raises(ToolError, match="has no node_disk_reads_completed_total"):
-            ask(plan, server.url, capsys)
-        assert capsys.readouterr().err == f"plumbline: {server.url} warns: store oss2 is away\n"
+        warning, error = ask(server.url, code=69).err.splitlines()
+        assert warning == f"plumbline: {server.url} warns: store oss2 is away"
+        assert "has no node_disk_reads_completed_total" in error
 
 
-def test_nobody_answers(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nobody_answers(ask: Run) -> None:
     with pytest.raises(ToolError, match=r"http://127\.0\.0\.1:1 does not answer"):
-        ask(plan, "http://127.0.0.1:1", capsys)
+        ask("http://127.0.0.1:1")
 
 
-def test_there_is_no_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_there_is_no_plan(tmp_path: Path, run: Run) -> None:
     with pytest.raises(DocumentError, match="plan"):
-        ask(tmp_path / "none.json", "http://127.0.0.1:1", capsys)
+        run("latency", "--plan", str(tmp_path / "none.json"), "--prometheus", "http://127.0.0.1:1")

@@ -16,7 +16,7 @@ from plumbline.model.record import Record
 from plumbline.observe.conditions import Bill
 from plumbline.store.facts import keep_collected
 from plumbline.store.history import History
-from tests.package.cli.driver import call
+from tests.package.cli.driver import Printed, Run, call
 from tests.package.locate.scenes import Left, Scene, both, lab, rate
 from tests.package.observe.nodes import condition, ledger
 from tests.package.observe.servers import counted
@@ -83,41 +83,41 @@ def _record(placed: PlannedMeasurement, rate_Bps: float, now: float, clean: bool
     )
 
 
-def execute(
-    tmp_path: Path, records: Iterable[Record], *arguments: str, document: Any = None
-) -> int:
-    path, history = tmp_path / "plan.json", tmp_path / "history.sqlite"
-    path.write_text(json.dumps(document or plan()), encoding="utf-8")
-    with History(history) as opened:
-        for one in night_after_night(records):
-            opened.save(one)
-    return call("locate", "--plan", str(path), "--history", str(history), *arguments)
+@pytest.fixture
+def execute(tmp_path: Path, run: Run) -> Run:
+    """Return what locates by what each night shows."""
+
+    def printed(
+        records: Iterable[Record], *arguments: str, document: Any = None, code: int = 0
+    ) -> Printed:
+        path, history = tmp_path / "plan.json", tmp_path / "history.sqlite"
+        path.write_text(json.dumps(document or plan()), encoding="utf-8")
+        with History(history) as opened:
+            for one in night_after_night(records):
+                opened.save(one)
+        places = ("--plan", str(path), "--history", str(history))
+        return run("locate", *places, *arguments, code=code)
+
+    return printed
 
 
-def test_a_slow_disk_and_a_slow_link_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_slow_disk_and_a_slow_link_are_named(execute: Run) -> None:
     faults = {"oss2-disk1": both(80e6), "oss3-nic": both(25e6)}
-    assert execute(tmp_path, measured(faults)) == 1
-    first, second, last = capsys.readouterr().out.splitlines()
+    first, second, last = execute(measured(faults), code=1).out.splitlines()
     assert first.startswith("Suspect: nic oss3-nic (2 of 2 slow targets cross it, 3 healthy ones")
     assert second.startswith("Suspect: disk oss2-disk1 (1 of 1 slow disk crosses it")
     assert last.startswith("18 slow and ")
 
 
-def test_a_bad_cable_is_named_by_what_is_sent_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(tmp_path, measured({}, retransmitted=["oss3-nic"])) == 1
-    first = capsys.readouterr().out.splitlines()[0]
+def test_a_bad_cable_is_named_by_what_is_sent_again(execute: Run) -> None:
+    first = execute(measured({}, retransmitted=["oss3-nic"]), code=1).out.splitlines()[0]
     assert first.startswith("Suspect: nic oss3-nic (")
     assert "segments are lost" in first.lower()
 
 
 @pytest.mark.slow
-def test_a_healthy_site_has_no_suspect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(tmp_path, measured({})) == 0
-    assert capsys.readouterr().out.startswith("0 slow and ")
+def test_a_healthy_site_has_no_suspect(execute: Run) -> None:
+    assert execute(measured({})).out.startswith("0 slow and ")
 
 
 def all_slower() -> list[Record]:
@@ -132,16 +132,12 @@ def halved(one: Record, rate_Bps: float) -> Record:
     return one._replace(rate_Bps=rate_Bps, repeats_Bps=(rate_Bps,) * 2)
 
 
-def test_what_all_have_lost_alike_is_one_line_and_no_suspect_for_each(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(tmp_path, all_slower()) == 1
-    first, last = capsys.readouterr().out.splitlines()
+def test_what_all_have_lost_alike_is_one_line_and_no_suspect_for_each(execute: Run) -> None:
+    first, last = execute(all_slower(), code=1).out.splitlines()
     assert first.startswith("Shared loss: ost group scratch ")
     assert " 50 % of its baseline over 8 runs" in first
     assert last.startswith("12 slow and ")
-    assert execute(tmp_path, [], "--json") == 1
-    raw = json.loads(capsys.readouterr().out)
+    raw = execute([], "--json", code=1).document
     assert raw["sets"] == []
     assert [(one["layer"], one["group"]) for one in raw["shared"]] == [("ost", "scratch")]
 
@@ -157,32 +153,26 @@ def upgraded(tmp_path: Path) -> None:
     keep_collected(tmp_path / "history.sqlite", "client1", ledger(*later).to_json())
 
 
-def test_what_changed_before_a_shared_loss_is_in_its_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(tmp_path, all_slower()) == 1
+def test_what_changed_before_a_shared_loss_is_in_its_sentence(tmp_path: Path, execute: Run) -> None:
+    execute(all_slower(), code=1)
     upgraded(tmp_path)
-    capsys.readouterr()
-    assert execute(tmp_path, []) == 1
-    said = capsys.readouterr().out.splitlines()[0]
+    said = execute([], code=1).out.splitlines()[0]
     assert ". No part explains it. Since 20" in said
     assert said.endswith(": Lustre 2.3.0 -> 2.4.0 on all 3 servers.")
 
 
 @pytest.mark.slow
 def test_what_changed_before_a_shared_loss_is_in_the_service_of_its_group(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, execute: Run, run: Run
 ) -> None:
-    assert execute(tmp_path, all_slower()) == 1
+    execute(all_slower(), code=1)
     words = [str(tmp_path / name) for name in ("plan.json", "history.sqlite")]
     words = ["--plan", words[0], "--history", words[1], "--batch", "-"]
-    capsys.readouterr()
 
     def group() -> str:
-        assert call("submit", *words) == 0
         (found,) = (
             line.partition(";OST group scratch;")[2].partition(" | ")[0]
-            for line in capsys.readouterr().out.splitlines()
+            for line in run("submit", *words).out.splitlines()
             if ";OST group scratch;" in line
         )
         return found
@@ -197,45 +187,33 @@ def test_what_changed_before_a_shared_loss_is_in_the_service_of_its_group(
     assert group() == before + note
 
 
-def test_what_one_part_explains_is_no_shared_loss(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(tmp_path, measured({"client1-nic": both(25e6)})) == 1
-    out = capsys.readouterr().out
+def test_what_one_part_explains_is_no_shared_loss(execute: Run) -> None:
+    out = execute(measured({"client1-nic": both(25e6)}), code=1).out
     assert out.startswith("Suspects, ambiguous: client client1 or nic client1-nic")
     assert "Shared loss" not in out
 
 
 @pytest.mark.slow
-def test_the_evidence_is_shown_on_request(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(tmp_path, measured({"oss2-disk1": both(80e6)}), "-v") == 1
-    lines = capsys.readouterr().out.splitlines()
+def test_the_evidence_is_shown_on_request(execute: Run) -> None:
+    lines = execute(measured({"oss2-disk1": both(80e6)}), "-v", code=1).out.splitlines()
     assert lines[2].split() == [*HEADERS]
     assert any("raw oss2-disk1 read " in line and "40 %" in line for line in lines)
 
 
-def test_the_document_is_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_document_is_for_programs(execute: Run) -> None:
     records = [one for one in measured({"oss2-disk1": both(80e6)}) if one.component != "oss2-disk1"]
-    assert execute(tmp_path, records, "--json") == 1
-    raw = json.loads(capsys.readouterr().out)
+    raw = execute(records, "--json", code=1).document
     assert raw["sets"][0]["alternatives"] == [["oss2-disk1"], ["scratch-OST0002"]]
     assert raw["sets"][0]["next"]["component"] == "oss2-disk1"
     assert raw["votes"]["does not vote"] == 2
 
 
-def test_a_history_without_anything_to_vote_is_unknown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(tmp_path, []) == 3
-    assert capsys.readouterr().out == ("0 slow and 0 good measurements, 48 do not vote.\n")
+def test_a_history_without_anything_to_vote_is_unknown(execute: Run) -> None:
+    assert execute([], code=3).out == ("0 slow and 0 good measurements, 48 do not vote.\n")
 
 
 @pytest.mark.slow
-def test_one_slow_night_is_no_fault_unless_it_alone_is_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_slow_night_is_no_fault_unless_it_alone_is_asked_for(execute: Run) -> None:
     nights = [
         one._replace(
             id=f"{one.id} {ago:.0f}",
@@ -245,30 +223,24 @@ def test_one_slow_night_is_no_fault_unless_it_alone_is_asked_for(
         for ago in (86400.0, 2 * 86400.0)
         for one in measured({})
     ]
-    assert execute(tmp_path, [*nights, *measured({"oss2-disk1": both(80e6)})]) == 0
-    assert capsys.readouterr().out.startswith("0 slow and ")
-    assert execute(tmp_path, [], "--last-run") == 1
-    assert capsys.readouterr().out.startswith("Suspect: disk oss2-disk1 (")
+    assert execute([*nights, *measured({"oss2-disk1": both(80e6)})]).out.startswith("0 slow and ")
+    assert execute([], "--last-run", code=1).out.startswith("Suspect: disk oss2-disk1 (")
 
 
 @pytest.mark.slow
-def test_whose_symptoms_are_left_out_is_remarked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_whose_symptoms_are_left_out_is_remarked(tmp_path: Path, execute: Run) -> None:
     (tmp_path / "symptoms").mkdir()
     (tmp_path / "symptoms" / "oss9.json").write_text("{}", encoding="utf-8")
     remark = "Left out are the symptoms of oss9 (it is no node of the plan)."
-    assert execute(tmp_path, measured({})) == 0
-    assert remark in capsys.readouterr().out.splitlines()
-    assert execute(tmp_path, [], "--json") == 0
-    assert json.loads(capsys.readouterr().out)["remarks"] == [remark]
+    assert remark in execute(measured({})).out.splitlines()
+    assert execute([], "--json").document["remarks"] == [remark]
 
 
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
+def test_what_is_missing_is_named(tmp_path: Path, execute: Run) -> None:
     old = plan()
     del old["parts"]
     with pytest.raises(DocumentError, match="does not say what the parts are; write it again"):
-        execute(tmp_path, [], document=old)
+        execute([], document=old)
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(plan()), encoding="utf-8")
     with pytest.raises(StoreError, match="there is no history"):
@@ -277,7 +249,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_jobs_that_used_a_slow_target_are_named_and_the_probes_are_not(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, execute: Run
 ) -> None:
     at = time.time() - 100
     rows = [
@@ -294,18 +266,20 @@ def test_jobs_that_used_a_slow_target_are_named_and_the_probes_are_not(
     with History(tmp_path / "history.sqlite") as history:
         for one in counts:
             history.save(one)
-    assert execute(tmp_path, measured(faults)) == 1
-    (said,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Jobs on")]
+    (said,) = [
+        line
+        for line in execute(measured(faults), code=1).out.splitlines()
+        if line.startswith("Jobs on")
+    ]
     assert said.startswith("Jobs on scratch-OST0002 within 10 min of its low ")
     jobs = "job 4711 moved 38.0 GB, job a\N{REPLACEMENT CHARACTER}[31m moved 5000.0 MB."
     assert said.endswith(f"Z: {jobs}")
-    assert execute(tmp_path, [], "--json") == 1
-    assert said in json.loads(capsys.readouterr().out)["remarks"]
+    assert said in execute([], "--json", code=1).document["remarks"]
 
 
 @pytest.mark.slow
 def test_a_suspected_host_that_differs_from_its_peers_has_that_as_a_symptom(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, execute: Run
 ) -> None:
     raw = plan()
     for name in ("client2", "client3", "client4"):
@@ -315,7 +289,6 @@ def test_a_suspected_host_that_differs_from_its_peers_has_that_as_a_symptom(
         governor = "powersave" if name == "client1" else "performance"
         kept = ledger(Bill(name, time.time(), (condition("governor", governor, "cpu"),)))
         keep_collected(tmp_path / "history.sqlite", name, kept.to_json())
-    assert execute(tmp_path, measured({"client1-nic": both(25e6)}), document=raw) == 1
-    out = capsys.readouterr().out
+    out = execute(measured({"client1-nic": both(25e6)}), document=raw, code=1).out
     assert out.startswith("Suspects, ambiguous: client client1 or nic client1-nic")
     assert "Symptoms of client client1: governor powersave, 3 peers performance." in out

@@ -21,7 +21,7 @@ from plumbline.model.errors import StoreError
 from plumbline.model.record import Operation
 from plumbline.model.series import Series
 from plumbline.store.history import History
-from tests.package.cli.driver import call
+from tests.package.cli.driver import Run, call
 from tests.package.judgements import (
     REFERENCE,
     evidence,
@@ -112,26 +112,6 @@ def test_a_component_has_its_state_rate_references_and_ratio(tmp_path: Path) -> 
     assert of(text, "run_timestamp_seconds", step) == pytest.approx(time.time() - 60, abs=30)
     assert of(text, "judged_timestamp_seconds", {}) == pytest.approx(time.time(), abs=30)
     assert of(text, "build_info", {"version": __version__}) == 1
-
-
-def test_one_slow_run_is_watched(tmp_path: Path) -> None:
-    documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time()))
-    assert call("metrics", *documents, "-o", str(tmp_path / "x.prom")) == 0
-    text = (tmp_path / "x.prom").read_text()
-    assert of(text, "verdict_state", OST1) == 0
-    assert of(text, "rate_bytes_per_second", {**OST1, **STEP}) == 80e6
-    assert of(text, "baseline_ratio", {**OST1, **STEP}) == pytest.approx(80 / 202.1)
-
-
-def test_what_all_have_lost_is_the_state_of_the_group(tmp_path: Path) -> None:
-    known = {("ost", "scratch", True): evidence(ratio=0.74)}
-    taken = snapshot(*measured(), now=time.time(), known=known)
-    documents = write(tmp_path, EXPECTED, taken)
-    assert call("metrics", *documents, "-o", str(tmp_path / "x.prom")) == 0
-    text = (tmp_path / "x.prom").read_text()
-    group = {"layer": "ost", "group": "scratch", "node": "client1"}
-    assert of(text, "group_state", group) == 1
-    assert of(text, "group_baseline_ratio", group) == pytest.approx(0.74)
 
 
 def test_what_gave_no_rate_is_unknown_and_has_none(tmp_path: Path) -> None:
@@ -346,32 +326,25 @@ def looked(folder: Path, node: str, name: str = "") -> None:
     (folder / f"{name or node}.json").write_text(json.dumps(said))
 
 
-def test_symptoms_are_counted_by_kind_and_severity(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_symptoms_are_counted_by_kind_and_severity(tmp_path: Path, run: Run) -> None:
     documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time()))
     looked(tmp_path, "client1", "symptoms")
-    assert call("metrics", *documents) == 0
-    text = capsys.readouterr().out
+    text = run("metrics", *documents).out
     labels = {"node": "client1", "kind": "arrays"}
     assert of(text, "symptoms", {**labels, "severity": "warning"}) == 2
     assert of(text, "symptoms", {**labels, "severity": "critical"}) == 0
     assert 'kind="disks"' not in text
-    assert call("metrics", "--format", "checkmk", *documents) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = run("metrics", "--format", "checkmk", *documents).out.splitlines()
     assert [line[:28] for line in lines if "SYMPTOMS" in line] == [
         '0 "SYMPTOMS client1" collect',
         '1 "SYMPTOMS client1 arrays" ',
     ]
 
 
-def test_symptoms_that_cannot_be_read_are_left_out_and_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_symptoms_that_cannot_be_read_are_left_out_and_said(tmp_path: Path, run: Run) -> None:
     documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time()))
     (Path(documents[3]).parent / "symptoms.json").write_text("{")
-    assert call("metrics", *documents) == 0
-    out, err = capsys.readouterr()
+    out, err = run("metrics", *documents)
     assert "plumbline_symptoms" not in out
     assert "without symptoms" in err
 

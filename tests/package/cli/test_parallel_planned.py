@@ -19,7 +19,7 @@ from plumbline.plan.policy import load
 from plumbline.store.history import History, Selection
 from plumbline.store.snapshot import load_snapshot
 from plumbline.topology.graph import build
-from tests.package.cli.driver import call
+from tests.package.cli.driver import Run, call
 from tests.package.parallel.test_run import PYTHON, missing
 from tests.package.sites import site
 
@@ -50,17 +50,14 @@ def deployed(home: Path, also: Sequence[str] = (), **fs: Any) -> list[str]:
     return [word for name, path in words.items() for word in (f"--{name}", str(home / path))]
 
 
-def dry(home: Path, capsys: pytest.CaptureFixture[str], *words: str, **fs: Any) -> str:
-    assert call("probe", "fs", *deployed(home, **fs), "--dry-run", *words) == 0
-    return capsys.readouterr().out
+def dry(home: Path, run: Run, *words: str, **fs: Any) -> str:
+    return run("probe", "fs", *deployed(home, **fs), "--dry-run", *words).out
 
 
-def test_the_policy_says_how_many_ranks_run_where(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_policy_says_how_many_ranks_run_where(tmp_path: Path, run: Run) -> None:
     told = dry(
         tmp_path,
-        capsys,
+        run,
         ranks_per_target=2,
         clients=["client1", "oss1"],
         work="/mnt/scratch",
@@ -70,43 +67,34 @@ def test_the_policy_says_how_many_ranks_run_where(
     assert told.startswith(f"/opt/mpi/bin/mpirun -np 8 --host {gethostname()}:4,oss1:4 ")
 
 
-def test_slurm_is_told_the_names_of_the_policy(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_slurm_is_told_the_names_of_the_policy(tmp_path: Path, run: Run) -> None:
     clients = ["client1", "oss1"]
-    told = dry(tmp_path, capsys, clients=clients, work="/mnt/scratch", launcher="srun")
+    told = dry(tmp_path, run, clients=clients, work="/mnt/scratch", launcher="srun")
     assert told.startswith("srun --ntasks=4 --nodes=2 --nodelist=client1,oss1 ")
-    told = dry(tmp_path / "alone", capsys, launcher="srun")
+    told = dry(tmp_path / "alone", run, launcher="srun")
     assert told.startswith("srun --ntasks=4 --nodes=1 --nodelist=client1 ")
 
 
-def test_one_client_alone_needs_no_way_to_itself(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "--host" not in dry(tmp_path, capsys)
+def test_one_client_alone_needs_no_way_to_itself(tmp_path: Path, run: Run) -> None:
+    assert "--host" not in dry(tmp_path, run)
 
 
-def test_options_that_are_no_terms_are_heeded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_that_are_no_terms_are_heeded(tmp_path: Path, run: Run) -> None:
     words = ("--python", "/opt/python3", "--launcher-option=--tag-output")
-    told = dry(tmp_path, capsys, *words, "--file-system", "scratch")
+    told = dry(tmp_path, run, *words, "--file-system", "scratch")
     assert "--tag-output" in told
     assert "/opt/python3 -m plumbline.parallel.rank" in told
 
 
-def test_one_file_keeps_the_calls_of_one_file_system(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_file_keeps_the_calls_of_one_file_system(tmp_path: Path, run: Run) -> None:
     words = [*deployed(tmp_path, ["work"]), "--dry-run", "--profile", str(tmp_path / "calls")]
     with pytest.raises(UsageError, match="choose one of scratch, work with --file-system"):
         call("probe", "fs", *words)
-    assert call("probe", "fs", *words, "--file-system", "work") == 0
-    assert capsys.readouterr().out.count("mpirun") == 1
+    assert run("probe", "fs", *words, "--file-system", "work").out.count("mpirun") == 1
 
 
-def test_terms_by_hand_make_another_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "-np 12 " in dry(tmp_path, capsys, "--ranks", "3", "--bytes", "1MiB")
+def test_terms_by_hand_make_another_run(tmp_path: Path, run: Run) -> None:
+    assert "-np 12 " in dry(tmp_path, run, "--ranks", "3", "--bytes", "1MiB")
 
 
 def test_the_whole_command_line_comes_to_the_planned_run(tmp_path: Path) -> None:
@@ -132,15 +120,16 @@ def test_the_whole_command_line_comes_to_the_planned_run(tmp_path: Path) -> None
 
 
 def test_targets_that_another_client_probes_one_by_one_can_be_driven_by_hand_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Run
 ) -> None:
     words = deployed(tmp_path)
     path = tmp_path / "expectations.json"
     document = json.loads(path.read_text())
     document["entries"] = [one for one in document["entries"] if one["layer"] == "fs"]
     path.write_text(json.dumps(document))
-    assert call("probe", "fs", *words, "--dry-run", "--bytes", "1MiB", "--ranks", "2") == 0
-    assert "-np 8 " in capsys.readouterr().out
+    assert (
+        "-np 8 " in run("probe", "fs", *words, "--dry-run", "--bytes", "1MiB", "--ranks", "2").out
+    )
 
 
 def test_a_file_system_that_is_not_driven_here_is_refused(tmp_path: Path) -> None:

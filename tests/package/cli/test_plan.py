@@ -8,32 +8,28 @@ from pathlib import Path
 import pytest
 
 from plumbline.model.errors import UsageError
-from tests.package.cli.driver import call, inventory
+from tests.package.cli.driver import Run, call, inventory
 from tests.package.plan.test_expectations import two_file_systems
 
 
-def test_the_document_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("plan", "-i", inventory(tmp_path), "--json") == 0
-    document = json.loads(capsys.readouterr().out)
+def test_the_document_is_printed(tmp_path: Path, run: Run) -> None:
+    document = run("plan", "-i", inventory(tmp_path), "--json").document
     assert list(document["nodes"]) == ["oss1", "oss2", "client1"]
 
 
-def test_one_node_is_printed_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_node_is_printed_alone(tmp_path: Path, run: Run) -> None:
     folder = inventory(tmp_path)
-    assert call("plan", "-i", folder, "--node", "oss2", "--json") == 0
-    document = json.loads(capsys.readouterr().out)
+    document = run("plan", "-i", folder, "--node", "oss2", "--json").document
     assert document["node"] == "oss2"
     assert [entry["layer"] for entry in document["entries"]] == ["raw", "raw", "net"]
-    assert call("plan", "-i", folder, "--node", "oss2") == 0
-    text = capsys.readouterr().out
+    text = run("plan", "-i", folder, "--node", "oss2").out
     assert "oss2-disk1" in text
     assert "oss1-disk1" not in text
     assert text.endswith("3 measurements, 5 services\n")
 
 
-def test_people_get_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("plan", "-i", inventory(tmp_path)) == 0
-    text = capsys.readouterr().out
+def test_people_get_a_table(tmp_path: Path, run: Run) -> None:
+    text = run("plan", "-i", inventory(tmp_path)).out
     assert "scratch-OST3" in text
     assert "80.0 MB/s" in text
     assert "ost: *-*-* 02:06, spread over 10 min, takes " in text
@@ -46,15 +42,12 @@ def test_a_node_that_is_none_is_refused(tmp_path: Path) -> None:
         call("plan", "-i", inventory(tmp_path), "--node", "oss9")
 
 
-def test_a_run_that_cannot_end_within_its_limit_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_cannot_end_within_its_limit_is_said(tmp_path: Path, run: Run) -> None:
     folder = inventory(tmp_path)
     policy = {"schema": 1, "layers": {"ost": {"schedule": {"limit": "10 s"}}}}
     path = Path(folder) / "group_vars" / "all" / "policy.yml"
     path.write_text(json.dumps({"plumbline_policy": policy}), encoding="utf-8")
-    assert call("plan", "-i", folder) == 0
-    text = capsys.readouterr().out
+    text = run("plan", "-i", folder).out
     # two servers side by side, two targets each, written and read three times
     assert (
         "takes at most 3 min on client1 while everything is healthy, up to 2 at the same time\n"
@@ -65,15 +58,17 @@ def test_a_run_that_cannot_end_within_its_limit_is_said(
         "WARNING: ost on client1 takes 3 min but is ended after 10 s, the last of it unmeasured: "
         "raise its limit"
     )
-    assert call("plan", "-i", folder, "--node", "oss1") == 0
-    assert "WARNING" not in capsys.readouterr().out
+    assert "WARNING" not in run("plan", "-i", folder, "--node", "oss1").out
 
 
-def test_clients_that_may_disturb_one_another_are_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("plan", "-i", inventory(tmp_path, two_file_systems("oss1-disk2"))) == 0
-    (warning,) = (line for line in capsys.readouterr().out.splitlines() if "WARNING" in line)
+def test_clients_that_may_disturb_one_another_are_said(tmp_path: Path, run: Run) -> None:
+    (warning,) = (
+        line
+        for line in run(
+            "plan", "-i", inventory(tmp_path, two_file_systems("oss1-disk2"))
+        ).out.splitlines()
+        if "WARNING" in line
+    )
     assert warning == (
         "WARNING: client1 and client2 measure targets across oss1-nic and 2 more parts and may "
         "disturb one another: give their file systems the same clients"

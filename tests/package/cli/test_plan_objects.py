@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.doors.monitored import AGENT_SERVICE, COLLECTION_SERVICE, ObjectOptions
 from plumbline.model.errors import DocumentError, PlumblineError
-from tests.package.cli.driver import call
+from tests.package.cli.driver import Run, call
 from tests.project.repository import ROOT, document
 
 INVENTORY = str(ROOT / "inventories" / "lab")
@@ -30,15 +30,12 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [("nagios", [f"{kind}.cfg" for kind in KINDS]), ("icinga2", ["plumbline.conf"])],
 )
 def test_a_printed_plan_gives_the_objects_of_its_inventory(
-    plan: Path, name: str, files: list[str], capsys: pytest.CaptureFixture[str]
+    plan: Path, name: str, files: list[str], run: Run
 ) -> None:
-    assert call("plan", "-i", INVENTORY, "--format", name, "--json") == 0
-    compiled = json.loads(capsys.readouterr().out)
+    compiled = run("plan", "-i", INVENTORY, "--format", name, "--json").document
     assert list(compiled) == files
-    assert call("plan", "--plan", str(plan), "--format", name, "--json") == 0
-    assert json.loads(capsys.readouterr().out) == compiled
-    assert call("plan", "--plan", str(plan), "--format", name) == 0
-    assert capsys.readouterr().out == "\n".join(compiled.values())
+    assert run("plan", "--plan", str(plan), "--format", name, "--json").document == compiled
+    assert run("plan", "--plan", str(plan), "--format", name).out == "\n".join(compiled.values())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.cli import main
+from tests.package.cli.driver import Run
 
 DIRECTORIES = "--directory a=a --directory b=b"
 LATENCY = "latency --plan p --prometheus http://127.0.0.1:1"
@@ -59,6 +59,7 @@ CALLS = [
     ("status --plan p", TOGETHER),
     ("metrics --plan p", TOGETHER),
     ("changes --history h", TOGETHER),
+    ("changes --differences", "--differences compares nodes: give --plan and --history"),
     (f"{LATENCY} --window 20h", "--since takes at least two times --window"),
     (f"{LATENCY} --since 1000w", "takes whole seconds, and at most 10000 of it"),
     (f"{LATENCY} --window 1s", "takes whole seconds, and at most 10000 of it"),
@@ -88,13 +89,12 @@ def test_a_call_that_makes_no_sense_is_one_sentence(
     sentence: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: Run,
 ) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path)
-    assert main(shlex.split(words)) == 64
-    said = capsys.readouterr()
+    said = run(*shlex.split(words), code=64)
     assert said.err.startswith("plumbline: ")
     assert sentence in said.err
     assert said.out == ""

@@ -13,7 +13,7 @@ import pytest
 from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageError
 from plumbline.parallel.profile import pack
 from plumbline.store.collection import ConsoleHistory as Collection
-from tests.package.cli.driver import call
+from tests.package.cli.driver import Run, call
 from tests.package.locate.scenes import lab
 from tests.package.report.sites import SICK, look, say
 from tests.package.report.test_calls import profile
@@ -31,20 +31,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     return "--plan", str(paths[0]), "--history", str(paths[1])
 
 
-def drawn(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
-    assert call("report", "--json", *argv) == 0
-    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+def drawn(run: Run, *argv: str) -> dict[str, Any]:
+    said: dict[str, Any] = run("report", "--json", *argv).document
     return said
 
 
 @pytest.mark.slow
 def test_a_site_becomes_files_that_stand_alone(
-    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, site: tuple[str, ...], run: Run
 ) -> None:
     kept = tmp_path / "calls"
     kept.write_bytes(pack({}, profile(10, 10, 25).blocks))
     output = tmp_path / "new" / "report"
-    said = drawn(capsys, *site, "-o", str(output), "--profile", str(kept))
+    said = drawn(run, *site, "-o", str(output), "--profile", str(kept))
     assert said["page"] == str(output / "index.html")
     assert said["absent"] == dict.fromkeys(IDS, "")
     assert (output / "plotly.min.js").stat().st_size > 1e6
@@ -58,12 +57,12 @@ def test_a_site_becomes_files_that_stand_alone(
     assert "Suspect: disk oss2-disk1" in (output / "index.html").read_text(encoding="utf-8")
 
 
-def test_a_report_replaces_the_one_before(
-    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_replaces_the_one_before(tmp_path: Path, site: tuple[str, ...], run: Run) -> None:
     (tmp_path / "index.html").write_text("old", encoding="utf-8")
-    assert call("report", *site, "-o", str(tmp_path), "--days", "3") == 0
-    assert capsys.readouterr().out == f"{tmp_path / 'index.html'}\n"
+    assert (
+        run("report", *site, "-o", str(tmp_path), "--days", "3").out
+        == f"{tmp_path / 'index.html'}\n"
+    )
     assert "old" not in (tmp_path / "index.html").read_text(encoding="utf-8")[:3]
 
 
@@ -107,13 +106,13 @@ def test_a_change_of_version_in_the_records_is_marked(tmp_path: Path) -> None:
 
 
 def test_a_plan_of_an_older_version_has_no_suspects(
-    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, site: tuple[str, ...], run: Run
 ) -> None:
     raw = json.loads(Path(site[1]).read_text(encoding="utf-8"))
     del raw["parts"]
     old = tmp_path / "plan.json"
     old.write_text(json.dumps(raw), encoding="utf-8")
-    absent = drawn(capsys, "--plan", str(old), *site[2:], "-o", str(tmp_path / "r"))["absent"]
+    absent = drawn(run, "--plan", str(old), *site[2:], "-o", str(tmp_path / "r"))["absent"]
     assert "write it again" in absent["suspects"]
 
 
@@ -141,40 +140,23 @@ def test_trouble_is_one_sentence(
         call("report", *site, "-o", str(tmp_path), *argv)
 
 
-def test_status_of_a_site_is_one_screen(
-    site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("status", *site) == 2
-    head, _, first, *_ = capsys.readouterr().out.splitlines()
+def test_status_of_a_site_is_one_screen(site: tuple[str, ...], run: Run) -> None:
+    head, _, first, *_ = run("status", *site, code=2).out.splitlines()
     assert head.startswith("lab: 1 CRITICAL, ")
     assert first.split()[:3] == ["CRITICAL", "raw", "oss2-disk1"]
     assert "▄" in first
 
 
-def test_status_for_programs_has_the_rates(
-    site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("status", *site, "--json") == 2
-    said = json.loads(capsys.readouterr().out)
-    slow = next(one for one in said["components"] if one["component"] == "oss2-disk1")
-    assert slow["state"] == "CRITICAL"
-    assert len(slow["rates_Bps"]["read"]) == 40
-
-
-def test_status_says_which_nodes_of_the_plan_did_not_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_status_says_which_nodes_of_the_plan_did_not_answer(tmp_path: Path, run: Run) -> None:
     plan = plan_of(lab())
     paths = write(tmp_path, document(plan), records(plan, SICK, time.time()))
     with Collection(paths[1]) as collection:
         for node in ("oss1", "of an earlier plan"):
             collection.failed(node, "no route to host", 1795241041.0)
     options = ("--plan", str(paths[0]), "--history", str(paths[1]))
-    assert call("status", *options) == 2
     said = "oss1 did not answer at 2026-11-21 06:04 UTC (never): no route to host"
-    assert capsys.readouterr().out.splitlines()[1] == said
-    call("status", *options, "--json")
-    (silent,) = json.loads(capsys.readouterr().out)["unanswered"]
+    assert run("status", *options, code=2).out.splitlines()[1] == said
+    (silent,) = run("status", *options, "--json", code=2).document["unanswered"]
     assert silent == {
         "node": "oss1",
         "tried_at": 1795241041.0,

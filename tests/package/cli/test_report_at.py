@@ -6,7 +6,7 @@ import csv
 import time
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Iterator, NamedTuple
+from typing import Callable, Iterator, NamedTuple
 
 import pytest
 
@@ -14,7 +14,7 @@ from plumbline.cli.options import parse_moment
 from plumbline.model.errors import UsageError
 from plumbline.site.prometheus import Prometheus
 from plumbline.site.report import look_back
-from tests.package.cli.driver import call
+from tests.package.cli.driver import Run
 from tests.package.locate.scenes import lab
 from tests.package.prometheus import PROGRAM, holding
 from tests.package.report.sites import SICK
@@ -103,33 +103,32 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     return "--plan", str(paths[0]), "--history", str(paths[1])
 
 
-def drawn(
-    folder: Path, site: tuple[str, ...], url: str, capsys: pytest.CaptureFixture[str]
-) -> Page:
-    moment = (
-        datetime.fromtimestamp(AT, timezone.utc)
-        .astimezone()
-        .replace(tzinfo=None)
-        .isoformat(" ", "minutes")
-    )
-    argv = ("--at", moment, "--prometheus", url, "-o", str(folder / "report"))
-    assert call("report", *site, *argv) == 0
-    data = folder / "report" / "data"
-    rows = {
-        path.stem: list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-        for path in data.iterdir()
-    }
-    text = (folder / "report" / "index.html").read_text(encoding="utf-8")
-    return Page(text, rows, capsys.readouterr().err)
+Draw = Callable[[str], Page]
+
+
+@pytest.fixture
+def draw(tmp_path: Path, site: tuple[str, ...], run: Run) -> Draw:
+    """Return what draws the hour around the moment by a Prometheus."""
+
+    def page(url: str) -> Page:
+        moment = datetime.fromtimestamp(AT, timezone.utc).astimezone().replace(tzinfo=None)
+        argv = ("--at", moment.isoformat(" ", "minutes"), "--prometheus", url)
+        output = tmp_path / "report"
+        err = run("report", *site, *argv, "-o", str(output)).err
+        rows = {
+            path.stem: list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+            for path in (output / "data").iterdir()
+        }
+        return Page((output / "index.html").read_text(encoding="utf-8"), rows, err)
+
+    return page
 
 
 @pytest.mark.long
 @pytest.mark.skipif(PROGRAM is None, reason="prometheus is not installed")
-def test_the_hour_around_a_moment_is_drawn_beside_the_probes(
-    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_hour_around_a_moment_is_drawn_beside_the_probes(tmp_path: Path, draw: Draw) -> None:
     with holding(tmp_path, scraped()) as prometheus:
-        page = drawn(tmp_path, site, prometheus.address, capsys)
+        page = draw(prometheus.address)
     rows = page.rows["moment"]
     now = {
         (one["kind"], one["name"], one["figure"]): float(one["value"])
@@ -158,11 +157,9 @@ def test_the_hour_around_a_moment_is_drawn_beside_the_probes(
 
 
 @pytest.mark.slow
-def test_verdicts_are_those_of_the_moment(
-    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verdicts_are_those_of_the_moment(draw: Draw) -> None:
     with answering(said()) as server:
-        page = drawn(tmp_path, site, server.url, capsys)
+        page = draw(server.url)
     runs = page.rows["moment-probes"]
     assert {one["component"] for one in runs} >= {"oss2-disk1", "oss1-disk1", "scratch-OST0000"}
     assert all(AT - 300 <= float(one["at"]) <= AT + 1800 for one in runs)
@@ -183,14 +180,12 @@ def test_verdicts_are_those_of_the_moment(
     ids=["a page", "an error", "no counters"],
 )
 def test_a_prometheus_that_is_of_no_use_leaves_the_rest_of_the_report(
-    tmp_path: Path,
-    site: tuple[str, ...],
-    capsys: pytest.CaptureFixture[str],
+    draw: Draw,
     body: bytes,
     words: str,
 ) -> None:
     with answering(body) as server:
-        page = drawn(tmp_path, site, server.url, capsys)
+        page = draw(server.url)
     assert words in page.err
     assert len(page.rows["moment-probes"]) > 10
     assert "Suspect: disk oss2-disk1" in page.text
@@ -198,21 +193,17 @@ def test_a_prometheus_that_is_of_no_use_leaves_the_rest_of_the_report(
 
 @pytest.mark.long
 @pytest.mark.skipif(PROGRAM is None, reason="prometheus is not installed")
-def test_another_exporter_is_named(
-    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_exporter_is_named(tmp_path: Path, draw: Draw) -> None:
     other = f'# TYPE lustre_read_bytes unknown\nlustre_read_bytes{{component="ost"}} 5 {AT}'
     with holding(tmp_path, other) as prometheus:
-        page = drawn(tmp_path, site, prometheus.address, capsys)
+        page = draw(prometheus.address)
     assert "holds counters of another exporter (lustre_read_bytes)" in page.err
 
 
-def test_hostile_names_of_targets_are_text(
-    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hostile_names_of_targets_are_text(draw: Draw) -> None:
     labels = {"target": "<script>\x1b[31m\n", "instance": '"}) or up({"', "status": "<b>"}
     with answering(said({"metric": labels, "values": [[AT, "1"], [AT + 60, "2"]]})) as server:
-        page = drawn(tmp_path, site, server.url, capsys)
+        page = draw(server.url)
     assert "Not counted at this moment, though in this hour: <script>" in page.err
     assert "\x1b" not in page.err
     assert "<script>\\" not in page.text
@@ -221,12 +212,10 @@ def test_hostile_names_of_targets_are_text(
     assert "%5C%22%5C%5C%7D%5C%5C%29%5C%5C+or" in asked
 
 
-def test_a_part_that_was_away_is_said(
-    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_part_that_was_away_is_said(draw: Draw) -> None:
     curve = {"metric": {"target": "scratch-OST0000"}, "values": [[AT, "1"], [AT + 60, "2"]]}
     with answering(said(curve, warnings=["store oss2 is\x1b[31m away"])) as server:
-        page = drawn(tmp_path, site, server.url, capsys)
+        page = draw(server.url)
     assert page.err.count(f"plumbline: {server.url} warns: store oss2 is") == 1
     assert "\x1b" not in page.err
     assert "warns: store oss2 is" in page.text
@@ -242,10 +231,8 @@ def test_a_prometheus_that_is_slow_is_asked_for_two_minutes() -> None:
     )
 
 
-def test_nobody_answers(
-    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = drawn(tmp_path, site, "http://127.0.0.1:1", capsys)
+def test_nobody_answers(draw: Draw) -> None:
+    page = draw("http://127.0.0.1:1")
     assert page.err.startswith("plumbline: http://127.0.0.1:1 does not answer")
     assert len(page.err.splitlines()) == 1
     assert "does not answer" in page.text

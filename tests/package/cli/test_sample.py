@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.cli import main
 from plumbline.store.history import History, Selection
+from tests.package.cli.driver import Run
 from tests.package.observe.symptoms_nodes import expectations
 
 SRC = str(Path(__file__).parents[3] / "src")
@@ -66,12 +66,14 @@ def test_it_watches_a_device_until_it_is_told_to_end(device: str, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_it_ends_at_its_limit(
-    device: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_ends_at_its_limit(device: str, tmp_path: Path, run: Run) -> None:
     began = time.monotonic()
-    assert main(words(tmp_path, "--device", f"d={device}", "--limit", "1s", "--json")) == 0
-    kept = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    kept = [
+        json.loads(line)
+        for line in run(
+            *words(tmp_path, "--device", f"d={device}", "--limit", "1s", "--json")
+        ).out.splitlines()
+    ]
     (watched_s,) = {one["details"]["watched_s"] for one in kept}
     assert 1 <= watched_s <= round(time.monotonic() - began)
 
@@ -86,17 +88,15 @@ def test_it_ends_at_its_limit(
     ],
 )
 def test_what_cannot_be_watched_is_said(
-    more: list[str], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    more: list[str], code: int, said: str, tmp_path: Path, run: Run
 ) -> None:
-    assert main(words(tmp_path, *more)) == code
-    assert said in capsys.readouterr().err
+    assert said in run(*words(tmp_path, *more), code=code).err
 
 
-def test_devices_that_the_node_is_to_measure_are_those_watched(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_devices_that_the_node_is_to_measure_are_those_watched(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "expectations.json"
     path.write_text(json.dumps(expectations("oss1").to_json()), encoding="utf-8")
-    assert main(["sample", "--expectations", str(path), "--state", str(tmp_path)]) == 65
-    complaints = capsys.readouterr().err.splitlines()
+    complaints = run(
+        "sample", "--expectations", str(path), "--state", str(tmp_path), code=65
+    ).err.splitlines()
     assert len([one for one in complaints if one.endswith("it is not watched")]) > 0

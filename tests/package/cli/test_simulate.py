@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -12,67 +11,63 @@ import pytest
 
 from plumbline.cli import main, simulate
 from plumbline.model.verdict import Reason, State, Verdict
-from tests.package.cli.driver import call, inventory
+from tests.package.cli.driver import Run, inventory
 from tests.package.sites import INVENTORIES, part, site
 
 PAGE = INVENTORIES.parent / "docs" / "simulate.md"
 
 
-def document(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
-    assert call("simulate", *argv, "--json") == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+def document(run: Run, *argv: str) -> dict[str, Any]:
+    found: dict[str, Any] = run("simulate", *argv, "--json").document
     return found
 
 
 @pytest.mark.long
 def test_the_example_of_the_page_is_what_the_command_prints(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocks = re.findall(r"^```\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)
     (example,) = [block for block in blocks if block.startswith("$ ")]
     command, _, expected = example.partition("\n")
     monkeypatch.chdir(INVENTORIES.parent)
     argv = shlex.split(command.removeprefix("$ plumbline "))
-    assert call(*argv) == 0
-    assert capsys.readouterr().out == expected
+    assert run(*argv).out == expected
 
 
 @pytest.mark.slow
 def test_equal_seeds_print_equal_documents_on_any_number_of_processors(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Run
 ) -> None:
     asked = ("-i", inventory(tmp_path), "--days", "10", "--random-faults", "2")
-    one = document(capsys, *asked, "--fleets", "3")
-    assert one == document(capsys, *asked, "--fleets", "3")
+    one = document(run, *asked, "--fleets", "3")
+    assert one == document(run, *asked, "--fleets", "3")
     assert one["fleets"] == 3
     assert len(one["faults"]) == 6
-    other = document(capsys, *asked, "--fleets", "3", "--seed", "2")
+    other = document(run, *asked, "--fleets", "3", "--seed", "2")
     assert [fault["component"] for fault in one["faults"]] != [
         fault["component"] for fault in other["faults"]
     ]
     # the first fleet is the same, however many there are
-    alone = document(capsys, *asked)
+    alone = document(run, *asked)
     assert alone["faults"] == one["faults"][:2]
 
 
 @pytest.mark.slow
 def test_a_campaign_is_the_same_on_any_number_of_processors(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ("-i", inventory(tmp_path), "--campaign", "12", "--noise", "quiet")
     found = []
     for processors in ({0}, {0, 1}):
         monkeypatch.setattr("os.sched_getaffinity", lambda _, of=processors: of)
-        found.append(document(capsys, *asked))
+        found.append(document(run, *asked))
     assert found[0] == found[1]
     assert found[0]["attempts"] == 12
 
 
-def test_a_gross_fault_is_found_within_days_by_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_gross_fault_is_found_within_days_by_name(tmp_path: Path, run: Run) -> None:
     asked = ("-i", inventory(tmp_path), "--days", "12", "--noise", "none")
-    found = document(capsys, *asked, "--fault", "oss1-disk1=60%@4")
+    found = document(run, *asked, "--fault", "oss1-disk1=60%@4")
     # two servers at the same time, two targets each, 1 GiB at 80 MB/s
     ost, raw = found["longest_runs"]
     assert (ost["layer"], ost["node"], round(ost["seconds"])) == ("ost", "client1", 165)
@@ -94,7 +89,7 @@ def test_a_gross_fault_is_found_within_days_by_name(
 
 
 def test_what_chance_finds_without_a_fault_is_said_beside_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A judge that every other day calls all slow finds each loss, and so does chance."""
 
@@ -106,12 +101,11 @@ def test_what_chance_finds_without_a_fault_is_said_beside_it(
 
     monkeypatch.setattr(simulate, "judge_day", alarming)
     asked = ("-i", inventory(tmp_path), "--days", "8", "--fault", "oss1-disk1=2%@3")
-    found = document(capsys, *asked)
+    found = document(run, *asked)
     assert found["detection"] == found["chance"]
     assert found["detection"][0]["found"] == 1
     assert found["false_alarm_days_share"] == 0.5
-    assert call("simulate", *asked) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = run("simulate", *asked).out.splitlines()
     assert re.match(
         r"[0-9.]+ false alarms a month, above the budget of 1: .* 4 of 8 days", lines[0]
     )
@@ -119,49 +113,44 @@ def test_what_chance_finds_without_a_fault_is_said_beside_it(
     assert size[4:] == chance[2:]
 
 
-def test_a_release_and_a_new_site_are_each_one_call(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_and_a_new_site_are_each_one_call(tmp_path: Path, run: Run) -> None:
     asked = ("-i", inventory(tmp_path), "--days", "8", "--noise", "none")
-    found = document(capsys, *asked, "--fault", "release-2.4.0=70%:read@3")
+    found = document(run, *asked, "--fault", "release-2.4.0=70%:read@3")
     (fault,) = found["faults"]
     assert (fault["kind"], fault["services"]) == ("release", 1)
     assert fault["found_by"] == "ost group scratch"
-    found = document(capsys, *asked, "--fault", "site=75%@0")
+    found = document(run, *asked, "--fault", "site=75%@0")
     assert (found["faults"][0]["kind"], found["faults"][0]["found_days"]) == ("site", 5)
     assert found["chance"][0]["found"] == 0
-    found = document(capsys, *asked, "--fault", "scratch-OST0+neighbour=30%")
+    found = document(run, *asked, "--fault", "scratch-OST0+neighbour=30%")
     assert [one["component"] for one in found["faults"]] == ["scratch-OST0", "scratch-OST1"]
 
 
 @pytest.mark.slow
-def test_the_policy_decides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_policy_decides(tmp_path: Path, run: Run) -> None:
     fault = ("--noise", "none", "--days", "14", "--fault", "scratch-OST0=30%")
     folder = inventory(tmp_path / "strict", policy={"schema": 1})
     lax = inventory(
         tmp_path / "lax", policy={"schema": 1, "limits": {"warning": "60:", "peer_loss": "45%"}}
     )
-    assert document(capsys, "-i", folder, *fault)["faults"][0]["found_days"] is not None
-    assert document(capsys, "-i", lax, *fault)["faults"][0]["found_days"] is None
+    assert document(run, "-i", folder, *fault)["faults"][0]["found_days"] is not None
+    assert document(run, "-i", lax, *fault)["faults"][0]["found_days"] is None
 
 
-def test_the_budget_of_the_policy_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_budget_of_the_policy_is_said(tmp_path: Path, run: Run) -> None:
     asked = ("-i", inventory(tmp_path, policy={"schema": 1, "alarm_budget": 3}), "--days", "2")
-    assert call("simulate", *asked) == 0
-    assert "within the budget of 3: 0 in 0.1 months" in capsys.readouterr().out.splitlines()[0]
-    assert document(capsys, *asked)["alarm_budget"] == 3
+    assert "within the budget of 3: 0 in 0.1 months" in run("simulate", *asked).out.splitlines()[0]
+    assert document(run, *asked)["alarm_budget"] == 3
 
 
-def test_a_part_with_slack_is_said_to_be_unidentifiable(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_part_with_slack_is_said_to_be_unidentifiable(tmp_path: Path, run: Run) -> None:
     raw = site()
     part(raw, "oss[1-2]").pop("address")
     asked = ("-i", inventory(tmp_path, raw), "--days", "3", "--noise", "none")
-    assert call("simulate", *asked, "--fault", "oss1-nic=30%") == 0
-    assert "1 of 1 faults slow no measurement" in capsys.readouterr().out
+    assert (
+        "1 of 1 faults slow no measurement"
+        in run("simulate", *asked, "--fault", "oss1-nic=30%").out
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,10 +166,9 @@ def test_a_part_with_slack_is_said_to_be_unidentifiable(
     ],
 )
 def test_what_cannot_be_simulated_is_one_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], said: str
+    tmp_path: Path, run: Run, argv: tuple[str, ...], said: str
 ) -> None:
-    assert main(["simulate", "-i", inventory(tmp_path), "--days", "5", *argv]) == 64
-    captured = capsys.readouterr()
+    captured = run("simulate", "-i", inventory(tmp_path), "--days", "5", *argv, code=64)
     assert said in captured.err
     assert captured.err.count("\n") == 1
     assert captured.out == ""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.package.cli.driver import call
+from tests.package.cli.driver import Run, call
 from tests.package.cli.test_judge import EXPECTED, NOTHING, Known, measured, slow
 from tests.package.judgements import evidence, snapshot, write
 
@@ -21,60 +20,48 @@ def documents(folder: Path, slow_Bps: float, known: Known = NOTHING) -> list[str
 
 
 def test_a_node_shows_the_worst_first_and_ends_with_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
-    assert call("status", *documents(tmp_path, 80e6, slow())) == 2
-    head, _, first, *rest = capsys.readouterr().out.splitlines()
+    head, _, first, *rest = run(
+        "status", *documents(tmp_path, 80e6, slow()), code=2
+    ).out.splitlines()
     assert head.endswith(": 1 CRITICAL, 0 UNKNOWN, 0 WARNING, 2 OK")
     assert first.split()[:4] == ["CRITICAL", "ost", "OST1", "read"]
     assert "80.0 MB/s, 40 % of baseline" in first
     assert len(rest) == 2
 
 
-def test_one_slow_run_is_watched(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "160")
-    assert call("status", *documents(tmp_path, 80e6)) == 0
-    out = capsys.readouterr().out
-    assert out.splitlines()[0].endswith(": 0 CRITICAL, 0 UNKNOWN, 0 WARNING, 3 OK")
-    assert "watching: read 80.0 MB/s, 40 % of baseline" in out
-
-
 def test_what_a_group_has_lost_as_one_is_shown_and_ends_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     known = {("ost", "scratch", True): evidence()}
-    assert call("status", *documents(tmp_path, 200e6, known)) == 2
-    head, _, first, *rest = capsys.readouterr().out.splitlines()
+    head, _, first, *rest = run(
+        "status", *documents(tmp_path, 200e6, known), code=2
+    ).out.splitlines()
     assert head.endswith(": 1 CRITICAL, 0 UNKNOWN, 0 WARNING, 3 OK")
     assert first.split()[:6] == ["CRITICAL", "ost", "group", "scratch", "read", "40"]
     assert [row.split()[2] for row in rest] == ["OST0", "OST1", "oss3"]
-    call("status", "--json", *documents(tmp_path, 200e6, known))
-    found = json.loads(capsys.readouterr().out)["components"]
+    found = run("status", "--json", *documents(tmp_path, 200e6, known), code=None).document[
+        "components"
+    ]
     assert [one["group"] for one in found] == [False, False, False, True]
 
 
 def test_a_small_screen_is_not_filled_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("LINES", "5")
-    call("status", *documents(tmp_path, 80e6))
-    lines = capsys.readouterr().out.splitlines()
+    lines = run("status", *documents(tmp_path, 80e6), code=None).out.splitlines()
     assert [len(line) <= 80 for line in lines] == [True] * len(lines)
     assert lines[-1] == "and 2 more"
-    call("status", "--all", *documents(tmp_path, 80e6))
-    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert len(run("status", "--all", *documents(tmp_path, 80e6), code=None).out.splitlines()) == 5
 
 
-def test_a_node_tells_programs_its_rates(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("status", "--json", *documents(tmp_path, 200e6)) == 0
-    said = json.loads(capsys.readouterr().out)
+def test_a_node_tells_programs_its_rates(tmp_path: Path, run: Run) -> None:
+    said = run("status", "--json", *documents(tmp_path, 200e6)).document
     assert [one["component"] for one in said["components"]] == ["OST0", "OST1", "oss3"]
     assert said["components"][0]["rates_Bps"]["read"][-1] == 200e6
 

@@ -18,7 +18,7 @@ from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.service import Service
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.store.history import History
-from tests.package.cli.driver import call
+from tests.package.cli.driver import Run, call
 from tests.package.cli.nagios import PROGRAM, nagios
 from tests.package.judgements import REFERENCE, expectation
 from tests.package.parallel_runs import expected, nightly
@@ -121,14 +121,11 @@ def test_the_node_tells_components_of_one_name_apart(tmp_path: Path) -> None:
     assert [(part[1], part[4]) for part in found] == [("a", "OST OK - one"), ("b", "OST OK - two")]
 
 
-def test_a_verdict_without_a_service_is_said_and_the_others_go(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_verdict_without_a_service_is_said_and_the_others_go(tmp_path: Path, run: Run) -> None:
     plan = write_plan(tmp_path, [service("oss1", "OST0"), service("oss2", "OST1")])
     path = tmp_path / "verdicts.json"
     path.write_text(document(verdict("OST0"), verdict("OST7")))
-    assert call("submit", str(path), "--plan", plan, "--batch", str(tmp_path / "batch")) == 65
-    said = capsys.readouterr()
+    said = run("submit", str(path), "--plan", plan, "--batch", str(tmp_path / "batch"), code=65)
     assert said.err.startswith("plumbline: 1 verdicts have no service in ")
     assert "ost OST7 of client1; write the plan again" in said.err
     assert said.out.splitlines() == [
@@ -138,12 +135,13 @@ def test_a_verdict_without_a_service_is_said_and_the_others_go(
     assert len((tmp_path / "batch").read_text().splitlines()) == 1
 
 
-def test_programs_get_the_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_programs_get_the_counts(tmp_path: Path, run: Run) -> None:
     plan = write_plan(tmp_path, [service("oss1", "OST0")])
     path = tmp_path / "verdicts.json"
     path.write_text(document(verdict("OST0", state=State.WARNING), verdict("OST7")))
-    call("submit", str(path), "--plan", plan, "--batch", str(tmp_path / "batch"), "--json")
-    assert json.loads(capsys.readouterr().out) == {
+    assert run(
+        "submit", str(path), "--plan", plan, "--batch", str(tmp_path / "batch"), "--json", code=None
+    ).document == {
         "to": str(tmp_path / "batch"),
         "results": 1,
         "states": {"OK": 0, "WARNING": 1, "CRITICAL": 0, "UNKNOWN": 0},
@@ -161,17 +159,18 @@ def test_a_batch_takes_the_place_of_a_link_and_does_not_follow_it(tmp_path: Path
 
 
 def test_documents_come_from_standard_input_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = write_plan(tmp_path, [service("oss1", "OST0")])
     monkeypatch.setattr("sys.stdin", io.StringIO(document(verdict("OST0"))))
-    assert call("submit", "-", "--plan", plan, "--batch", "-") == 0
-    assert capsys.readouterr().out.splitlines()[0].endswith("oss1;OST OST0 read;0;OST OK - fine")
+    assert (
+        run("submit", "-", "--plan", plan, "--batch", "-")
+        .out.splitlines()[0]
+        .endswith("oss1;OST OST0 read;0;OST OK - fine")
+    )
 
 
-def test_a_site_is_judged_from_its_plan_and_history(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_site_is_judged_from_its_plan_and_history(tmp_path: Path, run: Run) -> None:
     now = time.time()
     expected = [expectation(component=f"OST{n}", references=READ) for n in range(4)]
     group = service("client1", "", description="OST group scratch", group="scratch")
@@ -186,8 +185,10 @@ def test_a_site_is_judged_from_its_plan_and_history(
             for one in every_night(now - 60, component=name, **common):
                 history.save(one)
     arguments = ["--plan", plan, "--history", str(tmp_path / "all.sqlite")]
-    assert call("submit", *arguments, "--batch", "-") == 0
-    results = {tuple(line.split(";", 4)[2:]) for line in capsys.readouterr().out.splitlines()}
+    results = {
+        tuple(line.split(";", 4)[2:])
+        for line in run("submit", *arguments, "--batch", "-").out.splitlines()
+    }
     told = {(name, state, text.partition(" | ")[0]) for name, state, text in results}
     assert ("OST OST0 read", "0", "OST OK - OST0 read 200.0 MB/s, 99 % of baseline") in told
     (slow,) = (text for name, _, text in told if name == "OST OST2 read")
@@ -200,10 +201,13 @@ def test_a_site_is_judged_from_its_plan_and_history(
         ("OST OST3 read", "3"),
         ("OST group scratch", "0"),
     }
-    assert call("judge", *arguments, "--json") == 2
-    (tmp_path / "judged.json").write_text(capsys.readouterr().out)
-    call("submit", str(tmp_path / "judged.json"), "--plan", plan, "--batch", "-")
-    again = {tuple(line.split(";", 4)[2:]) for line in capsys.readouterr().out.splitlines()}
+    (tmp_path / "judged.json").write_text(run("judge", *arguments, "--json", code=2).out)
+    again = {
+        tuple(line.split(";", 4)[2:])
+        for line in run(
+            "submit", str(tmp_path / "judged.json"), "--plan", plan, "--batch", "-", code=None
+        ).out.splitlines()
+    }
     assert again == results
 
 
@@ -412,9 +416,7 @@ def judged(node: int) -> Iterator[Verdict]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(PROGRAM is None, reason="there is no nagios4; apt install nagios4-core")
-def test_a_real_nagios_shows_ten_thousand_results(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_real_nagios_shows_ten_thousand_results(tmp_path: Path, run: Run) -> None:
     every = [numbered(number) for number in range(NODES * MEMBERS)]
     services = [service(host, name, node=node) for node, host, name in every]
     plan, judged_at = write_plan(tmp_path, services), int(time.time()) - 300
@@ -424,12 +426,12 @@ def test_a_real_nagios_shows_ten_thousand_results(
     with nagios(services) as daemon:
         names = [str(path) for path in paths]
         to = ("--pipe", str(daemon.pipe), "--wait", "30")
-        assert call("submit", *names, "--plan", plan, *to) == 0
+        printed = run("submit", *names, "--plan", plan, *to).out
         daemon.until(lambda: len(daemon.checked()) == len(services), "not all results")
         shown = daemon.checked()
         assert not [path for path in daemon.folder.iterdir() if "batch" in path.name]
     counts = "2500 OK, 2500 WARNING, 2500 CRITICAL, 2500 UNKNOWN"
-    assert f"10000 of 10000 services to {daemon.pipe}: {counts}" in capsys.readouterr().out
+    assert f"10000 of 10000 services to {daemon.pipe}: {counts}" in printed
     for number, (_, host, name) in enumerate(every):
         one = shown[host, f"OST {name} read"]
         # Nagios itself writes a semicolon in the text as a colon
@@ -442,7 +444,7 @@ def test_a_real_nagios_shows_ten_thousand_results(
 
 
 def test_targets_driven_at_once_are_one_result_and_none_is_homeless(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Run
 ) -> None:
     changes = {"description": "FS scratch write read", "layer": "fs", "group": "scratch"}
     whole = service("client1", "", **changes)
@@ -456,9 +458,7 @@ def test_targets_driven_at_once_are_one_result_and_none_is_homeless(
     assert ";client1;FS scratch write read;2;FS CRITICAL - file system scratch - OST2" in line
 
 
-def test_the_probes_of_nodes_are_handed_over_with_the_history(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_probes_of_nodes_are_handed_over_with_the_history(tmp_path: Path, run: Run) -> None:
     now = time.time()
     expected = [expectation(component=f"OST{n}", references=READ) for n in range(2)]
     node = service("client1", "client1", description="NODE client1 probes", layer="node")
@@ -472,8 +472,7 @@ def test_the_probes_of_nodes_are_handed_over_with_the_history(
     arguments = ["--plan", str(plan), "--history", str(tmp_path / "all.sqlite"), "--batch", "-"]
 
     def told() -> list[str]:
-        assert call("submit", *arguments) == 0
-        lines = capsys.readouterr().out.splitlines()
+        lines = run("submit", *arguments).out.splitlines()
         return [line.split(";", 2)[2] for line in lines if ";NODE " in line]
 
     with History(tmp_path / "all.sqlite") as history:
@@ -522,14 +521,11 @@ def collected(folder: Path, **changes: Any) -> None:
     (folder / "symptoms" / "client1.json").write_text(json.dumps({**said, **changes}))
 
 
-def test_symptoms_that_were_collected_are_handed_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_symptoms_that_were_collected_are_handed_over(tmp_path: Path, run: Run) -> None:
     plan, history = symptoms_plan(tmp_path)
     words = ["--plan", plan, "--history", str(history), "--batch", "-"]
     collected(tmp_path)
-    assert call("submit", *words) == 0
-    out, err = capsys.readouterr()
+    out, err = run("submit", *words)
     assert err == ""
     looks, arrays, disks = (line.partition(";")[2] for line in out.splitlines())
     assert looks.startswith("client1;NODE client1 symptoms;0;SYMPTOMS OK - client1: looked at 6")
@@ -550,12 +546,11 @@ def test_symptoms_that_were_collected_are_handed_over(
     ],
 )
 def test_symptoms_that_do_not_hold_are_unknown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: Any, part: str
+    tmp_path: Path, run: Run, changes: Any, part: str
 ) -> None:
     plan, history = symptoms_plan(tmp_path)
     if changes is not None:
         collected(tmp_path, **changes)
-    assert call("submit", "--plan", plan, "--history", str(history), "--batch", "-") == 0
-    out, err = capsys.readouterr()
+    out, err = run("submit", "--plan", plan, "--history", str(history), "--batch", "-")
     assert (err, out.count(";3;SYMPTOMS UNKNOWN - client1")) == ("", 3)
     assert out.count(part) == 3

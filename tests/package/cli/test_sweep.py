@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.cli import main
 from plumbline.store.history import History, Selection
+from tests.package.cli.driver import Run
 from tests.package.cli.test_parallel import expect_directories
 from tests.package.parallel.test_run import PYTHON, missing, processes
 from tests.package.waiting import eventually
@@ -63,7 +63,7 @@ def ledger(home: Path) -> dict[str, Any]:
 @pytest.mark.long
 @with_mpi
 def test_a_sweep_goes_on_where_a_kill_has_ended_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     """The point under way is measured again, what was measured before it is not."""
     words = [*directories(tmp_path), "--bytes", "4MiB", "--writers", "1,2", "--json"]
@@ -96,8 +96,7 @@ def test_a_sweep_goes_on_where_a_kill_has_ended_it(
     # nothing is left to measure
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert main(["sweep", *words]) == 0
-    again = capsys.readouterr()
+    again = run("sweep", *words)
     assert (again.err, json.loads(again.out)["done"]) == ("", document["done"])
 
 

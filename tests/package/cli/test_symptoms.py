@@ -10,6 +10,7 @@ import pytest
 from plumbline.cli import main
 from plumbline.observe.gather import COLLECTORS
 from plumbline.store.facts import load_ledger
+from tests.package.cli.driver import Run
 from tests.package.observe.symptoms_nodes import expectations
 
 
@@ -40,14 +41,12 @@ def test_the_report_names_every_collector_and_the_exit_code_follows(
 
 @pytest.mark.usefixtures("in_unit")
 def test_a_look_that_was_saved_is_what_the_next_one_compares_with(
-    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], tmp_path: Path, run: Run
 ) -> None:
     main([*words, "--save"])
     saved = json.loads((tmp_path / "symptoms.json").read_text(encoding="utf-8"))
     assert set(saved["past"]) == {"older", "newer", "highest"}
-    capsys.readouterr()
-    main(words)
-    out, err = capsys.readouterr()
+    out, err = run(*words, code=None)
     assert err == ""
     assert [line.split()[0] for line in out.splitlines()[-len(COLLECTORS) :]] == list(COLLECTORS)
 
@@ -68,20 +67,18 @@ def test_the_conditions_of_the_node_are_kept_with_a_look_that_is_saved(
 
 @pytest.mark.usefixtures("in_unit")
 def test_a_damaged_state_is_said_and_does_not_stop_the_next_look(
-    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], tmp_path: Path, run: Run
 ) -> None:
     (tmp_path / "symptoms.json").write_text("{", encoding="utf-8")
-    assert main([*words, "--save"]) in (0, 1)
-    assert "symptoms.json is damaged" in capsys.readouterr().err
-    main(words)
-    assert capsys.readouterr().err == ""
+    assert "symptoms.json is damaged" in run(*words, "--save", code=None).err
+    assert run(*words, code=None).err == ""
 
 
-def test_a_node_that_was_not_deployed_is_told_what_to_do(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["symptoms", "--expectations", str(tmp_path / "none.json")]) == 65
-    assert "deploy the role agent" in capsys.readouterr().err
+def test_a_node_that_was_not_deployed_is_told_what_to_do(tmp_path: Path, run: Run) -> None:
+    assert (
+        "deploy the role agent"
+        in run("symptoms", "--expectations", str(tmp_path / "none.json"), code=65).err
+    )
 
 
 def saw(path: Path, collector: str, *, unavailable: str) -> None:
@@ -96,7 +93,7 @@ def saw(path: Path, collector: str, *, unavailable: str) -> None:
 def test_a_look_by_hand_does_not_replace_one_that_saw_more(
     words: list[str],
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    run: Run,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = tmp_path / "symptoms.json"
@@ -106,8 +103,7 @@ def test_a_look_by_hand_does_not_replace_one_that_saw_more(
     assert [one["unavailable"] for one in saved["looks"] if one["collector"] == "zfs"] != [""]
     saw(path, "zfs", unavailable="")
     before = path.read_bytes()
-    assert main([*words, "--save"]) == 77
-    assert "as root: systemctl start plumbline-symptoms" in capsys.readouterr().err
+    assert "as root: systemctl start plumbline-symptoms" in run(*words, "--save", code=77).err
     assert path.read_bytes() == before
     monkeypatch.setenv("PLUMBLINE_UNIT", "plumbline-symptoms.service")
     assert main([*words, "--save"]) in (0, 1)
@@ -115,7 +111,7 @@ def test_a_look_by_hand_does_not_replace_one_that_saw_more(
 
 
 def test_a_command_of_the_site_is_asked_last_and_its_failure_is_said(
-    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], tmp_path: Path, run: Run
 ) -> None:
     said = {"schema": 1, "examined": 3, "symptoms": []}
     (tmp_path / "said.json").write_text(json.dumps(said), encoding="utf-8")
@@ -125,10 +121,10 @@ def test_a_command_of_the_site_is_asked_last_and_its_failure_is_said(
     ]
     path = tmp_path / "commands.json"
     path.write_text(json.dumps({"schema": 1, "commands": commands}), encoding="utf-8")
-    main([*words, "--json", "--save", "--commands", str(path)])
-    ddn, netapp = json.loads(capsys.readouterr().out)["looks"][-2:]
+    ddn, netapp = run(*words, "--json", "--save", "--commands", str(path), code=None).document[
+        "looks"
+    ][-2:]
     assert (ddn["collector"], ddn["kind"], ddn["examined"]) == ("ddn", "arrays", 3)
     assert netapp["unavailable"] == "/bin/false failed with exit code 1: without a word"
     path.write_text("{", encoding="utf-8")
-    assert main([*words, "--commands", str(path)]) == 65
-    assert "deploy the role symptoms again" in capsys.readouterr().err
+    assert "deploy the role symptoms again" in run(*words, "--commands", str(path), code=65).err

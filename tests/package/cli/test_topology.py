@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -10,25 +9,21 @@ from typing import Any
 import pytest
 
 from plumbline.model.errors import DocumentError, UsageError
-from tests.package.cli.driver import call, inventory
+from tests.package.cli.driver import Run, call, inventory
 from tests.package.sites import INVENTORIES, part, site
 
 
-def test_a_sound_site_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sound_site_is_counted(tmp_path: Path, run: Run) -> None:
     document = site()
     document["file_systems"][0]["retired"] = ["scratch-OST3"]
-    assert call("topology", "check", "-i", inventory(tmp_path, document)) == 0
-    text = capsys.readouterr().out
+    text = run("topology", "check", "-i", inventory(tmp_path, document)).out
     assert any(line.split() == ["4", "disk", "80.0", "MB/s"] for line in text.splitlines())
     assert "scratch, 1 retired" in text
     assert text.endswith("lab is sound: 9 measurements, 15 services\n")
 
 
-def test_components_are_printed_for_programs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("topology", "check", "-i", inventory(tmp_path), "--json") == 0
-    document = json.loads(capsys.readouterr().out)
+def test_components_are_printed_for_programs(tmp_path: Path, run: Run) -> None:
+    document = run("topology", "check", "-i", inventory(tmp_path), "--json").document
     disk = next(one for one in document["components"] if one["name"] == "oss2-disk1")
     assert (disk["read_Bps"], disk["feeds"]) == (80e6, ["oss2"])
     assert len(document["targets"]) == 4
@@ -48,25 +43,18 @@ def test_the_policy_is_checked_too(tmp_path: Path) -> None:
         call("topology", "check", "-i", folder)
 
 
-def test_hosts_that_ansible_does_not_know_are_noted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hosts_that_ansible_does_not_know_are_noted(tmp_path: Path, run: Run) -> None:
     folder = inventory(tmp_path)
     hosts = "all: {children: {servers: {hosts: {'oss[1:2]': {}}, vars: {x: 1}}}}\n"
     (tmp_path / "hosts.yml").write_text(hosts, encoding="utf-8")
-    assert call("topology", "check", "-i", folder, "--json") == 0
-    notes = json.loads(capsys.readouterr().out)["notes"]
+    notes = run("topology", "check", "-i", folder, "--json").document["notes"]
     assert notes == ["client1 is not in hosts.yml, so Ansible will not install it"]
-    assert call("topology", "check", "-i", folder) == 0
-    assert "note: client1 is not in hosts.yml" in capsys.readouterr().out
+    assert "note: client1 is not in hosts.yml" in run("topology", "check", "-i", folder).out
 
 
 @pytest.mark.parametrize("name", ["lab", "example"])
-def test_the_inventories_of_the_project_are_sound(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("topology", "check", "-i", str(INVENTORIES / name), "--json") == 0
-    document = json.loads(capsys.readouterr().out)
+def test_the_inventories_of_the_project_are_sound(name: str, run: Run) -> None:
+    document = run("topology", "check", "-i", str(INVENTORIES / name), "--json").document
     assert document["site"] == name
     assert document["notes"] == []
 
@@ -95,23 +83,24 @@ def lustre(tmp_path: Path, **file_system: Any) -> str:
 
 
 def test_live_names_an_ost_that_is_not_in_the_topology(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = tmp_path / "lfs"
     tool.write_text(LFS, encoding="utf-8")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     folder = lustre(tmp_path)
-    assert call("topology", "check", "--live", "-i", folder) == 1
-    told = capsys.readouterr().out.splitlines()
+    told = run("topology", "check", "--live", "-i", folder, code=1).out.splitlines()
     assert told[-1] == "live: fs1-OST0010 is active on /mnt/lustre, but not in the topology"
     # without --live nothing is asked
     assert call("topology", "check", "-i", folder) == 0
     named = {"name": "fs1-OST0010", "part": "oss1-disk2"}
     both = [{"name": "fs1-OST[0000-0001]", "part": "oss[1-2]-disk1"}, named]
     again = lustre(tmp_path / "again", targets=both, retired="fs1-OST0010")
-    assert call("topology", "check", "--live", "-i", again) == 0
-    assert "live: the OSTs of /mnt/lustre are those that client1" in capsys.readouterr().out
+    assert (
+        "live: the OSTs of /mnt/lustre are those that client1"
+        in run("topology", "check", "--live", "-i", again).out
+    )
 
 
 def test_live_without_lustre_says_what_is_missing(tmp_path: Path) -> None:

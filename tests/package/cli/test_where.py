@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.cli import main
 from plumbline.model.expectation import Expectations
-from tests.package.cli.driver import call
+from tests.package.cli.driver import Run
 from tests.package.observe.symptoms_nodes import expectations
 
 
@@ -40,23 +39,21 @@ def known(tmp_path: Path) -> str:
     ],
 )
 def test_the_targets_are_printed_for_people_and_programs(
-    known: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    known: str, tmp_path: Path, run: Run, name: str
 ) -> None:
     file = tmp_path / name
     file.write_text("", encoding="utf-8")
     link = tmp_path / "link"
     link.symlink_to(file)
-    assert call("where", "--expectations", known, str(link)) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert call("where", "--expectations", known, "--json", str(link)) == 0
-    document = json.loads(capsys.readouterr().out)
+    lines = run("where", "--expectations", known, str(link)).out.splitlines()
+    document = run("where", "--expectations", known, "--json", str(link)).document
     assert document["path"] == str(file)
     assert [one["component"] for one in document["holders"]] == lines
     assert lines
 
 
-def test_a_file_that_is_not_there_is_one_sentence(
-    known: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["where", "--expectations", known, str(tmp_path / "none")]) == 64
-    assert "none is not there; look at how it is written" in capsys.readouterr().err
+def test_a_file_that_is_not_there_is_one_sentence(known: str, tmp_path: Path, run: Run) -> None:
+    assert (
+        "none is not there; look at how it is written"
+        in run("where", "--expectations", known, str(tmp_path / "none"), code=64).err
+    )
