@@ -22,10 +22,11 @@ from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.limits import Ceiling, Limits
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.trend import PairTest
-from plumbline.report.page import LIBRARY, Extras, draw, pages
+from plumbline.report.page import LIBRARY, Extras, pages
 from plumbline.report.site import Site
 from tests.package.locate.scenes import both
 from tests.package.report.browser import Browser
+from tests.package.report.sites import draw
 from tests.package.report.years import Year, document, plan_of, records, write
 from tests.package.sites import paper
 

@@ -7,7 +7,7 @@ looks like one stays a name.
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Any, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -24,7 +24,7 @@ from plumbline.report.moment import Past, Probed, moment_figure, past_runs_figur
 from plumbline.report.network import network_figure
 from plumbline.report.overview import RANK, Entry, Kind
 from plumbline.report.path import path_figure
-from plumbline.report.site import Metrics, Site, find_metrics
+from plumbline.report.site import Metrics, Site
 from plumbline.report.suspects import Suspects, suspects_figure
 from plumbline.report.symptoms import symptoms_figure
 from plumbline.report.targets import targets_figure
@@ -51,15 +51,11 @@ class Extras(NamedTuple):
     probed: Probed = Probed(())
 
 
-def draw(site: Site, extras: Extras) -> list[Figure]:
-    """Return every figure; one that cannot be drawn says why."""
-    return figures(site, find_metrics(site, extras.against), extras)
-
-
 def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
-    """Return the same figures from metrics that were found before."""
+    """Return every figure; one that cannot be drawn says why."""
+    past = extras.past
     drawn = [
-        *_around(extras.past, extras.probed),
+        *((moment_figure(past), past_runs_figure(past, extras.probed)) if past else ()),
         path_figure(site, metrics),
         targets_figure(site, metrics),
         heat_map_figure(metrics),
@@ -71,13 +67,6 @@ def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
         symptoms_figure(site, extras.suspects),
     ]
     return [figure.without_empty_plots() for figure in drawn]
-
-
-def _around(past: Optional[Past], probed: Probed) -> Iterator[Figure]:
-    """Yield the figures of a moment, where somebody asked about one."""
-    if past:
-        yield moment_figure(past)
-        yield past_runs_figure(past, probed)
 
 
 def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) -> dict[str, str]:

@@ -10,7 +10,9 @@ from typing import Iterator, Sequence
 from plumbline.model.record import Record, Scenario
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import KIND_OF, Direction, Look, Report, Symptom
-from plumbline.report.site import Site
+from plumbline.report.figure import Figure
+from plumbline.report.page import Extras, figures
+from plumbline.report.site import Site, find_metrics
 from plumbline.site.report import read_site
 from plumbline.store.facts import COLLECTED_SYMPTOMS as COLLECTED
 from plumbline.store.plan import load_plan
@@ -38,7 +40,12 @@ def read(plan: Path, history: Path) -> Site:
     return read_site(load_plan(str(plan)), history, NOW, 365)
 
 
-def sick(_: Path, year: Year = SICK) -> Site:
+def draw(site: Site, extras: Extras) -> list[Figure]:
+    """Return every figure of a site."""
+    return figures(site, find_metrics(site, extras.against), extras)
+
+
+def sick(year: Year = SICK) -> Site:
     """Return the lab with a slow disk since five days, and a bad cable; each year is made once."""
     text = repr(year)
     if text not in _SITES:

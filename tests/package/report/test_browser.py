@@ -13,10 +13,10 @@ from typing import Iterator
 import pytest
 
 from plumbline.report.overview import overview
-from plumbline.report.page import LIBRARY, Extras, draw, pages
+from plumbline.report.page import LIBRARY, Extras, pages
 from plumbline.report.site import Site, find_metrics
 from tests.package.report.browser import Browser, PageLeftError
-from tests.package.report.sites import HOSTILE, hostile, read, sick
+from tests.package.report.sites import HOSTILE, draw, hostile, read, sick
 from tests.package.report.test_drawn_figures import EMPTY, IDS, extras
 from tests.project.repository import ROOT
 
@@ -59,7 +59,7 @@ def written(folder: Path, site: Site, more: Extras) -> str:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return written(tmp_path_factory.mktemp("report"), sick(Path()), extras())
+    return written(tmp_path_factory.mktemp("report"), sick(), extras())
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from plumbline.model.trend import Note, VersionChange
@@ -20,15 +18,15 @@ LOST = 60 / 119.6 - 1
 """Of the writes through a link that has 60 MB/s left."""
 
 
-def drawn(folder: Path, since: int) -> tuple[Site, Metrics]:
+def drawn(since: int) -> tuple[Site, Metrics]:
     """Return the lab whose client has a slow link since so many days."""
-    site = sick(folder, LINKS._replace(since=since))
+    site = sick(LINKS._replace(since=since))
     return site, find_metrics(site)
 
 
 @pytest.mark.slow
-def test_a_test_is_held_against_the_fortnight_before_the_day(tmp_path: Path) -> None:
-    _, metrics = drawn(tmp_path, since=10)
+def test_a_test_is_held_against_the_fortnight_before_the_day() -> None:
+    _, metrics = drawn(since=10)
     test = find_change("ost write", metrics[WRITES], (TODAY - 9) * DAY_S)
     assert test is not None
     assert test.members == 6
@@ -39,8 +37,8 @@ def test_a_test_is_held_against_the_fortnight_before_the_day(tmp_path: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nights", [1, 2, 5, 10])
-def test_a_change_is_whole_from_its_first_night_on(tmp_path: Path, nights: int) -> None:
-    _, metrics = drawn(tmp_path, since=nights)
+def test_a_change_is_whole_from_its_first_night_on(nights: int) -> None:
+    _, metrics = drawn(since=nights)
     test = find_change("ost write", metrics[WRITES], (TODAY - nights + 1) * DAY_S)
     assert test is not None
     assert test.change == pytest.approx(LOST, abs=0.01)
@@ -53,8 +51,8 @@ def test_a_change_is_whole_from_its_first_night_on(tmp_path: Path, nights: int) 
 @pytest.mark.parametrize(
     ("day", "change"), [(TODAY - 4, LOST / 2), (TODAY - 3, LOST)], ids=["the day before", "the day"]
 )
-def test_the_day_itself_belongs_to_the_new_time(tmp_path: Path, day: int, change: float) -> None:
-    _, metrics = drawn(tmp_path, since=4)
+def test_the_day_itself_belongs_to_the_new_time(day: int, change: float) -> None:
+    _, metrics = drawn(since=4)
     one, end = metrics[WRITES][0], (TODAY - 2) * DAY_S
     runs = [run for run in zip(one.times, one.rates) if run[0] < end]
     cut = one._replace(
@@ -67,8 +65,8 @@ def test_the_day_itself_belongs_to_the_new_time(tmp_path: Path, day: int, change
     assert test.change == pytest.approx(change, abs=0.01)
 
 
-def test_a_change_in_the_middle_of_a_day_parts_its_runs(tmp_path: Path) -> None:
-    _, metrics = drawn(tmp_path, since=0)
+def test_a_change_in_the_middle_of_a_day_parts_its_runs() -> None:
+    _, metrics = drawn(since=0)
     one = metrics[WRITES][0]
     noon = (TODAY - 1) * DAY_S + 43200
     before = [(noon - 3600 - day * DAY_S, 100.0) for day in range(5)]
@@ -81,23 +79,20 @@ def test_a_change_in_the_middle_of_a_day_parts_its_runs(tmp_path: Path) -> None:
     assert test.days[TODAY - 1] == pytest.approx(-0.7)
 
 
-def test_what_was_not_measured_before_the_day_has_no_change(tmp_path: Path) -> None:
-    site = sick(tmp_path)
-    metrics = find_metrics(site)
+def test_what_was_not_measured_before_the_day_has_no_change(site: Site, metrics: Metrics) -> None:
     assert find_change("ost", metrics[WRITES], (TODAY - 300) * DAY_S) is None
     figure = change_figure(site, metrics, (TODAY - 300) * DAY_S)
     assert "choose another day with --against" in figure.absent
 
 
-def test_what_was_not_measured_since_the_day_says_so(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_what_was_not_measured_since_the_day_says_so(site: Site) -> None:
     figure = change_figure(site, find_metrics(site, NOW), NOW)
     assert figure.finding == "Nothing has been measured since 2026-09-21."
     assert {row.cells[-3:] for row in figure.table.rows} == {("not measured since", "", "")}
 
 
-def test_an_upgrade_that_slows_all_reads_is_told_the_next_day(tmp_path: Path) -> None:
-    site, _ = drawn(tmp_path, since=1)
+def test_an_upgrade_that_slows_all_reads_is_told_the_next_day() -> None:
+    site, _ = drawn(since=1)
     upgrade = VersionChange(NOW - 7200, "client", "2.3.0", "2.4.0", 6, 6)
     upgraded = site._replace(changes=[upgrade])
     figure = change_figure(upgraded, find_metrics(upgraded))
@@ -110,11 +105,9 @@ def test_an_upgrade_that_slows_all_reads_is_told_the_next_day(tmp_path: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nights", [1, 6])
-def test_a_fresh_change_that_nobody_has_marked_is_told_the_next_day(
-    tmp_path: Path, nights: int
-) -> None:
+def test_a_fresh_change_that_nobody_has_marked_is_told_the_next_day(nights: int) -> None:
     """The median of a fortnight, against a month ago, does not know of it for a week."""
-    site, metrics = drawn(tmp_path, since=nights)
+    site, metrics = drawn(since=nights)
     figure = change_figure(site, metrics)
     assert figure.title == "Change against 2026-08-22"
     (writes,) = [row.cells for row in figure.table.rows if row.cells[0] == "ost write"]
@@ -126,13 +119,13 @@ def test_a_fresh_change_that_nobody_has_marked_is_told_the_next_day(
 
 
 @pytest.mark.slow
-def test_an_old_change_is_not_told_twice(tmp_path: Path) -> None:
-    site, metrics = drawn(tmp_path, since=20)
+def test_an_old_change_is_not_told_twice() -> None:
+    site, metrics = drawn(since=20)
     assert "On the last day alone" not in change_figure(site, metrics).finding
 
 
-def test_notes_and_changes_of_versions_are_marked_with_their_words(tmp_path: Path) -> None:
-    site = sick(tmp_path)._replace(
+def test_notes_and_changes_of_versions_are_marked_with_their_words(site: Site) -> None:
+    site = site._replace(
         notes=[Note(NOW - 20 * DAY_S, "Lustre <2.15.8>")],
         changes=[VersionChange(NOW - 30 * DAY_S, "server", "2.15.7", "2.15.8", 2, 6)],
     )
@@ -148,7 +141,7 @@ def test_notes_and_changes_of_versions_are_marked_with_their_words(tmp_path: Pat
     assert len(plot.data) == 6
 
 
-def test_a_change_that_rounds_to_nothing_has_no_sign(tmp_path: Path) -> None:
-    site = sick(tmp_path, Year(60, noise=0.0))
+def test_a_change_that_rounds_to_nothing_has_no_sign() -> None:
+    site = sick(Year(60, noise=0.0))
     figure = change_figure(site, find_metrics(site))
     assert {row.cells[-2:] for row in figure.table.rows} == {("0.0 %", "0.0 %")}

@@ -9,11 +9,11 @@ import pytest
 from plotly.graph_objects import Figure as PlotlyFigure
 
 from plumbline.report.figure import Figure
-from plumbline.report.page import Extras, draw
+from plumbline.report.page import Extras
 from plumbline.report.site import Site
 from plumbline.report.suspects import Suspects
 from tests.package.locate.scenes import Scene, both, lab
-from tests.package.report.sites import hostile, read, sick
+from tests.package.report.sites import draw, hostile, read, sick
 from tests.package.report.test_calls import profile
 from tests.package.report.years import Year
 
@@ -39,8 +39,8 @@ def valid(figures: list[Figure]) -> None:
 
 
 @pytest.mark.slow
-def test_a_site_with_everything_has_every_figure(tmp_path: Path) -> None:
-    figures = draw(sick(tmp_path), extras())
+def test_a_site_with_everything_has_every_figure(site: Site) -> None:
+    figures = draw(site, extras())
     assert [one.id for one in figures] == IDS
     assert [one.id for one in figures if one.absent] == []
     valid(figures)
@@ -53,24 +53,23 @@ def test_a_site_with_nothing_says_why_of_each() -> None:
 
 
 @pytest.mark.parametrize("layer", ["ost", "raw", "net"])
-def test_a_site_with_one_layer_is_drawn(layer: str, tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_a_site_with_one_layer_is_drawn(layer: str, site: Site) -> None:
     alone = [one for one in site.expectations if one.layer == layer]
     figures = draw(site._replace(expectations=alone), Extras())
     valid(figures)
     assert not figures[2].absent
 
 
-def test_a_site_with_one_target_and_one_run_is_drawn(tmp_path: Path) -> None:
-    site = sick(tmp_path, Year(1))
+def test_a_site_with_one_target_and_one_run_is_drawn() -> None:
+    site = sick(Year(1))
     alone = [one for one in site.expectations if one.component == "scratch-OST0000"]
     figures = draw(site._replace(expectations=alone, pairs=()), Extras())
     valid(figures)
     assert not figures[1].absent
 
 
-def test_a_site_that_measured_nothing_yet_is_drawn(tmp_path: Path) -> None:
-    site = sick(tmp_path)._replace(courses=(), pairs=(), run=None, verdicts={}, groups={})
+def test_a_site_that_measured_nothing_yet_is_drawn(site: Site) -> None:
+    site = site._replace(courses=(), pairs=(), run=None, verdicts={}, groups={})
     figures = draw(site, Extras())
     valid(figures)
     assert [one.id for one in figures if not one.absent] == ["path", "symptoms"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from pathlib import Path
 from statistics import mean, pstdev
 
 import pytest
@@ -11,14 +10,14 @@ import pytest
 from plumbline.model.verdict import State
 from plumbline.report.figure import DAY_MS
 from plumbline.report.heat_map import MOST_ROWS, heat_map_figure
-from plumbline.report.site import Days, Metric, find_metrics
+from plumbline.report.site import Days, Metric, Metrics, Site, find_metrics
 from tests.package.report.sites import sick
 from tests.package.report.years import Year
 from tests.project.repository import ROOT
 
 
-def test_a_cell_is_the_days_rate_in_percent_of_the_baseline(tmp_path: Path) -> None:
-    plot = heat_map_figure(find_metrics(sick(tmp_path))).plots[0]
+def test_a_cell_is_the_days_rate_in_percent_of_the_baseline(metrics: Metrics) -> None:
+    plot = heat_map_figure(metrics).plots[0]
     cells = plot.data[0]["z"][2]
     assert plot.data[0]["y"][2] == "oss2-disk1"
     assert len(cells) == 40
@@ -27,15 +26,13 @@ def test_a_cell_is_the_days_rate_in_percent_of_the_baseline(tmp_path: Path) -> N
     assert cells[35:] == pytest.approx([40] * 5, abs=2)
 
 
-def test_without_a_baseline_its_own_median_is_the_whole(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_without_a_baseline_its_own_median_is_the_whole(site: Site) -> None:
     bare = [one._replace(references={}) for one in site.expectations]
     plot = heat_map_figure(find_metrics(site._replace(expectations=bare))).plots[0]
     assert plot.data[0]["z"][2][0] == pytest.approx(100, abs=3)
 
 
-def test_the_variation_is_the_deviation_over_the_mean(tmp_path: Path) -> None:
-    metrics = find_metrics(sick(tmp_path))
+def test_the_variation_is_the_deviation_over_the_mean(metrics: Metrics) -> None:
     figure = heat_map_figure(metrics)
     rates = list(metrics[Metric("raw", "read", "single")][2].days.values())
     wanted = 100 * pstdev(rates) / mean(rates)
@@ -43,21 +40,21 @@ def test_the_variation_is_the_deviation_over_the_mean(tmp_path: Path) -> None:
     assert "the most unsteady, oss2-disk1" in figure.finding
 
 
-def test_what_is_steady_has_short_bars(tmp_path: Path) -> None:
-    sick_raw, *_, steady = heat_map_figure(find_metrics(sick(tmp_path, Year(5)))).plots
+def test_what_is_steady_has_short_bars() -> None:
+    sick_raw, *_, steady = heat_map_figure(find_metrics(sick(Year(5)))).plots
     for plot in (sick_raw, steady):
         bars, end = plot.data[1]["x"], plot.layout["xaxis2"]["range"][1]
         assert max(bars) < end
         assert end >= 5.0
 
 
-def test_days_without_a_rate_are_empty(tmp_path: Path) -> None:
-    plot = heat_map_figure(find_metrics(sick(tmp_path, Year(11, every=5)))).plots[0]
+def test_days_without_a_rate_are_empty() -> None:
+    plot = heat_map_figure(find_metrics(sick(Year(11, every=5)))).plots[0]
     assert [cell is None for cell in plot.data[0]["z"][0]] == [day % 5 != 0 for day in range(11)]
 
 
-def test_one_day_does_not_vary(tmp_path: Path) -> None:
-    figure = heat_map_figure(find_metrics(sick(tmp_path, Year(1))))
+def test_one_day_does_not_vary() -> None:
+    figure = heat_map_figure(find_metrics(sick(Year(1))))
     assert figure.finding == "One day alone: nothing varies yet."
     (cells,) = figure.plots[0].data
     assert {len(row) for row in cells["z"]} == {1}
@@ -65,8 +62,10 @@ def test_one_day_does_not_vary(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("days", [1, 5, 20])
-def test_the_axis_has_each_day_in_full_and_its_date(days: int, tmp_path: Path) -> None:
-    plot = heat_map_figure(find_metrics(sick(tmp_path, Year(days)))).plots[0]
+def test_the_axis_has_each_day_in_full_and_its_date(
+    days: int,
+) -> None:
+    plot = heat_map_figure(find_metrics(sick(Year(days)))).plots[0]
     axis = plot.layout["xaxis"]
     begin, end = map(datetime.fromisoformat, axis["range"])
     first = datetime.fromisoformat(plot.data[0]["x0"])
@@ -75,8 +74,8 @@ def test_the_axis_has_each_day_in_full_and_its_date(days: int, tmp_path: Path) -
     assert axis.get("dtick") == (DAY_MS if days <= 8 else None)
 
 
-def test_the_csv_has_the_days_as_columns(tmp_path: Path) -> None:
-    figure = heat_map_figure(find_metrics(sick(tmp_path)))
+def test_the_csv_has_the_days_as_columns(metrics: Metrics) -> None:
+    figure = heat_map_figure(metrics)
     head, first, *_ = figure.numbers
     assert len(head) == len(first) == 6 + 40
     assert head[-1] == "2026-09-21"
@@ -84,9 +83,9 @@ def test_the_csv_has_the_days_as_columns(tmp_path: Path) -> None:
     assert list(figure.numbers) == list(figure.numbers)
 
 
-def test_of_more_than_can_be_seen_the_most_telling_are_drawn(tmp_path: Path) -> None:
+def test_of_more_than_can_be_seen_the_most_telling_are_drawn(metrics: Metrics) -> None:
     raw = Metric("raw", "read", "single")
-    bad, wild, *_ = members = find_metrics(sick(tmp_path))[raw]
+    bad, wild, *_ = members = metrics[raw]
     dull = [
         bad._replace(of=bad.of._replace(component=f"disk{number}"), state=State.OK)
         for number in range(MOST_ROWS)
@@ -110,5 +109,5 @@ def test_the_page_about_reports_says_how_many_rows_a_picture_has() -> None:
     assert f"has {MOST_ROWS:,} rows at most" in (ROOT / "docs/report.md").read_text("utf-8")
 
 
-def test_nothing_measured_is_said(tmp_path: Path) -> None:
-    assert heat_map_figure(find_metrics(sick(tmp_path)._replace(courses=()))).absent
+def test_nothing_measured_is_said(site: Site) -> None:
+    assert heat_map_figure(find_metrics(site._replace(courses=()))).absent

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from plumbline.model.trend import ConditionChange, Note, VersionChange
 from plumbline.report.marks import chosen_moment, drawn, marks
 from plumbline.report.site import Member, Site, find_metrics
-from tests.package.report.sites import sick
 from tests.package.report.years import DAY_S, NOW
 
 TODAY = int(NOW // DAY_S)
 MONTH_AGO = (TODAY - 30) * DAY_S
 LAST_NIGHT = NOW - 7200
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return sick(tmp_path)
 
 
 def members(site: Site) -> list[Member]:

@@ -7,8 +7,8 @@ import pytest
 from plumbline.model.verdict import State
 from plumbline.report.figure import Figure
 from plumbline.report.moment import LATENCY, OTHERS, READ, WRITE, Chart, Line, Past, PastRun, Probed
-from plumbline.report.page import Extras, draw
-from tests.package.report.sites import HOSTILE
+from plumbline.report.page import Extras
+from tests.package.report.sites import HOSTILE, draw
 from tests.package.report.test_drawn_figures import EMPTY, valid
 
 AT = 1_795_000_020.0

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from plumbline.report.figure import Cell, Figure, numbers
-from plumbline.report.page import Extras, draw
-from tests.package.report.sites import hostile, read
+from plumbline.report.page import Extras
+from tests.package.report.sites import draw, hostile, read
 
 
 def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Optional
 
 import pytest
@@ -13,7 +12,6 @@ from plumbline.report.overview import Entry, Kind, overview
 from plumbline.report.page import pages
 from plumbline.report.site import Site, find_metrics
 from plumbline.report.suspects import Suspects
-from tests.package.report.sites import sick
 from tests.package.report.test_drawn_figures import EMPTY, extras
 
 SINCE = "2026-09-17"
@@ -35,8 +33,8 @@ def unknown(site: Site, layer: str) -> Site:
     return site._replace(verdicts=verdicts)
 
 
-def test_a_suspect_comes_first_with_its_beginning_and_what_to_do(tmp_path: Path) -> None:
-    first = rows(sick(tmp_path), extras().suspects)[0]
+def test_a_suspect_comes_first_with_its_beginning_and_what_to_do(site: Site) -> None:
+    first = rows(site, extras().suspects)[0]
     assert (first.kind, first.component, first.state) == (
         Kind.SUSPECT,
         "oss2-disk1",
@@ -49,8 +47,8 @@ def test_a_suspect_comes_first_with_its_beginning_and_what_to_do(tmp_path: Path)
     assert first.anchor == "suspects"
 
 
-def test_alarms_behind_a_suspect_come_last_and_lead_to_it(tmp_path: Path) -> None:
-    found = rows(sick(tmp_path), extras().suspects)
+def test_alarms_behind_a_suspect_come_last_and_lead_to_it(site: Site) -> None:
+    found = rows(site, extras().suspects)
     behind = [one for one in found if one.kind is Kind.EXPLAINED]
     assert {"ost scratch-OST0002", "raw oss2-disk1"} <= {one.component for one in behind}
     assert found[-len(behind) :] == behind
@@ -58,8 +56,8 @@ def test_alarms_behind_a_suspect_come_last_and_lead_to_it(tmp_path: Path) -> Non
     assert {one.since for one in behind if "disk1" in one.component} == {SINCE}
 
 
-def test_without_suspects_each_alarm_says_how_to_measure_again(tmp_path: Path) -> None:
-    found = {one.component: one for one in rows(sick(tmp_path))}
+def test_without_suspects_each_alarm_says_how_to_measure_again(site: Site) -> None:
+    found = {one.component: one for one in rows(site)}
     disk = found["raw oss2-disk1"]
     assert (disk.kind, disk.anchor) == (Kind.ALARM, "raw-oss2-disk1")
     assert disk.next == (
@@ -67,8 +65,7 @@ def test_without_suspects_each_alarm_says_how_to_measure_again(tmp_path: Path) -
     )
 
 
-def test_what_happened_when_it_began_is_named(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_what_happened_when_it_began_is_named(site: Site) -> None:
     begun = next(
         at for course in site.courses for at in course.times if at > site.now - 5 * 86400 + 1
     )
@@ -77,8 +74,7 @@ def test_what_happened_when_it_began_is_named(tmp_path: Path) -> None:
     assert disk.since == f"{SINCE} (client 2.3.0 -> 2.4.0)"
 
 
-def test_of_changes_that_nodes_found_those_of_its_own_host_are_named(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_of_changes_that_nodes_found_those_of_its_own_host_are_named(site: Site) -> None:
     begun = next(
         at for course in site.courses for at in course.times if at > site.now - 5 * 86400 + 1
     )
@@ -92,8 +88,8 @@ def test_of_changes_that_nodes_found_those_of_its_own_host_are_named(tmp_path: P
     assert disk.since == f"{SINCE} (scheduler none -> bfq on oss2)"
 
 
-def test_a_node_that_nothing_is_known_about_is_one_row(tmp_path: Path) -> None:
-    found = [one for one in rows(unknown(sick(tmp_path), "ost")) if one.kind is Kind.UNMEASURED]
+def test_a_node_that_nothing_is_known_about_is_one_row(site: Site) -> None:
+    found = [one for one in rows(unknown(site, "ost")) if one.kind is Kind.UNMEASURED]
     (row,) = found
     assert row.component == "ost of client1: 6 components"
     assert row.state is State.UNKNOWN
@@ -101,23 +97,22 @@ def test_a_node_that_nothing_is_known_about_is_one_row(tmp_path: Path) -> None:
     assert row.anchor == "ost-scratch-OST0000"
 
 
-def test_a_few_components_that_nothing_is_known_about_are_named(tmp_path: Path) -> None:
-    found = rows(unknown(sick(tmp_path), "raw"))
+def test_a_few_components_that_nothing_is_known_about_are_named(site: Site) -> None:
+    found = rows(unknown(site, "raw"))
     named = [one.component for one in found if one.kind is Kind.UNMEASURED]
     assert sorted(named) == sorted(
         f"raw oss{host}-disk{disk}" for host in (1, 2, 3) for disk in (1, 2)
     )
 
 
-def test_many_nodes_that_nothing_is_known_about_are_one_row(tmp_path: Path) -> None:
-    site = unknown(sick(tmp_path), "raw")
+def test_many_nodes_that_nothing_is_known_about_are_one_row(site: Site) -> None:
+    site = unknown(site, "raw")
     nodes = {place: f"oss{number}" for number, place in enumerate(site.nodes)}
     found = [one for one in rows(site._replace(nodes=nodes)) if one.kind is Kind.UNMEASURED]
     assert [one.component for one in found] == ["raw of 6 nodes: 6 components"]
 
 
-def test_a_group_that_is_low_as_a_whole_has_a_row(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_a_group_that_is_low_as_a_whole_has_a_row(site: Site) -> None:
     verdict = Verdict(
         "ost", "scratch", State.WARNING, Reason.BELOW_LEVEL, "scratch at 60 %", group=True
     )
@@ -131,8 +126,7 @@ def test_a_group_that_is_low_as_a_whole_has_a_row(tmp_path: Path) -> None:
     )
 
 
-def test_a_group_is_low_since_most_of_its_members_are(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_a_group_is_low_since_most_of_its_members_are(site: Site) -> None:
     verdict = Verdict("raw", "oss2", State.CRITICAL, Reason.SLOW, "group oss2 read", group=True)
     site = site._replace(groups={("raw", "oss2"): verdict})
     (row,) = [one for one in rows(site) if one.kind is Kind.GROUP]
@@ -140,8 +134,8 @@ def test_a_group_is_low_since_most_of_its_members_are(tmp_path: Path) -> None:
     assert row.next.endswith(f"plumbline report --against {SINCE}")
 
 
-def test_a_group_that_is_not_ok_is_counted(tmp_path: Path) -> None:
-    site = sick(tmp_path)._replace(groups={}, looks=())
+def test_a_group_that_is_not_ok_is_counted(site: Site) -> None:
+    site = site._replace(groups={}, looks=())
     verdict = Verdict("raw", "oss2", State.CRITICAL, Reason.SLOW, "group oss2 read", group=True)
     fine = verdict._replace(component="oss1", state=State.OK)
     bad = [one.state.name for one in site.verdicts.values()]
@@ -149,8 +143,7 @@ def test_a_group_that_is_not_ok_is_counted(tmp_path: Path) -> None:
     assert f"{bad.count('CRITICAL') + 1} CRITICAL" in pages(with_groups, [])["index.html"]
 
 
-def test_what_is_watched_comes_last_with_how_far_it_is(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_what_is_watched_comes_last_with_how_far_it_is(site: Site) -> None:
     place = ("ost", "scratch-OST0005")
     said = site.verdicts[place]._replace(
         state=State.OK, reason=Reason.WATCHED, sentence="scratch-OST0005 watching: read low"
@@ -166,14 +159,13 @@ def test_what_is_watched_comes_last_with_how_far_it_is(tmp_path: Path) -> None:
     assert (single.sentence, single.next) == (said.sentence, "the next runs decide")
 
 
-def test_kinds_and_states_decide_the_order(tmp_path: Path) -> None:
-    site = unknown(sick(tmp_path), "net")
+def test_kinds_and_states_decide_the_order(site: Site) -> None:
+    site = unknown(site, "net")
     kinds = [list(Kind).index(one.kind) for one in rows(site, extras().suspects)]
     assert kinds == sorted(kinds)
 
 
-def test_where_nothing_is_wrong_the_page_says_so(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_where_nothing_is_wrong_the_page_says_so(site: Site) -> None:
     fine = {place: one._replace(state=State.OK) for place, one in site.verdicts.items()}
     site = site._replace(verdicts=fine, groups={}, looks=())
     assert rows(site) == []
@@ -181,8 +173,7 @@ def test_where_nothing_is_wrong_the_page_says_so(tmp_path: Path) -> None:
     assert "No alarm" not in pages(EMPTY, [])["index.html"]
 
 
-def test_of_very_many_rows_the_first_are_shown(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_of_very_many_rows_the_first_are_shown(site: Site) -> None:
     row = Entry(Kind.ALARM, "ost a", State.WARNING, "", "a is slow", "", "ost-a")
     text = pages(site, [], [row] * 50)["index.html"]
     assert text.count("a is slow") == 30
@@ -190,9 +181,9 @@ def test_of_very_many_rows_the_first_are_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("since", ["", "2026-09-17"])
-def test_a_row_has_all_that_is_known(tmp_path: Path, since: str) -> None:
+def test_a_row_has_all_that_is_known(site: Site, since: str) -> None:
     row = Entry(Kind.ALARM, "ost <a>", State.WARNING, since, "<slow>", "measure", "ost-a")
-    text = pages(sick(tmp_path), [], [row])["index.html"]
+    text = pages(site, [], [row])["index.html"]
     assert '<a href="#ost-a">ost &lt;a&gt;</a>' in text
     assert "&lt;slow&gt;" in text
     assert "Next: measure" in text

@@ -10,10 +10,10 @@ from pathlib import Path
 from plumbline.model.verdict import State
 from plumbline.report.figure import numbers
 from plumbline.report.overview import overview
-from plumbline.report.page import Extras, draw, pages
-from plumbline.report.site import find_metrics
+from plumbline.report.page import Extras, pages
+from plumbline.report.site import Metrics, Site, find_metrics
 from tests.package.locate.scenes import lab
-from tests.package.report.sites import HOSTILE, hostile, read, sick
+from tests.package.report.sites import HOSTILE, draw, hostile, read
 from tests.package.report.test_drawn_figures import EMPTY, IDS, extras
 from tests.package.report.years import plan_of
 
@@ -35,8 +35,7 @@ class Tags(HTMLParser):
         self.sources += [said[key] or "" for key in ("src", "href") if key in said]
 
 
-def test_every_figure_has_its_place_and_its_csv(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_every_figure_has_its_place_and_its_csv(site: Site) -> None:
     figures = draw(site, Extras())
     files = pages(site, figures)
     found = Tags(files["index.html"])
@@ -48,17 +47,15 @@ def test_every_figure_has_its_place_and_its_csv(tmp_path: Path) -> None:
     assert set(linked) == {*names, "plotly.min.js"} - {"index.html"}
 
 
-def test_links_to_alarms_lead_somewhere(tmp_path: Path) -> None:
-    site = sick(tmp_path)
-    entries = overview(site, find_metrics(site), extras().suspects)
+def test_links_to_alarms_lead_somewhere(site: Site, metrics: Metrics) -> None:
+    entries = overview(site, metrics, extras().suspects)
     found = Tags(pages(site, draw(site, Extras()), entries)["index.html"])
     inside = [one[1:] for one in found.sources if one.startswith("#")]
     assert "ost-scratch-OST0002" in inside
     assert set(inside) <= set(found.ids)
 
 
-def test_every_service_of_nagios_has_its_place(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_every_service_of_nagios_has_its_place(site: Site) -> None:
     found = Tags(pages(site, draw(site, Extras()))["index.html"])
     services = plan_of(lab()).services
     # a node has no place of its own: its service leads to the targets
@@ -68,8 +65,7 @@ def test_every_service_of_nagios_has_its_place(tmp_path: Path) -> None:
     assert set(anchors) <= set(found.ids)
 
 
-def test_the_page_asks_for_nothing_from_elsewhere(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_the_page_asks_for_nothing_from_elsewhere(site: Site) -> None:
     files = pages(site, draw(site, Extras()))
     assert not [one for one in Tags(files["index.html"]).sources if "//" in one]
     assert "//" not in re.sub(r"^\s*//.*$", "", files["report.js"], flags=re.M)

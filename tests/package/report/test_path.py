@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from pathlib import Path
 
 import pytest
 
@@ -11,15 +10,14 @@ from plumbline.model.trend import Course
 from plumbline.report.figure import Plot
 from plumbline.report.path import find_path, path_figure
 from plumbline.report.site import Metric, Metrics, Site, find_metrics
-from tests.package.report.sites import sick
 
 WRITE = Metric("ost", "write", "single")
 READ = Metric("ost", "read", "single")
 
 
-def test_the_stages_go_from_the_client_to_the_disk_and_end_with_the_whole(tmp_path: Path) -> None:
-    site = sick(tmp_path)
-    metrics = find_metrics(site)
+def test_the_stages_go_from_the_client_to_the_disk_and_end_with_the_whole(
+    site: Site, metrics: Metrics
+) -> None:
     found = find_path(site, metrics, READ, metrics[READ]).stages
     assert [(one.name, one.number, one.limits) for one in found] == [
         ("nic", 4, True),
@@ -30,9 +28,7 @@ def test_the_stages_go_from_the_client_to_the_disk_and_end_with_the_whole(tmp_pa
     ]
 
 
-def test_a_stage_has_the_rate_of_one_flow_and_of_all_together(tmp_path: Path) -> None:
-    site = sick(tmp_path)
-    metrics = find_metrics(site)
+def test_a_stage_has_the_rate_of_one_flow_and_of_all_together(site: Site, metrics: Metrics) -> None:
     disk = find_path(site, metrics, WRITE, metrics[WRITE]).parts[1]
     assert (disk.ceiling_Bps, disk.sum_Bps) == (200e6, 1200e6)
     whole = find_path(site, metrics, WRITE, metrics[WRITE]).whole
@@ -40,17 +36,14 @@ def test_a_stage_has_the_rate_of_one_flow_and_of_all_together(tmp_path: Path) ->
     assert whole.baseline_Bps == pytest.approx(107.6e6, rel=0.001)
 
 
-def test_a_write_says_nothing_of_reads(tmp_path: Path) -> None:
-    site = sick(tmp_path)
-    metrics = find_metrics(site)
+def test_a_write_says_nothing_of_reads(site: Site, metrics: Metrics) -> None:
     names = [one.name for one in find_path(site, metrics, WRITE, metrics[WRITE]).stages]
     assert "net send" in names
     assert "raw read" not in names
 
 
-def test_the_limit_is_marked_in_words_and_in_the_picture(tmp_path: Path) -> None:
-    site = sick(tmp_path)
-    figure = path_figure(site, find_metrics(site))
+def test_the_limit_is_marked_in_words_and_in_the_picture(site: Site, metrics: Metrics) -> None:
+    figure = path_figure(site, metrics)
     first = figure.finding.splitlines()[0]
     assert first.startswith("ost write scratch: ")
     assert first.endswith(" of the ceiling, limited by nic.")
@@ -75,8 +68,7 @@ def labels(plot: Plot) -> list[str]:
     return [text.replace(" (limits)", "") for text in plot.layout["yaxis"]["ticktext"]]
 
 
-def test_file_systems_and_directions_that_are_alike_are_one_picture(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_file_systems_and_directions_that_are_alike_are_one_picture(site: Site) -> None:
     figure = path_figure(site, three(site))
     (plot,) = figure.plots
     assert plot.title == "ost write and read of fs1, fs2, fs3"
@@ -92,8 +84,7 @@ def test_file_systems_and_directions_that_are_alike_are_one_picture(tmp_path: Pa
     assert len({row.cells[0] for row in figure.table.rows}) == 6
 
 
-def test_a_slow_file_system_among_those_alike_stands_out(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_a_slow_file_system_among_those_alike_stands_out(site: Site) -> None:
     metrics = {
         of: [
             one._replace(now_Bps=10e6) if one.of.group == "fs2" and of == READ else one
@@ -107,8 +98,7 @@ def test_a_slow_file_system_among_those_alike_stands_out(tmp_path: Path) -> None
     assert now["whole path: ost read fs1"] > 80
 
 
-def test_another_rate_of_a_part_is_a_picture_of_its_own(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_another_rate_of_a_part_is_a_picture_of_its_own(site: Site) -> None:
     parts = {
         name: part._replace(read_Bps=9e9) if part.kind == "disk" else part
         for name, part in site.parts.items()
@@ -120,9 +110,8 @@ def test_another_rate_of_a_part_is_a_picture_of_its_own(tmp_path: Path) -> None:
     ]
 
 
-def test_of_very_many_file_systems_the_slowest_are_drawn(tmp_path: Path) -> None:
-    site = sick(tmp_path)
-    one = find_metrics(site)[READ][0]
+def test_of_very_many_file_systems_the_slowest_are_drawn(site: Site, metrics: Metrics) -> None:
+    one = metrics[READ][0]
     members = [
         one._replace(of=one.of._replace(group=f"fs{number}"), now_Bps=(100 - number) * 1e6)
         for number in range(20)
@@ -135,21 +124,19 @@ def test_of_very_many_file_systems_the_slowest_are_drawn(tmp_path: Path) -> None
     assert len(figure.finding.splitlines()) == 20
 
 
-def test_a_parallel_run_says_what_all_gave_at_once(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_a_parallel_run_says_what_all_gave_at_once(site: Site, metrics: Metrics) -> None:
     times, rates = array("d", [1.0, 2.0]), array("d", [500e6, 600e6])
     run = Course("fs", "scratch", "write", "together", "", times, rates)
-    figure = path_figure(site._replace(courses=[*site.courses, run]), find_metrics(site))
+    figure = path_figure(site._replace(courses=[*site.courses, run]), metrics)
     assert figure.finding.splitlines()[-1] == "fs scratch write: 600.0 MB/s from all at once."
 
 
-def test_without_targets_the_disks_are_the_path(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_without_targets_the_disks_are_the_path(site: Site) -> None:
     disks = [one for one in site.expectations if one.layer == "raw"]
     figure = path_figure(site, find_metrics(site._replace(expectations=disks)))
     assert [row.cells[1] for row in figure.table.rows][-1] == "whole path: raw read"
 
 
-def test_without_measurements_there_is_no_path(tmp_path: Path) -> None:
-    site = sick(tmp_path)._replace(expectations=())
+def test_without_measurements_there_is_no_path(site: Site) -> None:
+    site = site._replace(expectations=())
     assert path_figure(site, find_metrics(site)).absent

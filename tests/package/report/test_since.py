@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Mapping, Optional
 
 import pytest
 
 from plumbline.report.marks import Mark
 from plumbline.report.overview import Beginnings, Since
-from plumbline.report.site import Days, Member, Metric, Metrics, find_metrics
-from tests.package.report.sites import sick
+from plumbline.report.site import Days, Member, Metric, Metrics
 from tests.package.report.years import DAY_S, NOW
 
 READ = Metric("ost", "read", "single")
@@ -19,8 +17,8 @@ TODAY = int(NOW // DAY_S)
 
 
 @pytest.fixture
-def member(tmp_path: Path) -> Member:
-    return find_metrics(sick(tmp_path))[READ][0]
+def member(metrics: Metrics) -> Member:
+    return metrics[READ][0]
 
 
 def percent(member: Member, *course: Optional[int]) -> Member:
@@ -74,10 +72,10 @@ def test_the_operation_that_has_lost_most_decides(member: Member) -> None:
     assert found(reads, writes) == Since(3, 2)
 
 
-def test_without_a_baseline_the_group_is_the_reference(tmp_path: Path) -> None:
+def test_without_a_baseline_the_group_is_the_reference(metrics: Metrics) -> None:
     metrics = {
         of: [one._replace(reference=one.reference._replace(baseline=None)) for one in members]
-        for of, members in find_metrics(sick(tmp_path)).items()
+        for of, members in metrics.items()
     }
     since = Beginnings(metrics).find("ost", "scratch-OST0002")
     assert since == Since(TODAY - 4, TODAY - 5)

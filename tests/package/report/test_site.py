@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from array import array
 from math import nan
-from pathlib import Path
 
 import pytest
 
 from plumbline.model.trend import Course, Note
 from plumbline.model.verdict import State
 from plumbline.report.page import pages
-from plumbline.report.site import Metric, find_metrics, middle
+from plumbline.report.site import Metric, Metrics, Site, find_metrics, middle
 from tests.package.report.sites import sick
 from tests.package.report.years import DAY_S, NOW, Year
 
 
-def test_each_operation_of_a_layer_is_a_metric(tmp_path: Path) -> None:
-    assert [str(of) for of in find_metrics(sick(tmp_path))] == [
+def test_each_operation_of_a_layer_is_a_metric(metrics: Metrics) -> None:
+    assert [str(of) for of in metrics] == [
         "raw read",
         "raw read together",
         "net send",
@@ -27,8 +26,7 @@ def test_each_operation_of_a_layer_is_a_metric(tmp_path: Path) -> None:
     ]
 
 
-def test_a_member_has_its_references_its_verdict_and_its_latest_rate(tmp_path: Path) -> None:
-    metrics = find_metrics(sick(tmp_path))
+def test_a_member_has_its_references_its_verdict_and_its_latest_rate(metrics: Metrics) -> None:
     member = next(
         one for one in metrics[Metric("raw", "read", "single")] if one.name == "oss2-disk1"
     )
@@ -40,8 +38,8 @@ def test_a_member_has_its_references_its_verdict_and_its_latest_rate(tmp_path: P
     assert "oss2-disk1" in member.sentence
 
 
-def test_a_day_is_the_median_of_its_runs_and_failures_are_none(tmp_path: Path) -> None:
-    site = sick(tmp_path, Year(1))
+def test_a_day_is_the_median_of_its_runs_and_failures_are_none() -> None:
+    site = sick(Year(1))
     day = NOW - NOW % DAY_S
     times = array("d", [day + 1, day + 2, day + 3, day + DAY_S])
     course = Course("ost", "scratch-OST0000", "read", "single", "", times, array("d"))
@@ -52,14 +50,14 @@ def test_a_day_is_the_median_of_its_runs_and_failures_are_none(tmp_path: Path) -
     assert (member.now_Bps, member.now_at) == (120.0, day + 3)
 
 
-def test_a_host_with_many_partners_is_one_member(tmp_path: Path) -> None:
-    hosts = find_metrics(sick(tmp_path))[Metric("net", "send", "single")]
+def test_a_host_with_many_partners_is_one_member(metrics: Metrics) -> None:
+    hosts = metrics[Metric("net", "send", "single")]
     assert [one.name for one in hosts] == ["oss1", "oss2", "oss3", "client1"]
     assert all(one.ceiling_Bps for one in hosts)
 
 
-def test_what_was_never_measured_is_there_without_a_rate(tmp_path: Path) -> None:
-    metrics = find_metrics(sick(tmp_path)._replace(courses=[], verdicts={}))
+def test_what_was_never_measured_is_there_without_a_rate(site: Site) -> None:
+    metrics = find_metrics(site._replace(courses=[], verdicts={}))
     member = metrics[Metric("ost", "write", "single")][0]
     assert (member.now_Bps, dict(member.days), member.state) == (None, {}, State.UNKNOWN)
     assert member.sentence == "scratch-OST0000 was not judged"
@@ -70,8 +68,8 @@ def test_the_middle_passes_over_what_is_missing() -> None:
     assert middle([None, nan]) is None
 
 
-def test_a_clock_that_is_years_ahead_stretches_no_picture_and_is_said(tmp_path: Path) -> None:
-    site = sick(tmp_path, Year(3))
+def test_a_clock_that_is_years_ahead_stretches_no_picture_and_is_said() -> None:
+    site = sick(Year(3))
     moments = array("d", [NOW - DAY_S, NOW + 3600, NOW + 40_000 * DAY_S])
     course = Course("ost", "scratch-OST0000", "read", "single", "", moments, array("d", [1, 2, 3]))
     wrong = site._replace(courses=[course])
@@ -83,10 +81,8 @@ def test_a_clock_that_is_years_ahead_stretches_no_picture_and_is_said(tmp_path: 
     assert pages(wrong.without_runs(), []) == pages(wrong, [])
 
 
-def test_when_metrics_are_found_a_course_is_its_last_figure_and_what_is_dated_later(
-    tmp_path: Path,
-) -> None:
-    site = sick(tmp_path, Year(3))
+def test_when_metrics_are_found_a_course_is_its_last_figure_and_what_is_dated_later() -> None:
+    site = sick(Year(3))
     moments = array("d", [NOW - 9 * DAY_S, NOW - 8 * DAY_S, NOW - DAY_S, NOW + 3 * DAY_S])
     rates = array("d", [1, 2, 3, 4])
     course = Course("ost", "scratch-OST0000", "read", "single", "", moments, rates, days=2)
@@ -97,11 +93,10 @@ def test_when_metrics_are_found_a_course_is_its_last_figure_and_what_is_dated_la
     assert (whole.thinned_until(), whole.dated_later()) == ("2026-09-13", 2)
 
 
-def test_runs_are_kept_of_days_that_a_moment_parts(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_runs_are_kept_of_days_that_a_moment_parts(site: Site, metrics: Metrics) -> None:
     of = Metric("ost", "read", "single")
     noon = NOW // DAY_S * DAY_S - 2.5 * DAY_S
     noted = site._replace(notes=[Note(noon, "Lustre"), Note(noon - DAY_S / 2, "at midnight")])
     for found in (find_metrics(noted), find_metrics(site, noon)):
         assert [at // DAY_S for at in found[of][0].times] == [noon // DAY_S]
-    assert not find_metrics(site)[of][0].times
+    assert not metrics[of][0].times

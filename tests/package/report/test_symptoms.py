@@ -12,15 +12,15 @@ from plumbline.model.verdict import State
 from plumbline.observe.symptom import Direction, Symptom
 from plumbline.report.figure import Row, numbers
 from plumbline.report.overview import Kind, overview
-from plumbline.report.page import draw, pages
-from plumbline.report.site import Site, find_metrics
+from plumbline.report.page import pages
+from plumbline.report.site import Metrics, Site, find_metrics
 from plumbline.report.symptoms import symptoms_figure
 from plumbline.site.report import SiteLooks, looks_of
 from plumbline.store.facts import COLLECTED_SYMPTOMS as COLLECTED
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from tests.package.locate.scenes import lab
-from tests.package.report.sites import HOSTILE, look, say, sick
+from tests.package.report.sites import HOSTILE, draw, look, say
 from tests.package.report.test_drawn_figures import EMPTY, extras
 from tests.package.report.years import NOW, document, plan_of
 
@@ -30,8 +30,8 @@ def rows(site: Site) -> dict[str, Row]:
     return {row.cells[5]: row for row in symptoms_figure(site, extras().suspects).table.rows}
 
 
-def test_each_symptom_has_its_row_with_state_time_and_what_it_may_explain(tmp_path: Path) -> None:
-    found = rows(sick(tmp_path))
+def test_each_symptom_has_its_row_with_state_time_and_what_it_may_explain(site: Site) -> None:
+    found = rows(site)
     medium = found["kernel: I/O errors of sdc (14 times)"]
     assert medium.cells == (
         *("oss2", "kernel", "CRITICAL", "2026-09-16 14:13 UTC", "oss2-disk1"),
@@ -44,20 +44,20 @@ def test_each_symptom_has_its_row_with_state_time_and_what_it_may_explain(tmp_pa
 
 
 def test_what_passes_is_no_alarm_and_of_no_time_that_is_known_it_says_when_seen(
-    tmp_path: Path,
+    site: Site,
 ) -> None:
-    rebuild = rows(sick(tmp_path))["recovery of array md3 runs (no suspicion)"]
+    rebuild = rows(site)["recovery of array md3 runs (no suspicion)"]
     assert rebuild.cells[2:4] == ("OK", "seen 2026-09-21 14:10 UTC")
 
 
-def test_what_was_found_fine_is_a_row_that_says_what_was_looked_at(tmp_path: Path) -> None:
-    fine = rows(sick(tmp_path))["no symptoms; looked at: md 2"]
+def test_what_was_found_fine_is_a_row_that_says_what_was_looked_at(site: Site) -> None:
+    fine = rows(site)["no symptoms; looked at: md 2"]
     assert fine.cells[:4] == ("oss1", "arrays", "OK", "")
     assert fine.anchor == anchor("symptoms", "oss1 arrays")
 
 
-def test_the_worst_hosts_stand_first_and_hosts_nobody_looks_at_are_named(tmp_path: Path) -> None:
-    figure = symptoms_figure(sick(tmp_path), None)
+def test_the_worst_hosts_stand_first_and_hosts_nobody_looks_at_are_named(site: Site) -> None:
+    figure = symptoms_figure(site, None)
     assert figure.finding == (
         "3 hosts: 1 CRITICAL, 2 WARNING. 1 symptom beside that will pass, or raise no suspicion. "
         "Nobody looks at 1 host: client1."
@@ -66,9 +66,10 @@ def test_the_worst_hosts_stand_first_and_hosts_nobody_looks_at_are_named(tmp_pat
     assert [trace["name"] for trace in figure.plots[0].data] == ["CRITICAL", "WARNING", "OK"]
 
 
-def test_the_first_screen_leads_there_and_a_suspects_symptom_is_behind_it(tmp_path: Path) -> None:
-    site = sick(tmp_path)
-    found = {one.component: one for one in overview(site, find_metrics(site), extras().suspects)}
+def test_the_first_screen_leads_there_and_a_suspects_symptom_is_behind_it(
+    site: Site, metrics: Metrics
+) -> None:
+    found = {one.component: one for one in overview(site, metrics, extras().suspects)}
     medium = found["symptoms oss2 kernel"]
     assert (medium.kind, medium.state, medium.since) == (
         *(Kind.EXPLAINED, State.CRITICAL),
@@ -82,9 +83,9 @@ def test_the_first_screen_leads_there_and_a_suspects_symptom_is_behind_it(tmp_pa
 
 
 def test_every_link_and_every_row_of_the_first_screen_leads_to_a_place_in_the_page(
-    tmp_path: Path,
+    site: Site,
 ) -> None:
-    site, more = sick(tmp_path), extras()
+    more = extras()
     entries = overview(site, find_metrics(site), more.suspects)
     page = pages(site, draw(site, more), entries)["index.html"]
     figure = symptoms_figure(site, more.suspects)
@@ -139,8 +140,7 @@ def test_a_damaged_copy_is_unknown_and_said(tmp_path: Path) -> None:
     assert figure.table.rows[0].cells[:3] == ("oss1", "the look", "UNKNOWN")
 
 
-def test_a_hostile_name_or_sentence_is_text(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_a_hostile_name_or_sentence_is_text(tmp_path: Path, site: Site) -> None:
     bad = [
         Symptom("md", name, "degraded", State.CRITICAL, Direction.RAISES, name) for name in HOSTILE
     ]
@@ -156,8 +156,7 @@ def test_a_hostile_name_or_sentence_is_text(tmp_path: Path) -> None:
     assert "'=cmd" in text
 
 
-def test_of_a_large_site_the_picture_has_the_worst_hosts_and_the_table_all(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_of_a_large_site_the_picture_has_the_worst_hosts_and_the_table_all(site: Site) -> None:
     many = [one._replace(host=f"n{n:04}") for n in range(1000) for one in site.looks if one.kind]
     figure = symptoms_figure(site._replace(looks=many), None)
     assert "the worst 40 of 1000" in figure.plots[0].title

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from plumbline.report.figure import Plot
-from plumbline.report.site import find_metrics
+from plumbline.report.site import Metrics, Site, find_metrics
 from plumbline.report.targets import targets_figure
-from tests.package.report.sites import sick
 
 
 def trace(plot: Plot, name: str) -> dict[str, Any]:
     return next(one for one in plot.data if one["name"] == name)
 
 
-def test_every_member_is_a_dot_of_its_state(tmp_path: Path) -> None:
-    site = sick(tmp_path)
-    figure = targets_figure(site, find_metrics(site))
+def test_every_member_is_a_dot_of_its_state(site: Site, metrics: Metrics) -> None:
+    figure = targets_figure(site, metrics)
     assert [plot.title for plot in figure.plots] == [
         "raw read",
         "raw read together",
@@ -32,9 +29,8 @@ def test_every_member_is_a_dot_of_its_state(tmp_path: Path) -> None:
     assert figure.finding == "Without the links of hosts: 12 components, 1 CRITICAL, 1 WARNING."
 
 
-def test_the_references_are_drawn_for_each_member(tmp_path: Path) -> None:
-    site = sick(tmp_path)
-    reads = targets_figure(site, find_metrics(site)).plots[0]
+def test_the_references_are_drawn_for_each_member(site: Site, metrics: Metrics) -> None:
+    reads = targets_figure(site, metrics).plots[0]
     ceiling = trace(reads, "ceiling")
     assert ceiling["y"] == [200.0] * 8
     # half a place wider at both ends, so that there is a line with one member too
@@ -43,9 +39,8 @@ def test_the_references_are_drawn_for_each_member(tmp_path: Path) -> None:
     assert trace(reads, "warning")["y"] == [144.0] * 8
 
 
-def test_only_the_sick_are_labelled(tmp_path: Path) -> None:
-    site = sick(tmp_path)
-    figure = targets_figure(site, find_metrics(site))
+def test_only_the_sick_are_labelled(site: Site, metrics: Metrics) -> None:
+    figure = targets_figure(site, metrics)
     assert [[one["text"] for one in plot.layout["annotations"]] for plot in figure.plots] == [
         ["oss2-disk1"],
         ["oss2-disk1"],
@@ -54,16 +49,14 @@ def test_only_the_sick_are_labelled(tmp_path: Path) -> None:
     ]
 
 
-def test_siblings_are_fenced_off(tmp_path: Path) -> None:
-    site = sick(tmp_path)
-    reads, _, writes, _ = targets_figure(site, find_metrics(site)).plots
+def test_siblings_are_fenced_off(site: Site, metrics: Metrics) -> None:
+    reads, _, writes, _ = targets_figure(site, metrics).plots
     assert [one["x0"] for one in reads.layout["shapes"]] == [1.5, 3.5]
     assert writes.layout["shapes"] == []
 
 
-def test_each_component_and_group_has_one_place(tmp_path: Path) -> None:
-    site = sick(tmp_path)
-    rows = targets_figure(site, find_metrics(site)).table.rows
+def test_each_component_and_group_has_one_place(site: Site, metrics: Metrics) -> None:
+    rows = targets_figure(site, metrics).table.rows
     anchors = [row.anchor for row in rows]
     assert len(anchors) == len(set(anchors)) == 12 + 4
     assert "ost-scratch-OST0002" in anchors
@@ -71,8 +64,7 @@ def test_each_component_and_group_has_one_place(tmp_path: Path) -> None:
     assert "raw-oss2-disk1" in anchors
 
 
-def test_what_was_not_measured_stands_at_zero(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_what_was_not_measured_stands_at_zero(site: Site) -> None:
     courses = [course for course in site.courses if course.component == "oss2-disk1"]
     site = site._replace(courses=courses, verdicts={})
     figure = targets_figure(site, find_metrics(site))
@@ -85,8 +77,7 @@ def test_what_was_not_measured_stands_at_zero(tmp_path: Path) -> None:
     assert figure.finding == "Without the links of hosts: 12 components, 12 UNKNOWN."
 
 
-def test_with_many_members_the_axis_names_the_groups(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_with_many_members_the_axis_names_the_groups(site: Site) -> None:
     disks = [one for one in site.expectations if one.layer == "raw"]
     many = [
         one._replace(component=f"{one.component}-{number}") for one in disks for number in range(10)
@@ -95,8 +86,7 @@ def test_with_many_members_the_axis_names_the_groups(tmp_path: Path) -> None:
     assert figure.plots[0].layout["xaxis"]["ticktext"] == ["oss1", "oss2", "oss3"]
 
 
-def test_what_was_accepted_below_its_floor_is_said(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_what_was_accepted_below_its_floor_is_said(site: Site) -> None:
     low = "20.0 MB/s is 10 % of the ceiling 200.0 MB/s, floor 50 %"
     expectations = []
     for one in site.expectations:
@@ -119,7 +109,6 @@ def test_what_was_accepted_below_its_floor_is_said(tmp_path: Path) -> None:
     assert marked == ["oss1-disk1"]
 
 
-def test_a_site_of_hosts_alone_has_no_targets(tmp_path: Path) -> None:
-    site = sick(tmp_path)
+def test_a_site_of_hosts_alone_has_no_targets(site: Site) -> None:
     hosts = [one for one in site.expectations if one.layer == "net"]
     assert targets_figure(site, find_metrics(site._replace(expectations=hosts))).absent

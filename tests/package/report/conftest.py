@@ -1,0 +1,18 @@
+"""The lab with a slow disk and a bad cable, made once."""
+
+from __future__ import annotations
+
+import pytest
+
+from plumbline.report.site import Metrics, Site, find_metrics
+from tests.package.report.sites import sick
+
+
+@pytest.fixture(scope="session")
+def site() -> Site:
+    return sick()
+
+
+@pytest.fixture(scope="session")
+def metrics(site: Site) -> Metrics:
+    return find_metrics(site)
