@@ -12,6 +12,7 @@ from typing import Iterator, Optional, Sequence
 from plumbline.cli.options import parse_span
 from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
+from plumbline.judge.phrases import several
 from plumbline.judge.replay import jobs_say
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.units import format_bytes, format_rate
@@ -121,9 +122,8 @@ def _lines(used: Used, users: bool) -> Iterator[str]:
     if not rows and not used.requests:
         yield "No job is known to have moved anything on these targets at this time."
     if used.idle:
-        some = ", ".join(shown(job.id) for job in used.idle[:_MOST_NAMED])
-        more = len(used.idle) - _MOST_NAMED
-        yield f"Ran too, traffic unknown: {some}{f' and {more} more' if more > 0 else ''}"
+        names = [shown(job.id) for job in used.idle]
+        yield f"Ran too, traffic unknown: {several(names, _MOST_NAMED)}"
 
 
 def _row(usage: JobIo, job: Optional[Job]) -> list[str]:

@@ -183,10 +183,10 @@ def date_of(epoch_s: float) -> str:
     return moment(epoch_s).partition(" ")[0]
 
 
-def several(names: Sequence[str]) -> str:
-    """Return names joined, the first three and how many more."""
-    more = len(names) - _NAMES_SHOWN
-    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+def several(names: Sequence[str], most: int = _NAMES_SHOWN) -> str:
+    """Return names joined, the first ones and how many more."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def limited(ceiling: Ceiling) -> str:

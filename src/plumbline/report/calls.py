@@ -9,6 +9,7 @@ from math import exp, log
 from statistics import median
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.judge.phrases import number
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
@@ -35,7 +36,6 @@ from plumbline.report.figure import (
     Plot,
     Row,
     Table,
-    counted,
     line,
     scatter,
     shown,
@@ -250,7 +250,7 @@ def calls_figure(profile: Optional[Profile], run: Optional[Run] = None) -> Figur
 def _finding(ranks: Sequence[Rank]) -> str:
     """Return the number of ranks and the late ones, each once for all operations."""
     late = list(dict.fromkeys((rank.rank, rank.client) for rank in ranks if rank.straggles))
-    text = counted(len({(rank.rank, rank.client) for rank in ranks}), "rank")
+    text = number(len({(rank.rank, rank.client) for rank in ranks}), "rank")
     if not late:
         return f"{text}, none straggles."
     names = ", ".join(f"rank {rank} on {client}" for rank, client in late[:_LISTED])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from array import array
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
+from plumbline.judge.phrases import several
 from plumbline.model.layers import LAYERS
 from plumbline.model.units import DAY_S, format_rate
 from plumbline.report.figure import (
@@ -207,17 +208,12 @@ def _findings(changes: Sequence[Change], day: str) -> Iterable[str]:
     ]
     if fresh:
         texts = [f"{change.name} {_signed(change.last)}" for change in fresh]
-        yield f"On the last day alone: {_listed(texts)}."
+        yield f"On the last day alone: {several(texts, _NAMED)}."
     yield f"The largest change: {measured[0].name} {_signed(measured[0].change)}."
     further = [change for change in measured[1:] if abs(change.change or 0.0) >= _WORTH_NAMING]
     if further:
-        yield f"Also: {_listed([f'{change.name} {_signed(change.change)}' for change in further])}."
-
-
-def _listed(texts: Sequence[str]) -> str:
-    """Return the first few texts and how many more there are."""
-    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-    return f"{', '.join(texts[:_NAMED])}{more}"
+        texts = [f"{change.name} {_signed(change.change)}" for change in further]
+        yield f"Also: {several(texts, _NAMED)}."
 
 
 def _happened(happened: Sequence[Mark], against: float) -> Iterable[str]:
@@ -225,7 +221,7 @@ def _happened(happened: Sequence[Mark], against: float) -> Iterable[str]:
     day = against // DAY_S
     texts = [mark.text for mark in happened if mark.at // DAY_S == day]
     if texts:
-        yield f"On {iso_day(int(day))}: {_listed(texts)}."
+        yield f"On {iso_day(int(day))}: {several(texts, _NAMED)}."
 
 
 def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -> Plot:

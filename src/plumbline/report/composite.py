@@ -13,6 +13,7 @@ from array import array
 from datetime import datetime, timezone
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.judge.phrases import number
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.trend import NodeClock, Run
 from plumbline.model.units import DAY_S, format_rate
@@ -29,7 +30,6 @@ from plumbline.report.figure import (
     Plot,
     Row,
     Table,
-    counted,
     line,
     megabytes,
     scatter,
@@ -167,8 +167,8 @@ def server_sentence(run: Run, counters: Sequence[Curve]) -> str:
         return f"{nothing}{_failed_words(run)}"
     hosts = sorted({counter.record.host for counter in counters})
     return (
-        f"{counted(len({counter.record.component for counter in counters}), 'counter')} of "
-        f"{counted(len(hosts), 'server')}, all traffic included. {_clock_words(run, hosts)}"
+        f"{number(len({counter.record.component for counter in counters}), 'counter')} of "
+        f"{number(len(hosts), 'server')}, all traffic included. {_clock_words(run, hosts)}"
         f"{_failed_words(run)}"
     )
 
@@ -200,7 +200,7 @@ def _clock_words(run: Run, hosts: Sequence[str]) -> str:
         )
     if unknown:
         words.append(
-            f"How far the clocks of {counted(len(unknown), 'server')} ({', '.join(unknown[:3])}"
+            f"How far the clocks of {number(len(unknown), 'server')} ({', '.join(unknown[:3])}"
             f"{', …' if len(unknown) > 3 else ''}) differ from the clients' is not known: "
             "their seconds are drawn by their own."
         )
@@ -356,7 +356,7 @@ def _finding(run: Run, curves: Sequence[Curve]) -> str:
     names = {curve.record.component for curve in curves}
     return (
         f"Run {run.run_id} of layer {run.layer}, {at:%Y-%m-%d %H:%M} UTC: "
-        f"{counted(len(names), 'component')}."
+        f"{number(len(names), 'component')}."
     )
 
 

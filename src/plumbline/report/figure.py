@@ -242,11 +242,6 @@ def percent(ratio: Optional[float]) -> str:
     return "" if ratio is None else f"{100 * ratio:.0f} %"
 
 
-def counted(number: int, noun: str) -> str:
-    """Return e.g. ``1 target`` or ``3 targets``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 _WIDTH_PX = 590
 """Width of the plot on paper; a window is wider."""
 

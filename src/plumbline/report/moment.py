@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import moment as words_of
+from plumbline.judge.phrases import number
 from plumbline.model.units import format_rate
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import ORDER
@@ -22,7 +23,6 @@ from plumbline.report.figure import (
     Plot,
     Row,
     Table,
-    counted,
     line,
     mark,
     megabytes,
@@ -132,7 +132,7 @@ def past_runs_figure(past: Past, probed: Probed) -> Figure:
     words = ", ".join(f"{states.count(state)} {state.name}" for state in ORDER if state in states)
     drawn = any(run.rate_Bps is not None for run in runs)
     return figure._replace(
-        finding=f"{counted(len(runs), 'measurement')}: {words}. {probed.remark}".strip(),
+        finding=f"{number(len(runs), 'measurement')}: {words}. {probed.remark}".strip(),
         plots=[_plot_runs(past, runs)] if drawn else (),
         absent="" if drawn else "no measurement of this time gave a rate; the table says why",
         table=Table(_RUN_HEADERS, [Row(_cells(run)) for run in runs]),
@@ -201,7 +201,7 @@ def _finding(past: Past) -> str:
     targets = {name for name, _ in past.recovering}
     sentences = [f"{remark}." for remark in past.remarks]
     if targets:
-        sentences.append(f"{counted(len(targets), 'target')} in recovery or waiting for it.")
+        sentences.append(f"{number(len(targets), 'target')} in recovery or waiting for it.")
     return "\n".join(sentences)
 
 
@@ -244,7 +244,7 @@ def _recovery(past: Past) -> Plot:
     """Return when which target was in which state of recovery."""
     names = list(dict.fromkeys(name for name, _ in past.recovering))
     traces = []
-    for number, status in enumerate(dict.fromkeys(series.name for _, series in past.recovering)):
+    for place, status in enumerate(dict.fromkeys(series.name for _, series in past.recovering)):
         marks = [
             (at, names.index(name))
             for name, series in past.recovering
@@ -257,9 +257,9 @@ def _recovery(past: Past) -> Plot:
                 shown(status),
                 "%{text}, %{x}",
                 x=[plotly_time(at) for at, _ in marks],
-                y=[place for _, place in marks],
-                text=[shown(names[place]) for _, place in marks],
-                marker={"color": line(number)["color"], "symbol": "square", "size": 7},
+                y=[row for _, row in marks],
+                text=[shown(names[row]) for _, row in marks],
+                marker={"color": line(place)["color"], "symbol": "square", "size": 7},
             )
         )
     layout = time_layout(past)

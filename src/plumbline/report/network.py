@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
+from plumbline.judge.phrases import number, several
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.names import anchor
@@ -25,7 +26,6 @@ from plumbline.report.figure import (
     Plot,
     Row,
     Table,
-    counted,
     image,
     labels,
     megabytes,
@@ -141,11 +141,10 @@ def _ceilings(site: Site) -> dict[str, dict[str, float]]:
 def _finding(nodes: Sequence[Node], pairs: Sequence[PairTest]) -> str:
     sick = [node.name for node in nodes if node.state is not State.OK]
     tested = len({frozenset((test.component, test.partner)) for test in pairs})
-    text = f"{counted(len(nodes), 'host')}, {counted(tested, 'pair')} tested"
+    text = f"{number(len(nodes), 'host')}, {number(tested, 'pair')} tested"
     if not sick:
         return f"{text}, all OK."
-    more = len(sick) - _LISTED
-    return f"{text}; not OK: {', '.join(sick[:_LISTED])}{f' and {more} more' * (more > 0)}."
+    return f"{text}; not OK: {several(sick, _LISTED)}."
 
 
 def _axis(nodes: Sequence[Node]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.phrases import moment
+from plumbline.judge.phrases import moment, number
 from plumbline.judge.symptoms import state_of
 from plumbline.model.names import anchor
 from plumbline.model.verdict import State
@@ -15,7 +15,6 @@ from plumbline.report.figure import (
     Plot,
     Row,
     Table,
-    counted,
     mark,
     name_axis,
     scatter,
@@ -82,7 +81,7 @@ class Explanations:
             return Explanation("nothing that is measured")
         state, layer, name = min(crossing, key=lambda measurement: ORDER.index(measurement[0]))
         if not state.alarm:
-            text = f"no alarm: {counted(len(crossing), 'measured component')} there"
+            text = f"no alarm: {number(len(crossing), 'measured component')} there"
             return Explanation(text, anchor(layer, name))
         more = sum(measurement[0].alarm for measurement in crossing) - 1
         further = f" and {more} more" if more else ""
@@ -126,11 +125,11 @@ def _finding(site: Site) -> str:
     passing = sum(
         not state_of(symptom).alarm for looked in site.looks for symptom in looked.symptoms
     )
-    text = f"{counted(len(hosts), 'host')}: {', '.join(words) or 'no symptom is an alarm'}."
+    text = f"{number(len(hosts), 'host')}: {', '.join(words) or 'no symptom is an alarm'}."
     if passing:
-        text += f" {counted(passing, 'symptom')} beside that will pass, or raise no suspicion."
+        text += f" {number(passing, 'symptom')} beside that will pass, or raise no suspicion."
     if site.unseen:
-        text += f" Nobody looks at {counted(len(site.unseen), 'host')}: {fold(site.unseen)}."
+        text += f" Nobody looks at {number(len(site.unseen), 'host')}: {fold(site.unseen)}."
     return text
 
 

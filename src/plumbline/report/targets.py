@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any, Iterable, Optional, Sequence, TypeVar
 
+from plumbline.judge.phrases import number
 from plumbline.model.layers import LAYERS
 from plumbline.model.names import anchor, group_anchor
 from plumbline.model.units import format_rate
@@ -20,7 +21,6 @@ from plumbline.report.figure import (
     Plot,
     Row,
     Table,
-    counted,
     labels,
     mark,
     megabytes,
@@ -80,8 +80,8 @@ def _finding(site: Site, drawn: Metrics) -> str:
         for member in members
         if member.below_floor
     }
-    accepted = f" Accepted below its floor: {counted(len(low), 'component')}." if low else ""
-    drawn_here = f"Without the links of hosts: {counted(len(every), 'component')}"
+    accepted = f" Accepted below its floor: {number(len(low), 'component')}." if low else ""
+    drawn_here = f"Without the links of hosts: {number(len(every), 'component')}"
     return f"{drawn_here}, {', '.join(words) or 'all OK'}.{accepted}"
 
 

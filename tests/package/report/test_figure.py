@@ -10,7 +10,6 @@ import pytest
 from plumbline.report.figure import (
     Figure,
     Plot,
-    counted,
     day_axis,
     megabytes,
     percent,
@@ -51,7 +50,6 @@ def test_what_is_no_rate_is_not_drawn() -> None:
 
 def test_numbers_are_said_in_words() -> None:
     assert (percent(0.402), percent(None)) == ("40 %", "")
-    assert (counted(1, "target"), counted(3, "target")) == ("1 target", "3 targets")
 
 
 @pytest.mark.parametrize(
