@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -10,6 +13,32 @@ import yaml
 
 from plumbline.cli import build_parser
 from tests.package.sites import site
+
+SOURCE = Path(__file__).parents[3] / "src"
+COMMAND = (sys.executable, "-m", "plumbline.cli")
+
+
+def start(home: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
+    """Start the command line as a process, whose temporary files and state lie in ``home``."""
+    (home / "tmp").mkdir(exist_ok=True)
+    places = {"TMPDIR": str(home / "tmp"), "XDG_STATE_HOME": str(home / "state")}
+    inherited = {key: value for key, value in os.environ.items() if key != "XDG_RUNTIME_DIR"}
+    return subprocess.Popen(
+        [*COMMAND, *words],
+        env={**inherited, "PYTHONPATH": str(SOURCE), **places, **variables},
+        cwd=home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(home: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a process to its end, which is no traceback."""
+    process = start(home, *words, **variables)
+    out, err = process.communicate(timeout=300)
+    assert "Traceback" not in err
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 class Printed(NamedTuple):

@@ -80,7 +80,7 @@ class Client(Node):
     def confirm(self, *words: str, **behaviour: str) -> str:
         """Return what it prints; within this process, which is quicker than one of its own."""
         printed = StringIO()
-        with patch.dict(os.environ, self.environment(behaviour)), redirect_stdout(printed):
+        with patch.dict(os.environ, self.variables(behaviour)), redirect_stdout(printed):
             assert call("probe", "ost", *self.arguments(), "--confirm", "--quiet", *words) <= 2
         return printed.getvalue()
 

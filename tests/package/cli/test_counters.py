@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,15 +15,16 @@ from plumbline.doors.prometheus import exposition
 from plumbline.observe.bounded_reads import BoundedReads
 from plumbline.observe.command import SystemClock
 from plumbline.observe.counting import Counters
+from tests.package.cli.driver import COMMAND
 from tests.package.observe.lustre_server import make_server
 
 PROMTOOL = shutil.which("promtool")
-COMMAND = [sys.executable, "-m", "plumbline.cli", "counters"]
+COUNT = [*COMMAND, "counters"]
 LOOKED = "plumbline_lustre_looked_timestamp_seconds"
 
 
 def call(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    return subprocess.run([*COUNT, *words], capture_output=True, text=True, check=False)
 
 
 def test_one_look_goes_to_standard_output() -> None:
@@ -51,7 +51,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_it_writes_until_it_is_ended(tmp_path: Path) -> None:
     output = tmp_path / "lustre.prom"
-    with subprocess.Popen([*COMMAND, "--every", "1s", "-o", str(output)]) as process:
+    with subprocess.Popen([*COUNT, "--every", "1s", "-o", str(output)]) as process:
         try:
             deadline = time.monotonic() + 20
             texts: set[str] = set()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Callable
 
@@ -14,6 +13,7 @@ import pytest
 from plumbline.cli import main
 from plumbline.model.exchange import Cursor, Request
 from plumbline.store.history import History
+from tests.package.cli.driver import COMMAND
 from tests.package.records import record
 
 FIRST = json.dumps(Request(Cursor(), 2).to_json()) + "\n"
@@ -78,7 +78,7 @@ def test_no_request_is_no_trouble(ask: Ask) -> None:
 
 def exporting(state: Path, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "plumbline.cli", "export", "--state", str(state), *words],
+        [*COMMAND, "export", "--state", str(state), *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

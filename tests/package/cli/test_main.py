@@ -15,9 +15,10 @@ from plumbline.cli import MACHINE_VERBS, VERBS, build_parser, main
 from plumbline.cli.machines import MACHINES
 from plumbline.cli.people import PEOPLE
 from plumbline.store.history import History
+from tests.package.cli.driver import COMMAND, SOURCE
 from tests.package.records import record
 
-SOURCE = Path(__file__).parents[3] / "src"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,8 +49,7 @@ def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str
 
 def test_declaring_all_verbs_loads_none() -> None:
     code = "import sys, plumbline.cli; plumbline.cli.build_parser(); print(*sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    loaded = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)
+    loaded = subprocess.check_output([sys.executable, "-c", code], env=ENVIRONMENT, text=True)
     modules = {f"plumbline.cli.{verb.module}" for verb in (*PEOPLE.values(), *MACHINES.values())}
     assert modules & set(loaded.split()) == set()
 
@@ -67,7 +67,7 @@ def test_a_reader_that_has_seen_enough_is_no_trouble(tmp_path: Path) -> None:
     command = f"{sys.executable} -m plumbline.cli history --state {tmp_path} --json | head -n 1"
     ended = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,
@@ -81,8 +81,8 @@ def test_output_that_finds_no_room_is_a_sentence(tmp_path: Path) -> None:
         history.save(record())
     with open("/dev/full", "w") as full:
         ended = subprocess.run(
-            [sys.executable, "-m", "plumbline.cli", "history", "--state", str(tmp_path)],
-            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+            [*COMMAND, "history", "--state", str(tmp_path)],
+            env=ENVIRONMENT,
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -105,7 +105,7 @@ def test_a_caller_who_has_closed_the_standard_files_breaks_nothing(
     command = f"{sys.executable} -m plumbline.cli {verb.format(tmp_path)} {closed}"
     ended = subprocess.run(
         ["sh", "-c", command],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,

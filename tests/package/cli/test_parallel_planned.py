@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from socket import gethostname
 from typing import Any, Sequence
@@ -19,11 +16,10 @@ from plumbline.plan.policy import load
 from plumbline.store.history import History, Selection
 from plumbline.store.snapshot import load_snapshot
 from plumbline.topology.graph import build
-from tests.package.cli.driver import Run, call
+from tests.package.cli.driver import Run, call, finish
 from tests.package.parallel.test_run import PYTHON, missing
 from tests.package.sites import site
 
-SOURCE = Path(__file__).parents[3] / "src"
 TARGETS = [f"scratch-OST{index}" for index in range(4)]
 
 
@@ -99,23 +95,7 @@ def test_terms_by_hand_make_another_run(tmp_path: Path, run: Run) -> None:
 
 def test_the_whole_command_line_comes_to_the_planned_run(tmp_path: Path) -> None:
     words = deployed(tmp_path, launcher="/opt/mpi/bin/mpirun")
-    ended = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "plumbline.cli",
-            "probe",
-            "fs",
-            *words,
-            "--limit",
-            "1h",
-            "--dry-run",
-        ],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    ended = finish(tmp_path, "probe", "fs", *words, "--limit", "1h", "--dry-run")
     assert ended.stdout.startswith("/opt/mpi/bin/mpirun -np 4 ")
 
 
@@ -149,14 +129,7 @@ def test_a_document_that_does_not_say_how_is_refused(tmp_path: Path) -> None:
 @pytest.mark.skipif(missing() != "", reason=missing() or "all is there")
 def test_the_run_is_recorded_and_judged_as_one(tmp_path: Path) -> None:
     words = [*deployed(tmp_path, limits={"invalid_above": 1000}), "--python", PYTHON, "--quiet"]
-    ended = subprocess.run(
-        [sys.executable, "-m", "plumbline.cli", "probe", "fs", *words],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    ended = finish(tmp_path, "probe", "fs", *words)
     assert ended.stderr == ""
     # what is said of stragglers, if there are any, comes behind
     _, *rows, verdict = ended.stdout.splitlines()[: len(TARGETS) + 3]

@@ -8,7 +8,6 @@ import sys
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from threading import Thread
 from typing import Iterator, Optional
 from urllib.parse import parse_qs
@@ -17,12 +16,11 @@ import pytest
 
 from plumbline.model.exchange import Suspected
 from plumbline.store.facts import FOLDER, keep_here, keep_site, suspected_here
-from tests.package.cli.driver import call
+from tests.package.cli.driver import SOURCE, call
 from tests.package.cli.test_confirm import EACH, NAMES, TERMS, Client, client
 
 __all__ = ["client"]
 
-SRC = Path(__file__).parents[3] / "src"
 WINDOWS = 96
 EXPORT = "PYTHONPATH=SRC exec PYTHON -m plumbline.cli export --state STATE # {node}"
 
@@ -95,7 +93,7 @@ class Console:
             return call("latency", *words, "--prometheus", url)
 
     def collect(self) -> int:
-        script = EXPORT.replace("SRC", str(SRC)).replace("STATE", str(self.client.state))
+        script = EXPORT.replace("SRC", str(SOURCE)).replace("STATE", str(self.client.state))
         remote = shlex.join(["sh", "-c", script.replace("PYTHON ", f"{sys.executable} ")])
         words = ["--plan", str(self.plan), "--history", str(self.history)]
         return call("collect", *words, "--remote", remote, "--quiet")

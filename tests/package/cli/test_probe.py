@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,12 +22,12 @@ from plumbline.site.measure import Result
 from plumbline.store.history import History, Selection
 from plumbline.store.snapshot import load_snapshot
 from plumbline.store.verdicts import load_published
+from tests.package.cli.driver import finish, start
 from tests.package.judgements import BASELINE, DAY_S
 from tests.package.records import NIGHTS, every_night, record
 from tests.package.waiting import alive, eventually
 
 TOOLS = Path(__file__).parent / "tools"
-SOURCE = Path(__file__).parents[3] / "src"
 OPERATIONS = {"write/single": Reference(None, None), "read/single": Reference(None, None)}
 SPEC = ProbeSpec("fio", 1 << 20, 5.0, repeats=2)
 KNOWN = Reference(None, BASELINE._replace(median_Bps=200e6, spec_hash=SPEC.hash()))
@@ -44,31 +43,17 @@ class Node(NamedTuple):
     def state(self) -> Path:
         return self.home / "state"
 
-    def environment(self, behaviour: dict[str, str]) -> dict[str, str]:
+    def variables(self, behaviour: dict[str, str]) -> dict[str, str]:
+        """Return what leads to the stand-in for fio, and how that behaves."""
         fakes = {f"FAKE_{component}": what for component, what in behaviour.items()}
-        return {
-            **{key: value for key, value in os.environ.items() if key != "XDG_RUNTIME_DIR"},
-            **fakes,
-            "FAKE_LOG": str(self.home / "fio.log"),
-            "PATH": f"{TOOLS}:{os.environ['PATH']}",
-            "PYTHONPATH": str(SOURCE),
-            "TMPDIR": str(self.home / "tmp"),
-        }
+        path = f"{TOOLS}:{os.environ['PATH']}"
+        return {**fakes, "FAKE_LOG": str(self.home / "fio.log"), "PATH": path}
 
     def start(self, *words: str, **behaviour: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "plumbline.cli", "probe", "ost", *words],
-            env=self.environment(behaviour),
-            cwd=self.home,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        return start(self.home, "probe", "ost", *words, **self.variables(behaviour))
 
     def probe(self, *words: str, **behaviour: str) -> subprocess.CompletedProcess[str]:
-        process = self.start(*words, **behaviour)
-        out, err = process.communicate(timeout=300)
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+        return finish(self.home, "probe", "ost", *words, **self.variables(behaviour))
 
     def arguments(self) -> list[str]:
         return [
@@ -118,16 +103,10 @@ class Node(NamedTuple):
     def judge(self, component: str) -> dict[str, Any]:
         """Return the verdict on a component as this node gives it."""
         documents = ("--expectations", str(self.home / "expectations.json"))
-        done = subprocess.run(
-            [sys.executable, "-m", "plumbline.cli", "judge", "--json", "--component", component]
-            + [*documents, "--snapshot", str(self.state / "snapshot.json")],
-            env=self.environment({}),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        verdict: dict[str, Any] = json.loads(done.stdout)["verdicts"][0]
-        return verdict
+        snapshot = ("--snapshot", str(self.state / "snapshot.json"))
+        words = ("--json", "--component", component, *documents, *snapshot)
+        verdict: dict[str, Any] = json.loads(finish(self.home, "judge", *words).stdout)
+        return dict(verdict["verdicts"][0])
 
     def noted(self) -> list[str]:
         """Return what the history takes for running."""
@@ -441,7 +420,6 @@ def test_a_state_folder_that_is_missing_is_a_sentence(node: Node) -> None:
     ended = node.probe(*node.arguments(), "--state", str(node.home / "nowhere"))
     assert ended.returncode == 74
     assert "nowhere/history.sqlite: it cannot be opened; see that" in ended.stderr
-    assert "Traceback" not in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -456,7 +434,6 @@ def test_a_damaged_entry_of_another_layer_is_a_sentence(node: Node, damage: dict
     ended = node.probe(*node.arguments())
     assert ended.returncode == 65
     assert "damaged" in ended.stderr
-    assert "Traceback" not in ended.stderr
 
 
 def test_missing_expectations_are_a_sentence(node: Node) -> None:

@@ -12,11 +12,8 @@ from pathlib import Path
 import pytest
 
 from plumbline.store.history import History, Selection
-from tests.package.cli.driver import Run
+from tests.package.cli.driver import SOURCE, Run
 from tests.package.observe.symptoms_nodes import expectations
-
-SRC = str(Path(__file__).parents[3] / "src")
-
 
 WATCH = """
 import os, signal, sys
@@ -53,7 +50,7 @@ def test_it_watches_a_device_until_it_is_told_to_end(device: str, tmp_path: Path
         [sys.executable, "-c", WATCH, *words(tmp_path, "--device", f"d={device}")],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": SRC},
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
         timeout=120,
         check=False,
     )

@@ -3,54 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from plumbline.store.history import History, Selection
-from tests.package.cli.driver import Run
-from tests.package.cli.test_parallel import expect_directories
+from tests.package.cli.driver import Run, finish, start
+from tests.package.cli.test_parallel import directories, expect_directories
 from tests.package.parallel.test_run import PYTHON, missing, processes
 from tests.package.waiting import eventually
 
-SOURCE = Path(__file__).parents[3] / "src"
 with_mpi = pytest.mark.skipif(missing() != "", reason=missing() or "all is there")
-
-
-def start(home: Path, *words: str) -> subprocess.Popen[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "XDG_RUNTIME_DIR"}
-    (home / "tmp").mkdir(exist_ok=True)
-    return subprocess.Popen(
-        [sys.executable, "-m", "plumbline.cli", "sweep", *words],
-        env={
-            **environment,
-            "PYTHONPATH": str(SOURCE),
-            "TMPDIR": str(home / "tmp"),
-            "XDG_STATE_HOME": str(home / "state"),
-        },
-        cwd=home,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def sweep(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    process = start(home, *words)
-    out, err = process.communicate(timeout=300)
-    assert "Traceback" not in err
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-
-def directories(home: Path) -> list[str]:
-    for name in ("a", "b"):
-        (home / name).mkdir(exist_ok=True)
-    return ["--directory", "a=a", "--directory", "b=b", "--python", PYTHON]
 
 
 def ledger(home: Path) -> dict[str, Any]:
@@ -67,7 +32,7 @@ def test_a_sweep_goes_on_where_a_kill_has_ended_it(
 ) -> None:
     """The point under way is measured again, what was measured before it is not."""
     words = [*directories(tmp_path), "--bytes", "4MiB", "--writers", "1,2", "--json"]
-    first = start(tmp_path, *words, "--quiet")
+    first = start(tmp_path, "sweep", *words, "--quiet")
     # the first point is kept, the ranks of the second are there
     eventually(lambda: list(tmp_path.glob("state/plumbline/sweep-*.json")))
     eventually(lambda: ledger(tmp_path)["done"])
@@ -75,7 +40,7 @@ def test_a_sweep_goes_on_where_a_kill_has_ended_it(
     first.send_signal(signal.SIGKILL)
     first.communicate()
     assert len(ledger(tmp_path)["done"]) == 1
-    ended = sweep(tmp_path, *words)
+    ended = finish(tmp_path, "sweep", *words)
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.startswith("point 2 of 2: 2 writers, 1 MiB\n")
     document = json.loads(ended.stdout)
@@ -105,8 +70,9 @@ def test_a_sweep_goes_on_where_a_kill_has_ended_it(
 def test_targets_of_a_node_are_swept_and_no_check_sees_it(tmp_path: Path) -> None:
     expect_directories(tmp_path)
     words = ["--expectations", "expectations.json", "--state", ".", "--locks", "locks"]
-    ended = sweep(
+    ended = finish(
         tmp_path,
+        "sweep",
         *words,
         *("--oversubscribe", "2", "--writers", "1", "--bytes", "2MiB", "--python", PYTHON),
     )
@@ -126,7 +92,7 @@ def test_targets_of_a_node_are_swept_and_no_check_sees_it(tmp_path: Path) -> Non
 
 def test_a_dry_run_prints_points_bytes_and_seconds_and_touches_nothing(tmp_path: Path) -> None:
     words = [*directories(tmp_path), "--bytes", "1GiB", "--transfer", "64KiB,1MiB", "--dry-run"]
-    ended = sweep(tmp_path, *words, "--writers", "1,2,4", "--limit", "9min", "--alone")
+    ended = finish(tmp_path, "sweep", *words, "--writers", "1,2,4", "--limit", "9min", "--alone")
     header, *rows, last = ended.stdout.splitlines()
     assert header.split() == [
         "writers",
@@ -145,7 +111,7 @@ def test_a_dry_run_prints_points_bytes_and_seconds_and_touches_nothing(tmp_path:
 
 
 def test_a_budget_that_reaches_no_point_is_said_and_starts_nothing(tmp_path: Path) -> None:
-    ended = sweep(tmp_path, *directories(tmp_path), "--bytes", "2GiB", "--budget", "1GiB")
+    ended = finish(tmp_path, "sweep", *directories(tmp_path), "--bytes", "2GiB", "--budget", "1GiB")
     assert "a point writes 2147.5 MB; raise --budget, or lower --bytes" in ended.stdout
     assert "0 of 4 points, 0 B written" in ended.stdout
     assert list((tmp_path / "a").iterdir()) == []
