@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, NamedTuple
 
+import pytest
+
 PROGRAM = shutil.which("prometheus")
 PROMTOOL = shutil.which("promtool")
 _WAIT_S = 60.0
@@ -36,6 +38,17 @@ class Prometheus(NamedTuple):
         """Return what promtool gets as the answer to an expression of PromQL."""
         said = _promtool("query", "instant", "-o", "json", self.address, expression)
         return [Answer(one["metric"], float(one["value"][1])) for one in json.loads(said)]
+
+
+def complaints(text: str) -> str:
+    """Return what promtool finds wrong with metrics, empty for nothing; skip where it is missing."""
+    if PROMTOOL is None:
+        pytest.skip("promtool is not installed")
+    words = [PROMTOOL, "check", "metrics"]
+    done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
+    output = done.stdout + done.stderr
+    assert bool(done.returncode) is bool(output)
+    return output
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 import time
@@ -17,8 +16,8 @@ from plumbline.observe.command import SystemClock
 from plumbline.observe.counting import Counters
 from tests.package.cli.driver import COMMAND
 from tests.package.observe.lustre_server import make_server
+from tests.package.prometheus import complaints
 
-PROMTOOL = shutil.which("promtool")
 COUNT = [*COMMAND, "counters"]
 LOOKED = "plumbline_lustre_looked_timestamp_seconds"
 
@@ -67,15 +66,10 @@ def test_it_writes_until_it_is_ended(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
-@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
 def test_prometheus_reads_what_is_written(tmp_path: Path) -> None:
     make_server(tmp_path, 2)
     clock = SystemClock()
     looked = Counters(BoundedReads(clock), clock, str(tmp_path)).look()
     text = exposition(_families(looked.counts))
     assert 'plumbline_lustre_disk_io_seconds_bucket{source="osd-ldiskfs"' in text
-    assert PROMTOOL is not None
-    done = subprocess.run(
-        [PROMTOOL, "check", "metrics"], input=text, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    assert complaints(text) == ""
