@@ -41,7 +41,7 @@ class Prometheus(NamedTuple):
 
 
 def complaints(text: str) -> str:
-    """Return what promtool finds wrong with metrics, empty for nothing; skip where it is missing."""
+    """Return what promtool finds wrong with metrics; skip where promtool is missing."""
     if PROMTOOL is None:
         pytest.skip("promtool is not installed")
     words = [PROMTOOL, "check", "metrics"]
