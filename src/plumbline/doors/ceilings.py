@@ -16,7 +16,6 @@ _WIDTH = 120
 _NARROWEST = 24
 """Characters of a table, and of its last column where the others take up more than their share."""
 
-_NEXT = "next"
 _BESIDE = ("one", "together")
 
 
@@ -31,22 +30,10 @@ _Entry = tuple[tuple[str, ...], tuple[str, ...]]
 """Cells, and the parts that the last cell names."""
 
 
-class _Texts(NamedTuple):
-    """Content of a line besides names."""
-
-    layer: str
-    partner: Optional[str]
-    whole: bool
-    number: str
-    each: str
-    rate: str
-    next: str
-
-
 class _Fold(NamedTuple):
-    """Lines that say the same of names that the topology writes alike."""
+    """Lines that differ in operations and names alone, which the topology writes alike."""
 
-    texts: _Texts
+    line: Line
     operations: tuple[str, ...]
     components: tuple[str, ...]
     limiting: tuple[str, ...]
@@ -90,18 +77,33 @@ def tables(topology: Topology, lines: Sequence[Line]) -> list[Table]:
 
 
 def _table(names: _Names, flows: str, lines: Sequence[Line]) -> Table:
-    folds = _fold_operations(_fold_names(names, lines))
-    if flows == "one":
-        headers = ["layer", "component", "operation", "ceiling", "limited by"]
-        entries = [entry for fold in folds for entry in _alone(names, fold)]
-    else:
+    headers = ["layer", "component", "operation", "ceiling", "limited by"]
+    if flows != "one":
         headers = ["at once", flows, "operation", "each", "in sum", "limited by"]
-        whole = "all of" if flows == "targets" else "all"
-        entries = [entry for fold in folds for entry in _at_once(names, whole, fold)]
+    folds = _fold_operations(_fold_names(names, lines))
+    entries = [entry for fold in folds for entry in _entries(names, fold)]
     columns = zip(headers[:-1], *(cells for cells, _ in entries))
     used = sum(max(map(len, column)) + 2 for column in columns)
     room = max(_WIDTH - used, _NARROWEST)
     return Table(tuple(headers), [row for entry in entries for row in _wrapped(entry, room)])
+
+
+def _entries(names: _Names, fold: _Fold) -> Iterator[_Entry]:
+    """Yield a fold, and what comes next when the parts that limit it are made faster."""
+    line, operations = fold.line, ", ".join(fold.operations)
+    of, rate, following = ", ".join(names.written(fold.components)), *_rates(line)
+    if line.flows == "one":
+        component = f"{of} - {line.partner}" if line.partner else of
+        cells: tuple[str, ...] = (line.layer, component, operations, rate)
+        next_cells: tuple[str, ...] = ("", "", "next", following)
+    else:
+        every = "all of" if line.flows == "targets" else "all"
+        at_once = f"{every} {of}" if line.scenario == "all" else of
+        cells = (at_once, str(line.number), operations, _span(line.each_Bps), rate)
+        next_cells = ("", "", "next", "", following)
+    yield cells, names.written(fold.limiting) or ("no part on the path has a rate",)
+    if fold.following:
+        yield next_cells, names.written(fold.following)
 
 
 def _wrapped(entry: _Entry, room: int) -> Iterator[tuple[str, ...]]:
@@ -123,26 +125,25 @@ def _fold_names(names: _Names, lines: Iterable[Line]) -> Iterator[_Fold]:
     for line in lines:
         limiting, following = _parts(line)
         places = [names.ranges(parts) for parts in ([line.component], limiting, following)]
-        key = (_texts(line), _operation(line), *places)
-        alike.setdefault(key, []).append(line)
-    for lines_alike in alike.values():
+        alike.setdefault((_texts(line), _operation(line), *places), []).append(line)
+    for same in alike.values():
         yield _Fold(
-            _texts(lines_alike[0]),
-            (_operation(lines_alike[0]),),
-            _each_once([line.component] for line in lines_alike),
-            _each_once(_parts(line)[0] for line in lines_alike),
-            _each_once(_parts(line)[1] for line in lines_alike),
+            same[0],
+            (_operation(same[0]),),
+            _each_once([line.component] for line in same),
+            _each_once(_parts(line)[0] for line in same),
+            _each_once(_parts(line)[1] for line in same),
         )
 
 
 def _fold_operations(folds: Iterable[_Fold]) -> list[_Fold]:
     """Join the operations for which all else is the same."""
-    alike: dict[_Fold, list[_Fold]] = {}
+    alike: dict[object, list[_Fold]] = {}
     for fold in folds:
-        alike.setdefault(fold._replace(operations=()), []).append(fold)
+        alike.setdefault((_texts(fold.line), *fold[2:]), []).append(fold)
     return [
-        fold._replace(operations=_each_once(line.operations for line in same))
-        for fold, same in alike.items()
+        same[0]._replace(operations=_each_once(fold.operations for fold in same))
+        for same in alike.values()
     ]
 
 
@@ -157,18 +158,16 @@ def _parts(line: Line) -> tuple[Sequence[str], Sequence[str]]:
     return line.limit.ceiling.limited_by, line.limit.next.limited_by if line.limit.next else ()
 
 
-def _texts(line: Line) -> _Texts:
-    now = line.limit.ceiling if line.limit else None
-    then = line.limit.next if line.limit else None
-    return _Texts(
-        line.layer,
-        line.partner,
-        line.scenario == "all",
-        str(line.number),
-        _span(line.each_Bps),
-        _rate(now and now.rate_Bps),
-        _rate(then.rate_Bps) if then else "",
-    )
+def _texts(line: Line) -> tuple[object, ...]:
+    """Return what a line shows besides operation and names."""
+    whole = line.scenario == "all"
+    return (line.layer, line.partner, whole, line.number, _span(line.each_Bps), *_rates(line))
+
+
+def _rates(line: Line) -> tuple[str, str]:
+    """Return the rate of a line, and the next one when what limits it is faster."""
+    now, then = (line.limit.ceiling, line.limit.next) if line.limit else (None, None)
+    return _rate(now and now.rate_Bps), _rate(then.rate_Bps) if then else ""
 
 
 def _span(rates_Bps: Optional[tuple[float, float]]) -> str:
@@ -189,29 +188,3 @@ def _operation(line: Line) -> str:
     return (
         f"{line.operation} together" if (line.flows, line.scenario) == _BESIDE else line.operation
     )
-
-
-def _alone(names: _Names, fold: _Fold) -> Iterator[_Entry]:
-    texts = fold.texts
-    component = ", ".join(names.written(fold.components))
-    if texts.partner:
-        component = f"{component} - {texts.partner}"
-    cells = (texts.layer, component, ", ".join(fold.operations), texts.rate)
-    yield cells, _limiting(names, fold)
-    if fold.following:
-        yield ("", "", _NEXT, texts.next), names.written(fold.following)
-
-
-def _at_once(names: _Names, whole: str, fold: _Fold) -> Iterator[_Entry]:
-    texts = fold.texts
-    of = ", ".join(names.written(fold.components))
-    if texts.whole:
-        of = f"{whole} {of}"
-    cells = (of, texts.number, ", ".join(fold.operations), texts.each, texts.rate)
-    yield cells, _limiting(names, fold)
-    if fold.following:
-        yield ("", "", _NEXT, "", texts.next), names.written(fold.following)
-
-
-def _limiting(names: _Names, fold: _Fold) -> tuple[str, ...]:
-    return names.written(fold.limiting) or ("no part on the path has a rate",)
