@@ -18,6 +18,8 @@ from plumbline.doors.prometheus import families
 from plumbline.model.errors import StoreError
 from plumbline.model.record import Operation
 from plumbline.model.series import Series
+from plumbline.model.verdict import State
+from plumbline.observe.symptom import Direction, Look, Report, Symptom
 from plumbline.store.history import History
 from tests.package.cli.driver import Run, call
 from tests.package.judgements import (
@@ -135,12 +137,11 @@ def test_a_link_has_the_share_of_segments_sent_again(tmp_path: Path) -> None:
     assert of(told(tmp_path, measured()), "retransmitted_ratio", link) == pytest.approx(0.01)
 
 
-def test_partners_are_no_label_and_the_median_stands_for_them(tmp_path: Path) -> None:
+def test_partners_are_no_label_and_the_median_stands_for_them(tmp_path: Path, run: Run) -> None:
     expectations = [host_expectation("a", "b", "c")]
     every = [sent(name, rate, **fresh()) for name, rate in zip("abc", (50e6, 110e6, 117e6))]
     documents = write(tmp_path, expectations, snapshot(*every, now=time.time()))
-    call("metrics", *documents, "-o", str(tmp_path / "x.prom"))
-    rates = values((tmp_path / "x.prom").read_text())["plumbline_rate_bytes_per_second"]
+    rates = values(run("metrics", *documents).out)["plumbline_rate_bytes_per_second"]
     assert rates == [
         (
             {"layer": "net", "component": "oss3", "operation": "send", "scenario": "single"},
@@ -162,12 +163,11 @@ def test_groups_and_what_is_driven_at_once_have_a_state_of_their_own(tmp_path: P
         assert of(text, "rate_bytes_per_second", labels) == rate_Bps
 
 
-def test_a_damaged_component_is_unknown_and_the_others_are_told(tmp_path: Path) -> None:
+def test_a_damaged_component_is_unknown_and_the_others_are_told(tmp_path: Path, run: Run) -> None:
     taken = snapshot(*measured(), now=time.time(), known=KNOWN)
     taken.series["ost/OST0"]["operations"][0]["latest"]["rate_Bps"] = "fast"
     documents = write(tmp_path, EXPECTED, taken)
-    call("metrics", *documents, "-o", str(tmp_path / "x.prom"))
-    text = (tmp_path / "x.prom").read_text()
+    text = run("metrics", *documents).out
     assert of(text, "verdict_state", OST0) == 3
     assert of(text, "verdict_state", OST1) == 2
     rates = values(text)["plumbline_rate_bytes_per_second"]
@@ -180,7 +180,7 @@ def test_a_device_is_told_by_the_kernel_s_name_of_it(tmp_path: Path) -> None:
 
 
 def test_promtool_finds_nothing_wrong(tmp_path: Path) -> None:
-    looked(tmp_path, "client1", "symptoms")
+    looked(tmp_path / "symptoms.json")
     text = told(tmp_path, measured())
     assert values(text).keys() == {family.name for family in families((), 0.0)}
     assert complaints(text) == ""
@@ -188,13 +188,12 @@ def test_promtool_finds_nothing_wrong(tmp_path: Path) -> None:
     assert complaints(wrong)
 
 
-def test_promtool_reads_names_of_any_kind(tmp_path: Path) -> None:
+def test_promtool_reads_names_of_any_kind(tmp_path: Path, run: Run) -> None:
     names = ("<script>", 'a"b\\', "two\nlines", "=1+1", "x" * 300)
     every = [expectation(component=name, references=READ) for name in names]
     rates = [series(200e6, **fresh(component=name)) for name in names]
     documents = write(tmp_path, every, snapshot(*rates, now=time.time()))
-    assert call("metrics", *documents, "-o", str(tmp_path / "x.prom")) == 0
-    text = (tmp_path / "x.prom").read_text()
+    text = run("metrics", *documents).out
     assert complaints(text) == ""
     found = values(text)["plumbline_verdict_state"]
     assert [labels["component"] for labels, _ in found] == list(names)
@@ -269,9 +268,8 @@ def site(folder: Path) -> list[str]:
     return ["--plan", str(folder / "plan.json"), "--history", str(folder / "all.sqlite")]
 
 
-def test_the_console_tells_all_nodes(tmp_path: Path) -> None:
-    assert call("metrics", *site(tmp_path), "-o", str(tmp_path / "x.prom")) == 0
-    text = (tmp_path / "x.prom").read_text()
+def test_the_console_tells_all_nodes(tmp_path: Path, run: Run) -> None:
+    text = run("metrics", *site(tmp_path)).out
     assert of(text, "verdict_state", OST0) == 0
     assert of(text, "verdict_state", OST1) == 2
     assert of(text, "rate_bytes_per_second", {**OST1, **STEP}) == 80e6
@@ -294,30 +292,23 @@ def test_without_the_history_of_the_site_it_says_so(tmp_path: Path) -> None:
         call("metrics", *options)
 
 
-def looked(folder: Path, node: str, name: str = "") -> None:
-    """Write what a look at a node has found, by two collectors of arrays, under a name."""
-    found = {
-        "collector": "md",
-        "component": node,
-        "kind": "degraded",
-        "severity": "WARNING",
-        "direction": "raises",
-        "sentence": "array md0 is degraded",
-    }
-    base = {"kind": "arrays", "examined": 1, "notes": [], "unavailable": ""}
-    looks = [
-        {**base, "collector": "md", "symptoms": [found]},
-        {**base, "collector": "ddn", "symptoms": [found]},
-        {**base, "collector": "smart", "kind": "disks", "symptoms": [], "unavailable": "no"},
-    ]
-    said = {"schema": 1, "node": node, "looked_at": time.time() - 60, "looks": looks}
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name or node}.json").write_text(json.dumps(said))
+DEGRADED = Symptom(
+    "md", "client1", "degraded", State.WARNING, Direction.RAISES, "array md0 is degraded"
+)
+
+
+def looked(path: Path) -> None:
+    """Write what a look at a node has found, by two collectors of arrays."""
+    looks = [Look(name, 1, (DEGRADED,), kind="arrays") for name in ("md", "ddn")]
+    looks.append(Look("smart", 1, unavailable="no", kind="disks"))
+    path.parent.mkdir(exist_ok=True)
+    report = Report("client1", time.time() - 60, tuple(looks))
+    path.write_text(json.dumps(report.to_json()))
 
 
 def test_symptoms_are_counted_by_kind_and_severity(tmp_path: Path, run: Run) -> None:
     documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time()))
-    looked(tmp_path, "client1", "symptoms")
+    looked(tmp_path / "symptoms.json")
     text = run("metrics", *documents).out
     labels = {"node": "client1", "kind": "arrays"}
     assert of(text, "symptoms", {**labels, "severity": "warning"}) == 2
@@ -338,11 +329,10 @@ def test_symptoms_that_cannot_be_read_are_left_out_and_said(tmp_path: Path, run:
     assert "without symptoms" in err
 
 
-def test_the_console_counts_the_symptoms_that_it_has_collected(tmp_path: Path) -> None:
+def test_the_console_counts_the_symptoms_that_it_has_collected(tmp_path: Path, run: Run) -> None:
     words = site(tmp_path)
-    looked(tmp_path / "symptoms", "client1")
-    assert call("metrics", *words, "-o", str(tmp_path / "x.prom")) == 0
-    text = (tmp_path / "x.prom").read_text()
+    looked(tmp_path / "symptoms" / "client1.json")
+    text = run("metrics", *words).out
     labels = {"node": "client1", "kind": "arrays", "severity": "warning"}
     assert of(text, "symptoms", labels) == 2
     assert 'plumbline_symptoms{kind="disks"' not in text

@@ -17,9 +17,11 @@ from plumbline.model.errors import DocumentError, StoreError, ToolError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.service import Service
 from plumbline.model.verdict import Figure, Reason, State, Verdict
+from plumbline.observe.symptom import Direction, Look, Report
 from plumbline.store.history import History
 from tests.package.cli.driver import Run, call
 from tests.package.cli.nagios import PROGRAM, nagios
+from tests.package.cli.test_metrics import DEGRADED
 from tests.package.judgements import REFERENCE, expectation
 from tests.package.parallel_runs import expected, nightly
 from tests.package.records import every_night, record
@@ -501,24 +503,9 @@ def symptoms_plan(folder: Path) -> tuple[str, Path]:
 
 
 def collected(folder: Path, **changes: Any) -> None:
-    found = {
-        "collector": "md",
-        "component": "client1",
-        "kind": "degraded",
-        "severity": "WARNING",
-        "direction": "lowers",
-        "sentence": "array md0 is degraded",
-    }
-    look = {
-        "collector": "md",
-        "kind": "arrays",
-        "examined": 1,
-        "notes": [],
-        "unavailable": "",
-        "symptoms": [found],
-    }
-    said = {"schema": 1, "node": "client1", "looked_at": time.time() - 60, "looks": [look]}
-    (folder / "symptoms" / "client1.json").write_text(json.dumps({**said, **changes}))
+    look = Look("md", 1, (DEGRADED._replace(direction=Direction.LOWERS),), kind="arrays")
+    report = Report("client1", time.time() - 60, (look,)).to_json()
+    (folder / "symptoms" / "client1.json").write_text(json.dumps({**report, **changes}))
 
 
 def test_symptoms_that_were_collected_are_handed_over(tmp_path: Path, run: Run) -> None:
