@@ -58,6 +58,10 @@ class Site:
     def capture(self, rates_MBps: dict[str, float], *argv: str) -> Printed:
         return self.run("capture", "--records", self.write(rates_MBps), *argv)
 
+    def accept(self, rates_MBps: dict[str, float], reason: str = "first", by: str = "ada") -> None:
+        self.capture(rates_MBps)
+        self.run("accept", "--reason", reason, "--by", by)
+
     def run(self, action: str, *argv: str, code: Optional[int] = 0) -> Printed:
         return self._run("baseline", action, "-i", self.inventory, *argv, code=code)
 
@@ -120,8 +124,7 @@ def test_the_whole_of_a_parallel_run_has_a_baseline_beside_its_targets(tmp_path:
 
 
 def test_a_diff_tells_the_change(site: Site) -> None:
-    site.capture({"scratch-OST0": 80.0})
-    site.run("accept", "--reason", "first", "--by", "ada")
+    site.accept({"scratch-OST0": 80.0})
     site.capture({"scratch-OST0": 60.0})
     line = site.run("diff").out.splitlines()[-1]
     assert "-25.0 %" in line
@@ -130,18 +133,15 @@ def test_a_diff_tells_the_change(site: Site) -> None:
 
 
 def test_accepting_keeps_what_has_no_candidate(site: Site) -> None:
-    site.capture({"scratch-OST0": 80.0, "scratch-OST1": 80.0})
-    site.run("accept", "--reason", "first", "--by", "ada")
-    site.capture({"scratch-OST1": 75.0})
-    site.run("accept", "--reason", "new firmware", "--by", "bob")
+    site.accept({"scratch-OST0": 80.0, "scratch-OST1": 80.0})
+    site.accept({"scratch-OST1": 75.0}, "new firmware", "bob")
     medians = {name: steps["read/single"]["median"] for name, steps in site.accepted().items()}
     assert medians == {"scratch-OST0": "80 MB/s", "scratch-OST1": "75 MB/s"}
     assert site.accepted()["scratch-OST0"]["read/single"]["reason"] == "first"
 
 
 def test_capturing_replaces_no_baseline(site: Site) -> None:
-    site.capture({"scratch-OST0": 80.0})
-    site.run("accept", "--reason", "first", "--by", "ada")
+    site.accept({"scratch-OST0": 80.0})
     before = site.accepted()
     site.capture({"scratch-OST0": 40.0})
     assert site.accepted() == before
@@ -210,8 +210,7 @@ def test_a_missing_records_file_is_named(site: Site) -> None:
 
 
 def test_accepting_twice_changes_nothing(site: Site) -> None:
-    site.capture(dict.fromkeys(TARGETS, 75.0))
-    site.run("accept", "--reason", "first", "--by", "ada")
+    site.accept(dict.fromkeys(TARGETS, 75.0))
     before = site.baselines.stat()
     assert (
         "has all of this already; nothing changed"
@@ -238,8 +237,7 @@ def test_a_dry_run_says_what_would_be_accepted_and_writes_nothing(site: Site) ->
 
 
 def test_accepting_one_component_changes_its_block_alone(site: Site) -> None:
-    site.capture(dict.fromkeys(TARGETS, 75.0))
-    site.run("accept", "--reason", "first", "--by", "ada")
+    site.accept(dict.fromkeys(TARGETS, 75.0))
     before = site.baselines.read_text(encoding="utf-8").splitlines()
     site.capture(dict.fromkeys(TARGETS, 72.0))
     site.run("accept", "--reason", "new disk", "--by", "bob", "--component", "scratch-OST1")
@@ -255,8 +253,7 @@ def test_accepting_one_component_changes_its_block_alone(site: Site) -> None:
 
 
 def test_notes_of_a_person_are_kept_or_refused(site: Site) -> None:
-    site.capture(dict.fromkeys(TARGETS, 75.0))
-    site.run("accept", "--reason", "first", "--by", "ada")
+    site.accept(dict.fromkeys(TARGETS, 75.0))
     text = site.baselines.read_text(encoding="utf-8")
     site.baselines.write_text("# Ask ada before you change this.\n" + text, encoding="utf-8")
     site.run("accept", "--reason", "second", "--by", "ada")
@@ -270,8 +267,7 @@ def test_notes_of_a_person_are_kept_or_refused(site: Site) -> None:
 
 
 def test_a_slow_disk_captured_alone_is_known_by_its_siblings(site: Site) -> None:
-    site.capture(dict.fromkeys(TARGETS[:3], 75.0))
-    site.run("accept", "--reason", "first", "--by", "ada")
+    site.accept(dict.fromkeys(TARGETS[:3], 75.0))
     site.capture({TARGETS[3]: 30.0})
     with pytest.raises(DocumentError, match=r"40 % of its peers' 75\.0 MB/s"):
         site.run("accept", "--reason", "new disk", "--by", "ada")
@@ -314,8 +310,7 @@ def test_a_verdict_says_why_an_accepted_baseline_does_not_alarm(
 
 
 def test_a_diff_is_sorted_as_asked(site: Site) -> None:
-    site.capture(dict.fromkeys(TARGETS, 75.0))
-    site.run("accept", "--reason", "first", "--by", "ada")
+    site.accept(dict.fromkeys(TARGETS, 75.0))
     site.capture(dict(zip(TARGETS, (75.0, 74.0, 72.0, 79.0))))
     for sort, order in (("change", (3, 2, 1, 0)), ("component", (0, 1, 2, 3))):
         found = [one["component"] for one in site.run("diff", "--json", "--sort", sort).document]
@@ -327,8 +322,7 @@ def test_a_site_without_baselines_has_none_that_age(site: Site) -> None:
 
 
 def test_an_old_baseline_is_a_warning_with_the_remedy(site: Site) -> None:
-    site.capture({"scratch-OST0": 75.0})
-    site.run("accept", "--reason", "first", "--by", "ada")
+    site.accept({"scratch-OST0": 75.0})
     first, *rows, remedy, missing, hint = site.run("age", code=1).out.splitlines()
     assert first.startswith("BASELINES WARNING - 1 of 1 are to be renewed, most often: ")
     assert "limit 180 d" in rows[-1]

@@ -12,11 +12,6 @@ from tests.package.cli.driver import Run, call, inventory
 from tests.package.plan.test_expectations import two_file_systems
 
 
-def test_the_document_is_printed(tmp_path: Path, run: Run) -> None:
-    document = run("plan", "-i", inventory(tmp_path), "--json").document
-    assert list(document["nodes"]) == ["oss1", "oss2", "client1"]
-
-
 def test_one_node_is_printed_alone(tmp_path: Path, run: Run) -> None:
     folder = inventory(tmp_path)
     document = run("plan", "-i", folder, "--node", "oss2", "--json").document
