@@ -117,7 +117,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     if PROGRAM is None:
         pytest.skip("prometheus is not installed")
     folder = tmp_path_factory.mktemp("prometheus")
-    looked(folder, "client1", "symptoms")
+    looked(folder / "symptoms.json")
     text = told(folder, measured())
     with holding(folder, text) as running:
         (held,) = running.ask('count({__name__=~"plumbline_.+"})')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Iterable
 
 import pytest
@@ -10,10 +9,12 @@ import pytest
 from plumbline.locate.observation import Site
 from plumbline.model.record import Record
 from plumbline.model.rounds import Role, pairing
-from tests.package.cli.test_investigate import WHOLE, ask, done
+from tests.package.cli.test_investigate import WHOLE, Ask, ask, done
 from tests.package.cli.test_locate import LAB, measured
 from tests.package.locate.scenes import Left, both
 from tests.package.records import failed
+
+__all__ = ["ask"]
 
 SILENT = (
     "Does not answer: server oss2; nothing is concluded about raw oss2-disk1, raw oss2-disk2, "
@@ -53,10 +54,10 @@ def failing(components: Iterable[str]) -> list[Record]:
 
 
 @pytest.fixture
-def end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+def end(ask: Ask) -> Any:
     """Return the last answer of an investigation without oss2, from its records."""
     request = {"done": done(*WHOLE), "silent": ["oss2"]}
-    return lambda records: ask(tmp_path, capsys, records, **request)
+    return lambda records: ask(records, **request)
 
 
 def test_the_others_are_judged_and_the_silent_one_is_said(end: Any) -> None:
@@ -80,13 +81,11 @@ def test_what_fails_because_of_it_accuses_nothing_else(end: Any) -> None:
     assert answer["reason"] == "nothing slow"
 
 
-def test_what_it_alone_explains_is_not_divided_any_further(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_it_alone_explains_is_not_divided_any_further(ask: Ask) -> None:
     target = sorted(BEHIND)[:1]
     request = {"targets": target, "silent": ["oss2"], "budget": "1h"}
     tried = [*done("net", "ost"), *done("raw")]
-    answer = ask(tmp_path, capsys, failing(target), done=tried, **request)
+    answer = ask(failing(target), done=tried, **request)
     assert (answer["failed"], answer["reason"]) == ([], "nothing was measured")
     assert "nothing is known to be healthy" in answer["sentences"][-1]
 
@@ -108,10 +107,8 @@ def test_nothing_measured_is_not_nothing_slow(end: Any) -> None:
     ]
 
 
-def test_nobody_waits_for_a_silent_partner(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    answer = ask(tmp_path, capsys, [], silent=["oss2"])
+def test_nobody_waits_for_a_silent_partner(ask: Ask) -> None:
+    answer = ask([], silent=["oss2"])
     hosts = ("client1", "oss1", "oss2", "oss3")
     for slot in answer["next"]["slots"]:
         met = pairing(hosts, slot)["oss2"]
@@ -119,23 +116,19 @@ def test_nobody_waits_for_a_silent_partner(
         assert answer["idle"][str(slot)] == waiting
 
 
-def test_nothing_is_measured_outside_of_the_limit_and_one_sentence_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first = ask(tmp_path, capsys, [], outside=["oss2", "oss3"])
+def test_nothing_is_measured_outside_of_the_limit_and_one_sentence_says_so(ask: Ask) -> None:
+    first = ask([], outside=["oss2", "oss3"])
     assert first["sentences"] == [
         "Outside of the limit, so not measured on: server oss2, server oss3."
     ]
     waiting = {node for nodes in first["idle"].values() for node in nodes}
     assert {"client1", "oss1"} <= waiting
-    answer = ask(tmp_path, capsys, [], targets=["oss2-disk1"], outside=["oss2"])
+    answer = ask([], targets=["oss2-disk1"], outside=["oss2"])
     assert (answer["next"] or {}).get("node") != "oss2"
 
 
-def test_a_node_outside_of_the_limit_explains_no_failure(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_node_outside_of_the_limit_explains_no_failure(ask: Ask) -> None:
     records = [*without_oss2({}), *failing(BEHIND)]
-    answer = ask(tmp_path, capsys, records, done=done(*WHOLE), outside=["oss2"])
+    answer = ask(records, done=done(*WHOLE), outside=["oss2"])
     assert any(text.startswith("Failing: ") for text in answer["sentences"])
     assert not any("explains" in text for text in answer["sentences"])
