@@ -27,10 +27,10 @@ from plumbline.model.errors import INTERRUPTED, PlumblineError, StoreError, Tool
 __all__ = ["main"]
 
 VERBS = tuple(name for name in PEOPLE if " " not in name)
-"""Those that people call."""
+"""Verbs that people call."""
 
 MACHINE_VERBS = tuple(MACHINES)
-"""Those that roles, timers and playbooks call."""
+"""Verbs that roles, timers and playbooks call."""
 
 NODE_MODULES = (
     "topology",
@@ -42,7 +42,7 @@ NODE_MODULES = (
     "symptoms",
     "counters",
 )
-"""Those of this room that a node has, with all that they import; the console has every one."""
+"""Modules of this room that a node has, with all that they import; the console has every one."""
 
 CONSOLE_LIBRARIES = ("jinja2", "plotly", "pydantic", "rich", "yaml")
 """Modules of the extra ``console``, which a node and a bare installation do not have."""
