@@ -82,6 +82,10 @@ def read_document(kind: type[T], raw: Any, schema: int, what: str, remedy: str) 
     try:
         same_schema(raw, schema, what, remedy)
         return read(kind, {key: part for key, part in raw.items() if key != "schema"})
+    except DocumentError as error:
+        if raw["schema"] != schema:
+            raise
+        raise DocumentError(f"{what}: {error}; {remedy}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DocumentError(f"{what} is damaged ({error!r:.200}); {remedy}") from error
 

@@ -13,11 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
 
+from plumbline.model.codec import lenient, read_document, write
 from plumbline.model.codec import read as read_value
-from plumbline.model.codec import read_document, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import MOST, Suspected, Suspects
-from plumbline.model.validation import same_schema, times
+from plumbline.model.validation import times
 from plumbline.model.validation import whole_text as whole
 from plumbline.observe.changes import FILE, MOST_BYTES, Ledger, begun
 from plumbline.observe.conditions import Bill
@@ -139,6 +139,11 @@ SITE_COMMANDS_SCHEMA = 1
 _SITE_COMMANDS_REMEDY = "correct symptoms_commands and deploy the role symptoms again"
 
 
+@lenient
+class _SiteCommands(NamedTuple):
+    commands: tuple[SiteCommand, ...]
+
+
 def load_site_commands(path: str) -> tuple[SiteCommand, ...]:
     """Return the commands in their order; none where there is no such file.
 
@@ -148,15 +153,10 @@ def load_site_commands(path: str) -> tuple[SiteCommand, ...]:
     if not os.path.lexists(path):
         return ()
     raw = load(path, "commands", _SITE_COMMANDS_REMEDY)
-    try:
-        same_schema(raw, SITE_COMMANDS_SCHEMA, f"commands {path}", _SITE_COMMANDS_REMEDY)
-        commands = tuple(map(SiteCommand.from_json, raw["commands"]))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DocumentError(
-            f"commands {path} are damaged ({error!r}); {_SITE_COMMANDS_REMEDY}"
-        ) from error
-    except DocumentError as error:
-        raise DocumentError(f"commands {path}: {error}; {_SITE_COMMANDS_REMEDY}") from error
+    what = f"the file of commands {path}"
+    commands = read_document(
+        _SiteCommands, raw, SITE_COMMANDS_SCHEMA, what, _SITE_COMMANDS_REMEDY
+    ).commands
     names = [command.name for command in commands]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:

@@ -5,14 +5,12 @@ It is the document that ``plumbline plan --json`` prints, so the console needs n
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, NamedTuple
+from typing import Iterable, Mapping, NamedTuple
 
-from plumbline.model import codec
-from plumbline.model.errors import DocumentError
+from plumbline.model.codec import lenient, read_document
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.service import PathService, Service, SitePart
-from plumbline.model.validation import same_schema, texts
-from plumbline.store.files import parse, read
+from plumbline.store.files import load
 
 SCHEMA = 1
 
@@ -50,27 +48,20 @@ class SitePlan(NamedTuple):
         return {name: node.every() for name, node in self.nodes.items()}
 
 
+@lenient
+class _Document(NamedTuple):
+    nodes: Mapping[str, Expectations]
+    services: tuple[Service, ...]
+    parts: Mapping[str, SitePart] = {}
+    paths: tuple[PathService, ...] = ()
+    job_users: bool = False
+
+
 def load_plan(path: str) -> SitePlan:
     """Return the plan in a file.
 
     Raises:
         DocumentError: naming file and remedy.
     """
-    text = read(path, "plan", _REMEDY, _MOST_BYTES)
-    raw = parse(text, path, _REMEDY)
-    try:
-        same_schema(raw, SCHEMA, f"plan {path}", _REMEDY)
-        services = codec.read_all(Service, raw["services"])
-        parts = {name: codec.read(SitePart, part) for name, part in raw.get("parts", {}).items()}
-        paths = codec.read_all(PathService, raw.get("paths", ()))
-        users = raw.get("job_users", False) is True
-        return SitePlan(path, _nodes(raw["nodes"]), services, parts, paths, users)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DocumentError(f"plan {path} is damaged ({error!r}); {_REMEDY}") from error
-
-
-def _nodes(raw: Mapping[str, Any]) -> dict[str, Expectations]:
-    nodes = {name: Expectations.from_json(document) for name, document in raw.items()}
-    for node in nodes.values():
-        texts("layer", (entry["layer"] for entry in node.entries))
-    return nodes
+    raw = load(path, "plan", _REMEDY, _MOST_BYTES)
+    return SitePlan(path, *read_document(_Document, raw, SCHEMA, f"plan {path}", _REMEDY))

@@ -80,14 +80,11 @@ def with_profile(profile: Any) -> dict[str, Any]:
     return raw
 
 
-def test_the_profile_of_a_baseline_survives_and_an_older_console_sends_none() -> None:
+def test_the_profile_of_a_baseline_survives() -> None:
     (found,) = Expectations.from_json(with_profile([1.5, 0.5])).find("ost")
     assert found.references["read/single"] == Reference(
         CEILING, BASELINE._replace(profile=(1.5, 0.5))
     )
-    raw = document()
-    del raw["entries"][0]["references"]["read/single"]["baseline"]["profile"]
-    assert Expectations.from_json(raw).find("ost") == (EXPECTATION,)
 
 
 @pytest.mark.parametrize("profile", [7, ["fast"], [0, 0], [-1, 3], [float("nan"), 1]])
@@ -152,11 +149,3 @@ def test_a_goal_that_is_no_rate_is_refused(goal: Any) -> None:
     raw["entries"][0]["references"]["read/single"]["goal_Bps"] = goal
     with pytest.raises(DocumentError, match="goal_Bps is"):
         Expectations.from_json(raw).find("ost", "scratch-OST0003")
-
-
-def test_references_without_goals_are_those_of_an_older_console() -> None:
-    raw = document()
-    for reference in raw["entries"][0]["references"].values():
-        del reference["goal_Bps"], reference["goal_part_Bps"]
-    (found,) = Expectations.from_json(raw).find("ost", "scratch-OST0003")
-    assert found.reference(Operation.READ, Scenario.SINGLE) == Reference(CEILING, BASELINE)

@@ -195,9 +195,9 @@ def test_the_commands_are_those_of_the_file(tmp_path: Path) -> None:
         ([{**COMMAND, "argv": []}], "the program of megaraid"),
         ([{**COMMAND, "argv": ["storcli"]}], "the program of megaraid"),
         ([{**COMMAND, "timeout_s": 0}], "timeout_s is 0"),
-        ([{**COMMAND, "colour": "red"}], "are damaged"),
+        ([{**COMMAND, "colour": "red"}], "is damaged"),
         ([COMMAND, COMMAND], "name megaraid twice"),
-        ([7], "are damaged"),
+        ([7], "is damaged"),
     ],
 )
 def test_a_file_that_is_not_understood_is_refused(

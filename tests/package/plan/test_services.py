@@ -141,9 +141,6 @@ def test_a_service_of_the_document_is_the_same_again() -> None:
     assert service.behind
     raw = json.loads(json.dumps(write(service)))
     assert read(Service, raw) == service
-    del raw["behind"]
-    # of an older version
-    assert read(Service, raw) == service._replace(behind=())
 
 
 @pytest.mark.parametrize("behind", [["OST"], [None], "0", 0])
