@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from math import log
 
-from plumbline.model.codec import lenient, read, write, write_fields
+from plumbline.model.codec import lenient, read, read_document, write, write_fields
 from plumbline.model.errors import DocumentError
 from plumbline.model.limits import Ceiling, Limits, Reference
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
-from plumbline.model.validation import Within, amounts, counts, rates, same_schema, texts
+from plumbline.model.validation import Within, amounts, counts, rates, texts
 
 if TYPE_CHECKING:
     from typing import Annotated, Any, Mapping, Optional
@@ -177,7 +177,7 @@ def _built(kind: Any, raw: Any, shared: dict[tuple[type, str], Any]) -> Any:
     """Return a part of an entry; equal parts are built once, and are one in memory."""
     key = kind, repr(raw)
     if key not in shared:
-        shared[key] = ProbeSpec.from_json(raw) if kind is ProbeSpec else read(kind, raw)
+        shared[key] = read(kind, raw)
     return shared[key]
 
 
@@ -190,13 +190,20 @@ class Neighbour(NamedTuple):
     rate_Bps: Optional[Annotated[float, rates]]
 
 
+def _identified(**values: Mapping[str, Any]) -> None:
+    for entry in values.values():
+        texts("entry", (entry["layer"], entry["component"], entry["group"]))
+        if not isinstance(entry["target"], dict):
+            raise TypeError(f"target is {entry['target']!r:.60}, which is no mapping")
+
+
 @lenient
 class Expectations(NamedTuple):
     """The document of one node: its name, the site's name and all of its measurements."""
 
     node: str
     site: str
-    entries: tuple[Mapping[str, Any], ...]
+    entries: tuple[Annotated[Mapping[str, Any], _identified], ...]
     """Still in document form: a check builds only the entries that it needs."""
     neighbours: tuple[Neighbour, ...] = ()
     """The parts that the node feeds or is fed by."""
@@ -276,14 +283,5 @@ class Expectations(NamedTuple):
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Expectations:
         """Build from the document form; raise DocumentError when it is not one of this schema."""
-        try:
-            same_schema(raw, SCHEMA, "the document of expectations", "deploy the role agent again")
-            for entry in raw["entries"]:
-                texts("entry", (entry["layer"], entry["component"], entry["group"]))
-                if not isinstance(entry["target"], dict):
-                    raise TypeError(f"target is {entry['target']!r:.60}, which is no mapping")
-            return read(cls, raw)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise DocumentError(
-                f"expectations are damaged ({error!r}); deploy the role agent again"
-            ) from error
+        what = "the document of expectations"
+        return read_document(cls, raw, SCHEMA, what, "deploy the role agent again")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-from plumbline.model.codec import read
-from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import format_rate, format_size
 from plumbline.model.validation import Within, amounts, counts, rates
@@ -45,14 +43,6 @@ class ProbeSpec(NamedTuple):
             # as it was before there were patterns, so that hashes of then stay what they are
             del raw["pattern"]
         return raw
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> ProbeSpec:
-        """Build from a document's mapping; raise DocumentError for unknown or missing keys."""
-        try:
-            return read(cls, raw)
-        except (KeyError, TypeError) as error:
-            raise DocumentError(f"probe specification is damaged: {error}") from error
 
     def hash(self) -> str:
         """Return 12 hexadecimal digits that are equal exactly for equal specifications.

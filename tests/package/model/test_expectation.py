@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from plumbline.model.codec import read
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations, Partner
 from plumbline.model.limits import Baseline, Ceiling, Limits, Range, Reference
@@ -129,8 +130,8 @@ def test_a_specification_hash_is_what_it_was_so_that_accepted_baselines_hold() -
 
 
 def test_a_specification_with_an_unknown_key_names_it() -> None:
-    with pytest.raises(DocumentError, match="'blocksize'"):
-        ProbeSpec.from_json({"tool": "fio", "blocksize": 1})
+    with pytest.raises(TypeError, match="'blocksize' is no key of ProbeSpec"):
+        read(ProbeSpec, {"tool": "fio", "blocksize": 1})
 
 
 def test_goals_floors_and_their_acceptance_survive_the_way_to_the_node() -> None:

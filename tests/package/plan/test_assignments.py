@@ -594,12 +594,6 @@ def test_the_parameters_of_the_documented_example_are_those_of_a_real_lustre() -
     assert absent == []
 
 
-def test_a_document_of_an_older_version_names_none() -> None:
-    raw = compile_plan(build(site()), load({}), {}).node("oss1").to_json()
-    del raw["parameters"]
-    assert Expectations.from_json(raw).parameters == ()
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
