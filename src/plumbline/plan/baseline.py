@@ -213,7 +213,10 @@ def write_baselines(baselines: Baselines) -> dict[str, Any]:
 def write_candidates(candidates: Candidates) -> dict[str, Any]:
     """Return the document form of captured baselines, sorted."""
     plain = {
-        key: {**_plain(candidate.baseline), **_said(outlier=candidate.outlier, weak=candidate.weak)}
+        key: {
+            **_plain(candidate.baseline),
+            **_nonempty(outlier=candidate.outlier, weak=candidate.weak),
+        }
         for key, candidate in candidates.items()
     }
     return {CANDIDATES: {"schema": 1, "captured": _nested(plain)}}
@@ -237,15 +240,15 @@ def _plain(baseline: Baseline) -> dict[str, Any]:
         "first": baseline.first,
         "last": baseline.last,
         "spec": baseline.spec_hash,
-        **_said(terms=baseline.terms, host=baseline.host, tool=baseline.tool, fill=fill),
-        **_said(profile=profile),
+        **_nonempty(terms=baseline.terms, host=baseline.host, tool=baseline.tool, fill=fill),
+        **_nonempty(profile=profile),
         "versions": dict(sorted(baseline.versions.items())),
-        **_said(accepted_by=baseline.accepted_by, reason=baseline.reason),
-        **_said(below_floor=baseline.below_floor),
+        **_nonempty(accepted_by=baseline.accepted_by, reason=baseline.reason),
+        **_nonempty(below_floor=baseline.below_floor),
     }
 
 
-def _said(**texts: str) -> dict[str, str]:
+def _nonempty(**texts: str) -> dict[str, str]:
     """Return those that say something."""
     return {name: text for name, text in texts.items() if text}
 

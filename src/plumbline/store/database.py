@@ -93,14 +93,14 @@ class Day(NamedTuple):
     """The runs of one series on one day.
 
     ``at`` is when the last one began, seconds since the epoch; ``rate_Bps`` is the median of those
-    that gave a rate, NaN where none did.  ``told`` is the row of table ``told`` with what the last
-    one said of host and versions.
+    that gave a rate, NaN where none did.  ``software`` is the row with host and versions of the
+    last one.
     """
 
     at: float
     runs: float
     rate_Bps: float
-    told: float
+    software: float
 
 
 _WIDTH = len(Day._fields)
@@ -214,7 +214,7 @@ CREATE TABLE revisions (
 {_REVISED.format(event="INSERT", row="NEW")}
 {_REVISED.format(event="UPDATE", row="NEW")}
 {_REVISED.format(event="DELETE", row="OLD")}
-CREATE TABLE told (
+CREATE TABLE software (
     id INTEGER PRIMARY KEY,
     text TEXT NOT NULL UNIQUE
 );

@@ -315,7 +315,7 @@ def of_node(history: Path, node: str, now: float) -> Optional[tuple[Suspected, .
         DocumentError: the file is damaged, or somebody else's.
     """
     folder = history.parent / FOLDER
-    return _held(folder / f"{node}.json", now) if folder.exists() else None
+    return _suspicions_in(folder / f"{node}.json", now) if folder.exists() else None
 
 
 def keep_here(state: Path, suspected: Sequence[Suspected], now: float) -> None:
@@ -335,7 +335,7 @@ def suspected_here(state: Path, layer: str, now: float) -> dict[str, float]:
     Raises:
         DocumentError: the file is damaged, or somebody else's.
     """
-    suspicions = _held(state / FOLDER / _FILE, now)
+    suspicions = _suspicions_in(state / FOLDER / _FILE, now)
     return {
         suspicion.component: suspicion.since for suspicion in suspicions if suspicion.layer == layer
     }
@@ -346,7 +346,7 @@ def _keep(path: Path, suspected: Sequence[Suspected], now: float) -> None:
     replace_own(path, json.dumps({"schema": SCHEMA, **document}))
 
 
-def _held(path: Path, now: float) -> tuple[Suspected, ...]:
+def _suspicions_in(path: Path, now: float) -> tuple[Suspected, ...]:
     try:
         path.lstat()
     except FileNotFoundError:
@@ -359,6 +359,6 @@ def _held(path: Path, now: float) -> tuple[Suspected, ...]:
 def load_suspicions(path: str, now: float) -> tuple[Suspected, ...]:
     """Return what a file says, nothing where it does not hold any longer; raise DocumentError."""
     raw = load(path, "suspicions", _REMEDY, _MOST_BYTES)
-    held = read_document(_Suspicions, raw, SCHEMA, f"the file of suspicions {path}", _REMEDY)
+    suspicions = read_document(_Suspicions, raw, SCHEMA, f"the file of suspicions {path}", _REMEDY)
     # a date in the future is that of a clock that was wrong
-    return held.suspected if abs(now - held.written_at) <= _HOLDS_S else ()
+    return suspicions.suspected if abs(now - suspicions.written_at) <= _HOLDS_S else ()

@@ -158,7 +158,7 @@ class Recent:
             else:
                 self._read(component)
         self._peers = {place: self._of_runs(place, keys) for place, keys in self._places().items()}
-        self._known: dict[tuple[str, str], tuple[Series, ...]] = {}
+        self._built: dict[tuple[str, str], tuple[Series, ...]] = {}
         self.running: tuple[Running, ...] = history.running()
 
     def settled(self) -> Recent:
@@ -202,12 +202,12 @@ class Recent:
             StoreError: the history cannot be read.
         """
         place = layer, component
-        if place not in self._known:
-            self._known[place] = tuple(
+        if place not in self._built:
+            self._built[place] = tuple(
                 Series(self._latest_of(key), self._samples(key))
                 for key in self._keys.get(place, ())
             )
-        return self._known[place]
+        return self._built[place]
 
     def _latest_of(self, key: SeriesKey) -> Record:
         if key not in self._latest:
@@ -263,7 +263,7 @@ class Recent:
                 if rate_Bps is not None:
                     of_run[key.component] = rate_Bps
         for run_id in rates.keys() - self._whole(keys):
-            rates[run_id] = self._asked(run_id, subject)
+            rates[run_id] = self._rates_of(run_id, subject)
         return {run_id: Rates(of_run) for run_id, of_run in rates.items()}
 
     def _whole(self, keys: Sequence[SeriesKey]) -> frozenset[str]:
@@ -272,7 +272,7 @@ class Recent:
         cut = [runs for key, runs in zip(keys, windows) if len(self._points[key]) >= SAMPLES]
         return frozenset.intersection(*cut) if cut else frozenset().union(*windows)
 
-    def _asked(self, run_id: str, subject: _Place) -> dict[str, float]:
+    def _rates_of(self, run_id: str, subject: _Place) -> dict[str, float]:
         rates = self._history.rates(
             run_id, subject.layer, Operation(subject.operation), Scenario(subject.scenario)
         )

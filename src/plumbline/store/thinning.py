@@ -24,7 +24,7 @@ from plumbline.store.database import (
     unpacked,
 )
 from plumbline.store.history import KEEP_RECORDS, History, SeriesKey
-from plumbline.store.version_changes import told_by
+from plumbline.store.version_changes import software_of
 
 KEEP_WHOLE_DAYS = 60
 """Runs of so many days are kept as they are: twice what the judge looks back on nightly runs."""
@@ -122,8 +122,8 @@ class Thinning(History):
     def _add(self, gone: _Gone) -> None:
         last = max(gone.runs, key=lambda run: run.started_at)
         rates = [run.rate_Bps for run in gone.runs if run.rate_Bps is not None]
-        told = self._told(told_by(last.body))
-        day = Day(last.started_at, len(gone.runs), median(rates) if rates else nan, told)
+        software = self._software_id(software_of(last.body))
+        day = Day(last.started_at, len(gone.runs), median(rates) if rates else nan, software)
         place = (*gone.key, month_of(day.at))
         days = [figure for (blob,) in self.table(FIGURES, place) for figure in unpacked(blob)]
         self.change(
@@ -131,9 +131,9 @@ class Thinning(History):
             (*place, packed([*days, day])),
         )
 
-    def _told(self, text: str) -> int:
-        self.change("INSERT OR IGNORE INTO told (text) VALUES (?)", (text,))
-        ((number,),) = self.table("SELECT id FROM told WHERE text = ?", (text,))
+    def _software_id(self, text: str) -> int:
+        self.change("INSERT OR IGNORE INTO software (text) VALUES (?)", (text,))
+        ((number,),) = self.table("SELECT id FROM software WHERE text = ?", (text,))
         return int(number)
 
 

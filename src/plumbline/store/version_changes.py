@@ -43,19 +43,19 @@ class _Change(NamedTuple):
     number: int
 
 
-class _Found:
+class _Changes:
     """The changes met so far."""
 
     def __init__(self) -> None:
         self.began: dict[_Change, float] = {}
         self.reached: dict[_Change, set[_Component]] = {}
-        self.known: dict[str, set[_Component]] = {}
+        self.components: dict[str, set[_Component]] = {}
         self._last: dict[tuple[_Component, str, str], str] = {}
         self._made: Counter[tuple[_Component, str, str, str, str]] = Counter()
 
     def add(self, component: _Component, host: str, versions: Mapping[str, str], at: float) -> None:
         for name, now in versions.items():
-            self.known.setdefault(name, set()).add(component)
+            self.components.setdefault(name, set()).add(component)
             then = self._last.get((component, host, name), now)
             self._last[component, host, name] = now
             if then != now:
@@ -76,26 +76,27 @@ def version_changes(store: Store, since: float) -> tuple[VersionChange, ...]:
         StoreError: the history cannot be read.
         DocumentError: a record says something else than versions where they stand.
     """
-    course = _Found()
+    changes = _Changes()
     seen: dict[_Component, str] = {}
-    for layer, component, at, told in chain(_thinned(store, since), _rows(store, since)):
+    for layer, component, at, software in chain(_thinned(store, since), _rows(store, since)):
         place = (layer, component)
-        host, _, versions = told.partition(_AND)
-        if versions and seen.get(place) != told:
-            seen[place] = told
-            course.add(place, host, parse_versions(versions), at)
-    changes = [
-        VersionChange(
-            began,
-            each.name,
-            each.then,
-            each.now,
-            len(course.reached[each]),
-            len(course.known[each.name]),
+        host, _, versions = software.partition(_AND)
+        if versions and seen.get(place) != software:
+            seen[place] = software
+            changes.add(place, host, parse_versions(versions), at)
+    return tuple(
+        sorted(
+            VersionChange(
+                began,
+                change.name,
+                change.then,
+                change.now,
+                len(changes.reached[change]),
+                len(changes.components[change.name]),
+            )
+            for change, began in changes.began.items()
         )
-        for each, began in course.began.items()
-    ]
-    return tuple(sorted(changes))
+    )
 
 
 def changed_at(rows: Iterable[tuple[Any, ...]]) -> Optional[float]:
@@ -106,7 +107,7 @@ def changed_at(rows: Iterable[tuple[Any, ...]]) -> Optional[float]:
     since = 0.0
     latest: tuple[str, Mapping[str, str]] = ("", {})
     for at, body in rows:
-        host, _, text = told_by(body).partition(_AND)
+        host, _, text = software_of(body).partition(_AND)
         versions = parse_versions(text) if text else {}
         if not since:
             latest = host, versions
@@ -120,8 +121,8 @@ def changed_at(rows: Iterable[tuple[Any, ...]]) -> Optional[float]:
     return None
 
 
-def told_by(body: object) -> str:
-    """Return what a record says of host and versions, as it stands there."""
+def software_of(body: object) -> str:
+    """Return host and versions of a record, as they stand there."""
     text = inflated(body)
     host = _cut(text, '"host":', ',"started_at":')
     return host + _AND + _cut(text, '"versions":', ',"flags":')
@@ -138,29 +139,31 @@ def _rows(store: Store, since: float) -> Iterator[tuple[str, str, float, str]]:
     for layer, component, run_id, at, body in rows:
         place = (layer, component)
         if runs.get(place) != run_id:
-            told = told_by(body)
-            if told.partition(_AND)[2] not in _SILENT:
+            software = software_of(body)
+            if software.partition(_AND)[2] not in _SILENT:
                 runs[place] = run_id
-            yield layer, component, at, told
+            yield layer, component, at, software
 
 
 def _thinned(store: Store, since: float) -> Iterator[tuple[str, str, float, str]]:
     """Yield the same of daily figures, of each component in the order of its days."""
-    told = dict(store.table("SELECT id, text FROM told"))
+    software = dict(store.table("SELECT id, text FROM software"))
     query = "SELECT layer, component, figures FROM days WHERE month >= ? ORDER BY layer, component"
     rows = store.rows(query, (month_of(since),))
     for place, of_component in groupby(rows, key=lambda row: row[:2]):
         days = [
-            day for _, _, figures in of_component for day in zip(*figured(figures, "at", "told"))
+            day
+            for _, _, figures in of_component
+            for day in zip(*figured(figures, "at", "software"))
         ]
         if len({number for _, number in days}) > 1:
             days.sort(key=itemgetter(0))
         last = 0.0
         for at, number in days:
             # what a day says like the one before is no change
-            if at >= since and number != last and number in told:
+            if at >= since and number != last and number in software:
                 last = number
-                yield (*place, at, told[number])
+                yield (*place, at, software[number])
 
 
 def _cut(text: str, begin: str, end: str) -> str:
