@@ -185,23 +185,13 @@ def _entries(layers: _Layers) -> dict[Key, _Entry]:
 
 
 def _baseline(entry: _Entry) -> Baseline:
-    return Baseline(
-        entry.median,
-        entry.spread,
-        entry.runs,
-        entry.first,
-        entry.last,
-        entry.spec,
-        entry.versions,
-        entry.accepted_by,
-        entry.reason,
-        entry.terms,
-        entry.host,
-        entry.tool,
-        entry.fill,
-        tuple(int(point) / 100 for point in entry.profile.split()),
-        entry.below_floor,
+    values = dict(entry)
+    values.update(
+        median_Bps=values.pop("median"),
+        spec_hash=values.pop("spec"),
+        profile=tuple(int(point) / 100 for point in entry.profile.split()),
     )
+    return Baseline(**{name: values[name] for name in Baseline._fields})
 
 
 def write_baselines(baselines: Baselines) -> dict[str, Any]:
