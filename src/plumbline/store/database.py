@@ -122,23 +122,17 @@ def packed(days: Iterable[Day]) -> bytes:
     return _little(values).tobytes()
 
 
-def columns(figures: bytes) -> array[float]:
-    """Return the numbers of a row; those of a field are every fourth one from its place on."""
-    values = array("d")
-    values.frombytes(figures[: len(figures) // (8 * _WIDTH) * (8 * _WIDTH)])
-    return _little(values)
-
-
 def figured(figures: bytes, *fields: str) -> list[array[float]]:
     """Return some fields of the figures of a row, each a column, in few steps."""
-    values = columns(figures)
+    values = array("d")
+    values.frombytes(figures[: len(figures) // (8 * _WIDTH) * (8 * _WIDTH)])
+    values = _little(values)
     return [values[Day._fields.index(field) :: _WIDTH] for field in fields]
 
 
 def unpacked(figures: bytes) -> Iterator[Day]:
     """Yield the figures of a row."""
-    values = columns(figures)
-    return map(Day._make, zip(*(values[place::_WIDTH] for place in range(_WIDTH))))
+    return map(Day._make, zip(*figured(figures, *Day._fields)))
 
 
 def _little(values: array[float]) -> array[float]:

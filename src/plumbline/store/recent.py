@@ -153,7 +153,7 @@ class Recent:
         self._latest: dict[SeriesKey, Record] = {}
         self._keys: dict[tuple[str, str], list[SeriesKey]] = {}
         for component in groups:
-            if before and before.is_of(component, self._revisions.get(component)):
+            if before and before._revisions.get(component) == self._revisions.get(component):
                 self._take(component, before)
             else:
                 self._read(component)
@@ -175,10 +175,6 @@ class Recent:
         self._points.clear()
         self._peers.clear()
         return self
-
-    def is_of(self, component: tuple[str, str], revision: Optional[int]) -> bool:
-        """Return whether this is what a component has at a revision."""
-        return self._revisions.get(component) == revision
 
     def _take(self, component: tuple[str, str], before: Recent) -> None:
         keys = before._keys.get(component, [])
