@@ -270,23 +270,6 @@ def test_no_runs_switch_it_off() -> None:
     assert {one.confirm.runs for one in entries(of, "ost")} == {0}
 
 
-@pytest.mark.parametrize(
-    ("layer", "said"),
-    [
-        ("ost", {"bytes": "0 %"}),
-        ("ost", {"runs": -1}),
-        ("ost", {"runs": 101}),
-        ("raw", {"calendar": "at; once"}),
-        ("raw", {"hours": 3}),
-        ("net", {"runs": 3}),
-        ("fs", {"runs": 3}),
-    ],
-)
-def test_what_makes_no_sense_is_refused(layer: str, said: dict[str, Any]) -> None:
-    with pytest.raises(DocumentError):
-        load({"layers": {layer: {"confirm": said}}})
-
-
 def test_the_document_of_a_node_keeps_the_terms() -> None:
     one = entries(plan(), "ost")[0]
     assert Expectation.from_json(one.to_json()) == one

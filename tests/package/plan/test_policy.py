@@ -6,14 +6,18 @@ from math import inf
 from typing import Any
 
 import pytest
+import yaml
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits, Range
 from plumbline.model.spec import ProbeSpec
+from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import goal_of, limits_of, load, spec_of
 from plumbline.plan.schedule import Slots, Timer
+from plumbline.topology.graph import build
 from plumbline.topology.strict import parse
+from tests.package.sites import DATA, site
 
 
 def layers(**said: Any) -> dict[str, Any]:
@@ -141,50 +145,17 @@ def test_the_most_particular_word_wins_and_leaves_the_rest() -> None:
     assert spec_of(policy, "ost", "home", "new").repeats == 3
 
 
-@pytest.mark.parametrize(
-    ("raw", "sentence"),
-    [
-        ({"limit": {}}, "plumbline_policy: the key 'limit' is unknown; did you mean 'limits'"),
-        ({"limits": {"warning": "80-90"}}, "limits warning: threshold '80-90' is not a Nagios"),
-        ({"limits": {"warning": 80}}, "80 is no range; write for example '80:'"),
-        ({"limits": {"min_runs": 0}}, "greater than or equal to 1, not 0"),
-        (layers(lnet={}), "layers: the key 'lnet' is unknown"),
-        (layers(ost={"probe": {"bytes": "1 Gib"}}), "layers ost probe bytes: size '1 Gib'"),
-        (layers(ost={"schedule": {"calendar": "daily"}}), "calendar and every belong together"),
-        (layers(ost={"schedule": {"stale_after": "2 h"}}), "stale_after is shorter than every"),
-        (layers(net={"schedule": {"slot": "7 min"}}), "slot must divide an hour or a day evenly"),
-        (layers(net={"schedule": {"slot": "5 h"}}), "slot must divide an hour or a day evenly"),
-        (layers(net={"schedule": {"slot": "90 min"}}), "slot must divide an hour or a day evenly"),
-        (layers(net={"schedule": {"window": "2 h"}}), "window must be shorter than slot"),
-        (layers(net={"schedule": {"stale_after": "1 min"}}), "stale_after is shorter than slot"),
-        (layers(net={"groups": {"net": {"goal": "1 GB/s"}}}), "groups net has a goal, but hosts"),
-        (layers(ost={"groups": {"g": {"goal": "fast"}}}), "groups g goal key 'write': rate 'fast'"),
-        (layers(ost={"components": {"c": {"goal": "1 GB/s"}}}), "the key 'goal' is unknown"),
-        (layers(ost={"limits": {"min_efficiency": "120 %"}}), "limits min_efficiency"),
-        (layers(net={"port": 0}), "greater than or equal to 1024, not 0"),
-        (layers(net={"port": 873}), "greater than or equal to 1024, not 873"),
-        (layers(fs={"work": "/"}), "work is the folder of all"),
-        (layers(ost={"schedule": {"randomized_delay": "1 d"}}), "randomized_delay is as long as"),
-        ({"limits": {"warning": "80"}}, "limits warning: '80' alarms at 100 % of the reference"),
-        ({"limits": {"critical": "@50:"}}, "limits critical: '@50:' alarms at 100 %"),
-        ({"limits": {"warning": "180:"}}, "limits warning: '180:' alarms at 100 %"),
-        ({"limits": {"warning": "0.8:"}}, "'0.8:' is in percent; write '80:'"),
-        (layers(fs={"test": "posix"}), "layers fs test: there is no test 'posix'; known are ost"),
-        (layers(fs={"clients": ["a", "a"]}), "clients names a twice"),
-        (layers(fs={"clients": ["a", "b"]}), "several clients need work, a folder that all"),
-        (layers(fs={"work": "scratch"}), "work 'scratch' is not an absolute path"),
-        (layers(fs={"ranks_per_target": 0}), "greater than or equal to 1, not 0"),
-        (layers(fs={"probe": {"repeats": 3}}), "probe has no repeats; known are bytes, direct"),
-        (layers(fs={"groups": {"work": {"probe": {"tool": "fio"}}}}), "groups work probe has no"),
-        (layers(fs={"components": {"o": {"probe": {"bytes": "1 B"}}}}), "are measured alike"),
-    ],
-)
-def test_a_policy_that_says_something_impossible_is_refused(
-    raw: dict[str, Any], sentence: str
+REFUSED = yaml.safe_load((DATA / "refused_policies.yml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["says"])
+def test_a_policy_that_is_impossible_or_does_not_fit_the_site_is_refused(
+    case: dict[str, Any],
 ) -> None:
     with pytest.raises(DocumentError) as caught:
-        load(raw)
-    assert sentence in str(caught.value)
+        compile_plan(build(site()), load(case["policy"]), {})
+    assert str(caught.value).startswith("plumbline_policy: ")
+    assert case["says"] in str(caught.value)
 
 
 @pytest.mark.parametrize(

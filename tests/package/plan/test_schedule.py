@@ -9,7 +9,6 @@ from itertools import combinations
 
 import pytest
 
-from plumbline.model.errors import DocumentError
 from plumbline.model.units import DAY_S
 from plumbline.plan.policy import load
 from plumbline.plan.schedule import Slots, Timer, gaps
@@ -63,37 +62,13 @@ def test_a_layer_may_be_measured_once_in_ten_days() -> None:
 
 
 @pytest.mark.parametrize(
-    ("calendar", "every", "more", "message"),
-    [
-        (
-            "*-*-* 02:06",
-            "10 d",
-            {},
-            "every is 10 d, but between two times of calendar .* there are 24 h",
-        ),
-        (
-            "Sun *-*-* 02:06",
-            "1 d",
-            {},
-            "every is 24 h, but between two times of calendar .* there are 7 d",
-        ),
-        ("Sun *-*-* 02:06", "1 d", {"stale_after": "9 d"}, "every is 24 h, but .* there are 7 d"),
-        ("Mon..Fri *-*-* 02:06", "1 d", {}, "too old after 36 h, but .* there are 24 h to 3 d"),
-    ],
-)
-def test_a_calendar_that_is_not_as_often_as_said_is_refused(
-    calendar: str, every: str, more: dict[str, str], message: str
-) -> None:
-    with pytest.raises(DocumentError, match=message):
-        schedule(calendar, every, **more)
-
-
-@pytest.mark.parametrize(
     ("calendar", "every", "more"),
     [
         ("Mon..Fri *-*-* 02:06", "1 d", {"stale_after": "4 d"}),
         ("2099-01-01 02:06", "1 d", {}),
         ("monthly", "30 d", {}),
+        ("*-*-01 01:06", "30 d", {}),
+        ("*-*-* 01,13:06", "12 h", {}),
     ],
 )
 def test_a_calendar_that_is_as_often_as_said_or_is_not_understood_is_taken(
@@ -178,35 +153,6 @@ def test_systemd_understands_the_same() -> None:
     understood = [text for text, *_ in COMES if not _by_systemd(text)]
     refused = [text for text, _ in NONE if _by_systemd(text)]
     assert (understood, refused) == ([], [])
-
-
-@pytest.mark.parametrize(
-    ("timer", "sentence"),
-    [
-        (("*-*-* 01:06", "7 d"), "every is 7 d, but between two times of calendar '*-*-* 01:06'"),
-        (("*-*-* 01:06", "1 h"), "there are 24 h; correct one of them"),
-        (("Sun 01:06", "1 d"), "there are 7 d; correct one of them"),
-        (("Mon..Fri 01:06", "1 d"), "too old after 36 h, but between two times of calendar"),
-    ],
-)
-def test_how_often_is_what_the_calendar_says(timer: tuple[str, str], sentence: str) -> None:
-    raw = dict(zip(("calendar", "every"), timer))
-    with pytest.raises(Exception, match="calendar") as caught:
-        parse(Timer, raw, "timer")
-    assert sentence in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        {"calendar": "Mon..Fri 01:06", "every": "1 d", "stale_after": "4 d"},
-        {"calendar": "*-*-01 01:06", "every": "30 d"},
-        {"calendar": "*-*-* 01,13:06", "every": "12 h"},
-        {"calendar": "2099-01-01 02:06", "every": "1 d"},
-    ],
-)
-def test_a_calendar_that_agrees_is_taken(raw: dict[str, str]) -> None:
-    assert parse(Timer, raw, "timer").calendar == raw["calendar"]
 
 
 def _by_systemd(text: str) -> bool:
