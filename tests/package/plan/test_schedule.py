@@ -8,11 +8,13 @@ import subprocess
 from itertools import combinations
 
 import pytest
+import yaml
 
 from plumbline.model.units import DAY_S
 from plumbline.plan.policy import load
 from plumbline.plan.schedule import Slots, Timer, gaps
 from plumbline.topology.strict import parse
+from tests.package.recorded import data
 
 HOUR_S = 3600
 STOP_S = 30
@@ -77,53 +79,17 @@ def test_a_calendar_that_is_as_often_as_said_or_is_not_understood_is_taken(
     assert schedule(calendar, every, **more).calendar == calendar
 
 
-COMES = [
-    ("*-*-* 02:06", 1, 1),
-    ("02:06", 1, 1),
-    ("Sun *-*-* 04:06", 7, 7),
-    ("Monday,thu *-*-* 04:06", 3, 4),
-    ("Mon..Fri 01:06 UTC", 1, 3),
-    ("Sat-Sun, 01:06", 1, 6),
-    ("*-*-01 01:06 Europe/Berlin", 28, 31),
-    ("*-*~01 01:06", 28, 31),
-    ("*-02-29", 4 * 365 + 1, 4 * 365 + 1),
-    ("Mon *-05~07/1", 364, 371),
-    ("*-1..12/3-1 0:0:0", 90, 92),
-    ("*-*-* 0/12:00:00 UTC", 0.5, 0.5),
-    ("*-*-* 05..11:06", 1 / 24, 0.75),
-    ("*:0/30", 1 / 48, 1 / 48),
-    ("*:*:15,45.5", 1 / 2880, 1 / 2880),
-    ("hourly", 1 / 24, 1 / 24),
-    ("daily", 1, 1),
-    ("weekly UTC", 7, 7),
-    ("quarterly", 90, 92),
-]
-NONE = [
-    ("every night", "the day of the week 'every'"),
-    ("6 1 * * *", "'*'"),
-    ("Mo *-*-* 01:06", "the day of the week 'mo'"),
-    ("Fri..Mon 01:06", "the day of the week 'fri..mon'"),
-    ("*-*-* 25:06", "'25', where 0 to 23 can stand"),
-    ("*-*-* 24:00", "'24', where 0 to 23 can stand"),
-    ("*-13-01", "'13', where 1 to 12 can stand"),
-    ("*-*-* 0/24:00", "'0/24', where 0 to 23 can stand"),
-    ("*-*-* 11..05:06", "'11..05', where 0 to 23 can stand"),
-    ("*:*/5", "'*/5'"),
-    ("01", "the date '01'"),
-    ("01:06 CEST", "'cest'"),
-    ("daily 01:06", "the day of the week 'daily'"),
-    ("01:06:07:08", "the time '01:06:07:08'"),
-]
+CALENDARS = yaml.safe_load(data("calendars.yml"))
 
 
-@pytest.mark.parametrize(("text", "shortest", "longest"), COMES)
+@pytest.mark.parametrize(("text", "shortest", "longest"), CALENDARS["comes"])
 def test_it_is_known_how_far_apart_the_times_of_a_calendar_are(
     text: str, shortest: float, longest: float
 ) -> None:
     assert gaps(text) == pytest.approx((shortest * DAY_S, longest * DAY_S))
 
 
-@pytest.mark.parametrize(("text", "part"), NONE)
+@pytest.mark.parametrize(("text", "part"), CALENDARS["refused"])
 def test_what_systemd_does_not_understand_is_refused_with_the_part(text: str, part: str) -> None:
     with pytest.raises(ValueError, match="is not a calendar of systemd") as caught:
         gaps(text)
@@ -150,8 +116,8 @@ def test_systemd_understands_the_calendar_of_slots(slot: str) -> None:
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")
 def test_systemd_understands_the_same() -> None:
-    understood = [text for text, *_ in COMES if not _by_systemd(text)]
-    refused = [text for text, _ in NONE if _by_systemd(text)]
+    understood = [text for text, *_ in CALENDARS["comes"] if not _by_systemd(text)]
+    refused = [text for text, _ in CALENDARS["refused"] if _by_systemd(text)]
     assert (understood, refused) == ([], [])
 
 

@@ -6,10 +6,12 @@ import gzip
 from pathlib import Path
 
 import pytest
+import yaml
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.series import Sampled
 from plumbline.store.samples import read_samples
+from tests.package.recorded import data
 
 HEAD = "host,day,ts,component,latency,coverage,baseline\n"
 
@@ -118,44 +120,12 @@ def test_time_stamps_of_a_finer_unit_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "ts,component,rate\n1,a,5\n2,b\n",
-            "line 3: the row has 2 cells, the header 3; complete the row",
-        ),
-        ("ts,component,rate\n1,a,5\n\n2,b,c,5\n", "line 4: the row has 4 cells, the header 3;"),
-        ("ts,component,rate\na,1,5,\n", "line 2: the row has 4 cells, the header 3;"),
-        ("ts,component,rate\n0,1,a,5,6\n", "line 2: the row has 5 cells, the header 3;"),
-        (
-            "ts,component,rate\n0,1,a,5\n2,b,5\n",
-            "line 3: the row has 3 cells, the header 3 besides the row number;",
-        ),
-        ("ts,disk,latency\n1,3,80,\n2,4,80,\n", "line 3: every row ends with an empty cell"),
-        ("ts,ts,component,rate\n1,1,a,5\n", "line 1: the header names the column ts twice"),
-        ("_datetime_start,_file_system\n1,a\n", "lacks the columns darshan_app, darshan_nprocs,"),
-    ],
+    "case", yaml.safe_load(data("refused_samples.yml")), ids=lambda case: case["says"]
 )
-def test_rows_that_do_not_fit_their_header_are_named(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_not_understood_is_named(tmp_path: Path, case: dict[str, str]) -> None:
     with pytest.raises(DocumentError, match=r"samples\.csv") as caught:
-        read_samples(written(tmp_path, text))
-    assert said in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "needs the columns ts, component, and latency or rate; it has none"),
-        ("ts,component\n1,a\n", "it has ts, component"),
-        (HEAD + "h,2023-11-15,soon,d,1,,\n", "line 2: ts is 'soon', which is no plausible number"),
-        (HEAD + "h,2023-11-15,1,d,inf,,\n", "line 2: latency is 'inf', which is no"),
-        (HEAD + "h,15.11.2023,1,d,1,,\n", "line 2: day is '15.11.2023', which is no date"),
-    ],
-)
-def test_what_is_not_understood_is_named(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(DocumentError, match=r"samples\.csv") as caught:
-        read_samples(written(tmp_path, text))
-    assert said in str(caught.value)
+        read_samples(written(tmp_path, case["text"]))
+    assert case["says"] in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"\x1f\x8b\x08\x00cut", b"\xff\xfe\x00"])
