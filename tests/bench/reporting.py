@@ -23,7 +23,7 @@ from plumbline.plan.expectations import Plan
 from plumbline.site.inventory import plan_of, read_inventory
 from plumbline.store.database import RECORD, Day, deflated, month_of, packed, row, series_of
 from plumbline.store.thinning import KEEP_WHOLE_DAYS
-from plumbline.store.version_changes import told_by
+from plumbline.store.version_changes import software_of
 from tests.bench.judging import ADAPTER, LEFT_BPS, PER_SERVER, SERVERS, inventory, run, shown
 from tests.package.locate.scenes import both
 from tests.package.report.years import Year, document, records, write
@@ -44,8 +44,8 @@ def history(folder: Path, plan: Plan) -> tuple[Path, Path]:
     with closing(sqlite3.connect(paths[1])) as database, database:
         database.execute("PRAGMA synchronous = OFF")
         database.executemany(f"INSERT {RECORD}", nights(good, slow))
-        told = told_by(row(good[0])[-1])
-        number = database.execute("INSERT INTO told (text) VALUES (?)", (told,)).lastrowid
+        software = software_of(row(good[0])[-1])
+        number = database.execute("INSERT INTO software (text) VALUES (?)", (software,)).lastrowid
         assert number
         database.executemany("INSERT INTO days VALUES (?, ?, ?, ?, ?, ?, ?)", months(good, number))
     return paths

@@ -5,56 +5,17 @@ from __future__ import annotations
 import re
 
 import pytest
+import yaml
 
 from plumbline.model import names as allowed
 from plumbline.model.errors import DocumentError
 from plumbline.model.names import Allowed, anchor, group_anchor
+from tests.package.recorded import data
 from tests.package.report.sites import HOSTILE
 
 KINDS = {name: kind for name, kind in vars(allowed).items() if isinstance(kind, Allowed)}
 
-GOOD = {
-    "NAME": ["oss1", "scratch-OST001a", "a:b@c-d.e_f"],
-    "SITE": ["lab", "Rechenzentrum Süd 2", "hpc.example.org"],
-    "PATH": ["/", "/mnt/scratch", "/srv/a b/c", "/p/lustre@home,x=1"],
-    "DEVICE": ["/dev/sdb", "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4", "/dev/mapper/mpath:a"],
-    "ADDRESS": ["10.0.0.1", "10.0.0.255", "1host", "oss1-ib.example.org", "fe80::1%eth0", "::1"],
-    "SUBVOLUME": ["scratch-client-0", "home_2-client-12"],
-    "BRICK": ["oss1:/data/brick", "10.0.0.1:/srv/b 1"],
-    "SOURCE": ["/dev/sdb1", "nas:/export", "beegfs_nodev", "//nas/share", "[fd00::1]:/export"],
-    "OST": ["scratch-OST0000", "fs1-OST00af", "a_b-c-OSTffff"],
-    "PROGRAM": ["mpirun", "/usr/lib64/openmpi/bin/mpirun"],
-    "CALENDAR": ["*-*-* 02:06", "Sun *-*-* 04:06 Europe/Berlin", "*-*-* *:0/15:00 UTC"],
-}
-UNSAFE = [
-    "",
-    "a\nb",
-    "/a\n/b",
-    "a;b",
-    "/a;b",
-    "a|b",
-    "/a|b",
-    "a'b",
-    "/a`id`",
-    "$(id)",
-    "/a/../b",
-    "../a",
-    "-a",
-    "--help",
-    "a\x1b[31m",
-    "/a\0",
-    "\u202ea",
-    '"',
-    "/a/./b",
-    "a" * 256,
-    "/" + "a" * 256,
-    "/dev/../etc/shadow",
-    "a\\b",
-    "a\t",
-    " a",
-    "a ",
-    "scratch-client-0\n",
-]
+NAMES = yaml.safe_load(data("names.yml"))
 
 
 @pytest.mark.parametrize("text", ["10.0.0.256", "10.0.0.321", "10.0.0", "10", "1.2.3.4.5"])
@@ -64,17 +25,17 @@ def test_digits_that_are_no_address_are_refused(text: str) -> None:
 
 
 def test_each_kind_has_examples() -> None:
-    assert KINDS.keys() == GOOD.keys()
+    assert KINDS.keys() == NAMES["allowed"].keys()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_plain_is_allowed(kind: str) -> None:
-    for text in GOOD[kind]:
+    for text in NAMES["allowed"][kind]:
         assert KINDS[kind].match("it", text)[0] == text
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("text", UNSAFE, ids=ascii)
+@pytest.mark.parametrize("text", NAMES["unsafe"], ids=ascii)
 def test_what_a_shell_a_terminal_or_nagios_would_obey_is_refused(kind: str, text: str) -> None:
     with pytest.raises(DocumentError, match=r"^the thing ") as caught:
         KINDS[kind].refuse("the thing", text)

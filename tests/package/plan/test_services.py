@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from plumbline.model.codec import read, write
 from plumbline.model.errors import DocumentError
@@ -14,6 +15,7 @@ from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import load
 from plumbline.plan.services import parents, path_services, services, site_host
 from plumbline.topology.graph import Topology, build
+from tests.package.recorded import data
 from tests.package.sites import paper, part, parts, site
 
 
@@ -22,20 +24,14 @@ def of_site(document: dict[str, Any], **layers: Any) -> dict[str, Service]:
     return {one.description: one for one in services(assignments(build(document), policy))}
 
 
-def test_a_target_is_asked_of_its_client_and_shown_on_its_server() -> None:
-    assert of_site(site())["OST scratch-OST2 write read"] == Service(
-        host="oss2",
-        node="client1",
-        description="OST scratch-OST2 write read",
-        command="plumbline_ost_scratch-OST2",
-        check="check_ost",
-        arguments=("--component", "scratch-OST2"),
-        layer="ost",
-        component="scratch-OST2",
-        group="",
-        freshness_s=129600,
-        anchor="ost-scratch-OST2",
-    )
+@pytest.mark.parametrize(
+    "case", yaml.safe_load(data("services.yml")), ids=lambda case: case["service"]["description"]
+)
+def test_a_service_hangs_on_the_host_that_is_judged_and_asks_the_node_that_measures(
+    case: dict[str, Any],
+) -> None:
+    service = read(Service, case["service"])
+    assert of_site(site(), **case["layers"])[service.description] == service
 
 
 def test_every_component_and_group_has_one_service() -> None:
@@ -49,31 +45,6 @@ def test_every_component_and_group_has_one_service() -> None:
         "RAW group oss2",
         *(f"NODE {node} probes" for node in ("client1", "oss1", "oss2")),
     ]
-
-
-def test_the_probes_of_a_node_have_one_service_that_goes_stale_with_the_first_of_them() -> None:
-    assert of_site(site(), net={"schedule": {"slot": "15min"}})["NODE oss2 probes"] == Service(
-        host="oss2",
-        node="oss2",
-        description="NODE oss2 probes",
-        command="plumbline_node_probes",
-        check="check_node",
-        arguments=(),
-        layer="node",
-        component="oss2",
-        group="",
-        freshness_s=2700,
-    )
-
-
-def test_a_group_is_asked_of_the_node_that_measures_it() -> None:
-    found = of_site(site())
-    group = found["OST group scratch"]
-    assert (group.host, group.node, group.component) == ("client1", "client1", "")
-    assert group.arguments == ("--group", "scratch")
-    assert group.command == "plumbline_ost_group_scratch"
-    assert group.anchor == "ost-group-scratch"
-    assert found["RAW group oss2"].host == "oss2"
 
 
 def test_targets_of_several_clients_are_a_group_of_each() -> None:
@@ -121,19 +92,6 @@ def test_two_services_with_one_command_are_refused() -> None:
 def test_all_targets_at_once_have_one_service_on_the_host_that_launches() -> None:
     found = of_site(site(), fs={"clients": ["client1"]})
     assert len(found) == len(of_site(site())) + 1
-    assert found["FS scratch write read"] == Service(
-        host="client1",
-        node="client1",
-        description="FS scratch write read",
-        command="plumbline_fs_scratch",
-        check="check_fs",
-        arguments=("--group", "scratch"),
-        layer="fs",
-        component="",
-        group="scratch",
-        freshness_s=907200,
-        anchor="fs-group-scratch",
-    )
 
 
 def test_a_service_of_the_document_is_the_same_again() -> None:
