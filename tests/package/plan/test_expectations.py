@@ -424,12 +424,6 @@ def test_a_small_site_still_takes_some_odds() -> None:
     assert odds(["fs"]) == LEAST_ODDS
 
 
-@pytest.mark.parametrize("budget", [0, -1, "many", 1001])
-def test_a_budget_that_is_none_is_refused(budget: object) -> None:
-    with pytest.raises(DocumentError, match="alarm_budget"):
-        load({"schema": 1, "alarm_budget": budget})
-
-
 SCRATCH = {"groups": {"scratch": {"goal": {"write": "200 MB/s", "read": "240 MB/s"}}}}
 
 
