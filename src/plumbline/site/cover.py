@@ -15,7 +15,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.units import DAY_S
 from plumbline.observe import coverage
-from plumbline.store.collection import Found, Uncovered
+from plumbline.store.collection import CoveredRecord, Uncovered
 
 _LOOKED_BACK_S = 3 * DAY_S
 """A node that was away over a weekend still gets its coverage."""
@@ -61,7 +61,7 @@ def cover(history: Path, nodes: Mapping[str, Expectations], now: float) -> Cover
     """
     measured = dict(_measured(nodes))
     result = Coverage()
-    covered: list[Found] = []
+    covered: list[CoveredRecord] = []
     with Uncovered(history) as uncovered:
         work = _Work(uncovered, measured, now)
         for layer in LAYERS:
@@ -112,14 +112,14 @@ class _Work:
         # clocks that are far apart are refused, but have to be seen for that
         self._reach_s = coverage.PART_S + 2 * (ahead_s + coverage.MOST_APART_S)
 
-    def found(self, record: Record) -> Optional[Found]:
+    def found(self, record: Record) -> Optional[CoveredRecord]:
         """Return what is to be kept of a record; None where nothing is known, or not yet."""
         said = self._said(record)
         if said is None:
             return None
         if said.coverage is None and record.finished_at > self._now - _SETTLED_S:
             return None
-        return Found(record, said.coverage, said.others)
+        return CoveredRecord(record, said.coverage, said.others)
 
     def _said(self, record: Record) -> Optional[coverage.Coverage]:
         component = self._measured[record.layer, record.component]
@@ -138,7 +138,7 @@ class _Work:
         )
 
 
-def _counted(result: Coverage, outcome: Optional[Found], component: Measured) -> Coverage:
+def _counted(result: Coverage, outcome: Optional[CoveredRecord], component: Measured) -> Coverage:
     if outcome is None:
         return result._replace(waiting=result.waiting + 1)
     if outcome.coverage is None:

@@ -173,7 +173,7 @@ _COUNTED = (
 _COVER = "UPDATE records SET coverage = ?, body = ? WHERE id = ? AND coverage IS NULL"
 
 
-class Found(NamedTuple):
+class CoveredRecord(NamedTuple):
     """Coverage of a record by the servers' counters; None if they leave it in doubt."""
 
     record: Record
@@ -212,7 +212,7 @@ class Uncovered(Store):
         """Return how the clock of each node stood when it was last asked."""
         return {clock.node: clock for clock in read_clocks(self)}
 
-    def cover(self, covered: Sequence[Found]) -> None:
+    def cover(self, covered: Sequence[CoveredRecord]) -> None:
         """Keep for good what the counters say of records: all of it, or nothing."""
         with self.together():
             for entry in covered:
@@ -225,7 +225,7 @@ class Uncovered(Store):
             return None
 
 
-def _body(covered: Found) -> str:
+def _body(covered: CoveredRecord) -> str:
     record = covered.record
     details = {**(record.details or {}), OTHERS: write(covered.others)}
     body = record._replace(coverage=covered.coverage, details=details).to_json()

@@ -23,7 +23,7 @@ from plumbline.observe.coverage import Job, Others, others_of
 from plumbline.observe.gather import LocalSystem
 from plumbline.observe.job_stats import Jobs
 from plumbline.site.cover import cover
-from plumbline.store.collection import Found, Uncovered
+from plumbline.store.collection import CoveredRecord, Uncovered
 from plumbline.store.database import inflated
 from plumbline.store.history import History, Selection
 from plumbline.store.plan import load_plan
@@ -173,7 +173,7 @@ def test_a_coverage_of_its_own_is_left_alone(lustre: Lustre) -> None:
     assert lustre.collect() == 0
     assert lustre.known().coverage == 0.97
     with Uncovered(lustre.history) as uncovered:
-        uncovered.cover([Found(lustre.known(), 0.3, Others("oss1"))])
+        uncovered.cover([CoveredRecord(lustre.known(), 0.3, Others("oss1"))])
     assert lustre.known().coverage == 0.97
 
 
