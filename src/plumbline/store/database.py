@@ -332,13 +332,8 @@ class Store:
         except sqlite3.Error as error:
             raise self._sentence(error) from error
 
-    def revisions(self) -> dict[Component, int]:
-        """Return how often the records of each component have changed."""
-        rows = self.table("SELECT layer, component, revision FROM revisions")
-        return {(layer, component): revision for layer, component, revision in rows}
-
     def revisions_of(self, components: Iterable[Component]) -> dict[Component, int]:
-        """Return the same of some components; 0 where nothing has changed yet."""
+        """Return how often the records of components have changed; 0 where nothing has yet."""
         query = "SELECT ifnull(max(revision), 0) FROM revisions WHERE layer = ? AND component = ?"
         return {place: self.table(query, place)[0][0] for place in components}
 

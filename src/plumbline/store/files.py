@@ -78,11 +78,6 @@ def load(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> dict[str,
     Raises:
         DocumentError: there is none that can be trusted, or it is damaged; names ``what`` it is.
     """
-    return parse(read(path, what, remedy, most), path, remedy)
-
-
-def read(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> str:
-    """Return the text of a document; raise as ``load`` does."""
     data = _read_bytes(path, what, remedy, most)
     _refuse_changed(data, f"{what} {path}", remedy)
     try:
@@ -91,7 +86,7 @@ def read(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> str:
         raise DocumentError(f"{what} {path} are not text ({error.reason}); {remedy}") from error
     if not text.strip():
         raise DocumentError(f"{what} {path}: the file is empty; {remedy}")
-    return text
+    return parse(text, path, remedy)
 
 
 def _read_bytes(path: str, what: str, remedy: str, most: int) -> bytes:

@@ -182,7 +182,7 @@ def test_answers_are_the_same_with_a_thinned_history(tmp_path: Path, seed: int) 
 def test_thinning_leaves_what_was_kept_of_verdicts(tmp_path: Path) -> None:
     life = Life(tmp_path, 0, NIGHTS)
     with History(life.history) as history:
-        before = history.revisions()
+        before = history.table("SELECT * FROM revisions")
     assert thin(life).runs > 0
     with History(life.history) as history:
-        assert history.revisions() == before
+        assert history.table("SELECT * FROM revisions") == before

@@ -261,8 +261,8 @@ def test_the_history_counts_what_changes_of_a_component(history: History) -> Non
     history.save(record(id="1", component="a"))
     history.save(record(id="2", component="b"))
     history.begin("run-0", Running("ost", "a", 5.0))
-    assert history.revisions() == {("ost", "a"): 1, ("ost", "b"): 1}
+    assert history.revisions_of([("ost", "a"), ("ost", "b")]) == {("ost", "a"): 1, ("ost", "b"): 1}
     history.change("UPDATE records SET coverage = 0.5 WHERE component = 'a'")
     history.change("INSERT OR IGNORE INTO records SELECT * FROM records")
     history.change("DELETE FROM records WHERE component = 'b'")
-    assert history.revisions() == {("ost", "a"): 2, ("ost", "b"): 2}
+    assert history.revisions_of([("ost", "a"), ("ost", "b")]) == {("ost", "a"): 2, ("ost", "b"): 2}
