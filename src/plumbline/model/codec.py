@@ -1,12 +1,13 @@
 """Typed values read from JSON and written to it by the annotations of named tuples.
 
 ``read(Service, raw)`` builds a value and ``write(service)`` returns what :func:`json.dumps` takes.
-Annotations may use Any, Optional, Mapping, tuple[X, ...], named tuples, enumerations (by value;
-those of numbers by name), classes with ``parse`` (as text), classes with ``from_json`` and
-``to_json`` of their own, and ``Annotated[X, check]``.  Keys of a Mapping may be text, whole numbers
-or members of an enumeration.  A part may be built already.  A check
-is called with the value by its name as keyword argument and raises TypeError, as those of
-:mod:`plumbline.model.validation` do.  Number, text and bool are checked without one.
+Annotations may use Any, Optional, Mapping, tuple[X, ...], tuple[X, Y], named tuples, enumerations
+(by value; those of numbers by name), classes with ``parse`` (as text), classes with ``from_json``
+and ``to_json`` of their own, and ``Annotated[X, check]``.  Keys of a Mapping may be text, whole
+numbers or members of an enumeration.  A part may be built already.  A check is called with the
+value by its name as keyword argument and raises TypeError, as those of
+:mod:`plumbline.model.validation` do; those of a number are bounds.  Number, text and bool are
+checked without one.
 
 Annotations are evaluated once per class and without :mod:`typing`, which a check cannot afford to
 import; names that a module imports for type checkers alone are known here.

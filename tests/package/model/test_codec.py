@@ -70,6 +70,7 @@ class Whole(NamedTuple):
     row: Row = Row(0)
     by_number: Mapping[int, Colour] = {}
     by_colour: Mapping[Colour, int] = {}
+    pair: tuple[str, float] = ("", 0.0)
 
 
 PART = st.builds(Part, st.text(), st.floats(0, 10))
@@ -89,6 +90,7 @@ WHOLE = st.builds(
     st.builds(Row, st.integers(0, 9), st.lists(PART, max_size=2).map(tuple)),
     st.dictionaries(st.integers(-99, 99), st.sampled_from(Colour)),
     st.dictionaries(st.sampled_from(Colour), st.integers(0, 9)),
+    st.tuples(st.text(), st.floats(0, 10)),
 )
 
 RAW = {"level": "LOW", "colour": "red", "rate": 1.5, "parts": [], "by_name": {}}
@@ -131,6 +133,8 @@ def test_a_whole_number_is_a_float_and_stays_whole() -> None:
         ("number", True, "number is True, which is no plausible number"),
         ("maybe", 1e300, r"maybe is 1e\+300, which is no plausible number"),
         ("range", 5, "range has 5, which is no text"),
+        ("pair", ["a"], r"pair is \['a'\], which is no list of its fields"),
+        ("pair", ["a", "b"], "pair is 'b', which is no plausible number"),
     ],
 )
 def test_an_impossible_value_is_refused_by_its_key(key: str, value: Any, words: str) -> None:
