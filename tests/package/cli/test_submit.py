@@ -387,7 +387,7 @@ def test_damaged_documents_are_a_sentence(tmp_path: Path, text: str, trouble: st
         (
             '{"schema": 1, "nodes": {"a": {"schema": 1, "node": "a", "site": "s", "entries": [7]}},'
             ' "services": []}',
-            "are damaged",
+            "the document of expectations is damaged",
         ),
     ],
 )
