@@ -158,6 +158,12 @@ def _faults(trials: tuple[Trial, ...]) -> str:
     return render(headers, [_fault(trial) for trial in trials])
 
 
+def _from(day: int) -> str:
+    if day < 0:
+        return "before the baselines"
+    return f"day {day}" if day else "installation"
+
+
 def _fault(trial: Trial) -> tuple[str, ...]:
     fault = trial.fault
     first = trial.by[0] if trial.by else "none"
@@ -167,7 +173,7 @@ def _fault(trial: Trial) -> tuple[str, ...]:
         fault.component,
         trial.kind,
         f"{100 * fault.loss:.0f} %{f' {fault.operation}' if fault.operation else ''}",
-        f"day {fault.day}" if fault.day else "installation",
+        _from(fault.day),
         f"{100 * trial.slows:.0f} %",
         _days(trial.found),
         str(trial.notifications),

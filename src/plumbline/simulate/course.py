@@ -214,14 +214,21 @@ class Begun(NamedTuple):
 
 def begin(fleet: Fleet, capacity: Capacity, weather: Weather) -> Begun:
     """Let the healthy days pass that baselines are taken on."""
-    return _begin(Measuring(fleet, weather), fleet, capacity, weather)
+    return _begin(Measuring(fleet, weather), fleet, capacity, weather, ())
 
 
-def _begin(measuring: Measuring, fleet: Fleet, capacity: Capacity, weather: Weather) -> Begun:
+def _begin(
+    measuring: Measuring,
+    fleet: Fleet,
+    capacity: Capacity,
+    weather: Weather,
+    faults: Sequence[Fault],
+) -> Begun:
     records: list[Record] = []
+    rates = _Rates(capacity).under(tuple(fault for fault in faults if fault.day < 0))
     for day in range(1 - measuring.days_before, 1):
         weather.next_day()
-        records += measuring.day(day, capacity.healthy_Bps)
+        records += measuring.day(day, rates)
     nodes = _nodes(fleet.members, _accepted(records, fleet.members))
     measuring.expect(nodes)
     return Begun(measuring, nodes)
@@ -266,7 +273,7 @@ def _begun(fleet: Fleet, capacity: Capacity, scenario: Scenario, weather: Weathe
             measuring.memory.install(_under_release(fleet, fault), {CLIENT: _EARLIER})
     if scenario.new:
         return Begun(measuring, _nodes(fleet.members, {}))
-    return _begin(measuring, fleet, capacity, weather)
+    return _begin(measuring, fleet, capacity, weather, scenario.faults)
 
 
 def _under_release(fleet: Fleet, fault: Fault) -> Iterator[Flow]:

@@ -334,14 +334,19 @@ REPAIRED_DAYS = 2
 """Two good moments end an alarm at the earliest."""
 
 
+BEFORE = -(10**6)
+"""The day of a fault that is there before the first one."""
+
+
 class Fault(NamedTuple):
     """A component with ``1 - loss`` of its speed from ``day`` on; the first day is 1.
 
     ``component`` is a part or target; or a file system, the whole ``site``, ``release-2.4.0`` or
     ``release-2.4.0/scratch``, which slow what they name and no part.  Day 0 is that of the
-    installation.  ``operation`` is empty where all are slower.
+    installation, ``BEFORE`` one before those on which baselines are taken.  ``operation`` is empty
+    where all are slower; what has a ``loss`` below 0 was replaced by something faster.
 
-    It is repaired after the day ``last``, 0 where it stays; it comes and goes where ``share`` of
+    It is repaired after the day ``last``, None where it stays; it comes and goes where ``share`` of
     the days are slow, by chance; it loses ``loss`` more each week where it is a ``drift``.
     """
 
@@ -349,13 +354,13 @@ class Fault(NamedTuple):
     loss: float
     day: int = 1
     operation: str = ""
-    last: int = 0
+    last: Optional[int] = None
     share: float = 1.0
     drift: bool = False
 
     def on(self, day: int, seed: str) -> Optional[Fault]:
         """Return the fault as it is on a day, None where nothing is slower then."""
-        if day < self.day or (self.last and day > self.last):
+        if day < self.day or (self.last is not None and day > self.last):
             return None
         if self.share < 1 and Random(f"{seed}/{self}/{day}").random() >= self.share:
             return None
@@ -365,7 +370,8 @@ class Fault(NamedTuple):
 
     def blamed(self, day: int) -> bool:
         """Return whether an alarm is no false one: until two days after a repair it may stand."""
-        return self.day <= day and not (self.last and day > self.last + REPAIRED_DAYS)
+        repaired = self.last is not None and day > self.last + REPAIRED_DAYS
+        return self.day <= day and not repaired
 
     @property
     def version(self) -> str:
@@ -402,7 +408,7 @@ _OPERATIONS = tuple(operation.value for operation in Operation)
 _FAULT = re.compile(
     r"(?P<component>[^=]+)=(?P<loss>[^:@~/]+)(?P<week>/week)?"
     rf"(?::(?P<operation>{'|'.join(_OPERATIONS)}))?"
-    r"(?:@(?P<day>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?)?"
+    r"(?:@(?P<day>before|[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?)?"
     r"(?:~(?P<days>[0-9]{1,3})/(?P<of>[0-9]{1,3}))?"
 )
 
@@ -414,15 +420,16 @@ def parse_fault(text: str) -> Fault:
         raise UsageError(
             f"fault {text!r} is not understood; write COMPONENT=LOSS[/week][:OPERATION]"
             "[@DAY[-LAST]][~DAYS/OF], for example oss03-hba=40%@12, release-2.4.0=70%:read@40, "
-            "ost7=40%@5-9 or ost7=40%~3/10, where day 1 is the first and 0 that of the "
-            f"installation; operations are {', '.join(_OPERATIONS)}"
+            "ost7=40%@5-9, ost7=40%@before-0 or ost7=40%~3/10, where day 1 is the first, 0 that of "
+            "the installation, and before it baselines are taken; operations are "
+            f"{', '.join(_OPERATIONS)}"
         )
     return Fault(
         match["component"],
-        _percent(match["loss"], text),
-        int(match["day"] or 1),
+        _percent(match["loss"], text, faster=True),
+        BEFORE if match["day"] == "before" else int(match["day"] or 1),
         match["operation"] or "",
-        int(match["last"] or 0),
+        None if match["last"] is None else int(match["last"]),
         int(match["days"] or 1) / int(match["of"] or 1),
         bool(match["week"]),
     )
@@ -440,12 +447,12 @@ def parse_losses(text: str) -> Losses:
     return Losses(min(chosen), max(chosen), chosen)
 
 
-def _percent(text: str, whole: str) -> float:
+def _percent(text: str, whole: str, *, faster: bool = False) -> float:
     try:
         value = float(text.strip().rstrip("%")) / 100
     except ValueError:
         value = 0.0
-    if not 0 < value < 1:
+    if not value or not (-1 if faster else 0) < value < 1:
         raise UsageError(
             f"the loss in {whole!r} is not understood; write percent between 0 and 100, for "
             "example 40%"

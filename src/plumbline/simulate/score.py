@@ -111,7 +111,11 @@ class Score:
         self._false_days = 0
         self._moved = 0, 0
         self._before: dict[Key, int] = {}
-        slower = {fault: capacity.under([fault]) for fault in faults}
+        healthy_Bps = capacity.healthy_Bps
+        slower = {
+            fault: {f: r for f, r in capacity.under([fault]).items() if r < healthy_Bps[f]}
+            for fault in faults
+        }
         self._slow = {fault: _slow(fleet, rates) for fault, rates in slower.items()}
         self._accused: dict[Fault, set[Key]] = {fault: set() for fault in faults}
         self._notified: dict[Fault, set[Key]] = {fault: set() for fault in faults}
@@ -119,7 +123,7 @@ class Score:
             fault: Trial(
                 fault,
                 _kind(fleet, fault),
-                max((1 - rate / capacity.healthy_Bps[f] for f, rate in rates.items()), default=0.0),
+                max((1 - rate / healthy_Bps[f] for f, rate in rates.items()), default=0.0),
                 days - fault.since + 1,
             )
             for fault, rates in slower.items()

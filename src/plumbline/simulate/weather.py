@@ -245,7 +245,7 @@ class Capacity:
         return tuple(self._crossing)
 
     def under(self, faults: Sequence[Fault]) -> dict[Flow, float]:
-        """Return the rates of the flows that the faults make slower."""
+        """Return the rates of the flows that the faults change."""
         parts = [fault for fault in faults if fault.component in self._crossing]
         crossing = {
             other: self._places[other]
@@ -257,8 +257,8 @@ class Capacity:
         for fault in faults:
             for flow in self._named(fault) if fault not in parts else ():
                 rates[flow] = rates.get(flow, self.healthy_Bps[flow]) * (1 - fault.loss)
-        # rounding makes nobody slower
-        return {f: rate for f, rate in rates.items() if rate < self.healthy_Bps[f] * (1 - 1e-9)}
+        # rounding changes nobody
+        return {f: rate for f, rate in rates.items() if abs(rate / self.healthy_Bps[f] - 1) > 1e-9}
 
     def _named(self, fault: Fault) -> Iterator[Flow]:
         """Yield the flows that a fault of no part slows: of a release, a file system, the site."""

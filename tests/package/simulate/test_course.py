@@ -7,8 +7,8 @@ import pytest
 from plumbline.judge.component import judge_service
 from plumbline.judge.pair import judge_pair_service
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.simulate.course import Scenario, course
-from plumbline.simulate.fleet import NONE, YEAR, Fault
+from plumbline.simulate.course import Scenario, Today, course
+from plumbline.simulate.fleet import BEFORE, NONE, YEAR, Fault
 from plumbline.simulate.weather import Capacity
 from plumbline.site.nodes import judge_day
 from tests.package.simulate.fleets import days, fleet
@@ -102,6 +102,36 @@ def test_a_site_that_never_gave_what_it_should_is_seen_without_baselines() -> No
     assert not [
         verdict for today in found[:4] for verdict in today.verdicts if verdict.state in ALARMS
     ]
+
+
+def rates(today: Today, component: str) -> dict[str, float]:
+    """Return the last rate of each operation of a component beside its baseline."""
+    found = {}
+    for expectations in today.nodes.values():
+        for each in expectations:
+            if (each.layer, each.component) == ("raw", component):
+                for series in today.memory.of(each.layer, each.component):
+                    latest = series.latest
+                    baseline = each.reference(latest.operation, latest.scenario).baseline
+                    assert baseline
+                    assert latest.rate_Bps
+                    found[latest.scenario.value] = latest.rate_Bps / baseline.median_Bps
+    return found
+
+
+@pytest.mark.parametrize(
+    ("fault", "share"),
+    [
+        (Fault("oss1-disk1", 0.05, BEFORE, last=0), 1 / 0.95),
+        (Fault("oss1-disk1", 0.05, BEFORE), 1.0),
+        (Fault("oss1-disk1", -0.1, 3), 1.1),
+    ],
+    ids=["only before", "from before on", "replaced by a faster one"],
+)
+def test_what_is_faster_than_its_baseline_has_no_alarm(fault: Fault, share: float) -> None:
+    *_, today = days(fleet(), 8, fault)
+    assert rates(today, "oss1-disk1")["single"] == pytest.approx(share)
+    assert not [verdict for verdict in today.verdicts if verdict.state in ALARMS]
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import pytest
 
 from plumbline.model.errors import UsageError
 from plumbline.simulate.fleet import (
+    BEFORE,
     Fault,
     FaultTargets,
     Losses,
@@ -31,6 +32,9 @@ KNOWN = FaultTargets(["disk1"], ["scratch"])
         ("oss1=40%@5-9", Fault("oss1", 0.4, 5, last=9)),
         ("oss1=40%:write@5~3/10", Fault("oss1", 0.4, 5, "write", share=0.3)),
         ("oss1=2%/week@5", Fault("oss1", 0.02, 5, drift=True)),
+        ("oss1=40%@before", Fault("oss1", 0.4, BEFORE)),
+        ("oss1=40%@before-0", Fault("oss1", 0.4, BEFORE, last=0)),
+        ("oss1=-10%@5", Fault("oss1", -0.1, 5)),
     ],
 )
 def test_a_fault_is_a_part_a_loss_and_a_day(text: str, fault: Fault) -> None:
