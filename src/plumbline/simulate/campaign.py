@@ -180,12 +180,8 @@ def _observed(
     nodes: Mapping[str, Sequence[Expectation]], memory: Memory, weighing: Weighing, now: float
 ) -> list[Observation]:
     """Return what votes on the suspects of a site, as ``plumbline locate`` has it."""
-    site = Site(nodes)
-    return [
-        observation
-        for node in nodes
-        for observation in observe(site.of(node), memory, now, weighing)
-    ]
+    memories = dict.fromkeys(nodes, memory)
+    return list(observe(Site(nodes).measurables(), memories, now, weighing))
 
 
 def _draw(capacity: Capacity, terms: Terms, chance: Random) -> tuple[tuple[Fault, ...], int]:

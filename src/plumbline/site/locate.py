@@ -10,7 +10,7 @@ from plumbline.judge.memory import Memory
 from plumbline.locate.document import document
 from plumbline.locate.failures import CutOff, cut_off
 from plumbline.locate.next_probe import Candidates, NextProbe, next_probe
-from plumbline.locate.observation import Observation, Site, Vote
+from plumbline.locate.observation import Site, Vote
 from plumbline.locate.observe import WithEarlier, observe
 from plumbline.locate.sentences import listed, ordered, quoted, sentence
 from plumbline.locate.suspects import Located, locate
@@ -98,11 +98,11 @@ def locate_in(
     weighing = None if last_run else site.weighing
     every = ((node, nodes[node], memory) for node, memory in site.memories.items())
     missed = {host.host: host for host in cut_off(every, now)}
-    observations: list[Observation] = []
-    measured = Site(nodes)
-    for node, memory in site.memories.items():
-        remembered = WithEarlier(memory, earlier[node]) if node in earlier else memory
-        observations += observe(measured.of(node), remembered, now, weighing)
+    memories = {
+        node: WithEarlier(memory, earlier[node]) if node in earlier else memory
+        for node, memory in site.memories.items()
+    }
+    observations = list(observe(Site(nodes).measurables(), memories, now, weighing))
     losses = tuple(shared_losses(nodes, weighing)) if weighing else ()
     located, shared = less_shared(locate(observations), losses)
     shared = with_changes(plan, history, shared)

@@ -258,12 +258,9 @@ class SuspectingDaily:
         return frozenset(name for name, verdict in settled.items() if verdict.state.alarm)
 
     def _located(self, day: Alarming) -> SiteLocated:
-        site = Measured(day.nodes)
-        observed = [
-            observation
-            for node in day.nodes
-            for observation in observe(site.of(node), day.memory, day.now, day.weighing)
-        ]
+        memories = dict.fromkeys(day.nodes, day.memory)
+        placed = Measured(day.nodes).measurables()
+        observed = list(observe(placed, memories, day.now, day.weighing))
         located, shared = less_shared(
             locate(observed), tuple(shared_losses(day.nodes, day.weighing))
         )

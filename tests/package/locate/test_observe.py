@@ -47,7 +47,7 @@ class Memory:
 def seen(found: Sequence[Series], one: Optional[Expectation] = None) -> list[Observation]:
     expected = one or expectation(references=READ)
     site = Site({"client1": (expected,)})
-    return list(observe(site.of("client1"), Memory(*found), NOW))
+    return list(observe(site.measurables(), {"client1": Memory(*found)}, NOW))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def over_runs(made: Series, entry: Expectation) -> Observation:
     """Return what is observed while one waits for a fault, of the first measurement."""
     site, memory = Site({"client1": (entry,)}), snapshot(made)
     known = Weighing({"client1": (entry,)}, {"client1": Past(memory)})
-    return next(observe(site.of("client1"), memory, NOW, known))
+    return next(observe(site.measurables(), {"client1": memory}, NOW, known))
 
 
 def nights(*rates_Bps: float, **changes: Any) -> Series:
