@@ -22,7 +22,6 @@ from plumbline.doors.nagios import nagios_objects
 from plumbline.doors.plugin import plugin_output
 from plumbline.doors.runtime import parse as parse_call
 from plumbline.doors.unfinished import with_runs
-from plumbline.judge.component import judge, judge_service
 from plumbline.judge.fs import judge_whole
 from plumbline.judge.pair import judge_pair_service
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
@@ -95,7 +94,9 @@ from tests.package.judgements import (
     evidence,
     expectation,
     host_expectation,
+    judge,
     judge_group,
+    judge_service,
     sent,
     series,
 )

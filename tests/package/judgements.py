@@ -7,6 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, Union
 
+from plumbline.judge.component import decide, rulings_on
+from plumbline.judge.judging import Judging
+from plumbline.judge.service import evidence as evidence_of
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation, Expectations, Partner
 from plumbline.model.limits import Baseline, Ceiling, Limits, Reference
@@ -14,7 +17,6 @@ from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.series import Running, Sample, Series, Snapshot
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.verdict import Verdict
-from plumbline.site.nodes import Judging
 from plumbline.site.verdicts import Verdicts
 from tests.package.records import record
 
@@ -152,6 +154,43 @@ class Past(NamedTuple):
     def changed_at(self, latest: Record) -> Optional[float]:
         """Return since when the series of a record has its versions, None if always."""
         return self.changed if latest.versions else None
+
+
+def judge(
+    expectation: Expectation, series: Sequence[Series], running: Sequence[Running], now: float
+) -> Verdict:
+    """Return the verdict on the last run of a component alone, with its evidence."""
+    rulings = rulings_on(expectation, series, now)
+    lines = tuple(line for ruling in rulings for line in evidence_of(ruling, now))
+    return decide(expectation, rulings, running, now)._replace(evidence=lines)
+
+
+class Given(NamedTuple):
+    """The series and runs of one component, and what is known of it."""
+
+    series: Sequence[Series]
+    running: tuple[Running, ...]
+    known: Optional[Evidence]
+
+    def of(self, _layer: str, _component: str) -> tuple[Series, ...]:
+        """Return the series."""
+        return tuple(self.series)
+
+    def evidence(self, _subject: Subject) -> Optional[Evidence]:
+        """Return what is known."""
+        return self.known
+
+
+def judge_service(
+    expectation: Expectation,
+    series: Sequence[Series],
+    running: Sequence[Running],
+    now: float,
+    known: Optional[Evidence],
+) -> Verdict:
+    """Return the verdict on a component by what its last runs say together."""
+    given = Given(series, tuple(running), known)
+    return Judging(given, given, now).component(expectation)
 
 
 def judge_group(

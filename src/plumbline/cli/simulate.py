@@ -30,7 +30,7 @@ from plumbline.simulate.summary import to_json
 from plumbline.simulate.weather import Capacity
 from plumbline.site.forked import forked
 from plumbline.site.inventory import read_inventory, topology_of
-from plumbline.site.nodes import judge_day, without_collector
+from plumbline.site.nodes import without_collector
 from plumbline.site.paths import Site
 from plumbline.site.publish import SuspectingDaily
 
@@ -74,11 +74,10 @@ def _outcomes(setting: Setting, fleets: int, show: Callable[[Step], None]) -> It
             yield outcome_of(
                 setting,
                 number,
-                judge_day,
                 lambda day: show(Step(f"day {day}", day, setting.days)),
             )
         return
-    outcomes = forked(lambda number: outcome_of(setting, number, judge_day), range(fleets), count)
+    outcomes = forked(lambda number: outcome_of(setting, number), range(fleets), count)
     for number, outcome in enumerate(outcomes, start=1):
         show(Step("fleets", number, fleets))
         yield outcome
@@ -95,7 +94,7 @@ def _attempts(setting: Setting, terms: Terms, number: int) -> Iterator[Attempt]:
 
     def tried(first: int) -> Iterator[Attempt]:
         seed = f"{setting.seed}/{first}"
-        attempts = campaign(setting.fleet, setting.capacity, terms, seed, judge_day)
+        attempts = campaign(setting.fleet, setting.capacity, terms, seed)
         return islice(attempts, min(_OF_A_FLEET, number - first))
 
     count = _processors(len(firsts))

@@ -12,48 +12,21 @@ from plumbline.judge.measured import measured
 from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, summary
 from plumbline.judge.rules import apply
-from plumbline.judge.service import by_evidence, evidence, figure, with_runs
-from plumbline.model.evidence import Evidence
+from plumbline.judge.service import figure
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Running, Series
 from plumbline.model.verdict import Verdict
 
 
-def judge(
-    expectation: Expectation, series: Sequence[Series], running: Sequence[Running], now: float
-) -> Verdict:
-    """Return the verdict on the last run of a component alone, ``now`` in epoch seconds.
+def rulings_on(
+    expectation: Expectation, series: Sequence[Series], now: float
+) -> tuple[Ruling, ...]:
+    """Return the ruling on each operation of a component.
 
     Raises:
         DocumentError: a reference is no rate, or an operation is unknown.
     """
-    rulings = rulings_on(expectation, series, now)
-    lines = tuple(line for ruling in rulings for line in evidence(ruling, now))
-    return decide(expectation, rulings, running, now)._replace(evidence=lines)
-
-
-def judge_service(
-    expectation: Expectation,
-    series: Sequence[Series],
-    running: Sequence[Running],
-    now: float,
-    weighed: Optional[Evidence],
-) -> Verdict:
-    """Return the verdict on a component by what its last runs say together.
-
-    That is ``known``, None where they cannot be compared; errors as of ``judge``.
-    """
-    rulings = by_evidence(rulings_on(expectation, series, now), weighed)
-    lines = tuple(line for ruling in rulings for line in evidence(ruling, now))
-    verdict_of_last = decide(expectation, rulings, running, now)._replace(evidence=lines)
-    return with_runs(verdict_of_last, weighed)
-
-
-def rulings_on(
-    expectation: Expectation, series: Sequence[Series], now: float
-) -> tuple[Ruling, ...]:
-    """Return the ruling on each operation of a component; errors as of ``judge``."""
     return tuple(
         rule(expectation, place, _of(series, place), now)
         for place in operations(expectation, series)

@@ -22,7 +22,7 @@ from operator import attrgetter
 from statistics import median
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.component import judge_service
+from plumbline.judge.judging import Judging
 from plumbline.judge.phrases import number, odds, over_runs
 from plumbline.judge.weighing import Weighing, take_all
 from plumbline.model.evidence import MONTH_S, Evidence, odds_within
@@ -209,11 +209,11 @@ class _Memory:
                 for row in of_component:
                     self._remember(_sample(row), component)
         expected = [_expectation(row, self._limits) for row in self._latest.values()]
-        series = [
-            (expectation, self.of(expectation.layer, expectation.component))
+        series = {
+            expectation.component: (expectation, self.of(expectation.layer, expectation.component))
             for expectation in expected
             if expectation.component in every
-        ]
+        }
         return _Day(day, series, Weighing({"": expected}, {"": self}))
 
     def _remember(self, sample: Sample, component: str) -> None:
@@ -221,23 +221,28 @@ class _Memory:
 
 
 class _Day(NamedTuple):
-    """What was measured on a day, each with its series until then."""
+    """What was measured on a day, each component with its series until then."""
 
     day: str
-    series: Sequence[tuple[Expectation, tuple[Series, ...]]]
+    series: Mapping[str, tuple[Expectation, tuple[Series, ...]]]
     weighing: Weighing
+    running: tuple[Running, ...] = ()
+
+    def of(self, layer: str, component: str) -> tuple[Series, ...]:
+        """Return the one series of a component, as a history does."""
+        del layer
+        return self.series[component][1]
 
     def judged(self) -> Iterator[Judged]:
         """Yield the verdicts of the day."""
-        for expectation, series in self.series:
-            evidence = self.weighing.evidence(expectation.subject)
-            ended_at = series[0].latest.finished_at
+        for expectation, series in self.series.values():
+            judging = Judging(self, self.weighing, series[0].latest.finished_at)
             yield Judged(
                 expectation.host,
                 expectation.component,
                 self.day,
-                judge_service(expectation, series, (), ended_at, evidence),
-                evidence,
+                judging.component(expectation),
+                self.weighing.evidence(expectation.subject),
             )
 
 

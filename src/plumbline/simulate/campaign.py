@@ -9,6 +9,7 @@ from math import ceil
 from random import Random
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
+from plumbline.judge.judging import judge_day
 from plumbline.judge.weighing import Weighing
 from plumbline.locate.document import explanations
 from plumbline.locate.observation import Observation, Site
@@ -20,7 +21,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.rounds import cycle
 from plumbline.model.units import DAY_S
-from plumbline.simulate.course import Judge, begin, weigh
+from plumbline.simulate.course import begin, weigh
 from plumbline.simulate.fleet import Fault, Fleet, Flow, Losses, Noise
 from plumbline.simulate.memory import Memory
 from plumbline.simulate.weather import Capacity, Weather, end_of
@@ -140,9 +141,7 @@ def days_for(fleet: Fleet) -> int:
     return ceil(_FURTHER * longest / DAY_S)
 
 
-def campaign(
-    fleet: Fleet, capacity: Capacity, terms: Terms, seed: str, judge: Judge
-) -> Iterator[Attempt]:
+def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Iterator[Attempt]:
     """Yield attempts without end on one fleet, each from the day of its baselines on.
 
     Equal seeds give equal attempts.
@@ -167,7 +166,7 @@ def campaign(
         slow = {(flow.layer, flow.component) for flow in slower}
         alarming = frozenset(
             (verdict.layer, verdict.component)
-            for verdict in judge(nodes, measuring.memory, weighing, now)
+            for verdict in judge_day(nodes, measuring.memory, weighing, now)
             if verdict.state.alarm
             and not verdict.group
             and (verdict.layer, verdict.component) in slow

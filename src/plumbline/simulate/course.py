@@ -10,10 +10,10 @@ find the parts that explain the verdicts of a day.
 from __future__ import annotations
 
 from random import Random
-from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.component import judge_service
 from plumbline.judge.confirm import Layer, Past, Place, moved, places, steps_of, turns, wanted
+from plumbline.judge.judging import Judging, judge_day
 from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation, Measured
@@ -154,9 +154,8 @@ class _NodeEvidence:
         """Return the verdict of the service of a component."""
         key = entry.layer, entry.component
         if key not in self._verdicts:
-            series = self._measuring.memory.of(*key)
-            evidence = self.evidence(entry.subject)
-            self._verdicts[key] = judge_service(entry, series, (), self._now, evidence)
+            judging = Judging(self._measuring.memory, self, self._now, evidence=False)
+            self._verdicts[key] = judging.component(entry)
         return self._verdicts[key]
 
 
@@ -165,9 +164,6 @@ CLIENT = "client"
 
 _EARLIER = "earlier"
 """The version before a release, whatever it was."""
-
-Judge = Callable[[Mapping[str, Sequence[Expectation]], Memory, Weighing, float], Iterable[Verdict]]
-"""Judge of all nodes and their groups at one time, by what their runs say together."""
 
 
 class Scenario(NamedTuple):
@@ -234,7 +230,7 @@ def _begin(
     return Begun(measuring, nodes)
 
 
-def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -> Iterator[Today]:
+def course(fleet: Fleet, capacity: Capacity, scenario: Scenario) -> Iterator[Today]:
     """Yield the days of a scenario; before the first, healthy ones for baselines have passed."""
     weather = Weather(scenario.noise, Random(scenario.seed))
     measuring, nodes = _begun(fleet, capacity, scenario, weather)
@@ -255,7 +251,7 @@ def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -
         now = end_of(day)
         memory = measuring.memory
         weighing = weigh(nodes, memory)
-        verdicts = tuple(judge(nodes, memory, weighing, now))
+        verdicts = tuple(judge_day(nodes, memory, weighing, now))
         moved = measuring.planned_bytes - before, measuring.confirmed_bytes
         yield Today(day, now, verdicts, faults, nodes, memory, weighing, *moved)
 

@@ -13,7 +13,7 @@ from plumbline.judge.weighing import Alarming
 from plumbline.model.layers import LAYERS
 from plumbline.model.service import PathService, Service
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.simulate.course import Judge, Scenario, Today, course
+from plumbline.simulate.course import Scenario, Today, course
 from plumbline.simulate.fleet import Fault, Fleet, Flow, Losses, Noise, random_faults
 from plumbline.simulate.weather import Capacity
 
@@ -380,7 +380,7 @@ class Setting(NamedTuple):
 
 
 def outcome_of(
-    setting: Setting, number: int, judge: Judge, show: Optional[Callable[[int], None]] = None
+    setting: Setting, number: int, show: Optional[Callable[[int], None]] = None
 ) -> Outcome:
     """Return the outcome of one fleet; it depends on the seed and its number alone.
 
@@ -396,10 +396,10 @@ def outcome_of(
     )
     new = any(fault.day == 0 for fault in faults)
     scenario = Scenario(setting.days, setting.noise, faults, seed, new)
-    outcome = _scored(setting, faults, course(*of, scenario, judge), show)
+    outcome = _scored(setting, faults, course(*of, scenario), show)
     if faults:
         healthy = scenario._replace(faults=())
-        without = _scored(setting, faults, course(*of, healthy, judge), show)
+        without = _scored(setting, faults, course(*of, healthy), show)
         outcome = outcome._replace(chance=without.trials)
     return outcome
 

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.explain import explain
+from plumbline.judge.judging import Judging
 from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.phrases import weighed
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.verdict import Judged, Verdict
-from plumbline.site.nodes import Judging, judgement
+from plumbline.site.nodes import judgement
 from plumbline.store.plan import SitePlan
 from plumbline.store.snapshot import load_expectations, load_snapshot
 

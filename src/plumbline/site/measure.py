@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Any, Callable, ContextManager, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge import confirm as confirming
-from plumbline.judge.component import judge_service
+from plumbline.judge.judging import Judging
 from plumbline.judge.weighing import Weighing
 from plumbline.measure.caches import WITHOUT
 from plumbline.measure.lock import Locks, OwnLocks
@@ -42,7 +42,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import DAY_S, format_rate, format_size
 from plumbline.model.verdict import Verdict
 from plumbline.observe.command import SystemClock, SystemRunner, by_hand
-from plumbline.site.nodes import Judging, remembered
+from plumbline.site.nodes import remembered
 from plumbline.site.verdicts import Verdicts
 from plumbline.store.facts import suspected_here
 from plumbline.store.files import DATABASE, SNAPSHOT_FILE
@@ -204,13 +204,9 @@ def confirmation(
     history, confirmed = kept
     entries = expectations.find(layer)
     memory, weighing = remembered(expectations, history)
-
-    def verdict(entry: Expectation) -> Verdict:
-        series = memory.of(entry.layer, entry.component)
-        return judge_service(entry, series, (), now, weighing.evidence(entry.subject))
-
+    judging = Judging(memory, weighing, now, evidence=False)
     suspected, trouble = _suspected(history, layer, now)
-    of = confirming.Layer(entries, verdict, weighing, suspected)
+    of = confirming.Layer(entries, judging.component, weighing, suspected)
     oldest_s = max(entry.limits.stale_after_s for entry in entries)
     past = confirming.Past(
         [run for run in confirmed.measured(layer) if run.at <= now],

@@ -15,6 +15,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Seque
 from plumbline.judge.component import rulings_on
 from plumbline.judge.fs import wholes
 from plumbline.judge.group import by_group
+from plumbline.judge.judging import Judging
 from plumbline.judge.memory import Memory
 from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.judge.pair import rulings_on_host
@@ -35,7 +36,7 @@ from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Judged, State, Verdict
 from plumbline.observe.symptom import HOLDS_S, KINDS, Report, title
 from plumbline.site.judge import judge_site
-from plumbline.site.nodes import Judging, judgement
+from plumbline.site.nodes import judgement
 from plumbline.store.collection import Unanswered
 from plumbline.store.facts import Collected, collected_reports
 from plumbline.store.files import DATABASE, SNAPSHOT_FILE, VERDICTS_FOLDER

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from plumbline.cli import main, simulate
+from plumbline.cli import main
 from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.simulate import course
 from tests.package.cli.driver import Run, inventory
 from tests.package.sites import INVENTORIES, part, site
 
@@ -99,7 +100,7 @@ def test_what_chance_finds_without_a_fault_is_said_beside_it(
             for one in measured:
                 yield Verdict(one.layer, one.component, state, Reason.SLOW, "slow")
 
-    monkeypatch.setattr(simulate, "judge_day", alarming)
+    monkeypatch.setattr(course, "judge_day", alarming)
     asked = ("-i", inventory(tmp_path), "--days", "8", "--fault", "oss1-disk1=2%@3")
     found = document(run, *asked)
     assert found["detection"] == found["chance"]

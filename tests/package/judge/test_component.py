@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from plumbline.judge.component import judge
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Outcome, Scenario
 from plumbline.model.series import Running, Series
 from plumbline.model.verdict import Reason, State, Verdict
-from tests.package.judgements import DAY_S, NOW, REFERENCE, expectation, series
+from tests.package.judgements import DAY_S, NOW, REFERENCE, expectation, judge, series
 
 
 def both(write: Any = None, read: Any = None) -> tuple[Series, ...]:

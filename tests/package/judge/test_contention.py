@@ -6,14 +6,13 @@ from typing import Any, Optional
 
 import pytest
 
-from plumbline.judge.component import judge
 from plumbline.judge.rules import coverage_words
 from plumbline.model.codec import read, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
 from plumbline.model.verdict import Reason, State
 from plumbline.observe.coverage import OTHERS, Job, Others
-from tests.package.judgements import NOW, expectation, series
+from tests.package.judgements import NOW, expectation, judge, series
 from tests.package.records import record
 
 JOB = Job("4711", 38 * 10**9, 40.0)

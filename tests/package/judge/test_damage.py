@@ -9,13 +9,20 @@ from typing import Any, Iterator
 import pytest
 
 from plumbline.doors.plugin import plugin_output
-from plumbline.judge.component import judge
 from plumbline.judge.pair import judge_pair_host
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectations
 from plumbline.model.record import Flag, Latency, Operation
 from plumbline.model.series import Running, Snapshot
-from tests.package.judgements import NOW, expectation, host_expectation, sent, series, snapshot
+from tests.package.judgements import (
+    NOW,
+    expectation,
+    host_expectation,
+    judge,
+    sent,
+    series,
+    snapshot,
+)
 
 Place = tuple[Any, ...]
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from plumbline.judge.component import judge
 from plumbline.judge.explain import explain
 from plumbline.judge.rules import RULES
 from plumbline.model.limits import Limits, Reference
@@ -18,6 +17,7 @@ from tests.package.judgements import (
     NOW,
     expectation,
     host_expectation,
+    judge,
     sent,
     series,
 )

@@ -8,13 +8,13 @@ from typing import Iterator, Mapping
 import pytest
 import yaml
 
+from plumbline.judge.judging import judge_day
 from plumbline.model.expectation import Expectation
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.plan.policy import Policy, load
 from plumbline.simulate.course import weigh
 from plumbline.simulate.fleet import NONE, QUIET, YEAR, Flow, Noise, build
 from plumbline.simulate.weather import Capacity, Measuring, Weather, end_of
-from plumbline.site.nodes import judge_day
 from tests.package.sites import INVENTORIES, paper
 
 QUARTER = 0.25

@@ -6,13 +6,13 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
+from plumbline.judge.judging import Judging
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits, Range, Reference
 from plumbline.model.record import Operation, Outcome
 from plumbline.model.series import Series
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.site.nodes import Judging
 from tests.package.judgements import (
     BASELINE,
     CEILING,

@@ -6,13 +6,21 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.component import judge, judge_service
 from plumbline.model.errors import DocumentError
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.series import Sample
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.parallel.profile import form
-from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation, series
+from tests.package.judgements import (
+    BASELINE,
+    CEILING,
+    DAY_S,
+    NOW,
+    expectation,
+    judge,
+    judge_service,
+    series,
+)
 from tests.package.parallel.curves import declining, flat
 
 FLAT = form(flat(120))

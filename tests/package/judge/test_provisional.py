@@ -7,13 +7,13 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.component import firmly, judge, rule
+from plumbline.judge.component import firmly, rule
 from plumbline.judge.measured import Provisional, clearing, provisional
 from plumbline.model.limits import Baseline, Limits, Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Sample
 from plumbline.model.verdict import Reason, State, Verdict
-from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation, series
+from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation, judge, series
 
 FEW_RUNS = BASELINE._replace(median_Bps=200e6, runs=3, spread=0.01)
 

@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 import pytest
 
-from plumbline.judge.component import judge, judge_service, rulings_on
+from plumbline.judge.component import rulings_on
 from plumbline.judge.pair import judge_pair_service
 from plumbline.judge.service import by_evidence, severity
 from plumbline.model.codec import write
@@ -22,6 +22,8 @@ from tests.package.judgements import (
     evidence,
     expectation,
     host_expectation,
+    judge,
+    judge_service,
     sent,
     series,
 )

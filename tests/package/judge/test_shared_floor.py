@@ -6,7 +6,6 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.component import judge
 from plumbline.judge.floor import host_below, least_Bps
 from plumbline.judge.fs import judge_whole
 from plumbline.judge.measured import measured
@@ -24,6 +23,7 @@ from tests.package.judgements import (
     evidence,
     expectation,
     host_expectation,
+    judge,
     judge_group,
     sent,
 )

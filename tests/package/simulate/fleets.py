@@ -9,7 +9,6 @@ from plumbline.simulate.course import Scenario, Today, course
 from plumbline.simulate.fleet import NONE, Fault, Fleet, Noise, build
 from plumbline.simulate.score import Outcome, Score
 from plumbline.simulate.weather import Capacity
-from plumbline.site.nodes import judge_day
 from plumbline.topology.graph import build as built
 from tests.package.sites import site
 
@@ -25,7 +24,7 @@ def days(
     of: Fleet, number: int, *faults: Fault, noise: Noise = NONE, seed: str = "1"
 ) -> Iterator[Today]:
     """Yield the days of a course."""
-    return course(of, Capacity(of), Scenario(number, noise, faults, seed), judge_day)
+    return course(of, Capacity(of), Scenario(number, noise, faults, seed))
 
 
 def outcome(

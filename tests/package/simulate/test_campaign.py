@@ -10,7 +10,6 @@ from plumbline.model.errors import UsageError
 from plumbline.simulate.campaign import Attempt, Tally, Terms, campaign, days_for, twins, visible
 from plumbline.simulate.fleet import NONE, QUIET, Fault, Losses, Noise
 from plumbline.simulate.weather import Capacity
-from plumbline.site.nodes import judge_day
 from tests.package.simulate.fleets import fleet
 from tests.package.sites import site
 
@@ -21,7 +20,7 @@ LARGE = Losses(0.4, 0.9)
 
 def tried(faults: int, count: int, noise: Noise = NONE, losses: Losses = LARGE) -> list[Attempt]:
     terms = Terms(faults, losses, noise, days_for(SITE))
-    return list(islice(campaign(SITE, CAPACITY, terms, "1", judge_day), count))
+    return list(islice(campaign(SITE, CAPACITY, terms, "1"), count))
 
 
 @pytest.mark.slow
@@ -49,11 +48,11 @@ def test_hosts_of_different_speed_are_not_suspects_and_a_slow_one_is(attempts: i
     mixed = fleet(document)
     capacity = Capacity(mixed)
     terms = Terms(0, LARGE, QUIET, days_for(mixed))
-    assert [one.named for one in islice(campaign(mixed, capacity, terms, "1", judge_day), 2)] == [
+    assert [one.named for one in islice(campaign(mixed, capacity, terms, "1"), 2)] == [
         frozenset()
     ] * 2
     terms = terms._replace(faults=1)
-    found = islice(campaign(mixed, capacity, terms, "1", judge_day), attempts)
+    found = islice(campaign(mixed, capacity, terms, "1"), attempts)
     assert all(one.inside for one in found)
 
 

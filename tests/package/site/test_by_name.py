@@ -8,11 +8,12 @@ from typing import Iterator, NamedTuple
 
 import pytest
 
+from plumbline.judge.judging import Judging
 from plumbline.model.expectation import Expectations
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.site.nodes import Judging, remembered
+from plumbline.site.nodes import remembered
 from plumbline.store.history import History
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation
 from tests.package.records import record

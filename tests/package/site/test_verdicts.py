@@ -14,6 +14,7 @@ from typing import Any, Iterator, Optional
 import pytest
 
 from plumbline.doors.unfinished import with_runs
+from plumbline.judge.judging import Judging
 from plumbline.model.errors import StoreError
 from plumbline.model.evidence import Subject
 from plumbline.model.expectation import Expectation, Expectations
@@ -21,7 +22,6 @@ from plumbline.model.limits import Limits, Range
 from plumbline.model.record import Operation, Record
 from plumbline.model.series import Running, Series, Snapshot
 from plumbline.model.verdict import State, Verdict
-from plumbline.site.nodes import Judging
 from plumbline.site.verdicts import Verdicts, publish
 from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot
