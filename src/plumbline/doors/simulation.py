@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Iterator, NamedTuple, Optional
 
 from plumbline.doors.table import render
+from plumbline.judge.phrases import number
 from plumbline.model.units import format_bytes, format_duration
 from plumbline.simulate.fleet import Longest
-from plumbline.simulate.score import Outcome, Source, Trial
+from plumbline.simulate.score import Outcome, Trial
 from plumbline.simulate.summary import (
     WITHIN_DAYS,
     Alarms,
@@ -41,13 +42,7 @@ class Simulated(NamedTuple):
 
 def tables(setup: Simulated, outcome: Outcome) -> Iterator[str]:
     """Yield the paragraphs of the answer, what would wake somebody for nothing first."""
-    first = (
-        _first(setup, outcome),
-        _what(setup, outcome),
-        *_takes(setup),
-        *_moves(outcome),
-    )
-    yield "\n".join(first)
+    yield "\n".join(_summary(setup, outcome))
     alarms = false_alarms(outcome)
     if any(alarm.number or alarm.standing for alarm in alarms):
         yield _false_alarms(alarms)
@@ -59,37 +54,26 @@ def tables(setup: Simulated, outcome: Outcome) -> Iterator[str]:
         yield from _hidden(outcome.trials)
 
 
-def _first(setup: Simulated, outcome: Outcome) -> str:
+def _summary(setup: Simulated, outcome: Outcome) -> Iterator[str]:
+    """Yield the false alarms, and what was simulated."""
     alarms, days = truth(outcome), outcome.fleets * outcome.days
     kept = "within" if alarms.a_month <= setup.budget else "above"
     share = f"{alarms.days} of {days} days ({100 * alarms.days_share:.1f} %)"
-    return (
+    yield (
         f"{alarms.a_month:.2f} false alarms a month, {kept} the budget of {setup.budget:g}: "
         f"{alarms.number} in {alarms.months:.1f} months, on {share}"
     )
-
-
-def _what(setup: Simulated, outcome: Outcome) -> str:
-    fleets = f"{outcome.fleets} fleets" if outcome.fleets > 1 else "1 fleet"
-    before = "from the installation on"
-    if all(trial.fault.day for trial in outcome.trials):
-        before = "after those for baselines"
-    return (
-        f"{setup.site}: {setup.components} components, {outcome.days} days of {fleets} {before}, "
-        f"noise {setup.noise}, seed {setup.seed}"
+    later = all(trial.fault.day for trial in outcome.trials)
+    before = "after those for baselines" if later else "from the installation on"
+    yield (
+        f"{setup.site}: {setup.components} components, {outcome.days} days of "
+        f"{number(outcome.fleets, 'fleet')} {before}, noise {setup.noise}, seed {setup.seed}"
     )
-
-
-def _takes(setup: Simulated) -> Iterator[str]:
-    """Yield how long a run of each layer takes, where there are any."""
     longest = [
         f"{layer.layer} {format_duration(layer.seconds)} on {layer.node}" for layer in setup.longest
     ]
     if longest:
         yield f"a run takes at most, while everything is healthy: {', '.join(longest)}"
-
-
-def _moves(outcome: Outcome) -> Iterator[str]:
     moved = moved_a_day(outcome)
     if moved.planned:
         planned, confirmed = map(format_bytes, moved)
@@ -101,7 +85,7 @@ def _false_alarms(alarms: tuple[Alarms, ...]) -> str:
     shown = [alarm for alarm in alarms if alarm.number or alarm.standing]
     rows = [
         (
-            _where(alarm.source),
+            f"{alarm.source.layer} groups" if alarm.source.group else alarm.source.layer,
             alarm.source.reason.words,
             str(alarm.number),
             f"{alarm.a_month:.2f}",
@@ -119,10 +103,6 @@ def _false_alarms(alarms: tuple[Alarms, ...]) -> str:
         )
         rows.append(("all", "", *total))
     return render(headers, rows)
-
-
-def _where(source: Source) -> str:
-    return f"{source.layer} groups" if source.group else source.layer
 
 
 def _detection(outcome: Outcome) -> str:
