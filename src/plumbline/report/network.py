@@ -78,13 +78,9 @@ def network_figure(site: Site) -> Figure:
     nodes = find_nodes(site)
     if not nodes:
         return figure._replace(absent="the plan names no host whose network is measured")
+    table = Table(HEADERS, [Row(_cells(node), anchor(NET.name, node.name)) for node in nodes])
     if not site.pairs:
-        return figure._replace(
-            absent="no pair of hosts was tested in this time",
-            table=Table(
-                HEADERS, [Row(_cells(node), anchor(NET.name, node.name)) for node in nodes]
-            ),
-        )
+        return figure._replace(absent="no pair of hosts was tested in this time", table=table)
     ceilings = _ceilings(site)
     operations = sorted({test.operation for test in site.pairs}, reverse=True)
     return figure._replace(
@@ -94,7 +90,7 @@ def network_figure(site: Site) -> Figure:
             *_retransmits(nodes),
             *(_matrix(operation, site.pairs, ceilings) for operation in operations),
         ],
-        table=Table(HEADERS, [Row(_cells(node), anchor(NET.name, node.name)) for node in nodes]),
+        table=table,
         numbers=[NUMBERS, *(_numbers(test, ceilings) for test in site.pairs)],
     )
 
@@ -108,25 +104,22 @@ def find_nodes(site: Site) -> list[Node]:
     for each in site.expectations:
         if LAYERS[each.layer].paired:
             own = tests.get(each.component, [])
-            again = [
-                pair_test.retransmits for pair_test in own if pair_test.retransmits is not None
-            ]
-            nodes.append(
-                Node(
-                    each.component,
-                    site.state(each.layer, each.component),
-                    site.sentence(each.layer, each.component),
-                    middle(
-                        pair_test.rate_Bps for pair_test in own if pair_test.operation == "send"
-                    ),
-                    middle(
-                        pair_test.rate_Bps for pair_test in own if pair_test.operation == "receive"
-                    ),
-                    middle(partner.ceiling.rate_Bps for partner in each.partners),
-                    sum(again) if again else None,
-                    len({pair_test.partner for pair_test in own}),
-                )
+            again = [test.retransmits for test in own if test.retransmits is not None]
+            send_Bps, receive_Bps = (
+                middle(test.rate_Bps for test in own if test.operation == operation)
+                for operation in ("send", "receive")
             )
+            node = Node(
+                each.component,
+                site.state(each.layer, each.component),
+                site.sentence(each.layer, each.component),
+                send_Bps,
+                receive_Bps,
+                middle(partner.ceiling.rate_Bps for partner in each.partners),
+                sum(again) if again else None,
+                len({test.partner for test in own}),
+            )
+            nodes.append(node)
     return nodes
 
 

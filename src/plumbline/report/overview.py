@@ -210,25 +210,17 @@ def _suspects(sources: _Sources) -> Iterator[Entry]:
             Kind.SUSPECT,
             _names(ambiguity_set),
             located.state(ambiguity_set),
-            _earliest(sources, places),
+            _text(sources, next(iter(_beginnings(sources, places)), None), places),
             facts,
             following,
             "suspects",
         )
 
 
-def _earliest(sources: _Sources, places: Mapping[tuple[str, str], object]) -> str:
-    """Return since when the first of some components has been low, empty where none is."""
+def _beginnings(sources: _Sources, places: Iterable[tuple[str, str]]) -> list[Since]:
+    """Return since when those of some components that are low have been low, in that order."""
     beginnings = [since for place in places if (since := sources.beginnings.find(*place))]
-    first = min(beginnings, key=lambda since: since.day, default=None)
-    return _text(sources, first, places) if first else ""
-
-
-def _mostly(sources: _Sources, places: Iterable[tuple[str, str]]) -> Optional[Since]:
-    """Return the median begin of the low components; a single one may be low for long."""
-    beginnings = [since for place in places if (since := sources.beginnings.find(*place))]
-    beginnings.sort(key=lambda since: since.day)
-    return beginnings[len(beginnings) // 2] if beginnings else None
+    return sorted(beginnings, key=lambda since: since.day)
 
 
 def _groups(sources: _Sources) -> Iterator[Entry]:
@@ -241,7 +233,9 @@ def _groups(sources: _Sources) -> Iterator[Entry]:
                 for expectation in sources.site.expectations
                 if (expectation.layer, expectation.group) == (layer, name)
             }
-            since = _mostly(sources, members)
+            beginnings = _beginnings(sources, members)
+            # a single one may be low for long
+            since = beginnings[len(beginnings) // 2] if beginnings else None
             following = "see in #change what happened on that day"
             if since:
                 begun = since.text(()).partition(" ")[0]
@@ -250,7 +244,7 @@ def _groups(sources: _Sources) -> Iterator[Entry]:
                 Kind.GROUP,
                 f"{layer} {name}",
                 verdict.state,
-                _text(sources, since, members) if since else "",
+                _text(sources, since, members),
                 verdict.sentence,
                 following,
                 group_anchor(layer, name),
@@ -299,14 +293,14 @@ def _watched(sources: _Sources) -> Iterator[Entry]:
 
 
 def _since(sources: _Sources, verdict: Verdict) -> str:
-    since = sources.beginnings.find(verdict.layer, verdict.component)
-    return _text(sources, since, [(verdict.layer, verdict.component)]) if since else ""
+    place = verdict.layer, verdict.component
+    return _text(sources, sources.beginnings.find(*place), [place])
 
 
-def _text(sources: _Sources, since: Since, places: Iterable[tuple[str, str]]) -> str:
+def _text(sources: _Sources, since: Optional[Since], places: Iterable[tuple[str, str]]) -> str:
     """Return since when components have been low, with what happened there on that day."""
     hosts = {host for place in places for host in sources.hosts.get(place, ())}
-    return since.text([mark for mark in sources.marks if mark.concerns(hosts)])
+    return since.text([mark for mark in sources.marks if mark.concerns(hosts)]) if since else ""
 
 
 def _entry(kind: Kind, verdict: Verdict, since: str, following: str) -> Entry:
