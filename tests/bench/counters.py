@@ -15,9 +15,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from plumbline.cli import counters as verb
-from plumbline.observe.bounded_reads import BoundedReads
 from plumbline.observe.command import SystemClock
-from plumbline.observe.counting import Counters
+from plumbline.observe.counting import BoundedReads, Counters
 from tests.package.observe.lustre_server import make_server
 
 OSTS = 40

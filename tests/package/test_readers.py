@@ -51,7 +51,7 @@ NO_READERS = {
     "store/collection.py read_unanswered": "reads a history",
     "store/database.py": "reads a history: the notes of what runs go to Process.from_json",
     "observe/folders.py _main": "reads what plumbline itself has written for it",
-    "parallel/crew.py look": "looks at targets",
+    "parallel/run.py look": "looks at targets",
     "measure/targets/lustre.py _make_striped": "a value of the program itself",
     "topology/strict.py _percent": "makes a reader, which is fed",
 }

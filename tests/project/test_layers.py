@@ -18,7 +18,7 @@ from tests.project.repository import ROOT
 # Rooms and modules that may touch the world; all others are pure.
 WORLDLY = {
     *("measure", "parallel", "store", "site", "doors", "cli"),
-    *("observe.bounded_reads", "observe.command", "observe.counting", "observe.darshan_logs"),
+    *("observe.command", "observe.counting", "observe.darshan_logs"),
     *("observe.folders", "observe.gather", "observe.job_stats", "observe.pydarshan"),
     "observe.rows",
 }

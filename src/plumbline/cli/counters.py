@@ -15,10 +15,9 @@ from plumbline.doors.prometheus import Family, exposition
 from plumbline.doors.table import render
 from plumbline.model.errors import StoreError, UsageError
 from plumbline.model.units import format_rate, parse_duration
-from plumbline.observe.bounded_reads import BoundedReads
 from plumbline.observe.command import Clock, SystemClock, SystemRunner
 from plumbline.observe.counters import Count, Labels, Metric, Rates, rates
-from plumbline.observe.counting import MOST_BYTES, Counters, LnetHealth
+from plumbline.observe.counting import MOST_BYTES, BoundedReads, Counters, LnetHealth
 from plumbline.store.replacing import replace_own
 
 

@@ -31,10 +31,9 @@ from plumbline.model.limits import Limits
 from plumbline.model.units import format_bytes, parse_bytes, parse_duration
 from plumbline.model.verdict import Verdict
 from plumbline.observe.command import SystemClock
-from plumbline.parallel.crew import Files
 from plumbline.parallel.job import Fixed
 from plumbline.parallel.launch import Client, Launch, by_slurm, parse_clients
-from plumbline.parallel.run import Course, FsUnit
+from plumbline.parallel.run import Course, Files, FsUnit
 from plumbline.parallel.terms import Aggregation, Method, named_test, share_of_memory, spread
 from plumbline.site import measure as runs
 from plumbline.site import parallel as fs

@@ -27,8 +27,8 @@ from plumbline.measure.caches import CachesUnit
 from plumbline.measure.lock import Locks
 from plumbline.measure.net import PairUnit, slot_of
 from plumbline.measure.ost import TargetUnit
+from plumbline.measure.session import units_of
 from plumbline.measure.unit_context import Unit
-from plumbline.measure.units import units_of
 from plumbline.model.errors import INTERRUPTED, PrivilegeError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS

@@ -15,14 +15,16 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from queue import SimpleQueue
 from typing import Callable, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
 
+from plumbline.measure import raw
 from plumbline.measure.lock import Locks, StuckError
+from plumbline.measure.ost import TargetUnit
 from plumbline.measure.process import this_process
 from plumbline.measure.targets import osts_of, target_for
 from plumbline.measure.trial import UNSURE, Failure, Recorder, Silence, Suspicion, Task
 from plumbline.measure.unit_context import PAUSE_S, Journal, Retry, Step, Unit, UnitContext
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import BusyError, PlumblineError, PrivilegeError
-from plumbline.model.expectation import ALONE, in_waves
+from plumbline.model.expectation import ALONE, Expectation, in_waves
 from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
@@ -355,3 +357,14 @@ def _locks_of(unit: Unit, descriptors: Mapping[str, int]) -> Iterator[tuple[str,
     wholes = {task.entry.component for task in unit.tasks if task.entry.parallel}
     for name, descriptor in descriptors.items():
         yield name, tuple(descriptors.values()) if name in wholes else (descriptor,)
+
+
+def units_of(layer: str, entries: Sequence[Expectation]) -> list[Unit]:
+    """Return the units of a layer whose components are measured one by one, in measuring order.
+
+    Raises:
+        DocumentError: the target of an expectation is unusable.
+    """
+    if LAYERS[layer].on_devices:
+        return list(raw.units(entries))
+    return [TargetUnit(entry) for entry in entries]

@@ -27,11 +27,10 @@ from plumbline.judge.weighing import Weighing
 from plumbline.measure.caches import WITHOUT
 from plumbline.measure.lock import Locks, OwnLocks
 from plumbline.measure.process import goes_on
-from plumbline.measure.session import Session, SessionContext
+from plumbline.measure.session import Session, SessionContext, units_of
 from plumbline.measure.temporary import temporary_folder
 from plumbline.measure.trial import Recorder
 from plumbline.measure.unit_context import Step, Unit
-from plumbline.measure.units import units_of
 from plumbline.model.errors import DocumentError, PlumblineError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers.ost import OST

@@ -11,9 +11,8 @@ import pytest
 
 from plumbline.cli.counters import _families
 from plumbline.doors.prometheus import exposition
-from plumbline.observe.bounded_reads import BoundedReads
 from plumbline.observe.command import SystemClock
-from plumbline.observe.counting import Counters
+from plumbline.observe.counting import BoundedReads, Counters
 from tests.package.cli.driver import COMMAND
 from tests.package.observe.lustre_server import make_server
 from tests.package.prometheus import complaints

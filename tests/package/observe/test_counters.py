@@ -11,7 +11,6 @@ import yaml
 
 from plumbline.cli.counters import _Live
 from plumbline.model.errors import ToolError
-from plumbline.observe.bounded_reads import BoundedReads
 from plumbline.observe.command import SystemClock
 from plumbline.observe.counters import (
     BYTES,
@@ -30,7 +29,7 @@ from plumbline.observe.counters import (
     recovery,
     stats,
 )
-from plumbline.observe.counting import Counters
+from plumbline.observe.counting import BoundedReads, Counters
 from plumbline.observe.lnet import MOST_PEERS, interface_health, peer_health
 from plumbline.observe.lustre_output import job_requests, job_stats, lustre_stats
 from tests.package.observe.lustre_server import OST_STATS, make_server, put

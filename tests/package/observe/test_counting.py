@@ -10,10 +10,9 @@ from typing import Mapping, Optional
 import pytest
 
 from plumbline.model.command import Completed
-from plumbline.observe.bounded_reads import BoundedReads
 from plumbline.observe.command import SystemClock, SystemRunner
 from plumbline.observe.counters import Count
-from plumbline.observe.counting import Counters, CountersLook, LnetHealth
+from plumbline.observe.counting import BoundedReads, Counters, CountersLook, LnetHealth
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
 from tests.package.observe.lustre_server import make_server, put
 from tests.package.recorded import data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Mapping
 
 from plumbline.model.record import Outcome
-from plumbline.parallel.crew import Files, Member, Share
+from plumbline.parallel.run import Files, Member, Share
 from plumbline.parallel.terms import TESTS
 from tests.package.fakes import HANGING, NO_FILE, Answer, FakeRunner, answer, file_status
 from tests.package.measure.targets import FILES, healthy

@@ -26,11 +26,10 @@ from plumbline.model.record import Flag, Operation, Outcome, Record
 from plumbline.model.spec import ProbeSpec
 from plumbline.observe.command import SystemClock, SystemRunner
 from plumbline.parallel import launch as launch_command
-from plumbline.parallel.crew import Files
 from plumbline.parallel.job import Fixed
 from plumbline.parallel.launch import Launch
 from plumbline.parallel.profile import unpack
-from plumbline.parallel.run import Course, FsUnit
+from plumbline.parallel.run import Course, Files, FsUnit
 from plumbline.parallel.terms import TESTS, Method
 from tests.package.measure.units import NONE, expectation
 from tests.package.waiting import alive, eventually
