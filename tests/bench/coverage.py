@@ -31,7 +31,7 @@ def main() -> None:
     for seed in range(arguments.seed, arguments.seed + arguments.runs):
         chance = Random(seed)
         truth = Truth(chance)
-        found = known(share(truth.probes[0], truth.counted(chance), truth.probes, truth.clocks))
+        found = known(share(truth.probes, truth.counted(chance), truth.ahead))
         kind = next(name for least, name in CLASSES if truth.coverage >= least)
         key = kind, round(truth.end_s - truth.begin_s)
         every[key] += 1

@@ -61,7 +61,7 @@ def one_run(length_s: int, every_s: int, foreign: Sequence[float], begin: float)
         probe(begin, middle, PROBE_BPS, operation=Operation.WRITE),
         probe(middle, end, PROBE_BPS),
     ]
-    said = known(share(run[0], counted(rates, merged=merged), run, least=LEAST)).others
+    said = known(share(run, counted(rates, merged=merged), least=LEAST)).others
     least, most = said.least or 0.0, said.most or 0.0
     meanwhile = sum(rate * overlap(at, begin, middle) for at, rate in enumerate(foreign))
     truth = 1 / (1 + meanwhile / (PROBE_BPS * length_s))
