@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 import pytest
+import yaml
 
 from plumbline.measure.sample import (
     PART_S,
@@ -20,9 +21,11 @@ from plumbline.model.record import Operation, Outcome, Record
 from plumbline.observe.coverage import JobRow, RequestRow
 from plumbline.observe.job_stats import JobTraffic
 from tests.package.measure.units import FakeClock
+from tests.package.recorded import data
 
 READ = Counter("disk1", Operation.READ, "diskstats")
 WRITE = Counter("disk1", Operation.WRITE, "diskstats")
+ORIGIN = Origin("oss1", "sampling-1")
 
 
 class Script:
@@ -35,103 +38,67 @@ class Script:
         return self._left.pop(0) if len(self._left) > 1 else self._left[0]
 
 
-def counted(*bytes_read: int) -> Script:
-    return Script([{READ: stood} for stood in bytes_read])
+def counted(*bytes_read: Optional[int]) -> Script:
+    return Script([{} if stood is None else {READ: stood} for stood in bytes_read])
 
 
-def watched(source: Script, limit_s: float, waits: Sequence[float] = ()) -> SamplePart:
-    """Sample; ``waits`` are the seconds that each wait really takes, else what was asked."""
-    clock, late = FakeClock(), list(waits)
+def watched(
+    source: Script,
+    limit_s: float,
+    waits: Sequence[float] = (),
+    ends: int = 9999,
+    stepped_s: float = 0.0,
+) -> list[SamplePart]:
+    """Sample; ``waits`` are the seconds that each wait really takes, ``ends`` the last of them."""
+    clock, late, number = FakeClock(), list(waits), 0
 
     def wait(seconds: float) -> bool:
+        nonlocal number
+        number += 1
         clock.sleep(late.pop(0) if late else seconds)
-        return False
+        clock.stepped_back += stepped_s
+        return number == ends
 
-    (part,) = sample([source], clock, wait, limit_s)
-    return part
-
-
-ORIGIN = Origin("oss1", "sampling-1")
+    return list(sample([source], clock, wait, limit_s))
 
 
-def records(sampled: SamplePart) -> list[Record]:
-    return list(records_of(sampled, ORIGIN))
+def records(parts: Sequence[SamplePart]) -> list[Record]:
+    return [record for part in parts for record in records_of(part, ORIGIN)]
 
 
 def told(record: Record) -> Mapping[str, Any]:
     return record.details or {}
 
 
-def test_each_second_has_the_bytes_that_it_added() -> None:
+@pytest.mark.parametrize(
+    "case", yaml.safe_load(data("sampling.yml"))["cases"], ids=lambda case: case["case"]
+)
+def test_seconds_have_the_bytes_that_were_added_in_them(case: Mapping[str, Any]) -> None:
+    options = {name: case[name] for name in ("waits", "ends", "stepped_s") if name in case}
+    limit_s = case.get("limit_s", len(case["counter"]) - 1)
+    stretches = records(watched(counted(*case["counter"]), limit_s, **options))
+    assert [[r.started_at - 1000, list(r.profile_Bps)] for r in stretches] == case["stretches"]
+    for name in ("watched", "merged", "late_s"):
+        shown = [told(record).get(name) for record in stretches]
+        assert shown == case.get(name, shown)
+    assert len({record.run_id for record in stretches}) == 1
+    for record in stretches:
+        assert Record.from_json(record.to_json()) == record
+
+
+def test_a_record_says_what_was_read_where_and_when() -> None:
     (record,) = records(watched(counted(500, 700, 1100, 1200), 3))
-    assert record.profile_Bps == (200, 400, 100)
     assert (record.layer, record.component, record.host) == ("server", "disk1", "oss1")
-    assert (record.started_at, record.finished_at, record.bytes, record.seconds) == (
-        1000,
-        1003,
-        700,
-        3,
-    )
+    times = (record.started_at, record.finished_at)
+    assert (*times, record.bytes, record.seconds) == (1000, 1003, 700, 3)
     assert record.rate_Bps == pytest.approx(700 / 3)
 
 
 def test_it_ends_at_its_limit_and_reads_once_a_second() -> None:
     readings = counted(*range(100))
-    assert watched(readings, 5).seconds == 5
+    (part,) = watched(readings, 5)
+    assert part.seconds == 5
     assert readings.read() == {READ: 6}
-
-
-def test_it_ends_when_it_is_told_and_keeps_what_it_has() -> None:
-    clock, told = FakeClock(), [False, True]
-
-    def wait(seconds: float) -> bool:
-        clock.sleep(seconds)
-        return told.pop(0)
-
-    (part,) = sample([counted(0, 100, 900)], clock, wait, 600)
-    (record,) = records(part)
-    assert record.profile_Bps == (100, 800)
-
-
-def test_an_end_early_in_a_second_leaves_that_second_out() -> None:
-    clock, ends = FakeClock(), [1.0, 0.1]
-
-    def wait(_: float) -> bool:
-        clock.sleep(ends.pop(0))
-        return not ends
-
-    (part,) = sample([counted(0, 100, 900)], clock, wait, 600)
-    (record,) = records(part)
-    assert record.profile_Bps == (100,)
-
-
-def test_a_machine_that_was_held_up_shows_the_mean_of_those_seconds() -> None:
-    (record,) = records(watched(counted(0, 100, 700, 800), 5, waits=[1.0, 3.0]))
-    assert record.profile_Bps == (100, 200, 200, 200, 100)
-    assert told(record)["merged"] == [[1, 3]]
-
-
-def test_a_counter_that_went_back_is_not_guessed() -> None:
-    first, second = records(watched(counted(1000, 1100, 50, 250), 3))
-    assert (first.profile_Bps, first.started_at) == ((100,), 1000)
-    assert (second.profile_Bps, second.started_at) == ((200,), 1002)
-    assert first.run_id == second.run_id
-    # nobody knows what went through between the two
-    assert [told(record)["watched"] for record in (first, second)] == [[0, 1], [0, 1]]
-
-
-def test_a_counter_that_was_away_is_not_guessed() -> None:
-    source = Script([{READ: 0}, {READ: 100}, {}, {READ: 5000}, {READ: 5300}])
-    first, second = records(watched(source, 4))
-    assert (first.profile_Bps, second.profile_Bps) == ((100,), (300,))
-    assert second.started_at == 1003
-
-
-def test_still_seconds_at_the_ends_are_left_out_and_those_between_are_kept() -> None:
-    (record,) = records(watched(counted(5, 5, 5, 15, 15, 25, 25), 6))
-    assert record.profile_Bps == (10, 0, 10)
-    assert (record.started_at, record.finished_at) == (1002, 1005)
-    assert told(record)["watched"] == [-2, 4]
 
 
 def test_what_never_moved_is_told_from_what_could_not_be_followed() -> None:
@@ -146,19 +113,6 @@ def test_what_never_moved_is_told_from_what_could_not_be_followed() -> None:
     assert "no counter to follow" in gone.reason
 
 
-def test_a_wall_clock_that_is_stepped_moves_no_second() -> None:
-    clock = FakeClock()
-
-    def wait(seconds: float) -> bool:
-        clock.sleep(seconds)
-        clock.stepped_back += 100
-        return False
-
-    (part,) = sample([counted(0, 100, 200)], clock, wait, 2)
-    (record,) = records(part)
-    assert (record.started_at, record.profile_Bps) == (1000, (100, 100))
-
-
 def test_nothing_is_kept_of_less_than_a_second() -> None:
     clock = FakeClock()
     assert list(sample([counted(0, 100)], clock, lambda _: True, 60)) == []
@@ -170,14 +124,10 @@ def test_it_takes_no_limit_that_is_none(limit_s: float) -> None:
         watched(counted(0), limit_s)
 
 
-def test_its_records_survive_their_document() -> None:
-    for record in records(watched(counted(0, 100, 300), 2)):
-        assert Record.from_json(record.to_json()) == record
-
-
 def test_a_counter_that_may_not_be_read_has_a_record_that_says_why() -> None:
     closed = {Counter("scratch-OST0000", Operation.READ, "lustre"): "root alone may read it"}
-    entries = list(records_of(watched(counted(500, 700), 2), ORIGIN, closed))
+    (sampled,) = watched(counted(500, 700), 2)
+    entries = list(records_of(sampled, ORIGIN, closed))
     assert [(record.component, record.outcome) for record in entries] == [
         ("scratch-OST0000", Outcome.FAILED),
         ("disk1", Outcome.OK),
@@ -187,32 +137,19 @@ def test_a_counter_that_may_not_be_read_has_a_record_that_says_why() -> None:
 
 
 def test_it_gives_what_it_has_part_by_part_without_losing_a_second() -> None:
-    clock = FakeClock()
-
-    def wait(seconds: float) -> bool:
-        clock.sleep(seconds)
-        return False
-
-    parts = list(sample([counted(*range(0, 5000, 5))], clock, wait, PART_S + 40))
+    parts = watched(counted(*range(0, 5000, 5)), PART_S + 40)
     assert [part.seconds for part in parts] == [PART_S, 40]
-    first, second = (record for part in parts for record in records(part))
+    first, second = records(parts)
     assert first.finished_at == second.started_at == 1000 + PART_S
     assert {*first.profile_Bps, *second.profile_Bps} == {5}
     assert first.run_id == second.run_id
-
-
-def test_it_says_how_far_a_reading_was_from_its_second() -> None:
-    sampled = watched(counted(0, 100, 200, 300), 3, waits=[1.2])
-    (record,) = records(sampled)
-    assert told(record)["late_s"] == 0.2
-    assert "merged" not in told(record)
 
 
 def test_the_jobs_of_a_target_go_with_what_was_read_of_it() -> None:
     read, write = (
         Counter("scratch-OST0000", way, "lustre") for way in (Operation.READ, Operation.WRITE)
     )
-    sampled = watched(Script([{read: 0, write: 0}, {read: 5, write: 7}]), 1)
+    (sampled,) = watched(Script([{read: 0, write: 0}, {read: 5, write: 7}]), 1)
     job = JobTraffic("scratch-OST0000", JobRow(990.0, 1000.5, "4711", 5, 0))
     other = job._replace(target="scratch-OST0001")
     entries = list(records_of(sampled, ORIGIN, {}, [job, other]))
@@ -221,7 +158,7 @@ def test_the_jobs_of_a_target_go_with_what_was_read_of_it() -> None:
 
 
 def test_the_jobs_of_a_metadata_target_have_a_record_of_their_own() -> None:
-    sampled = watched(Script([{}, {}]), 1)
+    (sampled,) = watched(Script([{}, {}]), 1)
     job = JobTraffic("scratch-MDT0000", RequestRow(990.0, 1000.5, "4711", {"open": 5}))
     (record,) = records_of(sampled, ORIGIN, {}, [job])
     assert (record.layer, record.component, record.rate_Bps) == ("server", "scratch-MDT0000", None)

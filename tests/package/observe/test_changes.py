@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Iterator
+from typing import Any, Iterator, Mapping
 
 import pytest
+import yaml
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.units import DAY_S
@@ -21,7 +22,9 @@ from plumbline.observe.changes import (
 from plumbline.observe.conditions import Condition
 from plumbline.topology.names import expand, fold
 from tests.package.observe.nodes import NOW, bill, condition, ledger
+from tests.package.recorded import data
 
+FILE = yaml.safe_load(data("conditions/changes.yml"))
 OLD, NEW = condition("kernel", "4.18"), condition("kernel", "5.14")
 
 
@@ -99,29 +102,16 @@ def test_the_same_ledger_again_adds_nothing() -> None:
     assert found.succeeding(found) == found
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("schema", 2),
-        ("node", 7),
-        ("taken_at", "now"),
-        ("changes", {}),
-        ("changes", [[1, 2, "software", "", "kernel", "4", "5"]]),
-        ("changes", [[NOW, NOW, "software", "", "kernel", "4", "\x1b[2J", "node"]]),
-        ("changes", [["x", NOW, "software", "", "kernel", "4", "5", "node"]]),
-        ("conditions", [["weather", "", "rain", "1", "node"]]),
-        ("conditions", [["software", "", "kernel", "x" * 1000, "node"]]),
-        ("conditions", [["software", "", "kernel", 5, "node"]]),
-        ("conditions", [["software", "", "kernel", "\ud800", "node"]]),
-        ("conditions", [["software", "", "k", "1", "node"]] * 10_001),
-        ("missing", [[]]),
-        ("missing", [["software", "", "kernel", "5", "node"]]),
-        ("notes", [1]),
-    ],
-)
-def test_what_no_node_writes_is_refused_in_a_sentence(key: str, value: object) -> None:
+@pytest.mark.parametrize("damage", FILE["damages"], ids=str)
+def test_what_no_node_writes_is_refused_in_a_sentence(damage: Mapping[str, Any]) -> None:
     with pytest.raises(DocumentError, match="ledger of conditions"):
-        Ledger.from_json({**begun(bill(OLD)).to_json(), key: value})
+        Ledger.from_json({**begun(bill(OLD)).to_json(), **damage})
+
+
+def test_a_ledger_without_end_is_refused() -> None:
+    endless = {"conditions": [["software", "", "k", "1", "node"]] * 10_001}
+    with pytest.raises(DocumentError, match="ledger of conditions"):
+        Ledger.from_json({**begun(bill(OLD)).to_json(), **endless})
 
 
 # --- The same change on many nodes is one line, and a line says where in few words
@@ -173,54 +163,14 @@ def test_targets_are_counted_and_sizes_are_read() -> None:
     assert one.sentence({"oss1": ""}) == f"{CACHE} 1 MiB -> 32 MiB (4 targets) on oss1"
 
 
-@pytest.mark.parametrize(
-    ("then", "now", "text"),
-    [
-        (
-            cache("18446744073709551615"),
-            cache("1048576"),
-            f"{CACHE} unlimited -> 1 MiB of fs-OST0000",
-        ),
-        (
-            condition("max_dirty_mb", "2000", "lustre", "osc.fs-OST0001-osc", "osc.*"),
-            condition("max_dirty_mb", "32", "lustre", "osc.fs-OST0001-osc", "osc.*"),
-            "osc.max_dirty_mb 2000 -> 32 of fs-OST0001",
-        ),
-        (
-            condition("threads_max", "512", "lustre", "ost.OSS.ost_io", "ost.OSS.ost_io"),
-            condition("threads_max", "64", "lustre", "ost.OSS.ost_io", "ost.OSS.ost_io"),
-            "ost.OSS.ost_io.threads_max 512 -> 64",
-        ),
-        (
-            condition("lustre options", "flock,rw", "mount", "/lustre", "/lustre"),
-            condition("lustre options", "localflock,rw", "mount", "/lustre", "/lustre"),
-            "/lustre lustre options flock -> localflock",
-        ),
-        (
-            condition("boot options", "mitigations=off nosmt"),
-            condition("boot options", "nosmt"),
-            "boot options mitigations=off -> none",
-        ),
-        (
-            condition("boot options", "a b"),
-            condition("boot options", "b a"),
-            "boot options a b -> b a",
-        ),
-        (
-            condition("scheduler", "none", "disk", "naa.5000c500d8f1a2b3", "ST16000NM004J"),
-            condition("scheduler", "bfq", "disk", "naa.5000c500d8f1a2b3", "ST16000NM004J"),
-            "scheduler none -> bfq of naa.5000c500d8f1a2b3",
-        ),
-        (
-            condition("max_queue_depth", "-1", "module", "mpt3sas", "mpt3sas"),
-            condition("max_queue_depth", "64", "module", "mpt3sas", "mpt3sas"),
-            "mpt3sas max_queue_depth -1 -> 64",
-        ),
-    ],
-)
-def test_a_change_says_what_differs(then: Condition, now: Condition, text: str) -> None:
+@pytest.mark.parametrize("case", FILE["texts"], ids=lambda case: case["text"])
+def test_a_change_says_what_differs(case: Mapping[str, str]) -> None:
+    then, now = (
+        condition(case["name"], case[when], case["area"], case["subject"], case["among"])
+        for when in ("then", "now")
+    )
     (one,) = of(changed(then, now, "oss1"))
-    assert one.text == text
+    assert one.text == case["text"]
 
 
 def test_the_most_telling_of_a_day_comes_first() -> None:
@@ -236,17 +186,7 @@ def test_nodes_are_said_by_their_kind_and_as_ranges() -> None:
     assert where([*SERVERS, "client1"], KINDS) == "all 24 servers, client1"
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ["oss01", "oss02", "oss03"],
-        ["oss1", "oss2", "oss10", "oss9"],
-        ["mds", "nid00012", "nid00013", "nid7"],
-        ["r1-n1", "r1-n2", "r2-n1"],
-        ["a1b", "a2b", "x" * 100],
-        ["n" + "9" * 30],
-    ],
-)
+@pytest.mark.parametrize("names", FILE["names"], ids=str)
 def test_folded_names_are_those_that_expand_gives(names: list[str]) -> None:
     again = [name for text in fold(names).split(", ") for name in expand(text)]
     assert sorted(again) == sorted(names)
