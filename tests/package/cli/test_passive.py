@@ -7,8 +7,7 @@ import shlex
 import sys
 import time
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Iterator, Optional
 from urllib.parse import parse_qs
 
@@ -18,6 +17,7 @@ from plumbline.model.exchange import Suspected
 from plumbline.store.facts import FOLDER, keep_here, keep_site, suspected_here
 from tests.package.cli.driver import SOURCE, call
 from tests.package.cli.test_confirm import EACH, NAMES, TERMS, Client, client
+from tests.package.serving import serving
 
 __all__ = ["client"]
 
@@ -29,26 +29,14 @@ EXPORT = "PYTHONPATH=SRC exec PYTHON -m plumbline.cli export --state STATE # {no
 def prometheus(slow: str) -> Iterator[str]:
     """Answer as a Prometheus whose OSTs all have the same load, one of them three times as long."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            body = json.dumps(answer({key: values[0] for key, values in asked.items()}, slow))
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(body.encode())
+    def tell(request: BaseHTTPRequestHandler, text: str) -> None:
+        asked = {key: values[0] for key, values in parse_qs(text).items()}
+        request.send_response(200)
+        request.end_headers()
+        request.wfile.write(json.dumps(answer(asked, slow)).encode())
 
-        def log_message(self, *_: object) -> None:
-            """Keep quiet."""
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(tell) as url:
+        yield url
 
 
 def answer(asked: dict[str, str], slow: str) -> object:

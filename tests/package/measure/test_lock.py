@@ -10,13 +10,13 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Iterator, NamedTuple
 
 import pytest
 
 from plumbline.measure import lock
-from plumbline.measure import lock as holder_of_locks
 from plumbline.measure.lock import Locks, OwnLocks, StuckError, abandoned_lock
 from plumbline.model.errors import BusyError, StoreError
 from plumbline.observe.command import SystemClock, SystemRunner
@@ -39,21 +39,37 @@ def locks(tmp_path: Path) -> Locks:
     return Locks(tmp_path / "locks", SystemClock())
 
 
-def holder(locks: Locks, *tool: str) -> tuple[subprocess.Popen[str], int]:
-    """Start another process that holds the lock and has a tool running; return both."""
+class Run(NamedTuple):
+    """Another process that holds the lock, and its tool, which inherited it."""
+
+    process: subprocess.Popen[str]
+    tool: int
+
+
+@contextmanager
+def run_of_another(locks: Locks, *tool: str) -> Iterator[Run]:
     words = [str(locks.directory), *(tool or ("sleep", "60"))]
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, *words], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout
-    return process, int(process.stdout.readline())
+    run = Run(process, int(process.stdout.readline()))
+    try:
+        yield run
+    finally:
+        process.kill()
+        with suppress(ProcessLookupError):
+            os.kill(run.tool, signal.SIGKILL)
+        process.communicate()
 
 
-def end(process: subprocess.Popen[str], tool: int) -> None:
-    process.kill()
-    with suppress(ProcessLookupError):
-        os.kill(tool, signal.SIGKILL)
-    process.communicate()
+@contextmanager
+def killed_run(locks: Locks, *tool: str) -> Iterator[Run]:
+    """Yield a run that was killed and has left its tool."""
+    with run_of_another(locks, *tool) as run:
+        run.process.kill()
+        run.process.wait()
+        yield run
 
 
 def test_a_lock_says_who_holds_it_and_leaves_nothing_behind(locks: Locks) -> None:
@@ -67,13 +83,10 @@ def test_a_lock_says_who_holds_it_and_leaves_nothing_behind(locks: Locks) -> Non
 
 
 def test_a_second_run_is_told_who_holds_the_target_and_for_how_long(locks: Locks) -> None:
-    process, tool = holder(locks)
-    try:
-        sentence = f"ost-a is being measured by process {process.pid}"
+    with run_of_another(locks) as run:
+        sentence = f"ost-a is being measured by process {run.process.pid}"
         with pytest.raises(BusyError, match=sentence), locks.hold("ost", "a"):
             pass
-    finally:
-        end(process, tool)
 
 
 @pytest.mark.parametrize("name", ["link", "."])
@@ -82,14 +95,11 @@ def test_a_living_run_is_found_by_whatever_way_its_folder_is_named(
 ) -> None:
     (tmp_path / "link").symlink_to(locks.directory)
     monkeypatch.chdir(locks.directory if name == "." else tmp_path)
-    process, tool = holder(locks)
-    try:
-        sentence = f"ost-a is being measured by process {process.pid}"
+    with run_of_another(locks) as run:
+        sentence = f"ost-a is being measured by process {run.process.pid}"
         other = Locks(Path(name), SystemClock())
         with pytest.raises(BusyError, match=sentence), other.hold("ost", "a"):
             pass
-    finally:
-        end(process, tool)
 
 
 @pytest.mark.parametrize(
@@ -128,56 +138,43 @@ def test_the_same_process_cannot_hold_a_target_twice(locks: Locks) -> None:
 
 
 def test_the_tool_of_a_killed_run_is_ended_and_its_target_taken_over(locks: Locks) -> None:
-    process, tool = holder(locks)
-    try:
-        process.kill()
-        process.wait()
+    with killed_run(locks) as run:
         assert not is_free(locks, "ost", "a"), "the tool inherited the lock"
         with locks.hold("ost", "a"):
-            assert f"/{tool}/" not in str(list(Path("/proc").glob(f"{tool}/fd/*")))
-    finally:
-        end(process, tool)
+            assert f"/{run.tool}/" not in str(list(Path("/proc").glob(f"{run.tool}/fd/*")))
 
 
 def test_a_tool_that_ends_by_itself_while_it_is_looked_at_is_not_a_living_run(
     locks: Locks,
 ) -> None:
-    process, tool = holder(locks)
+    with killed_run(locks) as run:
 
-    class Meanwhile(SystemClock):
-        def sleep(self, seconds: float) -> None:
-            with suppress(ProcessLookupError):
-                os.kill(tool, signal.SIGKILL)
-            super().sleep(seconds)
+        class Meanwhile(SystemClock):
+            def sleep(self, seconds: float) -> None:
+                with suppress(ProcessLookupError):
+                    os.kill(run.tool, signal.SIGKILL)
+                super().sleep(seconds)
 
-    try:
-        process.kill()
-        process.wait()
         with Locks(locks.directory, Meanwhile()).hold("ost", "a"):
             pass
-    finally:
-        end(process, tool)
 
 
 def test_a_target_that_another_run_has_taken_over_is_not_called_stuck(
     locks: Locks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    process, tool = holder(locks)
-    others: list[tuple[subprocess.Popen[str], int]] = []
+    with killed_run(locks), ExitStack() as others:
+        taken: list[Run] = []
 
-    class Meanwhile(SystemClock):
-        sleeps = 0
+        class Meanwhile(SystemClock):
+            sleeps = 0
 
-        def sleep(self, seconds: float) -> None:
-            super().sleep(seconds)
-            self.sleeps += 1
-            if self.sleeps == 2:
-                # the tool has been ended by now
-                others.append(holder(locks))
+            def sleep(self, seconds: float) -> None:
+                super().sleep(seconds)
+                self.sleeps += 1
+                if self.sleeps == 2:
+                    # the tool has been ended by now
+                    taken.append(others.enter_context(run_of_another(locks)))
 
-    try:
-        process.kill()
-        process.wait()
         with monkeypatch.context() as patched:
             patched.setattr(Locks, "_take", lambda *_: None)  # it is always a moment too late
             with (
@@ -186,10 +183,7 @@ def test_a_target_that_another_run_has_taken_over_is_not_called_stuck(
             ):
                 pass
         assert not isinstance(caught.value, StuckError)
-        assert f"measured by process {others[0][0].pid} on" in str(caught.value)
-    finally:
-        for run in (*others, (process, tool)):
-            end(*run)
+        assert f"measured by process {taken[0].process.pid} on" in str(caught.value)
 
 
 FORKS = """
@@ -206,61 +200,43 @@ def test_what_the_tool_of_a_killed_run_starts_before_it_is_ended_is_ended_too(
     locks: Locks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     word = tmp_path / "word"
-    process, tool = holder(locks, sys.executable, "-c", FORKS, str(word))
-    kill = os.kill
+    with killed_run(locks, sys.executable, "-c", FORKS, str(word)) as run:
+        kill = os.kill
 
-    def forked_and_killed(pid: int, number: int) -> None:
-        if pid == tool and number == signal.SIGKILL:
-            word.touch()
-            while word.exists():
-                time.sleep(0.01)
-        kill(pid, number)
+        def forked_and_killed(pid: int, number: int) -> None:
+            if pid == run.tool and number == signal.SIGKILL:
+                word.touch()
+                while word.exists():
+                    time.sleep(0.01)
+            kill(pid, number)
 
-    try:
-        process.kill()
-        process.wait()
         with monkeypatch.context() as patched:
             patched.setattr(os, "kill", forked_and_killed)
             with locks.hold("ost", "a"):
                 assert (tmp_path / "word.done").exists()
-    finally:
-        end(process, tool)
 
 
 def test_a_stuck_tool_of_a_dead_run_keeps_its_target(
     locks: Locks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lock, "_ORPHAN_WAIT_S", 0.3)
-    process, tool = holder(locks)
-    try:
-        process.kill()
-        process.wait()
-        with monkeypatch.context() as patched:
-            patched.setattr(os, "kill", lambda pid, number: None)  # what the kernel does to it
-            with (
-                pytest.raises(StuckError, match=rf"process {tool} of a run .* stuck in the kernel"),
-                locks.hold("ost", "a"),
-            ):
-                pass
-    finally:
-        end(process, tool)
+    with killed_run(locks) as run, monkeypatch.context() as patched:
+        patched.setattr(os, "kill", lambda pid, number: None)  # what the kernel does to it
+        sentence = f"process {run.tool} of a run .* stuck in the kernel"
+        with pytest.raises(StuckError, match=sentence), locks.hold("ost", "a"):
+            pass
 
 
 def test_what_a_user_cannot_see_is_not_called_stuck(
     locks: Locks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lock, "_ORPHAN_WAIT_S", 0.3)
-    process, tool = holder(locks)
-    try:
-        process.kill()
-        process.wait()
+    with killed_run(locks):
         # as /proc shows it to a user when the tool is another's
-        monkeypatch.setattr(holder_of_locks, "_processes_with", lambda path: [])
+        monkeypatch.setattr(lock, "_processes_with", lambda path: [])
         with pytest.raises(BusyError, match="by another run") as caught, locks.hold("ost", "a"):
             pass
         assert not isinstance(caught.value, StuckError)
-    finally:
-        end(process, tool)
 
 
 def test_a_lock_outlives_its_run_while_an_abandoned_tool_is_there(locks: Locks) -> None:
@@ -373,15 +349,13 @@ def test_a_process_that_has_a_file_of_the_same_name_in_a_container_is_left_alone
     container = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert container.stdout
     ready = container.stdout.readline()
-    process, tool = holder(locks)
     try:
-        process.kill()
-        process.wait()
-        left = abandoned_lock(locks.directory / "ost-a.lock")
-        assert left
-        assert (ready, left.holder.pid, left.orphans) == ("ready\n", process.pid, (tool,))
+        with killed_run(locks) as run:
+            left = abandoned_lock(locks.directory / "ost-a.lock")
+            assert left
+            found = (ready, left.holder.pid, left.orphans)
+            assert found == ("ready\n", run.process.pid, (run.tool,))
     finally:
-        end(process, tool)
         container.kill()
         container.communicate()
 

@@ -16,6 +16,7 @@ from plumbline.measure.trial import Failure, Recorder, tasks_of
 from plumbline.measure.unit_context import Retry, Step, UnitContext
 from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.errors import PrivilegeError, StoreError
+from plumbline.model.expectation import Expectation
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
 from plumbline.store.history import History, Selection
@@ -23,13 +24,22 @@ from tests.package.measure.units import FakeClock, expectation, is_free
 from tests.package.waiting import eventually
 
 
+def nothing(context: UnitContext) -> None:
+    """Do nothing."""
+
+
 class FakeUnit:
     """A unit that fails every task, after doing what a test wants in the middle."""
 
     def __init__(
-        self, component: str, meanwhile: Callable[[UnitContext], None] = lambda context: None
+        self,
+        component: str,
+        meanwhile: Callable[[UnitContext], None] = nothing,
+        *others: Expectation,
+        **changes: Any,
     ):
-        self.tasks = tasks_of(expectation(component))
+        entries = (expectation(component, **changes), *others)
+        self.tasks = tuple(task for entry in entries for task in tasks_of(entry))
         self._meanwhile = meanwhile
 
     def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
@@ -44,25 +54,6 @@ class FakeUnit:
 
 def no_command(argv: Sequence[str], timeout_s: float, within: Optional[Within] = None) -> Completed:
     raise AssertionError(argv)
-
-
-class StripedUnit(FakeUnit):
-    """A unit whose file lies on two targets, neither of which has a record of its own."""
-
-    def __init__(self, meanwhile: Callable[[UnitContext], None]) -> None:
-        super().__init__("a+1", meanwhile)
-        target = {"kind": "lustre-striped", "osts": "a,b"}
-        self.tasks = tasks_of(expectation("a+1", target=target))
-
-
-class TogetherUnit(FakeUnit):
-    """Two targets that are driven at once, and the whole."""
-
-    def __init__(self) -> None:
-        super().__init__("a", lambda context: None)
-        whole = expectation("whole", target={"kind": "parallel"})
-        entries = (expectation("a"), expectation("b"), whole)
-        self.tasks = tuple(task for entry in entries for task in tasks_of(entry))
 
 
 class World(NamedTuple):
@@ -137,7 +128,13 @@ def test_ranks_that_outlive_their_run_keep_all_its_targets_locked(world: World) 
     world.session().run([FakeUnit("a")])
     assert world.kept == [1]
     world.kept.clear()
-    world.session().run([TogetherUnit()])
+    world.session().run(
+        [
+            FakeUnit(
+                "a", nothing, expectation("b"), expectation("whole", target={"kind": "parallel"})
+            )
+        ]
+    )
     # what looks at one target keeps that one alone
     assert sorted(world.kept) == [1, 1, 3]
 
@@ -148,11 +145,13 @@ def test_a_file_over_several_targets_keeps_all_of_them_locked(world: World) -> N
     def look(context: UnitContext) -> None:
         free.extend(is_free(world.locks, "ost", name) for name in ("a", "b", "a+1", "c"))
 
-    world.session().run([StripedUnit(look)])
+    # neither has a record of its own
+    unit = FakeUnit("a+1", look, target={"kind": "lustre-striped", "osts": "a,b"})
+    world.session().run([unit])
     assert free == [False, False, False, True] * 2
     session = world.session()
     with world.locks.hold("ost", "b"):
-        session.run([StripedUnit(look)])
+        session.run([unit])
     assert len(session.busy) == 1
 
 
@@ -188,10 +187,8 @@ def test_what_a_unit_may_not_measure_is_recorded_for_the_component_it_is_about(
     def one(context: UnitContext) -> None:
         raise PrivilegeError("this user may not read /dev/sdb", "b")
 
-    together = FakeUnit("a", one)
-    together.tasks = (*tasks_of(expectation("a")), *tasks_of(expectation("b")))
     session = world.session()
-    session.run([together])
+    session.run([FakeUnit("a", one, expectation("b"))])
     assert world.outcomes() == [("b", "write", "skipped"), ("b", "read", "skipped")]
     assert session.busy == []
 
@@ -199,12 +196,8 @@ def test_what_a_unit_may_not_measure_is_recorded_for_the_component_it_is_about(
 def test_a_target_that_a_stuck_tool_holds_is_hung_and_accuses_no_other(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hold = world.locks.hold
-
-    monkeypatch.setattr(world.locks, "hold", stuck(hold, ["fio"] * 9))
-    together = FakeUnit("b")
-    together.tasks = (*tasks_of(expectation("b")), *tasks_of(expectation("a")))
-    world.session().run([together])
+    monkeypatch.setattr(world.locks, "hold", stuck(world.locks.hold, ["fio"] * 9))
+    world.session().run([FakeUnit("b", nothing, expectation("a"))])
     assert world.outcomes() == [("a", "write", "hung"), ("a", "read", "hung")]
 
 
@@ -319,9 +312,7 @@ def test_two_units_of_the_same_components_take_their_locks_in_the_same_order(
         return hold(layer, component)
 
     monkeypatch.setattr(world.locks, "hold", note)
-    unit = FakeUnit("b")
-    unit.tasks = (*tasks_of(expectation("b")), *tasks_of(expectation("a")))
-    world.session().run([unit])
+    world.session().run([FakeUnit("b", nothing, expectation("a"))])
     assert taken == ["a", "b"]
 
 
@@ -332,10 +323,9 @@ class BesideUnit(FakeUnit):
         self,
         component: str,
         met: threading.Barrier,
-        then: Callable[[UnitContext], None] = lambda context: None,
+        then: Callable[[UnitContext], None] = nothing,
     ) -> None:
-        super().__init__(component, then)
-        self.tasks = tasks_of(expectation(component, wave=1))
+        super().__init__(component, then, wave=1)
         self._met = met
 
     def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:

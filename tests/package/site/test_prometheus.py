@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import time
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Iterator, NamedTuple, Optional
 
 import pytest
 
 from plumbline.model.errors import DocumentError, PlumblineError, ToolError, UsageError
 from plumbline.site.prometheus import Curve, Prometheus, Span
+from tests.package.serving import serving
 
 SPAN = Span(1000.0, 1900.0, 900.0)
 CURVE = {"metric": {"component": "disk1"}, "values": [[1000, "5"], [1900, "NaN"]]}
@@ -38,56 +38,26 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def answering(body: bytes, code: int = 200, location: str = "") -> Iterator[Server]:
-    """Answer every question alike, on loopback."""
+def answering(
+    body: bytes, code: int = 200, location: str = "", endless: bool = False
+) -> Iterator[Server]:
+    """Answer every question alike, on loopback; or begin and go on until nobody listens."""
     told: list[Told] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            told.append(Told(self.path, asked, self.headers["Authorization"]))
-            self.send_response(code)
-            if location:
-                self.send_header("Location", location)
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(request: BaseHTTPRequestHandler, asked: str) -> None:
+        told.append(Told(request.path, asked, request.headers["Authorization"]))
+        request.send_response(code)
+        if location:
+            request.send_header("Location", location)
+        request.end_headers()
+        request.wfile.write(body)
+        with suppress(OSError):
+            while endless:
+                request.wfile.write(b" ")
+                time.sleep(0.01)
 
-        def log_message(self, *_args: object) -> None:
-            """Say nothing."""
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield Server(f"http://127.0.0.1:{server.server_port}", told)
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-@contextmanager
-def drip(code: int = 200) -> Iterator[str]:
-    """Answer with a blank now and then, until nobody listens any more."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.send_response(code)
-            self.end_headers()
-            with suppress(OSError):
-                while True:
-                    self.wfile.write(b" ")
-                    time.sleep(0.01)
-
-        def log_message(self, *_args: object) -> None:
-            """Say nothing."""
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.handle_request)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            thread.join()
+    with serving(answer) as url:
+        yield Server(url, told)
 
 
 def test_an_answer_is_curves_of_finite_values() -> None:
@@ -177,8 +147,9 @@ def test_what_answers_otherwise_is_one_sentence(body: bytes, code: int, words: s
 
 @pytest.mark.parametrize("code", [200, 503])
 def test_an_answer_without_end_is_given_up(code: int) -> None:
-    with drip(code) as url, pytest.raises(ToolError, match="its answer has no end"):
-        Prometheus(url, patience_s=0.3).over("up", SPAN)
+    given_up = pytest.raises(ToolError, match="its answer has no end")
+    with answering(b"", code, endless=True) as server, given_up:
+        Prometheus(server.url, patience_s=0.3).over("up", SPAN)
 
 
 def test_nobody_answers() -> None:
