@@ -12,7 +12,7 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from socket import gethostname
-from typing import Any, Callable, Collection, Iterator, Optional, Sequence
+from typing import Any, Callable, Collection, Iterator, NamedTuple, Optional, Sequence
 
 import pytest
 
@@ -89,6 +89,14 @@ class Site:
             entries,
             Course(test, ranks, launch, {}, folder=str(self.home / "work"), **course),
         )
+
+    def python(self, first: str) -> str:
+        """Return a Python of ranks that does something first."""
+        (self.home / "sitecustomize.py").write_text(first)
+        python = self.home / "python"
+        python.write_text(f'#!/bin/sh\nPYTHONPATH="{self.home}:$PYTHONPATH" exec {PYTHON} "$@"\n')
+        python.chmod(0o755)
+        return str(python)
 
     def left(self) -> list[Path]:
         return [path for name in (*self.names, "work") for path in (self.home / name).iterdir()]
@@ -168,48 +176,39 @@ def launchers_of(site: Site) -> list[int]:
     return [pid for pid, line in of_run(site).items() if " -np " in line]
 
 
+class Opened(NamedTuple):
+    """A file that a process has open, by proc(5): what it has on disk, and where it is read."""
+
+    blocks: int
+    position: int
+    writes: bool
+
+
 def writer_on(site: Site, name: str) -> list[int]:
     """Return the rank that is writing to a target."""
-    files = site.files(name)
-    return [pid for pid in ranks_of(site) if has_written(pid, files)]
+    return having(site, name, lambda opened: opened.writes and opened.blocks > 0)
 
 
 def reader_on(site: Site, name: str) -> list[int]:
-    """Return the rank that has read something of a target, by where it is in the file."""
+    """Return the rank that has read something of a target."""
+    return having(site, name, lambda opened: not opened.writes and opened.position > 0)
+
+
+def having(site: Site, name: str, so: Callable[[Opened], bool]) -> list[int]:
+    """Return the ranks that have a file of a target open in such a way."""
     files = site.files(name)
-    return [pid for pid in ranks_of(site) if has_read(pid, files)]
+    return [pid for pid in ranks_of(site) if any(map(so, opened_by(pid, files)))]
 
 
-def has_read(pid: int, files: Collection[Path]) -> bool:
-    """Return whether a process has one of some files open for reading, and not at its begin."""
-    try:
-        return any(
-            link.resolve() in files
-            and not may_write(pid, link.name)
-            and int(Path(f"/proc/{pid}/fdinfo/{link.name}").read_text().split()[1]) > 0
-            for link in Path(f"/proc/{pid}/fd").iterdir()
-        )
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def has_written(pid: int, files: Collection[Path]) -> bool:
-    """Return whether a process has one of some files open for writing, with something in it."""
-    try:
-        return any(
-            link.resolve() in files and link.stat().st_blocks > 0 and may_write(pid, link.name)
-            for link in Path(f"/proc/{pid}/fd").iterdir()
-        )
-    except (FileNotFoundError, ProcessLookupError):
-        # it closed a file, or ended, while it was looked at
-        return False
-
-
-def may_write(pid: int, descriptor: str) -> bool:
-    """Return whether a file is open for writing, by proc(5)."""
-    lines = Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text().splitlines()
-    told = dict(line.split(":", 1) for line in lines[:2])
-    return int(told["flags"], 8) & os.O_ACCMODE != os.O_RDONLY
+def opened_by(pid: int, files: Collection[Path]) -> Iterator[Opened]:
+    # a process may close a file, or end, while it is looked at
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            if link.resolve() in files:
+                lines = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text().splitlines()
+                told = dict(line.split(":", 1) for line in lines[:2])
+                writes = int(told["flags"], 8) & os.O_ACCMODE != os.O_RDONLY
+                yield Opened(link.stat().st_blocks, int(told["pos"]), writes)
 
 
 def test_targets_are_measured_together_and_each_alone(site: Site) -> None:
@@ -347,25 +346,24 @@ def test_calls_that_cannot_be_kept_cost_no_figure(site: Site) -> None:
     assert site.left() == []
 
 
+LOST = """
+import os
+whole = os.open
+def lost(path, flags, *more, **named):
+    if path == 'probe.dat' and flags & os.O_ACCMODE == os.O_RDONLY:
+        if os.readlink(f'/proc/self/fd/{named["dir_fd"]}').endswith('/b.fs-0'):
+            raise OSError(116, 'Stale file handle')
+    return whole(path, flags, *more, **named)
+if os.environ.get('OMPI_COMM_WORLD_RANK') == '1':
+    os.open = lost
+"""
+
+
 def test_who_cannot_open_a_shared_file_keeps_nobody_waiting(site: Site) -> None:
     """As where one client has lost its mount after the write."""
-    (site.home / "sitecustomize.py").write_text(
-        "import os\n"
-        "whole = os.open\n"
-        "def lost(path, flags, *more, **named):\n"
-        "    if path == 'probe.dat' and flags & os.O_ACCMODE == os.O_RDONLY:\n"
-        "        if os.readlink(f'/proc/self/fd/{named[\"dir_fd\"]}').endswith('/b.fs-0'):\n"
-        "            raise OSError(116, 'Stale file handle')\n"
-        "    return whole(path, flags, *more, **named)\n"
-        "if os.environ.get('OMPI_COMM_WORLD_RANK') == '1':\n"
-        "    os.open = lost\n"
-    )
-    python = site.home / "python"
-    python.write_text(f'#!/bin/sh\nPYTHONPATH="{site.home}:$PYTHONPATH" exec {PYTHON} "$@"\n')
-    python.chmod(0o755)
     test = Method("shared", 65536, api="mpiio", shared=True, collective=True)
     began = time.monotonic()
-    records = measured(site.unit(test, ranks=2, python=str(python)))
+    records = measured(site.unit(test, ranks=2, python=site.python(LOST)))
     assert time.monotonic() - began < 120
     lost = of(records, "b", Operation.READ)
     assert lost.outcome is Outcome.FAILED
@@ -430,15 +428,10 @@ os.readv = slowly
 
 @pytest.mark.parametrize("reading", [SLOW, STUCK], ids=["slow", "stuck"])
 def test_a_read_that_was_cut_by_the_kill_of_its_launcher_is_short(site: Site, reading: str) -> None:
-    (site.home / "sitecustomize.py").write_text(reading)
-    python = site.home / "python"
-    python.write_text(f'#!/bin/sh\nPYTHONPATH="{site.home}:$PYTHONPATH" exec {PYTHON} "$@"\n')
-    python.chmod(0o755)
     asked = 10**6
     spec = site.entry("a", ENDLESS).spec._replace(bytes=asked, seconds=60.0)
-    records = killed_launcher(
-        site, lambda name: reader_on(site, name), spec=spec, python=str(python)
-    )
+    python = site.python(reading)
+    records = killed_launcher(site, lambda name: reader_on(site, name), spec=spec, python=python)
     for name in site.names:
         write, read = of(records, name, Operation.WRITE), of(records, name, Operation.READ)
         assert (write.outcome, write.flags) == (Outcome.OK, ()), write.reason

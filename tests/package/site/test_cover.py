@@ -43,14 +43,12 @@ class Lustre(Site):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        plan = json.loads(self.plan.read_text(encoding="utf-8"))
         target = {"kind": "lustre", "mount": "/scratch", "ost": OST}
         reference = Reference(None, BASELINE._replace(versions=VERSIONS))
-        entry = expectation(
+        self.entry = expectation(
             component=OST, target=target, host="oss1", references={"read/single": reference}
         ).to_json()
-        plan["nodes"]["client1"]["entries"] = [entry]
-        self.plan.write_text(json.dumps(plan), encoding="utf-8")
+        self.planned("client1", [self.entry])
         self.begin = time.time() - 600
 
     def probed(self, **changes: Any) -> Record:
@@ -223,13 +221,7 @@ def test_a_person_reads_it_in_one_line(lustre: Lustre, capsys: pytest.CaptureFix
 def test_what_is_no_target_of_lustre_is_not_asked_about(
     target: Optional[dict[str, str]], lustre: Lustre
 ) -> None:
-    plan = json.loads(lustre.plan.read_text(encoding="utf-8"))
-    entries = plan["nodes"]["client1"]["entries"]
-    if target is None:
-        entries.clear()
-    else:
-        entries[0]["target"] = target
-    lustre.plan.write_text(json.dumps(plan), encoding="utf-8")
+    lustre.planned("client1", [{**lustre.entry, "target": target}] if target else [])
     lustre.probed()
     lustre.sampled(180 * MB)
     lustre.collect()
@@ -238,16 +230,13 @@ def test_what_is_no_target_of_lustre_is_not_asked_about(
 
 
 def test_a_file_over_several_targets_asks_for_all_of_them(lustre: Lustre) -> None:
-    plan = json.loads(lustre.plan.read_text(encoding="utf-8"))
-    (entry,) = plan["nodes"]["client1"]["entries"]
-    entry["layer"] = "fs"
-    entry["target"] = {
+    target = {
         "kind": "lustre-striped",
         "mount": "/scratch",
         "osts": f"{OST},scratch-OST0004",
         "stripe_bytes": 1 << 20,
     }
-    lustre.plan.write_text(json.dumps(plan), encoding="utf-8")
+    lustre.planned("client1", [{**lustre.entry, "layer": "fs", "target": target}])
     lustre.measure("client1", component=OST, layer="fs", started_at=lustre.begin + 20)
     lustre.sampled(180 * MB)
     lustre.collect()

@@ -17,7 +17,7 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence, Union
 from uuid import uuid4
 
 import pytest
@@ -54,15 +54,18 @@ class Site:
         self.history = folder / "console" / "history.sqlite"
         self.history.parent.mkdir()
         self.plan = folder / "plan.json"
-        documents = {
+        self._documents = {
             node: {"schema": 1, "node": node, "site": "lab", "entries": []} for node in nodes
         }
-        self.plan.write_text(
-            json.dumps({"schema": 1, "site": "lab", "nodes": documents, "services": []}),
-            encoding="utf-8",
-        )
         for node in nodes:
             (folder / node).mkdir()
+            self.planned(node, [])
+
+    def planned(self, node: str, entries: Sequence[Mapping[str, Any]]) -> None:
+        """Plan what a node measures."""
+        self._documents[node]["entries"] = entries
+        plan = {"schema": 1, "site": "lab", "nodes": self._documents, "services": []}
+        self.plan.write_text(json.dumps(plan), encoding="utf-8")
 
     @property
     def remote(self) -> list[str]:
@@ -315,43 +318,27 @@ def spoil(site: Site, body: str, place: int = 2) -> None:
         database.execute("UPDATE records SET body = ? WHERE seq = ?", (body, place))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("body", ["{cut", "{}", 'a\nb"]', '{"schema": 1, "id": "x"}'])
-def test_a_damaged_record_is_named_and_holds_up_no_other(
-    site: Site, body: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    site.measure("client1", 3)
-    spoil(site, body)
-    assert site.collect() == 65
-    assert "1 records left out, first: record" in capsys.readouterr().out
-    assert len(site.kept()) == 2
-    site.measure("client1")
-    assert site.collect() == 0
-    assert len(site.kept()) == 3
-
-
 HALF = "\ud800"
 """What JSON may hold, and no file, database or terminal."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "change",
+    "damage",
     [
-        {"run_id": None},
-        {"id": ["a"]},
-        {"id": HALF},
-        {"partner": {"a": "b"}},
-        {"partner": HALF},
-        {"component": HALF},
+        *("{cut", "{}", 'a\nb"]', '{"schema": 1, "id": "x"}'),
+        # no database takes these
+        *({"run_id": None}, {"id": ["a"]}, {"id": HALF}),
+        *({"partner": {"a": "b"}}, {"partner": HALF}, {"component": HALF}),
     ],
 )
-def test_a_record_that_no_database_takes_holds_up_nothing(
-    site: Site, change: dict[str, Any], capsys: pytest.CaptureFixture[str]
+def test_a_damaged_record_is_named_and_holds_up_no_other(
+    site: Site, damage: Union[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = site.measure("client1", 3)
     site.measure("oss1")
-    spoil(site, json.dumps({**made[2].to_json(), **change}), 3)
+    whole = made[1].to_json()
+    spoil(site, damage if isinstance(damage, str) else json.dumps({**whole, **damage}))
     assert site.collect() == 65
     assert "1 records left out, first: record" in capsys.readouterr().out
     assert len(site.kept()) == 3
@@ -382,27 +369,24 @@ def head(**changes: Any) -> dict[str, Any]:
     return {**Head("1", time.time(), False).to_json(), **changes}
 
 
-def test_a_place_that_no_database_takes_is_trouble_of_its_node_alone(
-    site: Site, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            (head(), [2**63, record().to_json()], {"end": 1, "more": False}),
+            "no answer: its answer is damaged at [9223372036854775808,",
+        ),
+        ((head(running=[["ost", HALF, 1.0]]),), "which is no Unicode text"),
+        (({"error": HALF},), "no answer: it says: ?"),
+    ],
+    ids=["a place that no database takes", "half a character", "half a character as error"],
+)
+def test_what_cannot_be_kept_is_trouble_of_its_node_alone(
+    site: Site, lines: tuple[object, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site.measure("oss1")
-    end = {"end": 1, "more": False}
-    words = answering(site, head(), [2**63, record().to_json()], end)
-    assert site.collect("--remote", words) == 69
-    assert "no answer: its answer is damaged at [9223372036854775808," in capsys.readouterr().out
-    assert len(site.kept()) == 1
-
-
-def test_what_a_node_says_in_halves_of_characters_is_trouble_of_its_node_alone(
-    site: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
-    site.measure("oss1")
-    for line, said in (
-        (head(running=[["ost", HALF, 1.0]]), "which is no Unicode text"),
-        ({"error": HALF}, "no answer: it says: ?"),
-    ):
-        assert site.collect("--remote", answering(site, line)) == 69
-        assert said in capsys.readouterr().out
+    assert site.collect("--remote", answering(site, *lines)) == 69
+    assert said in capsys.readouterr().out
     assert len(site.kept()) == 1
 
 
