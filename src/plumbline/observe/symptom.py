@@ -175,7 +175,7 @@ def suspicion(component: str, symptoms: Iterable[Symptom]) -> Suspicion:
     return Suspicion.LOWERED if directions else Suspicion.NONE
 
 
-def phrase(component: str, symptoms: Iterable[Symptom], most: int = MOST_QUOTED) -> str:
+def phrase(component: str, symptoms: Iterable[Symptom]) -> str:
     """Return what is appended to a sentence about a component, empty where there is nothing.
 
     For example ``; kernel: I/O errors of sdb (14 times) since 2026-11-20 02:13 UTC``.
@@ -183,8 +183,8 @@ def phrase(component: str, symptoms: Iterable[Symptom], most: int = MOST_QUOTED)
     own = about(component, symptoms)
     if not own:
         return ""
-    quoted = ", ".join(map(quote, own[:most]))
-    unquoted = len(own) - most
+    quoted = ", ".join(map(quote, own[:MOST_QUOTED]))
+    unquoted = len(own) - MOST_QUOTED
     more = f" and {unquoted} more symptom{'s' if unquoted > 1 else ''}" if unquoted > 0 else ""
     return f"; {quoted}{more}"
 

@@ -152,12 +152,12 @@ def named_test(name: str) -> Method:
     return TESTS[name]
 
 
-def share_of_memory(memory_bytes: int, ranks_of_client: int, factor: float = 1.5) -> int:
-    """Return the bytes of one rank that make its client move ``factor`` times its memory.
+def share_of_memory(memory_bytes: int, ranks_of_client: int) -> int:
+    """Return the bytes of one rank that make its client move 1.5 times its memory.
 
     The report takes 1.5 (section III.D), which leaves no cache large enough.
     """
-    return max(1, round(memory_bytes * factor / max(1, ranks_of_client)))
+    return max(1, round(memory_bytes * 1.5 / max(1, ranks_of_client)))
 
 
 START_S = 60.0

@@ -101,7 +101,7 @@ def test_the_phrase_quotes_the_gravest_and_counts_the_rest() -> None:
     assert phrase("disk1", [FAULT, CABLE, REBUILD]) == (
         f"{first}, sdb has 3 more checksum errors on the cable and 1 more symptom"
     )
-    assert phrase("disk1", ALL, most=1) == f"{first} and 3 more symptoms"
+    assert phrase("disk1", ALL).endswith("cable and 2 more symptoms")
     assert phrase("disk3", ALL) == ""
 
 
