@@ -55,19 +55,23 @@ def exchange():
         os.rename("above/scratch", "above/away")
         os.symlink(f"{home}/forged", "above/scratch")
 
+def put(folder):
+    global made
+    while True:
+        try:
+            return os.rename(folder, "above/scratch/.plumbline")
+        except OSError:
+            # the run has made its folder again meanwhile
+            made += 1
+            os.rename("above/scratch/.plumbline", f"above/scratch/made{made}")
+
 forge("forged")
 made = 0
 while what == "all the time":
     os.rename("above/scratch/.plumbline", "above/scratch/away")
-    try:
-        os.rename("forged/.plumbline", "above/scratch/.plumbline")
-    except OSError:
-        # the run has made its folder again meanwhile
-        made += 1
-        os.rename("above/scratch/.plumbline", f"above/scratch/made{made}")
-        os.rename("forged/.plumbline", "above/scratch/.plumbline")
+    put("forged/.plumbline")
     os.rename("above/scratch/.plumbline", "forged/.plumbline")
-    os.rename("above/scratch/away", "above/scratch/.plumbline")
+    put("above/scratch/away")
 while True:
     while not os.path.exists("signs/begun"):
         time.sleep(0.0005)
