@@ -346,7 +346,7 @@ class Policy(Strict):
 
     schema_: Literal[1] = Field(default=1, alias="schema")
     limits: LimitsPolicy = LimitsPolicy()
-    alarm_budget: Annotated[float, Field(gt=0, le=1000)] = 1.0
+    alarm_budget: Annotated[float, Field(gt=0, le=1000)] = 0.5
     """False alarms that the whole site may have in a month."""
     job_users: bool = False
     """Whether it may be shown whose job has used a target."""

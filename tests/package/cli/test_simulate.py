@@ -108,7 +108,7 @@ def test_what_chance_finds_without_a_fault_is_said_beside_it(
     assert found["false_alarm_days_share"] == 0.5
     lines = run("simulate", *asked).out.splitlines()
     assert re.match(
-        r"[0-9.]+ false alarms a month, above the budget of 1: .* 4 of 8 days", lines[0]
+        r"[0-9.]+ false alarms a month, above the budget of 0.5: .* 4 of 8 days", lines[0]
     )
     (size, chance) = [line.split() for line in lines if line.startswith(("2 %", "by chance"))]
     assert size[4:] == chance[2:]

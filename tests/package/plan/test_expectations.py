@@ -292,7 +292,7 @@ def of(measured: Sequence[Assignment], **policy: Any) -> float:
 
 
 def asked(measured: Sequence[Assignment], **policy: Any) -> Needed:
-    return needed(load({"schema": 1, **policy}), measured)
+    return needed(load({"schema": 1, "alarm_budget": 1, **policy}), measured)
 
 
 UNCONFIRMED = {"ost": {"confirm": {"runs": 0}}, "raw": {"confirm": {"runs": 0}}}
