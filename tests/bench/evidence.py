@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 from random import Random
 from statistics import mean, median
-from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.replay import Judged, default_limits, replay
 from plumbline.model.limits import Limits
@@ -66,18 +66,34 @@ class Outcome(NamedTuple):
 
 
 def main() -> int:
-    """Print the tables and write the page; say so where the data are missing."""
+    """Print the sections that are named, or all, and put them into the page."""
     if not DATA.is_dir():
         print(f"evidence: {DATA} is not there, so nothing is measured", file=sys.stderr)
         return 0
     begun = time.monotonic()
-    text = "\n".join(
-        [*head(), *disks(), *latency(), *year(), *repeats(), *simulated(), *campaigns()]
-    )
-    PAGE.write_text(f"{text}\n", encoding="utf-8")
-    print(text)
+    sections: dict[str, Callable[[], Iterator[str]]] = {
+        "head": head,
+        "disks": disks,
+        "latency": latency,
+        "year": year,
+        "repeats": repeats,
+        "simulated": simulated,
+        "campaigns": campaigns,
+    }
+    # what is written by hand stays
+    texts = {_heading(text): text for text in PAGE.read_text(encoding="utf-8").split("\n\n## ")}
+    for name in sys.argv[1:] or sections:
+        text = "\n".join(sections[name]()).strip().removeprefix("## ")
+        texts[_heading(text)] = text
+        print(text, end="\n\n", flush=True)
+    page = "\n\n## ".join(text.rstrip() for text in texts.values())
+    PAGE.write_text(f"{page}\n", encoding="utf-8")
     print(f"\nwritten to {PAGE.relative_to(ROOT)} in {time.monotonic() - begun:.0f} s")
     return 0
+
+
+def _heading(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 def head() -> Iterator[str]:
