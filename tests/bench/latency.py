@@ -173,8 +173,8 @@ def section() -> Iterator[str]:
     yield paragraph(
         "In the lab a client wrote 60 MB/s to six disks and no probe ran (`python -m "
         "tests.lab.under_load`). A disk that was made to give 20 MB/s of its 100 kept nobody "
-        "waiting and was not named in 25 minutes. At 5 MB/s, with windows of a minute, it was named "
-        "after 20 minutes, and no other disk in 57."
+        "waiting and was not named in 25 minutes. At 5 MB/s, with windows of a minute, it was "
+        "named after 20 minutes, and no other disk in 57."
     )
 
 
