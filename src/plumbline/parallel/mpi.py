@@ -12,7 +12,7 @@ from functools import partial
 from itertools import repeat
 from pathlib import Path
 from time import monotonic
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, NoReturn, Optional, Union
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, NoReturn, Optional
 
 from mpi4py import MPI
 
@@ -23,6 +23,7 @@ from plumbline.parallel.job import Job, Result, State, encoded, result_name, wri
 from plumbline.parallel.operation import (
     Attempt,
     Ended,
+    File,
     Move,
     PosixFile,
     Work,
@@ -170,7 +171,7 @@ class OpenMode(NamedTuple):
     hints: Mapping[str, str]
 
 
-class MpiFile:
+class MpiFile(File):
     """One file at full size, open for one operation of the ranks of a communicator."""
 
     def __init__(self, path: str, offset: int, write: bool, opened: OpenMode) -> None:
@@ -226,10 +227,6 @@ class MpiFile:
         """Close the file."""
         self._file.Close()
         os.close(self._folder)
-
-
-File = Union[PosixFile, MpiFile]
-"""One file, open for one operation."""
 
 
 def _described(view: memoryview) -> list[Any]:

@@ -16,6 +16,7 @@ noted are those of the file system.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from array import array
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,7 +25,7 @@ from itertools import chain, islice, repeat
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, PAGESIZE, mmap
 from operator import sub
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, Optional, Union
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Union
 
 from plumbline.model.errors import ToolError
 from plumbline.model.record import Operation
@@ -32,9 +33,6 @@ from plumbline.observe.folders import open_file
 from plumbline.parallel.job import Fixed, Job, Result, State
 from plumbline.parallel.profile import Calls, durations_of, per_second
 from plumbline.parallel.terms import Aggregation
-
-if TYPE_CHECKING:
-    from plumbline.parallel.mpi import File
 
 _SHIFT = 8
 _DIRECT_POOL = 16 << 20
@@ -179,10 +177,43 @@ def _file_ended() -> ToolError:
     return ToolError("the file ended before all its bytes; look who cut it, and whether it is full")
 
 
-class PosixFile:
-    """One file at full size, open for one operation of one rank."""
+class File(ABC):
+    """One file at full size, open for one operation; collective where all ranks call at once."""
 
     collective = False
+
+    @abstractmethod
+    def writing(self, transfer: int) -> tuple[Move, Iterator[Any]]:
+        """Return the function that writes, and its buffers."""
+
+    @abstractmethod
+    def reading(self, transfer: int) -> tuple[Move, Iterator[Any]]:
+        """Return the function that reads, and its buffer."""
+
+    @abstractmethod
+    def put(self, view: memoryview) -> int:
+        """Write a piece of any size."""
+
+    @abstractmethod
+    def get(self, view: memoryview) -> int:
+        """Read a piece of any size."""
+
+    @abstractmethod
+    def sync(self) -> None:
+        """Wait until all bytes are on the target."""
+
+    @property
+    @abstractmethod
+    def position(self) -> Optional[int]:
+        """Return the offset of the next call, without waiting for a stuck one."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file."""
+
+
+class PosixFile(File):
+    """One file at full size, open for one operation of one rank."""
 
     def __init__(self, path: str, offset: int, write: bool, direct: bool) -> None:
         """Open at ``offset``; raise OSError when that fails, or where something else is there."""
