@@ -169,7 +169,7 @@ def _by_moment(
 
 
 class _Offsets(NamedTuple):
-    """What may be wrong with each stream, offsets x streams: first healthy ones, then losses.
+    """Offsets that each stream may have, offsets x streams: first healthy ones, then losses.
 
     ``at`` is the logarithm of measured / reference in the middle, ``variance`` what it stands for
     on both sides, ``weight`` how likely a healthy component is off by it.

@@ -40,7 +40,7 @@ _PEERS = 4
 
 
 class Against(str, Enum):
-    """What a run is held against."""
+    """Reference that a run is compared with."""
 
     RUN = "its peers in the same run"
     BASELINE = "its peers' shares of their baselines"
@@ -174,7 +174,7 @@ _LEAST_APART = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """What all of a kind gave, day by day.
+    """Middle and spread of all of a kind, day by day.
 
     ``days`` are those with members enough, counted from the epoch, ascending; ``middles`` what they
     gave on each, a logarithm, and ``spreads`` the standard deviation of what one more value would

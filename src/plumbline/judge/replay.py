@@ -221,7 +221,7 @@ class _Memory:
 
 
 class _Day(NamedTuple):
-    """What was measured on a day, each component with its series until then."""
+    """Measurements of a day, each component with its series until then."""
 
     day: str
     series: Mapping[str, tuple[Expectation, tuple[Series, ...]]]

@@ -333,7 +333,7 @@ def known_state(measured: Measured) -> Optional[Finding]:
 
 
 def even_share(measured: Measured) -> Optional[Finding]:
-    """Of several at once an even share is fine but for its profile; who got more, ended earlier."""
+    """Pass an even share of several at once, but for its profile: who got more ended earlier."""
     if not measured.even:
         return None
     return other_course(measured) or Finding(State.OK, Reason.EVEN_SHARE, figures(measured))

@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Noise(NamedTuple):
-    """How runs are disturbed: shares of all runs, and logarithms.
+    """Disturbances of runs: shares of all runs, and logarithms.
 
     ``lower`` is the share that loses more than runs normally differ by, ``faster`` the share that
     is faster by as much, which hardly anything makes a run.  Half of the disturbed runs are off by
@@ -105,7 +105,7 @@ class Claim(NamedTuple):
 
 
 class Change(NamedTuple):
-    """When software or settings were seen to have changed, in epoch seconds.
+    """Moment at which software or settings were seen to have changed, in epoch seconds.
 
     A loss is as likely to begin there as at any of ``starts`` other moments.
     """
@@ -129,7 +129,10 @@ class Question(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What may be slow: the claims ``alone`` of each operation, those of all ``together``."""
+    """Component or group that may be slow.
+
+    ``alone`` are the claims that an operation is, ``together`` those that all are.
+    """
 
     alone: Sequence[Claim]
     together: Sequence[Claim]
@@ -142,7 +145,7 @@ class Subject(NamedTuple):
 
 
 class Weight(NamedTuple):
-    """What the runs say at the last of them.
+    """Evidence of the runs at the last of them.
 
     ``odds`` is the natural logarithm of the odds that the component is slow against chance, 0 where
     nothing speaks for it; ``since`` the start from which on it most likely is, in epoch seconds;

@@ -62,12 +62,12 @@ Compared = Sequence[tuple[NamedMeasurement, ComparedSource]]
 """Measurements, each with the runs beside its reference."""
 
 
-def numbered(held: Compared) -> Compared:
+def numbered(compared: Compared) -> Compared:
     """Return the same runs, told apart by the operation that they are of."""
-    words = list(dict.fromkeys(measurement.what for measurement, _ in held))
+    words = list(dict.fromkeys(measurement.what for measurement, _ in compared))
     return [
         (measurement, _with_number(source, words.index(measurement.what)))
-        for measurement, source in held
+        for measurement, source in compared
     ]
 
 
@@ -96,25 +96,25 @@ def last_change(measurements: Sequence[NamedMeasurement]) -> Optional[float]:
     return min((at for at in seen if last - at < _ONE_NIGHT_S), default=None)
 
 
-def claims_of(held: Compared) -> tuple[list[Claim], list[Claim]]:
+def claims_of(compared: Compared) -> tuple[list[Claim], list[Claim]]:
     """Return the claims of each operation, and those of all together."""
-    apart = numbered(held)
+    apart = numbered(compared)
     claims = by_operation(apart)
     return claims, [together(apart)] if len(claims) > 1 else []
 
 
-def further_runs(held: Compared, question: Question, alarm: bool) -> list[Weighed]:
+def further_runs(compared: Compared, question: Question, alarm: bool) -> list[Weighed]:
     """Return the same with one, two ... more runs like the last ones, where these may change it.
 
     A low run ends no alarm and a good one raises none.  The further runs follow one another as the
     last ones did.
     """
     limit = -question.limit
-    if not alarm and not any((source.source.runs[:, RATIO] < limit).any() for _, source in held):
+    if not alarm and not any((each.source.runs[:, RATIO] < limit).any() for _, each in compared):
         # nearly all components: no run to put in order
         return []
-    held = numbered(held)
-    runs = in_order([source.source.runs for _, source in held])
+    compared = numbered(compared)
+    runs = in_order([source.source.runs for _, source in compared])
     moments = moments_of(runs)
     low = bool((since(runs, moments[-1])[:, RATIO] < limit).any())
     if alarm is low:
@@ -124,7 +124,7 @@ def further_runs(held: Compared, question: Question, alarm: bool) -> list[Weighe
         subject_of(
             [
                 (measurement, _repeated(source, moments[-1], count, apart_s))
-                for measurement, source in held
+                for measurement, source in compared
             ],
             question,
         )
@@ -132,9 +132,9 @@ def further_runs(held: Compared, question: Question, alarm: bool) -> list[Weighe
     ]
 
 
-def subject_of(held: Compared, question: Question) -> Weighed:
+def subject_of(compared: Compared, question: Question) -> Weighed:
     """Return what is asked of some measurements."""
-    return Weighed(*claims_of(held), question)
+    return Weighed(*claims_of(compared), question)
 
 
 def _repeated(
@@ -149,10 +149,10 @@ def _repeated(
     return compared._replace(source=source._replace(runs=np.concatenate([source.runs, *further])))
 
 
-def by_operation(held: Compared) -> list[Claim]:
+def by_operation(compared: Compared) -> list[Claim]:
     """Return for each operation the claim that it is slow; of a host it is with all partners."""
     sources: dict[str, list[Source]] = {}
-    for measurement, source in held:
+    for measurement, source in compared:
         sources.setdefault(measurement.what, []).append(source.source)
     return [_claim(tuple(found)) for found in sources.values()]
 
@@ -161,11 +161,11 @@ def _claim(sources: tuple[Source, ...]) -> Claim:
     return Claim(sources)
 
 
-def together(held: Compared) -> Claim:
+def together(compared: Compared) -> Claim:
     """Return the claim that all operations are slow, of a host with all partners."""
     merged = tuple(
-        _merged([source.source for measurement, source in held if measurement.partner == name])
-        for name in dict.fromkeys(measurement.partner for measurement, _ in held)
+        _merged([source.source for measurement, source in compared if measurement.partner == name])
+        for name in dict.fromkeys(measurement.partner for measurement, _ in compared)
     )
     return Claim(merged)
 
@@ -215,14 +215,14 @@ Questions = dict[Subject, tuple[Compared, Question]]
 
 
 class _Terms(NamedTuple):
-    """What is asked by: its limits, and the change that may have slowed all that is asked about."""
+    """Limits of a question, and the change that may have slowed all that is asked about."""
 
     limits: Limits
     change: Optional[Change]
 
 
 class Weighing:
-    """What is known of all that some nodes measure."""
+    """Evidence of all that some nodes measure."""
 
     def __init__(
         self,
@@ -253,43 +253,39 @@ class Weighing:
         self._groups: dict[tuple[str, str], list[Component]] = {}
         for place, group in self._group_of.items():
             self._groups.setdefault((place[0], group), []).append(place)
-        self._asked: dict[Component, list[NamedMeasurement]] = {}
+        self._measured: dict[Component, list[NamedMeasurement]] = {}
         for node, expectations in nodes.items():
             for expectation in expectations:
                 measurements = list(self._measurements(expectation, memories[node]))
-                self._asked.setdefault((expectation.layer, expectation.component), []).extend(
+                self._measured.setdefault((expectation.layer, expectation.component), []).extend(
                     measurements
                 )
-        tell_apart(self._asked)
+        tell_apart(self._measured)
         self._references = References(
-            [measurement.measurement for found in self._asked.values() for measurement in found]
+            [measurement.measurement for found in self._measured.values() for measurement in found]
         )
-        self._held: dict[Component, Compared] = {}
-        self._held_as_one: dict[Component, Compared] = {}
-        self._known: dict[Subject, Optional[Evidence]] = {}
+        self._compared: dict[Component, Compared] = {}
+        self._compared_as_one: dict[Component, Compared] = {}
+        self._evidence: dict[Subject, Optional[Evidence]] = {}
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return what the runs of a component or group say, None where nothing can be compared.
 
         Who asks for one asks for the others as well, so that all are weighed with the first.
         """
-        if subject not in self._known:
+        if subject not in self._evidence:
             take_all([self])
-        return self._known.get(subject)
+        return self._evidence.get(subject)
 
     def every(self) -> dict[Subject, Evidence]:
         """Return what is known of all components and groups."""
         take_all([self])
-        return {subject: found for subject, found in self._known.items() if found}
+        return {subject: found for subject, found in self._evidence.items() if found}
 
     def everything(self) -> Questions:
         """Return what is asked of all components and groups that are not weighed yet."""
-        subjects = [(*place, False) for place in self._asked]
+        subjects = [(*place, False) for place in self._measured]
         return self._questions([*subjects, *self._group_subjects()])
-
-    def take_groups(self) -> None:
-        """Weigh all groups, for who takes the components node by node."""
-        self.take(self._group_subjects())
 
     def _group_subjects(self) -> list[Subject]:
         return [(*place, True) for place in self._groups]
@@ -301,8 +297,8 @@ class Weighing:
     def _questions(self, subjects: Iterable[Subject]) -> Questions:
         questions: Questions = {}
         for subject in subjects:
-            if subject not in self._known:
-                self._known[subject] = None
+            if subject not in self._evidence:
+                self._evidence[subject] = None
                 asked = self._question_of(subject)
                 if asked:
                     questions[subject] = asked
@@ -312,12 +308,12 @@ class Weighing:
         """Keep what the runs of some subjects came to."""
         more = self._more(questions, weights) if self._counting else {}
         for (subject, (compared, question)), weight in zip(questions.items(), weights):
-            self._known[subject] = _evidence(compared, question, weight, more.get(subject))
+            self._evidence[subject] = _evidence(compared, question, weight, more.get(subject))
         for subject, (compared, _) in questions.items():
-            evidence = self._known[subject]
+            evidence = self._evidence[subject]
             alone = any(other.source.noise is ALONE for _, other in compared)
             if evidence and evidence.alarm and alone and not subject[2]:
-                self._known[subject] = self._as_its_group(subject[:2], evidence)
+                self._evidence[subject] = self._as_its_group(subject[:2], evidence)
 
     def _more(
         self, questions: Questions, weights: Sequence[Weight]
@@ -340,37 +336,32 @@ class Weighing:
         place = subject[:2]
         if subject[2]:
             members = self._groups[place]
-            held = self.compared_as_one(members[0])
+            compared = self.compared_as_one(members[0])
             terms = self._terms(members[0], self._asked_of(members))
-            return (held, _question(terms)) if held else None
-        held = self.compared(place)
-        if not held:
+            return (compared, _question(terms)) if compared else None
+        compared = self.compared(place)
+        if not compared:
             return None
         whole = place not in self._group_of or len(self._members(place)) < _FEWEST_MEMBERS
-        terms = self._terms(place, [measurement for measurement, _ in held] if whole else ())
-        return held, _question(terms)
+        terms = self._terms(place, [measurement for measurement, _ in compared] if whole else ())
+        return compared, _question(terms)
 
     def compared(self, component: Component) -> Compared:
         """Return what is measured of a component beside its references, less what has none."""
-        if component not in self._held:
-            self._held[component] = [
+        if component not in self._compared:
+            self._compared[component] = [
                 (measurement, source)
-                for measurement in self._asked.get(component, ())
+                for measurement in self._measured.get(component, ())
                 if (source := self._references.of(measurement.measurement))
             ]
-        return self._held[component]
-
-    def release(self, components: Iterable[Component]) -> None:
-        """Hold what is measured of some no longer beside its references; it can be found again."""
-        for component in components:
-            self._held.pop(component, None)
+        return self._compared[component]
 
     def compared_as_one(self, component: Component) -> Compared:
         """Return what the group of a component gives as one beside its baselines, if it has any."""
         group = component[0], self._group_of.get(component, "")
-        if group not in self._held_as_one:
-            self._held_as_one[group] = list(self._as_one(self._members(component)))
-        return self._held_as_one[group]
+        if group not in self._compared_as_one:
+            self._compared_as_one[group] = list(self._as_one(self._members(component)))
+        return self._compared_as_one[group]
 
     def of_its_group(self, component: Component) -> Optional[Evidence]:
         """Return what is known of the group of a component as one, None where it has none."""
@@ -420,7 +411,7 @@ class Weighing:
                 yield of_all[0], source
 
     def _asked_of(self, members: Sequence[Component]) -> list[NamedMeasurement]:
-        return [measurement for member in members for measurement in self._asked.get(member, ())]
+        return [measurement for member in members for measurement in self._measured.get(member, ())]
 
     def _measurements(self, entry: Expectation, memory: Weighable) -> Iterator[NamedMeasurement]:
         try:
@@ -519,13 +510,15 @@ def _question(terms: _Terms) -> Question:
     )
 
 
-def _evidence(held: Compared, question: Question, weight: Weight, more: Optional[int]) -> Evidence:
-    words = list(dict.fromkeys(measurement.what for measurement, _ in held))
+def _evidence(
+    compared: Compared, question: Question, weight: Weight, more: Optional[int]
+) -> Evidence:
+    words = list(dict.fromkeys(measurement.what for measurement, _ in compared))
     losses = [(middle, number) for number, middle in enumerate(weight.middles) if middle]
     lowest, number = min(losses, default=(0.0, 0))
     also = [(words[n], exp(middle)) for middle, n in losses if n != number]
     against = next(
-        other.against for measurement, other in held if measurement.what == words[number]
+        other.against for measurement, other in compared if measurement.what == words[number]
     )
     return Evidence(
         weight.odds,

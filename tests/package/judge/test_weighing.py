@@ -10,7 +10,7 @@ import pytest
 from plumbline.judge.phrases import weighed
 from plumbline.judge.recursion import weigh
 from plumbline.judge.runs import ALONE, Claim, Question, Source, Subject, in_order
-from plumbline.judge.weighing import Compared, Weighing
+from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits, Reference
@@ -89,25 +89,6 @@ def test_what_has_lost_nearly_all_is_an_alarm_as_well(left: float) -> None:
     assert found
     assert found.alarm
     assert found.ratio == pytest.approx(left, rel=0.1)
-
-
-def sources(compared: Compared) -> list[list[Run]]:
-    return [runs_of(each.source) for _, each in compared]
-
-
-def test_what_is_no_longer_held_is_found_again() -> None:
-    memory = Past(taken((NAMES[3], Operation.READ, [*HEALTHY[:6], *[80e6] * 4])))
-    weighing = Weighing({"client1": fleet()}, {"client1": memory})
-    components = [("ost", name) for name in NAMES]
-    before = [weighing.compared(one) for one in components]
-    weighing.release([*components, ("ost", "nobody")])
-    after = [weighing.compared(one) for one in components]
-    for one, other in zip(before, after):
-        assert one is not other
-        assert [each for each, _ in one] == [each for each, _ in other]
-        assert [runs_of(each.source) for _, each in one] == [
-            runs_of(each.source) for _, each in other
-        ]
 
 
 def test_one_low_night_is_none() -> None:
