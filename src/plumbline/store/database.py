@@ -141,17 +141,20 @@ def _little(values: array[float]) -> array[float]:
     return values
 
 
-SCHEMA = 1
+SCHEMA = 2
+"""A history of schema 1 lacks some tables and has one under another name; it is completed."""
 
 _BUSY_WAIT_S = 30.0
 _REVISED = (
-    "CREATE TRIGGER records_{event} AFTER {event} ON records BEGIN UPDATE revisions SET "
+    "CREATE TRIGGER IF NOT EXISTS records_{event} AFTER {event} ON records BEGIN "
+    "UPDATE revisions SET "
     "revision = revision + 1 WHERE layer = {row}.layer AND component = {row}.component; INSERT "
     "INTO revisions SELECT {row}.layer, {row}.component, 1 WHERE NOT EXISTS (SELECT 1 FROM "
     "revisions WHERE layer = {row}.layer AND component = {row}.component); END;"
 )
+_NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _TABLES = f"""
-CREATE TABLE records (
+CREATE TABLE IF NOT EXISTS records (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
     run_id TEXT NOT NULL,
@@ -168,13 +171,13 @@ CREATE TABLE records (
     body TEXT NOT NULL
 );
 -- with all that a sample takes, so that none needs the row itself, which is twenty times as long
-CREATE INDEX records_series ON records (
+CREATE INDEX IF NOT EXISTS records_series ON records (
     layer, component, operation, scenario, partner, seq,
     run_id, started_at, rate_Bps, coverage, flags
 );
-CREATE INDEX records_run ON records (run_id, layer, operation, scenario);
-CREATE INDEX records_started ON records (started_at);
-CREATE TABLE running (
+CREATE INDEX IF NOT EXISTS records_run ON records (run_id, layer, operation, scenario);
+CREATE INDEX IF NOT EXISTS records_started ON records (started_at);
+CREATE TABLE IF NOT EXISTS running (
     layer TEXT NOT NULL,
     component TEXT NOT NULL,
     since REAL NOT NULL,
@@ -183,14 +186,14 @@ CREATE TABLE running (
     interrupted INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (layer, component)
 );
-CREATE TABLE evidence (
+CREATE TABLE IF NOT EXISTS evidence (
     layer TEXT NOT NULL,
     name TEXT NOT NULL,
     is_group INTEGER NOT NULL,
     body TEXT NOT NULL,
     PRIMARY KEY (layer, name, is_group)
 );
-CREATE TABLE confirmed (
+CREATE TABLE IF NOT EXISTS confirmed (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id TEXT NOT NULL,
     at REAL NOT NULL,
@@ -199,7 +202,7 @@ CREATE TABLE confirmed (
     bytes INTEGER NOT NULL,
     control INTEGER NOT NULL
 );
-CREATE TABLE revisions (
+CREATE TABLE IF NOT EXISTS revisions (
     layer TEXT NOT NULL,
     component TEXT NOT NULL,
     revision INTEGER NOT NULL,
@@ -208,11 +211,11 @@ CREATE TABLE revisions (
 {_REVISED.format(event="INSERT", row="NEW")}
 {_REVISED.format(event="UPDATE", row="NEW")}
 {_REVISED.format(event="DELETE", row="OLD")}
-CREATE TABLE software (
+CREATE TABLE IF NOT EXISTS software (
     id INTEGER PRIMARY KEY,
     text TEXT NOT NULL UNIQUE
 );
-CREATE TABLE days (
+CREATE TABLE IF NOT EXISTS days (
     layer TEXT NOT NULL,
     component TEXT NOT NULL,
     operation TEXT NOT NULL,
@@ -223,7 +226,7 @@ CREATE TABLE days (
     PRIMARY KEY (layer, component, operation, scenario, partner, month)
 ) WITHOUT ROWID;
 -- of a console alone: its nodes, their clocks, what people note, and what logs say of jobs
-CREATE TABLE collected (
+CREATE TABLE IF NOT EXISTS collected (
     node TEXT PRIMARY KEY,
     seq INTEGER NOT NULL,
     id TEXT NOT NULL,
@@ -231,17 +234,19 @@ CREATE TABLE collected (
     tried_at REAL,
     trouble TEXT NOT NULL
 );
-CREATE TABLE clocks (
+CREATE TABLE IF NOT EXISTS clocks (
     node TEXT PRIMARY KEY, at REAL NOT NULL, ahead_s REAL NOT NULL, within_s REAL NOT NULL
 );
-CREATE TABLE pruned (at REAL NOT NULL);
-CREATE TABLE notes (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, text TEXT NOT NULL);
-CREATE TABLE job_traffic (
+CREATE TABLE IF NOT EXISTS pruned (at REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS notes (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, text TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS job_traffic (
     job TEXT NOT NULL, target TEXT NOT NULL, operation TEXT NOT NULL, bytes REAL NOT NULL,
     begin REAL NOT NULL, end REAL NOT NULL, source TEXT NOT NULL, small REAL, unaligned REAL,
     PRIMARY KEY (job, target, operation, source, begin)
 );
-CREATE INDEX job_traffic_end ON job_traffic (end);
+CREATE INDEX IF NOT EXISTS job_traffic_end ON job_traffic (end);
 """
 
 _DAMAGED = (
@@ -340,11 +345,11 @@ class Store:
     def _prepare(self, is_new: bool) -> None:
         with self._trouble():
             (schema,) = self._connection.execute("PRAGMA user_version").fetchone()
-            if not schema:
+            if schema < SCHEMA:
                 with _alone_in(self.path.parent):
                     self._connection.execute("PRAGMA journal_mode = WAL")
                     self._create()
-        if schema not in (0, SCHEMA):
+        if schema > SCHEMA:
             raise StoreError(
                 f"history {self.path} has schema {schema}, this version of plumbline reads "
                 f"{SCHEMA}; update plumbline on this host, or move the file aside "
@@ -355,10 +360,13 @@ class Store:
                 keep_owner(self.path, 0o640)
 
     def _create(self) -> None:
-        """Make the tables, once, also when two runs meet a database at the same moment."""
+        """Make what is missing, once, also when two runs meet a database at the same moment."""
         self._connection.execute("BEGIN IMMEDIATE")
         (schema,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if not schema:
+        if schema < SCHEMA:
+            tables = {name for (name,) in self._connection.execute(_NAMES)}
+            if "told" in tables:
+                self._connection.execute("ALTER TABLE told RENAME TO software")
             for statement in _TABLES.split(";\n"):
                 self._connection.execute(statement)
             self._connection.execute(f"PRAGMA user_version = {SCHEMA}")
