@@ -476,8 +476,7 @@ class Weighing:
 class Alarming(NamedTuple):
     """Expectations of each node, measurements until ``now``, in epoch seconds, their evidence.
 
-    ``alarms`` are the places of the services in alarm in the plan, ``new`` those of them that were
-    in none the day before.
+    ``alarms`` are the places of the services in alarm in the plan.
     """
 
     nodes: Mapping[str, Sequence[Expectation]]
@@ -485,7 +484,6 @@ class Alarming(NamedTuple):
     weighing: Weighing
     now: float
     alarms: Collection[int]
-    new: Collection[int]
 
 
 def take_all(weighings: Sequence[Weighing]) -> None:

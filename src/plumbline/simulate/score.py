@@ -319,7 +319,6 @@ class Notifying:
             for service in services
         ]
         self._places = {key: place for place, key in enumerate(self._keys)}
-        self._before: frozenset[int] = frozenset()
         self._told: frozenset[int] = frozenset()
         self._suspected: frozenset[str] = frozenset()
 
@@ -333,9 +332,8 @@ class Notifying:
         alarms = frozenset(self._places[key] for key in keys if key in self._places)
         suspected: frozenset[str] = frozenset()
         if self._suspects:
-            new = alarms - self._before
             of_today = today.nodes, today.memory, today.weighing, today.now
-            suspected = self._suspects(Alarming(*of_today, alarms, new))
+            suspected = self._suspects(Alarming(*of_today, alarms))
         speaking = alarms - self._silent(alarms, suspected)
         notified = Notified(
             self._named(speaking),
@@ -351,7 +349,7 @@ class Notifying:
         )
         # what was notified and is silent now is no second alarm when it speaks again
         self._told = (self._told & alarms) | speaking
-        self._before, self._suspected = alarms, suspected
+        self._suspected = suspected
         return notified
 
     def _silent(self, alarms: frozenset[int], suspected: frozenset[str]) -> frozenset[int]:

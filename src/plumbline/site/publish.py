@@ -24,7 +24,7 @@ from plumbline.observe.symptom import SiteSymptoms
 from plumbline.site.changed import less_shared, shared_losses
 from plumbline.site.locate import SiteLocated, left_out, locate_in, sentences
 from plumbline.site.nodes import in_alarm, judgement
-from plumbline.site.paths import LAYER, Site, explained, path_verdicts
+from plumbline.site.paths import Site, explained, path_verdicts
 from plumbline.store.plan import SitePlan
 from plumbline.store.replacing import replace_own
 from plumbline.store.verdicts import document, load_standing
@@ -238,20 +238,10 @@ class SuspectingDaily:
         self._standing = NOTHING
 
     def __call__(self, day: Alarming) -> frozenset[str]:
-        """Return the names of those in alarm.
-
-        Suspects are looked for when an alarm is new, and as long as one of them is in alarm.
-        """
-        verdicts: Mapping[str, Verdict] = {
-            path.name: Verdict(LAYER, path.name, State.OK, Reason.FINE, "")
-            for path in self._site.paths
-        }
-        by: Mapping[tuple[str, str], Sequence[str]] = {}
-        if day.new or self._standing.suspicions:
-            found = self._located(day)
-            said, before = [""] * len(found.located.sets), self._standing.suspicions
-            verdicts = path_verdicts(self._site, found, said, before)
-            by = explained(self._site, found.located, before)
+        """Return the names of those in alarm."""
+        found, before = self._located(day), self._standing.suspicions
+        verdicts = path_verdicts(self._site, found, [""] * len(found.located.sets), before)
+        by = explained(self._site, found.located, before)
         paths, services = self._site.paths, self._site.services
         scene = Scene(paths, services, day.alarms, by, day.now, _NOTIFIED_AFTER_S)
         settled, self._standing = settle(scene, verdicts, self._standing)
