@@ -125,16 +125,16 @@ class Table:
         numbers = np.arange(len(measurements) + 1)
         self._ends: _Array = np.searchsorted(self.number, numbers)
 
-    def beside(self, form: Against, of: slice = slice(None)) -> _Array:
-        """Return what some rows hold against others in one of ``FORMS``, nan if that is unknown."""
-        rates: _Array = self.rates[of]
+    def beside(self, form: Against) -> _Array:
+        """Return what the runs hold against others in one of ``FORMS``, nan if that is unknown."""
+        rates: _Array = self.rates
         if form is Against.RATE:
             return rates
         if form is Against.BASELINE:
-            return rates - self._levels[self.number[of]]
+            return rates - self._levels[self.number]
         # the others of a run of a few are found by their moments
-        peers_rates = np.where(self.peers[of] >= _PEERS, self.peers_rates[of], nan)
-        return rates - np.where(self.few[of], 0.0, peers_rates)
+        peers_rates = np.where(self.peers >= _PEERS, self.peers_rates, nan)
+        return rates - np.where(self.few, 0.0, peers_rates)
 
     def of(self, number: int) -> slice:
         """Return the rows of a measurement."""
@@ -299,44 +299,52 @@ class _Fellows:
         return np.array(numbers, int)[self.table.number]
 
     @cached_property
-    def kinds(self) -> dict[Against, Kind]:
+    def forms(self) -> list[_Form]:
         """Return what they gave in each form, that in which they differ least first."""
-        kinds = {}
-        for form in FORMS:
-            values = self.table.beside(form)
-            tells = self.table.full & ~np.isnan(values)
-            kinds[form] = kind_of(
-                self.member[tells], self.table.days[tells], values[tells], len(self.measurements)
-            )
-        return dict(sorted(kinds.items(), key=lambda pair: pair[1].apart))
+        forms = [_Form(form, self) for form in FORMS]
+        return sorted(forms, key=lambda form: form.kind.apart)
+
+    def form(self, against: Against) -> _Form:
+        """Return what they gave in one form."""
+        return next(form for form in self.forms if form.against is against)
 
     @cached_property
     def level(self) -> float:
         """Return the middle of their baselines, a logarithm; one of them has one."""
         return float(np.nanmedian([measurement.level for measurement in self.measurements]))
 
-    @cached_property
-    def rows(self) -> dict[Against, tuple[Rows, _Array]]:
-        """Return all runs beside the middle of their day in each form, and which can be."""
-        rows = {}
-        for form, kind in self.kinds.items():
-            middles, spreads = kind.on(self.table.days)
-            off = self.table.beside(form) - middles
-            rows[form] = rows_of(self.table.at, off, spreads), self.table.full & ~np.isnan(off)
-        return rows
+
+class _Form:
+    """Runs of a kind in one form; what is beside their middle is found when somebody asks."""
+
+    def __init__(self, against: Against, fellows: _Fellows) -> None:
+        self.against = against
+        self.table, self.member = fellows.table, fellows.member
+        self.values = self.table.beside(against)
+        tells = self.table.full & ~np.isnan(self.values)
+        self.kind = kind_of(
+            self.member[tells],
+            self.table.days[tells],
+            self.values[tells],
+            len(fellows.measurements),
+        )
 
     @cached_property
-    def of_few(self) -> dict[Against, tuple[_Array, _Array, _Array]]:
-        """Return the runs of a few members alone in each form: moments, values, members.
+    def rows(self) -> tuple[Rows, _Array]:
+        """Return all runs beside the middle of their day, and which can be."""
+        middles, spreads = self.kind.on(self.table.days)
+        off = self.values - middles
+        return rows_of(self.table.at, off, spreads), self.table.full & ~np.isnan(off)
+
+    @cached_property
+    def of_few(self) -> tuple[_Array, _Array, _Array]:
+        """Return the runs of a few members alone: moments, values, members.
 
         The values are beside what each usually gives; where that is not known they are left out.
         """
-        few = {}
-        for form, kind in self.kinds.items():
-            levels = self.table.beside(form) - kind.usual[self.member]
-            there = self.table.few & ~np.isnan(levels)
-            few[form] = self.table.at[there], levels[there], self.member[there]
-        return few
+        levels = self.values - self.kind.usual[self.member]
+        there = self.table.few & ~np.isnan(levels)
+        return self.table.at[there], levels[there], self.member[there]
 
 
 class References:
@@ -353,12 +361,13 @@ class References:
 
     def of(self, measurement: Measurement) -> Optional[ComparedSource]:
         """Return the runs of a measurement beside their reference, None where there is none."""
-        fellows, number = self._of_kind[measurement.kind], self._numbers[id(measurement)]
+        fellows = self._of_kind[measurement.kind]
+        own = fellows.table.of(self._numbers[id(measurement)])
         if _accepted_low(measurement, fellows):
-            source = _beside(number, Against.BASELINE, fellows)
+            source = _beside(own, fellows.form(Against.BASELINE))
             return source or beside_baseline(measurement)
-        for form in fellows.kinds:
-            source = _beside(number, form, fellows)
+        for form in fellows.forms:
+            source = _beside(own, form)
             if source:
                 return (
                     (beside_baseline(measurement) or source) if _differ_widely(source) else source
@@ -366,31 +375,29 @@ class References:
         return beside_baseline(measurement) or _few(measurement) or _own_history(measurement)
 
 
-def _beside(number: int, form: Against, fellows: _Fellows) -> Optional[ComparedSource]:
+def _beside(own: slice, form: _Form) -> Optional[ComparedSource]:
     """Return the runs of days with peers of a measurement, None where there are none."""
-    kind, own = fellows.kinds[form], fellows.table.of(number)
-    rows, tells = (array[own] for array in fellows.rows[form])
+    rows, tells = (array[own] for array in form.rows)
     if not tells.any():
         return None
     if not tells.all():
         rows = rows[tells]
-        if not fellows.table.full[own].all():
-            of_few, by_name = _of_a_few(own, form, fellows), _by_name(own, form, fellows)
-            rows = in_order([rows, *of_few, *by_name])
-    return ComparedSource(Source(rows, kind.apart), form.value)
+        if not form.table.full[own].all():
+            rows = in_order([rows, *_of_a_few(own, form), *_by_name(own, form)])
+    return ComparedSource(Source(rows, form.kind.apart), form.against.value)
 
 
-def _of_a_few(own: slice, form: Against, fellows: _Fellows) -> Iterator[Rows]:
+def _of_a_few(own: slice, form: _Form) -> Iterator[Rows]:
     """Yield the runs that a few members made, beside what the others of them usually give."""
-    table, kind = fellows.table, fellows.kinds[form]
+    table, kind = form.table, form.kind
     few = table.few[own]
     if not few.any():
         return
-    when, levels, members = fellows.of_few[form]
-    others = members != fellows.member[own][0]
+    when, levels, members = form.of_few
+    others = members != form.member[own][0]
     when, levels = when[others], levels[others]
     of_day = kind.on(table.days[own][few])[1]
-    own_runs = table.at[own][few], table.beside(form, own)[few], of_day
+    own_runs = table.at[own][few], form.values[own][few], of_day
     for at, value, spread in zip(*(column.tolist() for column in own_runs)):
         beside = levels[np.abs(when - at) <= _BESIDE_S].tolist()
         if beside and not isnan(value):
@@ -413,16 +420,16 @@ def _middle_of_few(values: Sequence[float], spread: float) -> float:
     return median(values)
 
 
-def _by_name(own: slice, form: Against, fellows: _Fellows) -> Iterator[Rows]:
+def _by_name(own: slice, form: _Form) -> Iterator[Rows]:
     """Yield the runs by name, compared with what the last run of all before each would have given.
 
     What the members share has changed since by as much as between two such runs.
     """
-    table = fellows.table
+    table = form.table
     at, rates, by_name = table.at[own], table.rates[own], table.by_name[own]
     if not by_name.any():
         return
-    rows, tells = (array[own] for array in fellows.rows[form])
+    rows, tells = (array[own] for array in form.rows)
     # the rate as it would have been in the middle of the peers
     levels = (rates - rows[:, RATIO])[tells]
     last = np.maximum(0, np.searchsorted(at[tells], at[by_name], side="right") - 1)
