@@ -78,12 +78,11 @@ def locate_site(
         StoreError: there is no such history, or it cannot be read.
     """
     with judgement(plan, history, now) as site:
-        return locate_in(site, history, earlier, last_run=last_run)
+        return locate_in(site, earlier, last_run=last_run)
 
 
 def locate_in(
     site: Judgement,
-    history: Path,
     earlier: Mapping[str, Memory] = MappingProxyType({}),
     *,
     last_run: bool = False,
@@ -105,9 +104,9 @@ def locate_in(
     observations = list(observe(Site(nodes).measurables(), memories, now, weighing))
     losses = tuple(shared_losses(nodes, weighing)) if weighing else ()
     located, shared = less_shared(locate(observations), losses)
-    shared = with_changes(plan, history, shared)
-    said = collected_symptoms(history, plan.nodes, now)
-    said = said._replace(symptoms=said.symptoms + differing(plan, history, located))
+    shared = with_changes(plan, site.history, shared)
+    said = collected_symptoms(site.history, plan.nodes, now)
+    said = said._replace(symptoms=said.symptoms + differing(plan, site.history, located))
     located = ordered(located, said.symptoms)
     return SiteLocated(located, _probes(located, nodes), said, missed, shared)
 

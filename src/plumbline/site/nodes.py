@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Iterable, Iterator, NamedTuple, Optional
 
@@ -76,13 +77,18 @@ class Judgement:
     def __init__(self, plan: SitePlan, history: History, now: float) -> None:
         """Read the last runs of all nodes; see :func:`judgement`."""
         self.plan = plan
+        self.history = history.path
         self.now = now
         self.nodes = plan.measured()
         self.memories = {
             name: Recent(history, groups_of(measured)).settled()
             for name, measured in self.nodes.items()
         }
-        self.weighing = Weighing(self.nodes, self.memories)
+
+    @cached_property
+    def weighing(self) -> Weighing:
+        """Return the evidence of all runs; who looks at the last run alone does not ask for it."""
+        return Weighing(self.nodes, self.memories)
 
     def judging(self, node: str, *, evidence: bool = False) -> Judging:
         """Return the judge of what a node measures; ``evidence`` as for :class:`Judging`."""

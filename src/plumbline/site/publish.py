@@ -206,7 +206,7 @@ def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -
     before, unknown = _standing(to)
     site = Site(plan.paths, plan.services, plan.parts)
     with judgement(plan, history, now) as judged:
-        located = locate_in(judged, history)
+        located = locate_in(judged)
         alarms = in_alarm(judged.services(), plan.services)
     said = path_verdicts(site, located, sentences(plan, located), before.suspicions)
     by = explained(site, located.located, before.suspicions)

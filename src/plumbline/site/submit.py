@@ -27,7 +27,7 @@ def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]
     with judgement(plan, history, now) as site:
         judged = site.services()
         if plan.paths and any(_may_have_a_note(each.verdict) for each in judged):
-            notes = _notes(site, history)
+            notes = _notes(site)
             judged = [_noted(each, notes) for each in judged]
     return [*judged, *judge_symptoms(plan, history, now)]
 
@@ -38,9 +38,9 @@ def _may_have_a_note(verdict: Verdict) -> bool:
     return verdict.state.alarm or verdict.reason is Reason.WATCHED
 
 
-def _notes(site: Judgement, history: Path) -> dict[Subject, str]:
+def _notes(site: Judgement) -> dict[Subject, str]:
     """Return what is said behind the sentence on a component or group."""
-    plan, located = site.plan, locate_in(site, history)
+    plan, located = site.plan, locate_in(site)
     borne = causes(Site(plan.paths, plan.services, plan.parts), located.located)
     return {
         **{(*place, False): f"explained by {text}" for place, text in borne.items()},
