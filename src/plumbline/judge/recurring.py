@@ -2,7 +2,7 @@
 
 A healthy component shows it now and then, and then rather in the next run too; one that is at
 fault shows it in nearly every run.  The ratio of the two chances of each run is a Bayes factor, and
-alarms follow from it and from the budget of false alarms as those of rates do (judge/chance.py).
+alarms follow from it and from the budget of false alarms as those of rates do (judge/recursion.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ long.  A site at which more do has limits that do not suit it."""
 _AT_FAULT = 0.9
 """Runs of a component at fault that show it."""
 _FEWEST = 2
-"""Runs that an alarm rests on, as for rates (judge/alarm.py)."""
+"""Runs that an alarm rests on, as for rates (judge/runs.py)."""
 
 
 class Recurrence(NamedTuple):

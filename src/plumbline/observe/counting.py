@@ -202,7 +202,7 @@ def _sentences(troubles: dict[str, _Trouble]) -> Iterator[str]:
 
 
 _MOST_BYTES = 1 << 20
-"""Of a file; the statistics of a target have some 10 KiB."""
+"""Limit of a file; the statistics of a target have some 10 KiB."""
 _MOST_STUCK = 16
 """Children that hang at once: with more, nothing is read before one of them comes back."""
 _HEAD = struct.Struct("=cI")
