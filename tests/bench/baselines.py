@@ -39,7 +39,7 @@ def records() -> Iterator[Record]:
         own = chance.gauss(1, 0.02)
         for run in range(RUNS):
             for operation, middle_Bps in RATES_BPS.items():
-                rate_Bps = middle_Bps * own * chance.gauss(1, 0.01)
+                rate = middle_Bps * own * chance.gauss(1, 0.01)
                 yield Record(
                     id=f"{target:08x}{run:016x}{operation.value:>8}",
                     run_id=f"{run:032x}",
@@ -53,9 +53,9 @@ def records() -> Iterator[Record]:
                     finished_at=begun + run * DAY_S + 20,
                     bytes=3 << 30,
                     seconds=20.0,
-                    rate_Bps=rate_Bps,
-                    repeats_Bps=(rate_Bps,) * 3,
-                    profile_Bps=PROFILE_BPS,
+                    rate=rate,
+                    repeats=(rate,) * 3,
+                    profile=PROFILE_BPS,
                     tool=Tool("fio", "3.39", ("fio", "--rw=write", "--bs=1M", "--direct=1")),
                     spec=spec.to_json(),
                     spec_hash=spec.hash(),

@@ -63,7 +63,7 @@ class Fleet:
         self.hosts: list[str] = []
         for placed in Site(plan.expectations).measurables():
             share = YIELD[placed.of.layer]
-            self.flows.append(placed.of._replace(expected_Bps=share * placed.of.expected_Bps))
+            self.flows.append(placed.of._replace(expected=share * placed.of.expected))
             ost = placed.of.layer == "ost"
             group = placed.expectation.group if ost else placed.of.layer
             self.groups.append((group, placed.of.operation.partition(" with ")[0]))
@@ -83,7 +83,7 @@ class Fleet:
     def _asked(self, index: int) -> float:
         """Return what a flow would ask of a part that costs it nothing."""
         flow = self.flows[index]
-        return flow.expected_Bps / YIELD[flow.layer]
+        return flow.expected / YIELD[flow.layer]
 
     def ratios(self, faults: Sequence[Fault]) -> dict[int, float]:
         """Return measured / expected of what the faults make slower, without noise."""
@@ -133,7 +133,7 @@ def observations(fleet: Fleet, faults: Sequence[Fault], chance: Random) -> list[
         noise = hypot(HOST, RUN, SYSTEM) if absolute and flow.layer != "net" else hypot(HOST, RUN)
         ratio, error = median(seen), OF_THE_MIDDLE * noise / len(seen) ** 0.5
         vote = _vote(seen, ratio < min(SLOW, 1 - CERTAIN * error))
-        found.append(Observation(flow, vote, ratio * flow.expected_Bps, error))
+        found.append(Observation(flow, vote, ratio * flow.expected, error))
     return found
 
 

@@ -57,7 +57,7 @@ def nights(good: list[Record], slow: list[Record]) -> Iterator[tuple[object, ...
     The text of a series is the same every night: only that of the latest is read.
     """
     chance, count = Random(5), 0
-    kept = [(row(one, deflated), one.rate_Bps, low.rate_Bps) for one, low in zip(good, slow)]
+    kept = [(row(one, deflated), one.rate, low.rate) for one, low in zip(good, slow)]
     for ago in range(KEEP_WHOLE_DAYS - 1, -1, -1):
         for (_, run_id, *values), *rates in kept:
             rate = (rates[ago < SLOW_NIGHTS] or 0.0) * chance.gauss(1, NOISE)
@@ -72,7 +72,7 @@ def months(good: list[Record], told: int) -> Iterator[tuple[object, ...]]:
     for one in good:
         found: dict[int, list[Day]] = {}
         for ago in range(DAYS - 1, KEEP_WHOLE_DAYS - 1, -1):
-            at, rate = one.started_at - ago * DAY_S, (one.rate_Bps or 0.0) * chance.gauss(1, NOISE)
+            at, rate = one.started_at - ago * DAY_S, (one.rate or 0.0) * chance.gauss(1, NOISE)
             found.setdefault(month_of(at), []).append(Day(at, 1, rate, told))
         for month, days in found.items():
             yield *series_of(one), month, packed(days)

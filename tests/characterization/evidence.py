@@ -97,10 +97,10 @@ def _servers(name: str) -> Iterator[dict[str, Any]]:
     moved_Bps = {"oss01": ("work-OST0000", 3.6e9), "oss02": ("work-OST0002", 9e9)}
     if name not in moved_Bps:
         return
-    target, rate_Bps = moved_Bps[name]
+    target, rate = moved_Bps[name]
     begin = END_S - DAY_S + 7080
     for operation in ("read", "write"):
-        rates = [rate_Bps] * 300
+        rates = [rate] * 300
         jobs = [[begin + 10, begin + 290, "4711", 10**12, 2 * 10**12]] if name == "oss02" else []
         yield {
             "schema": 1,
@@ -116,8 +116,8 @@ def _servers(name: str) -> Iterator[dict[str, Any]]:
             "finished_at": begin + len(rates),
             "bytes": int(sum(rates)),
             "seconds": float(len(rates)),
-            "rate_Bps": sum(rates) / len(rates),
-            "profile_Bps": rates,
+            "rate": sum(rates) / len(rates),
+            "profile": rates,
             "details": {
                 "source": "lustre",
                 "watched_s": len(rates),

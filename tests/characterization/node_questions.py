@@ -126,7 +126,7 @@ def _replay(consoles: Consoles, figure: str, apart_s: float = 0.0) -> Any:
                 continue
             number = components.setdefault(record["component"], len(components))
             if number < _REPLAYED:
-                rate = record["rate_Bps"]
+                rate = record["rate"]
                 value = rate if figure == "rate" else 1e12 / rate
                 day = f"2026-01-{1 + int((record['started_at'] - FIRST_S) // DAY_S):02}"
                 at = record["started_at"] + apart_s * number / _REPLAYED

@@ -50,7 +50,7 @@ class Scene(NamedTuple):
 
 def failed(outcome: str, reason: str) -> dict[str, Any]:
     """Return the values of a record that has no rate."""
-    none: dict[str, Any] = {"rate_Bps": None, "repeats_Bps": [], "seconds": 0.0, "bytes": 0}
+    none: dict[str, Any] = {"rate": None, "repeats": [], "seconds": 0.0, "bytes": 0}
     return {"outcome": outcome, "reason": reason, **none}
 
 

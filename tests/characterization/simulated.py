@@ -80,7 +80,7 @@ def _take(series: dict[str, dict[str, Any]], record: Record) -> None:
             "runs": [],
         },
     )
-    repeats = [float(f"{rate:.6g}") for rate in record.repeats_Bps]
+    repeats = [float(f"{rate:.6g}") for rate in record.repeats]
     coverage = record.coverage and round(record.coverage, 4)
     one["runs"].append([record.started_at - FIRST_S, repeats, coverage])
 
@@ -99,7 +99,7 @@ def _night(node: str, entry: Expectation, night: int, chance: Random) -> Iterato
     for number, (step, reference) in enumerate(entry.references.items()):
         operation, _, scenario = step.partition("/")
         assert reference.ceiling is not None
-        rate = reference.ceiling.rate_Bps * REACHED * chance.gauss(1, NOISE)
+        rate = reference.ceiling.rate * REACHED * chance.gauss(1, NOISE)
         yield Record.from_json(
             {
                 "schema": 1,
@@ -115,8 +115,8 @@ def _night(node: str, entry: Expectation, night: int, chance: Random) -> Iterato
                 "finished_at": FIRST_S + night * 86_400 + 14_410 + 60 * number,
                 "path": list(entry.path),
                 "seconds": 10.0,
-                "rate_Bps": rate,
-                "repeats_Bps": [rate],
+                "rate": rate,
+                "repeats": [rate],
                 "spec": entry.spec.to_json(),
                 "spec_hash": entry.spec.hash(),
             }

@@ -343,7 +343,7 @@ def test_a_read_that_declines_is_told_from_one_that_is_flat(lab: Lab, console: C
     assert flat["operation"] == falls["operation"] == "reread"
     assert abs(flat["details"]["shape"]["decline"]) < 0.1
     assert falls["details"]["shape"]["decline"] > 0.3
-    assert distance(falls["profile_Bps"], flat["profile_Bps"]).beyond(Limits().profile_distance)
+    assert distance(falls["profile"], flat["profile"]).beyond(Limits().profile_distance)
 
 
 # Several times what the others need; after network.ping-timeout, 10 s in the lab, the client would

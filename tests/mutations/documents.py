@@ -322,7 +322,7 @@ def _entries() -> tuple[bytes, bytes]:
         # one that nothing but its peers, its own runs and its profile can accuse
         expectation(component="scratch-OST0004", references={"read/single": Reference(None, held)}),
         host_expectation("oss1", "oss2", target={"kind": "pair", "address": "10.0.0.3"}),
-        *expected(even_Bps=90e6),
+        *expected(even=90e6),
     ]
     found = Expectations("client1", "lab", tuple(each.to_json() for each in entries))
     low = series(80e6, 201e6, EARLIER, operation=Operation.WRITE, **RICH)

@@ -56,7 +56,7 @@ def host_expectation(*partners: str, **changes: Any) -> Expectation:
         "component": "oss3",
         "host": "oss3",
         "group": "servers",
-        "references": {"send/single": Reference(None, BASELINE._replace(median_Bps=117e6))},
+        "references": {"send/single": Reference(None, BASELINE._replace(median=117e6))},
         "partners": tuple(
             Partner(name, "10.0.0.1", ("oss3", "switch", name), ceiling) for name in partners
         ),
@@ -65,8 +65,8 @@ def host_expectation(*partners: str, **changes: Any) -> Expectation:
 
 
 def series(
-    rate_Bps: Optional[float] = 200e6,
-    peers_Bps: Optional[float] = 201e6,
+    rate: Optional[float] = 200e6,
+    peers_rate: Optional[float] = 201e6,
     earlier: Sequence[Sample] = (),
     **changes: Any,
 ) -> Series:
@@ -74,28 +74,28 @@ def series(
 
     Without a rate it failed, unless ``changes`` say otherwise.
     """
-    failure = {"outcome": Outcome.FAILED, "reason": "fio: no", "repeats_Bps": ()}
+    failure = {"outcome": Outcome.FAILED, "reason": "fio: no", "repeats": ()}
     values: dict[str, Any] = {
         "component": "scratch-OST0003",
         "started_at": NOW - 3610,
         "finished_at": NOW - 3600,
-        "rate_Bps": rate_Bps,
-        "repeats_Bps": (rate_Bps,) * 3,
+        "rate": rate,
+        "repeats": (rate,) * 3,
         "spec_hash": "abc",
-        **(failure if rate_Bps is None else {}),
+        **(failure if rate is None else {}),
     }
     latest = record(**{**values, **changes})
-    peers = 5 if peers_Bps is not None else 0
+    peers = 5 if peers_rate is not None else 0
     first = Sample(
-        latest.started_at, latest.rate_Bps, latest.coverage, peers_Bps, peers, latest.partner
+        latest.started_at, latest.rate, latest.coverage, peers_rate, peers, latest.partner
     )
     return Series(latest, (first, *earlier))
 
 
-def sent(partner: str, rate_Bps: Optional[float], **changes: Any) -> Series:
+def sent(partner: str, rate: Optional[float], **changes: Any) -> Series:
     """Return what oss3 sent to a partner one hour ago."""
     values = {"layer": "net", "component": "oss3", "operation": Operation.SEND, "partner": partner}
-    return series(rate_Bps, None, **{**values, **changes})
+    return series(rate, None, **{**values, **changes})
 
 
 def evidence(**changes: Any) -> Evidence:

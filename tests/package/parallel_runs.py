@@ -19,22 +19,22 @@ CEILING = Ceiling(900e6, ("client1-nic",), ("nic",))
 OPERATIONS = (Operation.WRITE, Operation.READ)
 
 
-def expected(*, baseline: bool = True, even_Bps: Optional[float] = None) -> list[Expectation]:
+def expected(*, baseline: bool = True, even: Optional[float] = None) -> list[Expectation]:
     """Return four targets of 202.1 MB/s and the whole, with or without baselines."""
 
     def one(name: str, group: str, factor: int, ceiling: Ceiling, **changes: Any) -> Expectation:
-        known = KNOWN._replace(median_Bps=factor * KNOWN.median_Bps) if baseline else None
+        known = KNOWN._replace(median=factor * KNOWN.median) if baseline else None
         references = {f"{each.value}/together": Reference(ceiling, known) for each in OPERATIONS}
         values = {"component": name, "group": group, "references": references, **changes}
         return expectation(layer="fs", spec=SPEC, **values)
 
-    disk = Ceiling(250e6, ("disk",), ("disk",), even_Bps)
+    disk = Ceiling(250e6, ("disk",), ("disk",), even)
     members = [one(f"OST{index}", "scratch", 1, disk) for index in range(4)]
     whole = {"target": {"kind": "parallel"}, "host": "client1"}
     return [*members, one("scratch", "scratch as a whole", 4, CEILING, **whole)]
 
 
-def ran(rates_Bps: Sequence[float], ended_at: float = NOW - 3600, **changes: Any) -> list[Series]:
+def ran(rates: Sequence[float], ended_at: float = NOW - 3600, **changes: Any) -> list[Series]:
     """Return a run with the same rates for each operation; the whole waits for the slowest.
 
     ``changes`` are of a component, or of the whole as ``scratch``.
@@ -46,25 +46,25 @@ def ran(rates_Bps: Sequence[float], ended_at: float = NOW - 3600, **changes: Any
             "operation": operation,
             "scenario": Scenario.TOGETHER,
             "spec_hash": SPEC.hash(),
-            "repeats_Bps": (),
+            "repeats": (),
             "started_at": ended_at - 10,
             "finished_at": ended_at,
         }
-        for index, rate in enumerate(rates_Bps):
-            others = median(r for other, r in enumerate(rates_Bps) if other != index)
+        for index, rate in enumerate(rates):
+            others = median(r for other, r in enumerate(rates) if other != index)
             own = changes.get(f"OST{index}", {})
             given = None if "outcome" in own else rate
             found.append(series(given, others, component=f"OST{index}", **{**common, **own}))
         whole: Mapping[str, Any] = changes.get("scratch", {})
-        total = None if "outcome" in whole else len(rates_Bps) * min(rates_Bps)
+        total = None if "outcome" in whole else len(rates) * min(rates)
         found.append(series(total, None, component="scratch", **{**common, **whole}))
     return found
 
 
-def nightly(rates_Bps: Sequence[float], ended_at: float) -> list[Record]:
+def nightly(rates: Sequence[float], ended_at: float) -> list[Record]:
     """Return the records of such a run in each of some nights, the oldest first."""
     return [
         one.latest._replace(id=f"{night}-{place}", run_id=f"night-{night}")
         for night in range(NIGHTS)
-        for place, one in enumerate(ran(rates_Bps, ended_at - (NIGHTS - 1 - night) * DAY_S))
+        for place, one in enumerate(ran(rates, ended_at - (NIGHTS - 1 - night) * DAY_S))
     ]

@@ -29,9 +29,9 @@ def record(**changes: Any) -> Record:
         "finished_at": 1010.0,
         "bytes": 2_000_000_000,
         "seconds": 10.0,
-        "rate_Bps": 200e6,
-        "repeats_Bps": (200e6,),
-        "profile_Bps": (199e6, 201e6),
+        "rate": 200e6,
+        "repeats": (200e6,),
+        "profile": (199e6, 201e6),
         "tool": Tool("fio", "fio-3.39", ("fio", "--rw=read")),
         "spec": {"tool": "fio"},
     }
@@ -40,7 +40,7 @@ def record(**changes: Any) -> Record:
 
 def failed(**changes: Any) -> Record:
     """Return the record of a measurement that gave no rate."""
-    without = {"rate_Bps": None, "repeats_Bps": (), "profile_Bps": ()}
+    without = {"rate": None, "repeats": (), "profile": ()}
     return record(outcome=Outcome.FAILED, reason="fio said no", **{**without, **changes})
 
 

@@ -57,7 +57,7 @@ def rate(machine: str, component: str, operation: str) -> float:
     """Return what a line's flows come to."""
     limit = line(machine, component, operation).limit
     assert limit is not None
-    return limit.ceiling.rate_Bps
+    return limit.ceiling.rate
 
 
 def each(machine: str, component: str, operation: str) -> float:
@@ -73,7 +73,7 @@ def following(machine: str, component: str, zone: Zone) -> float:
     limit = line(machine, component, "write", zone).limit
     assert limit is not None
     assert limit.next is not None
-    return limit.next.rate_Bps
+    return limit.next.rate
 
 
 def part(machine: str, name: str, zone: Zone = FASTEST) -> float:
@@ -95,25 +95,25 @@ def shared(capacity_Bps: float, flows: int) -> float:
     """Return the share of one of ``flows`` flows that have one part alone."""
     found = together({"part": capacity_Bps}, {str(flow): ["part"] for flow in range(flows)})["0"]
     assert found is not None
-    return found.ceiling.rate_Bps
+    return found.ceiling.rate
 
 
 def total(capacities: Capacities, paths: dict[str, tuple[str, ...]]) -> float:
     found = together(capacities, paths).values()
-    return sum(limit.ceiling.rate_Bps for limit in found if limit)
+    return sum(limit.ceiling.rate for limit in found if limit)
 
 
-def red_storm_ports(rate_Bps: float, number: int = 320) -> float:
-    """Return what targets come to when each controller port gives ``rate_Bps`` of its 200 MB/s."""
+def red_storm_ports(rate: float, number: int = 320) -> float:
+    """Return what targets come to when each controller port gives ``rate`` of its 200 MB/s."""
     topology = site("redstorm")
-    ports = {name: rate_Bps for name, one in topology.components.items() if one.kind == "port"}
+    ports = {name: rate for name, one in topology.components.items() if one.kind == "port"}
     paths = {
         one.name: storage_side(topology, one) for one in list(topology.targets.values())[:number]
     }
     return total({**speeds(topology).writes, **ports}, paths)
 
 
-def red_storm_couplet(rate_Bps: float) -> float:
+def red_storm_couplet(rate: float) -> float:
     """Return the share of a port when a couplet of two controllers has a limit of its own."""
     topology = site("redstorm")
     paths = {
@@ -122,7 +122,7 @@ def red_storm_couplet(rate_Bps: float) -> float:
         if one.on.startswith(("ddn01a", "ddn01b"))
     }
     assert len(paths) == 8
-    return total({**speeds(topology).writes, "couplet": rate_Bps}, paths) / 8
+    return total({**speeds(topology).writes, "couplet": rate}, paths) / 8
 
 
 def edison_in_august(file_system: str, targets: int) -> float:
@@ -147,7 +147,7 @@ class Case(NamedTuple):
     place: str
     figure: str
     shown: str
-    expected_Bps: float
+    expected: float
     found: Callable[[], float]
 
 
@@ -440,7 +440,7 @@ CASES = [
     ("machine", "case"), CASES, ids=[f"{name} {case.place} {case.figure}" for name, case in CASES]
 )
 def test_a_figure_of_a_paper_follows_from_the_inventory(machine: str, case: Case) -> None:
-    assert case.found() == pytest.approx(case.expected_Bps)
+    assert case.found() == pytest.approx(case.expected)
 
 
 def limited_by(machine: str, component: str, operation: str) -> tuple[str, ...]:
@@ -472,7 +472,7 @@ def test_the_headers_of_tcp_take_five_percent_of_blue_genes_network() -> None:
         if entry.get("encoding") == "none":
             entry["mtu"] = 1500
     rates = {
-        one.component: one.limit.ceiling.rate_Bps / GB
+        one.component: one.limit.ceiling.rate / GB
         for one in at_once(build(raw))
         if one.limit and one.component in ("clients", "switch1", "card01")
     }

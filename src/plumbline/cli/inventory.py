@@ -164,12 +164,12 @@ def _row(node: str, entry: Expectation) -> tuple[str, ...]:
         entry.component,
         entry.spec.tool,
         str(entry.spec.repeats),
-        _rates(ceiling and ceiling.rate_Bps for ceiling in ceilings),
-        _rates(baseline and baseline.median_Bps for baseline in baselines),
+        _rates(ceiling and ceiling.rate for ceiling in ceilings),
+        _rates(baseline and baseline.median for baseline in baselines),
         format_duration(entry.limits.stale_after_s),
     )
 
 
-def _rates(rates_Bps: Iterator[Optional[float]]) -> str:
-    texts = ("none" if rate is None else format_rate(rate) for rate in rates_Bps)
+def _rates(rates: Iterator[Optional[float]]) -> str:
+    texts = ("none" if rate is None else format_rate(rate) for rate in rates)
     return ", ".join(dict.fromkeys(texts))

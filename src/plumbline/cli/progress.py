@@ -36,8 +36,8 @@ def describe(record: Record) -> str:
     what = f"{record.component} {step_name(record.operation.value, record.scenario.value)}"
     if record.partner:
         what += f" with {record.partner}"
-    if record.outcome is Outcome.OK and record.rate_Bps is not None:
-        return f"{what} {format_rate(record.rate_Bps)}"
+    if record.outcome is Outcome.OK and record.rate is not None:
+        return f"{what} {format_rate(record.rate)}"
     return f"{what} {record.outcome.value}: {record.reason}"
 
 

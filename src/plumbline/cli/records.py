@@ -64,7 +64,7 @@ def _day_row(key: SeriesKey, day: Day) -> tuple[str, ...]:
         key.component,
         step_name(key.operation, key.scenario),
         key.partner,
-        "" if isnan(day.rate_Bps) else format_rate(day.rate_Bps),
+        "" if isnan(day.rate) else format_rate(day.rate),
         "",
         f"daily figure, runs: {day.runs:.0f}",
     )
@@ -78,7 +78,7 @@ def _row(record: Record) -> tuple[str, ...]:
         record.component,
         step_name(record.operation.value, record.scenario.value),
         record.partner or "",
-        "" if record.rate_Bps is None else format_rate(record.rate_Bps),
+        "" if record.rate is None else format_rate(record.rate),
         "" if record.coverage is None else f"{record.coverage:.0%}",
         f"{record.outcome.value} {record.reason}".strip(),
     )

@@ -150,7 +150,7 @@ class _Shown:
             source = str((record.details or {}).get("source", ""))
             key = record.component, record.operation.value, source
             moved, highest = self._counters.get(key, (0.0, 0.0))
-            self._counters[key] = moved + record.bytes, max((highest, *record.profile_Bps))
+            self._counters[key] = moved + record.bytes, max((highest, *record.profile))
 
     def end(self) -> None:
         """Print the table."""

@@ -167,20 +167,20 @@ def _texts(line: Line) -> tuple[object, ...]:
 def _rates(line: Line) -> tuple[str, str]:
     """Return the rate of a line, and the next one when what limits it is faster."""
     now, then = (line.limit.ceiling, line.limit.next) if line.limit else (None, None)
-    return _rate(now and now.rate_Bps), _rate(then.rate_Bps) if then else ""
+    return _rate(now and now.rate), _rate(then.rate) if then else ""
 
 
-def _span(rates_Bps: Optional[tuple[float, float]]) -> str:
+def _span(rates: Optional[tuple[float, float]]) -> str:
     """Return the lowest and the highest rate, once where they look the same: 20.0-62.5 MB/s."""
-    low, high = (_rate(rate) for rate in rates_Bps or (None, None))
+    low, high = (_rate(rate) for rate in rates or (None, None))
     if low == high:
         return low
     number, _, unit = low.rpartition(" ")
     return f"{number}-{high}" if high.endswith(f" {unit}") else f"{low}-{high}"
 
 
-def _rate(rate_Bps: Optional[float]) -> str:
-    return "unknown" if rate_Bps is None else format_rate(rate_Bps)
+def _rate(rate: Optional[float]) -> str:
+    return "unknown" if rate is None else format_rate(rate)
 
 
 def _operation(line: Line) -> str:

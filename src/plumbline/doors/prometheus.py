@@ -139,22 +139,22 @@ STEPS = (
     _measured(
         "plumbline_rate_bytes_per_second",
         "Rate of the latest measurement; absent where there is none to judge.",
-        lambda measured: measured.rate_Bps,
+        lambda measured: measured.rate,
     ),
     _measured(
         "plumbline_ceiling_bytes_per_second",
         "What the hardware on the path can give.",
-        lambda measured: measured.ceiling.rate_Bps if measured.ceiling else None,
+        lambda measured: measured.ceiling.rate if measured.ceiling else None,
     ),
     _measured(
         "plumbline_baseline_bytes_per_second",
         "Accepted baseline; absent where it does not hold for the latest measurement.",
-        lambda measured: measured.baseline.median_Bps if measured.baseline else None,
+        lambda measured: measured.baseline.median if measured.baseline else None,
     ),
     _measured(
         "plumbline_peers_bytes_per_second",
         "Median rate of the peers in the same run.",
-        lambda measured: measured.peers_Bps,
+        lambda measured: measured.peers_rate,
     ),
     _measured(
         "plumbline_baseline_ratio", "Rate / baseline.", lambda measured: measured.ratio_baseline

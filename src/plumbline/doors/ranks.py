@@ -37,7 +37,7 @@ def course_lines(records: Iterable[Record]) -> Iterator[str]:
         if len(late) > _SHOWN:
             yield f"{what}: {len(late) - _SHOWN} more were late; --json has all of them"
         shape = details.get("shape")
-        words = list(_words(shape, len(record.profile_Bps))) if shape is not None else []
+        words = list(_words(shape, len(record.profile))) if shape is not None else []
         if words:
             yield f"{what} of {record.component}: {', '.join(words)}"
 
@@ -97,9 +97,9 @@ def _rates(
     """Yield the rate of each operation and its ratio to the median of the other targets."""
     for operation in operations:
         rates = {
-            record.component: record.rate_Bps
+            record.component: record.rate
             for record in result.records
-            if record.operation is operation and record.rate_Bps is not None
+            if record.operation is operation and record.rate is not None
         }
         own = rates.pop(component, None)
         peers = [] if component == whole else [r for name, r in rates.items() if name != whole]

@@ -83,7 +83,7 @@ def _rates(latest: Measured) -> Iterator[str]:
         for factor in factors:
             if _outcome(_at(latest, factor)) != here:
                 edge = _edge(latest, same, factor)
-                yield f"{word} {format_rate(latest.rate_Bps * edge)}: {_words(_at(latest, factor))}"
+                yield f"{word} {format_rate(latest.rate * edge)}: {_words(_at(latest, factor))}"
                 break
             same = factor
 
@@ -102,16 +102,12 @@ def _edge(latest: Measured, same: float, other: float) -> float:
 
 def _at(latest: Measured, factor: float) -> Measured:
     """Return the same measurement had it been ``factor`` times as fast."""
-    rate_Bps = latest.rate_Bps * factor
+    rate = latest.rate * factor
     record = latest.record._replace(
-        rate_Bps=rate_Bps, repeats_Bps=tuple(rate * factor for rate in latest.record.repeats_Bps)
+        rate=rate, repeats=tuple(each * factor for each in latest.record.repeats)
     )
-    samples = (
-        (latest.samples[0]._replace(rate_Bps=rate_Bps), *latest.samples[1:])
-        if latest.samples
-        else ()
-    )
-    return latest._replace(record=record, rate_Bps=rate_Bps, samples=samples)
+    samples = (latest.samples[0]._replace(rate=rate), *latest.samples[1:]) if latest.samples else ()
+    return latest._replace(record=record, rate=rate, samples=samples)
 
 
 def _conditions(latest: Measured, series: Series, reference: Reference) -> Iterator[str]:
@@ -131,7 +127,7 @@ def _variations(
         yield "had nobody else used it", latest._replace(record=quiet)
     if record.flags:
         yield f"without {flags(latest)}", latest._replace(record=record._replace(flags=()))
-    agreed = record._replace(repeats_Bps=(latest.rate_Bps,))
+    agreed = record._replace(repeats=(latest.rate,))
     yield "had the repeats agreed", latest._replace(record=agreed)
     if latest.doubt and reference.baseline:
         yield (

@@ -54,13 +54,13 @@ class Shortfall(NamedTuple):
 
 def sound(measured: Measured) -> Iterator[Sample]:
     """Yield the samples that show what a component gives: not contended, degraded or invalid."""
-    most_Bps = measured.ceiling and measured.limits.invalid_above * measured.ceiling.rate_Bps
+    most = measured.ceiling and measured.limits.invalid_above * measured.ceiling.rate
     least = measured.limits.min_coverage
     for sample in measured.samples:
-        rate_Bps, coverage = sample.rate_Bps, sample.coverage
-        if rate_Bps is None or sample.excluded or (coverage is not None and coverage < least):
+        rate, coverage = sample.rate, sample.coverage
+        if rate is None or sample.excluded or (coverage is not None and coverage < least):
             continue
-        if most_Bps is None or rate_Bps <= most_Bps:
+        if most is None or rate <= most:
             yield sample
 
 
@@ -93,57 +93,51 @@ def shortfall(nights: Nights, *, cut: bool) -> Optional[Shortfall]:
     return Shortfall(share, best, nights[first][0], cut and first == 0)
 
 
-def least_Bps(measured: Measured) -> Optional[float]:
+def least_rate(measured: Measured) -> Optional[float]:
     """Return the least that a measurement alone should give, None where nothing is asked of it.
 
     A pair of hosts is judged with all partners, one of several targets at once as a whole.  What
     the probe itself keeps below cannot be demonstrated.
     """
     ceiling, share = measured.ceiling, measured.limits.min_efficiency
-    if ceiling is None or not share or ceiling.even_Bps is not None or measured.record.partner:
+    if ceiling is None or not share or ceiling.even is not None or measured.record.partner:
         return None
     cap_Bps = (measured.record.spec or {}).get("rate_cap_Bps")
-    return share * (min(ceiling.rate_Bps, cap_Bps) if cap_Bps else ceiling.rate_Bps)
+    return share * (min(ceiling.rate, cap_Bps) if cap_Bps else ceiling.rate)
 
 
-def shortfall_of(measured: Measured, level_Bps: Optional[float]) -> Optional[Shortfall]:
+def shortfall_of(measured: Measured, level: Optional[float]) -> Optional[Shortfall]:
     """Return the shortfall below a level unless it was accepted, None if there is none."""
     # most are far above, and whoever judges ten thousand of them has no time for nights
-    if not level_Bps or all(
-        (sample.rate_Bps or level_Bps) >= level_Bps for sample in measured.samples
-    ):
+    if not level or all((sample.rate or level) >= level for sample in measured.samples):
         return None
     nights = best_of_nights(
-        (sample.started_at, sample.rate_Bps / level_Bps)
-        for sample in sound(measured)
-        if sample.rate_Bps
+        (sample.started_at, sample.rate / level) for sample in sound(measured) if sample.rate
     )
     missing = shortfall(nights, cut=len(measured.samples) >= SAMPLES)
-    return None if missing is None or accepted(measured, missing.share * level_Bps) else missing
+    return None if missing is None or accepted(measured, missing.share * level) else missing
 
 
-def accepted(measured: Measured, rate_Bps: float) -> bool:
+def accepted(measured: Measured, rate: float) -> bool:
     """Return whether a person has accepted such a rate though it is below its floor."""
     baseline = measured.given.baseline
     if baseline is None or not baseline.below_floor:
         return False
-    return rate_Bps >= (1 - measured.limits.peer_loss) * baseline.median_Bps
+    return rate >= (1 - measured.limits.peer_loss) * baseline.median
 
 
-def is_alone(measured: Measured, level_Bps: float) -> bool:
+def is_alone(measured: Measured, level: float) -> bool:
     """Return whether a measurement below its floor is slower than peers, or has none.
 
     Where the peers are as low the group has the alarm.
     """
-    samples = [sample for sample in sound(measured) if sample.peers_Bps]
+    samples = [sample for sample in sound(measured) if sample.peers_rate]
     peers = best_of_nights(
-        (sample.started_at, (sample.peers_Bps or 0.0) / level_Bps) for sample in samples
+        (sample.started_at, (sample.peers_rate or 0.0) / level) for sample in samples
     )
     if not peers:
         return True
-    own = best_of_nights(
-        (sample.started_at, (sample.rate_Bps or 0.0) / level_Bps) for sample in samples
-    )
+    own = best_of_nights((sample.started_at, (sample.rate or 0.0) / level) for sample in samples)
     best_own, best_of_peers = (
         max(share for _, share in nights[-NIGHTS:]) for nights in (own, peers)
     )
@@ -155,24 +149,24 @@ def is_alone(measured: Measured, level_Bps: float) -> bool:
 
 def below_goal(measured: Measured) -> Optional[Finding]:
     """Below the rate that was promised for it on each of some nights."""
-    goal_Bps = measured.given.goal_Bps
-    missing = shortfall_of(measured, goal_Bps)
-    if missing is None or goal_Bps is None:
+    goal = measured.given.goal
+    missing = shortfall_of(measured, goal)
+    if missing is None or goal is None:
         return None
-    words = f"{goal_words(missing, goal_Bps)}{at_most(measured.ceiling)}"
+    words = f"{goal_words(missing, goal)}{at_most(measured.ceiling)}"
     text = f"{measured.what}: {words}: {missing.since}"
     return Finding(State.WARNING, Reason.BELOW_GOAL, text)
 
 
 def below_floor(measured: Measured) -> Optional[Finding]:
     """Below the least share of its ceiling on each of some nights, and its peers are not."""
-    level_Bps = least_Bps(measured)
-    missing = shortfall_of(measured, level_Bps)
+    level = least_rate(measured)
+    missing = shortfall_of(measured, level)
     if (
         missing is None
-        or level_Bps is None
+        or level is None
         or measured.ceiling is None
-        or not is_alone(measured, level_Bps)
+        or not is_alone(measured, level)
     ):
         return None
     names = measured.ceiling.kinds, measured.ceiling.limited_by
@@ -186,22 +180,20 @@ def floor_words(missing: Shortfall, measured: Measured, part: str, number: str =
     least = measured.limits.min_efficiency
     share = (
         missing.share
-        * (least_Bps(measured) or least * measured.ceiling.rate_Bps)
-        / measured.ceiling.rate_Bps
+        * (least_rate(measured) or least * measured.ceiling.rate)
+        / measured.ceiling.rate
     )
     return (
         f"{missing.nights} {100 * share:.3g} % of the ceiling "
-        f"{format_rate(measured.ceiling.rate_Bps)} (limited by {part}){number}, "
+        f"{format_rate(measured.ceiling.rate)} (limited by {part}){number}, "
         f"floor {100 * least:g} %"
     )
 
 
-def goal_words(missing: Shortfall, goal_Bps: float) -> str:
+def goal_words(missing: Shortfall, goal: float) -> str:
     """Return the demonstrated share of a goal."""
-    rate = format_rate(missing.share * goal_Bps)
-    return (
-        f"{missing.nights} {rate}, {100 * missing.share:.3g} % of the goal {format_rate(goal_Bps)}"
-    )
+    rate = format_rate(missing.share * goal)
+    return f"{missing.nights} {rate}, {100 * missing.share:.3g} % of the goal {format_rate(goal)}"
 
 
 def at_most(ceiling: Optional[Ceiling]) -> str:
@@ -209,7 +201,7 @@ def at_most(ceiling: Optional[Ceiling]) -> str:
     if ceiling is None:
         return ""
     part = limited_by(ceiling.kinds, ceiling.limited_by)
-    return f", ceiling {format_rate(ceiling.rate_Bps)} (limited by {part})"
+    return f", ceiling {format_rate(ceiling.rate)} (limited by {part})"
 
 
 def evidence_of_floor(measured: Measured) -> Iterator[str]:
@@ -217,7 +209,7 @@ def evidence_of_floor(measured: Measured) -> Iterator[str]:
     if measured.given.baseline and measured.given.baseline.below_floor:
         baseline = measured.given.baseline
         yield f"accepted below its floor by {baseline.accepted_by}: {baseline.below_floor}"
-    elif below_goal(measured) or shortfall_of(measured, least_Bps(measured)):
+    elif below_goal(measured) or shortfall_of(measured, least_rate(measured)):
         yield REMEDY
 
 
@@ -228,23 +220,21 @@ REMEDY = (
 
 
 def _explain_floor(measured: Measured) -> str:
-    level_Bps = least_Bps(measured)
-    if level_Bps is None:
+    level = least_rate(measured)
+    if level is None:
         return "no floor"
-    return f"floor {format_rate(level_Bps)}, {_demonstrated(measured)}"
+    return f"floor {format_rate(level)}, {_demonstrated(measured)}"
 
 
 def _explain_goal(measured: Measured) -> str:
-    goal_Bps = measured.given.goal_Bps
-    if goal_Bps is None:
+    goal = measured.given.goal
+    if goal is None:
         return "no goal"
-    return f"goal {format_rate(goal_Bps)}, {_demonstrated(measured)}"
+    return f"goal {format_rate(goal)}, {_demonstrated(measured)}"
 
 
 def _demonstrated(measured: Measured) -> str:
-    nights = best_of_nights(
-        (sample.started_at, sample.rate_Bps or 0.0) for sample in sound(measured)
-    )
+    nights = best_of_nights((sample.started_at, sample.rate or 0.0) for sample in sound(measured))
     if len(nights) < NIGHTS:
         return f"{len(nights)} of {NIGHTS} nights"
     text = f"best of {NIGHTS} nights {format_rate(max(rate for _, rate in nights[-NIGHTS:]))}"
@@ -280,7 +270,7 @@ def host_below(pairs: Sequence[Measured]) -> Optional[Finding]:
     rated = [of for of in pairs if of.ceiling is not None and of.limits.min_efficiency]
     nights = best_of_nights(share for of in rated for share in _shares(of))
     missing = shortfall(nights, cut=_cut(rated))
-    if missing is None or accepted(rated[0], _best_Bps(rated)):
+    if missing is None or accepted(rated[0], _best(rated)):
         return None
     text = f"{rated[0].what}: {floor_words(missing, rated[0], _part(rated))}: {missing.since}"
     return Finding(State.WARNING, Reason.BELOW_FLOOR, text)
@@ -293,16 +283,14 @@ def _cut(members: Sequence[Measured]) -> bool:
 def _shares(measured: Measured) -> Iterator[tuple[float, float]]:
     """Yield when a pair was measured and what it gave, in parts of its floor."""
     assert measured.ceiling is not None
-    level_Bps = measured.limits.min_efficiency * measured.ceiling.rate_Bps
+    level = measured.limits.min_efficiency * measured.ceiling.rate
     yield from (
-        (sample.started_at, sample.rate_Bps / level_Bps)
-        for sample in sound(measured)
-        if sample.rate_Bps
+        (sample.started_at, sample.rate / level) for sample in sound(measured) if sample.rate
     )
 
 
-def _best_Bps(pairs: Sequence[Measured]) -> float:
-    return max(sample.rate_Bps or 0.0 for of in pairs for sample in sound(of))
+def _best(pairs: Sequence[Measured]) -> float:
+    return max(sample.rate or 0.0 for of in pairs for sample in sound(of))
 
 
 def _below_floor(members: Sequence[Measured], number: int) -> Optional[Finding]:
@@ -312,8 +300,8 @@ def _below_floor(members: Sequence[Measured], number: int) -> Optional[Finding]:
     """
     kinds: dict[float, list[Measured]] = {}
     for of in members:
-        if least_Bps(of) is not None and of.ceiling is not None:
-            kinds.setdefault(of.ceiling.rate_Bps, []).append(of)
+        if least_rate(of) is not None and of.ceiling is not None:
+            kinds.setdefault(of.ceiling.rate, []).append(of)
     for of_kind in kinds.values():
         low = [member for member in map(_low, of_kind) if member]
         # a contended night of a member is no reason to wait with what the others show
@@ -323,9 +311,9 @@ def _below_floor(members: Sequence[Measured], number: int) -> Optional[Finding]:
 
 
 def _low(measured: Measured) -> Optional[_Low]:
-    level_Bps = least_Bps(measured)
-    missing = shortfall_of(measured, level_Bps)
-    if missing is None or level_Bps is None or is_alone(measured, level_Bps):
+    level = least_rate(measured)
+    missing = shortfall_of(measured, level)
+    if missing is None or level is None or is_alone(measured, level):
         return None
     return _Low(measured, missing)
 
@@ -357,26 +345,26 @@ def _below_goal(members: Sequence[Measured], number: int) -> Optional[Finding]:
 
     With a member of which nothing is known nobody can tell.
     """
-    rated = [(of, of.given.goal_part_Bps) for of in members]
-    parts = [(of, part_Bps, _nights(of)) for of, part_Bps in rated if part_Bps is not None]
+    rated = [(of, of.given.goal_part) for of in members]
+    parts = [(of, part_goal, _nights(of)) for of, part_goal in rated if part_goal is not None]
     if len(parts) < number or not all(len(nights) >= NIGHTS for _, _, nights in parts):
         return None
-    goal_Bps = sum(part_Bps for _, part_Bps, _ in parts)
-    sums = _sums([nights for _, _, nights in parts], goal_Bps)
+    goal = sum(part_goal for _, part_goal, _ in parts)
+    sums = _sums([nights for _, _, nights in parts], goal)
     missing = shortfall(sums, cut=_cut(members))
-    if missing is None or all(_as_accepted(of, part_Bps, its) for of, part_Bps, its in parts):
+    if missing is None or all(_as_accepted(of, part_goal, its) for of, part_goal, its in parts):
         return None
     first = members[0]
     number_of = f" in sum of {number}" if number > 1 else at_most(first.ceiling)
-    text = f"{first.what}: {goal_words(missing, goal_Bps)}{number_of}: {missing.since}"
+    text = f"{first.what}: {goal_words(missing, goal)}{number_of}: {missing.since}"
     return Finding(State.WARNING, Reason.BELOW_GOAL, text)
 
 
 def _nights(measured: Measured) -> Nights:
-    return best_of_nights((sample.started_at, sample.rate_Bps or 0.0) for sample in sound(measured))
+    return best_of_nights((sample.started_at, sample.rate or 0.0) for sample in sound(measured))
 
 
-def _sums(members: Sequence[Nights], goal_Bps: float) -> Nights:
+def _sums(members: Sequence[Nights], goal: float) -> Nights:
     """Return the sum of each night as a share of the goal.
 
     In a night of which nothing is known of a member it counts with its best.
@@ -384,12 +372,10 @@ def _sums(members: Sequence[Nights], goal_Bps: float) -> Nights:
     best = [max(rate for _, rate in nights) for nights in members]
     days = sorted({day for nights in members for day, _ in nights})
     rates = [dict(nights) for nights in members]
-    return [
-        (day, sum(its.get(day, most) for its, most in zip(rates, best)) / goal_Bps) for day in days
-    ]
+    return [(day, sum(its.get(day, most) for its, most in zip(rates, best)) / goal) for day in days]
 
 
-def _as_accepted(measured: Measured, part_Bps: float, nights: Nights) -> bool:
+def _as_accepted(measured: Measured, part_goal: float, nights: Nights) -> bool:
     """Return whether a member gives its part of the goal, or what was accepted in its place."""
-    best_Bps = max(rate for _, rate in nights[-NIGHTS:])
-    return best_Bps >= part_Bps or accepted(measured, best_Bps)
+    best = max(rate for _, rate in nights[-NIGHTS:])
+    return best >= part_goal or accepted(measured, best)

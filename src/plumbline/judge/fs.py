@@ -159,7 +159,7 @@ def _excused(ruling: Ruling, members: Sequence[Each]) -> Ruling:
 def _slowest(members: Sequence[Each], operation: Operation) -> Optional[tuple[str, Ruling]]:
     """Return the target with the lowest rate of an operation, None where none has a rate."""
     rated = [
-        (ruling.measured.rate_Bps, each.component, ruling)
+        (ruling.measured.rate, each.component, ruling)
         for each, rulings in members
         for ruling in rulings
         if ruling.operation is operation and ruling.measured

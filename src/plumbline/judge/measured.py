@@ -49,15 +49,15 @@ class Provisional(NamedTuple):
     ``weakness`` is why it is no firm baseline, empty where it is no baseline at all.
     """
 
-    rate_Bps: float
+    rate: float
     error: float
     words: str
     clears: bool
     weakness: str = ""
 
-    def certainly_low(self, rate_Bps: float) -> bool:
+    def certainly_low(self, rate: float) -> bool:
         """Return whether a rate is below the reference by more than the error explains."""
-        return log(self.rate_Bps / rate_Bps) >= CERTAIN * self.error
+        return log(self.rate / rate) >= CERTAIN * self.error
 
 
 def provisional(series: Series, weak: Optional[Baseline], limits: Limits) -> Optional[Provisional]:
@@ -72,7 +72,7 @@ def provisional(series: Series, weak: Optional[Baseline], limits: Limits) -> Opt
     error = _error(max(weak.spread, _RUN_ERROR), max(1, weak.runs))
     weakness = limits.weakness(weak)
     words = f"its provisional baseline ({weakness})"
-    return Provisional(weak.median_Bps, error, words, clears=True, weakness=weakness)
+    return Provisional(weak.median, error, words, clears=True, weakness=weakness)
 
 
 def _recent(series: Series, limits: Limits) -> Optional[Provisional]:
@@ -80,12 +80,12 @@ def _recent(series: Series, limits: Limits) -> Optional[Provisional]:
     runs = _comparable((*series.samples[1:], *series.earlier), series.latest.started_at, limits)
     if not runs:
         return None
-    own = _median([sample.rate_Bps for sample in runs if sample.rate_Bps])
+    own = _median([sample.rate for sample in runs if sample.rate])
     samples = [sample for sample in runs if _beside(sample)]
     error = _error(_RUN_ERROR, len(runs))
     count = "its last run" if len(runs) == 1 else f"its last {len(runs)} runs"
     if samples:
-        peers = _median([sample.peers_Bps for sample in samples if sample.peers_Bps])
+        peers = _median([sample.peers_rate for sample in samples if sample.peers_rate])
         if peers >= own:
             words = f"the median of its {samples[0].peers} peers in {count}"
             return Provisional(peers, error, words, clears=True)
@@ -99,7 +99,7 @@ def clearing(samples: Sequence[Sample], now: float, limits: Limits) -> bool:
 
 
 def _beside(sample: Sample) -> bool:
-    return bool(sample.peers_Bps) and sample.peers >= _MIN_PEERS
+    return bool(sample.peers_rate) and sample.peers >= _MIN_PEERS
 
 
 def _comparable(samples: Sequence[Sample], now: float, limits: Limits) -> list[Sample]:
@@ -108,7 +108,7 @@ def _comparable(samples: Sequence[Sample], now: float, limits: Limits) -> list[S
     return [
         sample
         for sample in samples
-        if sample.rate_Bps
+        if sample.rate
         and 0 <= now - sample.started_at <= recent_s
         and (sample.coverage is None or sample.coverage >= limits.min_coverage)
     ][:_RECENT_RUNS]
@@ -135,7 +135,7 @@ class Measured(NamedTuple):
     """
 
     record: Record
-    rate_Bps: float
+    rate: float
     samples: tuple[Sample, ...]
     ceiling: Optional[Ceiling]
     baseline: Optional[Baseline]
@@ -155,46 +155,46 @@ class Measured(NamedTuple):
         return self.samples[0].peers if self.samples else 0
 
     @property
-    def peers_Bps(self) -> Optional[float]:
+    def peers_rate(self) -> Optional[float]:
         """Return the median rate of the peers in the same run."""
-        return self.samples[0].peers_Bps if self.samples else None
+        return self.samples[0].peers_rate if self.samples else None
 
     @property
-    def reference_Bps(self) -> Optional[float]:
+    def reference_rate(self) -> Optional[float]:
         """Return the reference of percentages: the baseline, else the peers, else None."""
-        return self.baseline.median_Bps if self.baseline else self.peers_Bps
+        return self.baseline.median if self.baseline else self.peers_rate
 
     @property
     def percent(self) -> Optional[float]:
         """Return the rate in percent of the reference."""
-        return None if self.reference_Bps is None else 100 * self.rate_Bps / self.reference_Bps
+        return None if self.reference_rate is None else 100 * self.rate / self.reference_rate
 
     @property
     def provisional_percent(self) -> Optional[float]:
         """Return the rate in percent of the provisional reference, where there is no firm one."""
-        reference = None if self.reference_Bps is not None else self.provisional
-        return 100 * self.rate_Bps / reference.rate_Bps if reference else None
+        reference = None if self.reference_rate is not None else self.provisional
+        return 100 * self.rate / reference.rate if reference else None
 
     @property
     def ratio_ceiling(self) -> Optional[float]:
         """Return rate / ceiling."""
-        return self.rate_Bps / self.ceiling.rate_Bps if self.ceiling else None
+        return self.rate / self.ceiling.rate if self.ceiling else None
 
     @property
     def ratio_baseline(self) -> Optional[float]:
         """Return rate / baseline, where the baseline may be used."""
-        return self.rate_Bps / self.baseline.median_Bps if self.baseline else None
+        return self.rate / self.baseline.median if self.baseline else None
 
     @property
     def ratio_peers(self) -> Optional[float]:
         """Return rate / median of the peers."""
-        return self.rate_Bps / self.peers_Bps if self.peers_Bps else None
+        return self.rate / self.peers_rate if self.peers_rate else None
 
     @property
     def even(self) -> bool:
         """Return whether it ran together with others and got an even share of the total."""
-        even_Bps = self.ceiling and self.ceiling.even_Bps
-        return even_Bps is not None and self.rate_Bps >= (1 - self.limits.peer_loss) * even_Bps
+        even = self.ceiling and self.ceiling.even
+        return even is not None and self.rate >= (1 - self.limits.peer_loss) * even
 
     @property
     def accepted(self) -> bool:
@@ -203,9 +203,9 @@ class Measured(NamedTuple):
         return ratio is not None and ratio >= 1 - self.limits.peer_loss
 
     @property
-    def repeats_Bps(self) -> tuple[float, ...]:
+    def repeats(self) -> tuple[float, ...]:
         """Return the rates of the repeats within the run, or the only one."""
-        return self.record.repeats_Bps or (self.rate_Bps,)
+        return self.record.repeats or (self.rate,)
 
     @property
     def contended(self) -> bool:
@@ -233,12 +233,12 @@ def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
         DocumentError: a reference is no rate.
     """
     record = series.latest
-    assert record.rate_Bps is not None
+    assert record.rate is not None
     _refuse_impossible(record, reference)
     doubt = doubt_about(reference.baseline, record, limits)
     of = Measured(
         record=record,
-        rate_Bps=record.rate_Bps,
+        rate=record.rate,
         samples=series.samples,
         ceiling=reference.ceiling,
         baseline=None if doubt else reference.baseline,
@@ -246,7 +246,7 @@ def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
         limits=limits,
         given=reference,
     )
-    if of.reference_Bps is not None:
+    if of.reference_rate is not None:
         return of
     any_strength = limits._replace(min_runs=0, max_spread=inf)
     weak = None if doubt_about(reference.baseline, record, any_strength) else reference.baseline
@@ -288,15 +288,15 @@ def _taken(changed: Difference) -> str:
 
 
 def _refuse_impossible(record: Record, reference: Reference) -> None:
-    for name, rate_Bps in (
-        ("ceiling", reference.ceiling and reference.ceiling.rate_Bps),
-        ("baseline", reference.baseline and reference.baseline.median_Bps),
-        ("goal", reference.goal_Bps),
-        ("part of the goal", reference.goal_part_Bps),
+    for name, rate in (
+        ("ceiling", reference.ceiling and reference.ceiling.rate),
+        ("baseline", reference.baseline and reference.baseline.median),
+        ("goal", reference.goal),
+        ("part of the goal", reference.goal_part),
     ):
-        if rate_Bps is not None and not rate_Bps > 0:
+        if rate is not None and not rate > 0:
             raise DocumentError(
                 f"expectations give {record.component} {record.operation.value} the {name} "
-                f"{rate_Bps!r} B/s, which is no rate; correct it in the inventory and deploy the "
+                f"{rate!r} B/s, which is no rate; correct it in the inventory and deploy the "
                 "role agent again"
             )

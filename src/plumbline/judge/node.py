@@ -166,10 +166,7 @@ def _operation(
     absences = [absence(Last(series.latest, what, entry.limits, now)) for series in ordered]
     finding = None if None in absences else absences[0]
     rates = (
-        sample.started_at
-        for of in candidates
-        for sample in of.samples
-        if sample.rate_Bps is not None
+        sample.started_at for of in candidates for sample in of.samples if sample.rate is not None
     )
     ended_at = ordered[0].latest.finished_at
     return _Operation(entry.component, what, finding, ended_at, max(rates, default=0.0))

@@ -229,12 +229,12 @@ def of_pair(entry: Expectation, partner: Partner, reference: Reference) -> Refer
     that allows it, and this pair should give the same share of its own.
     """
     baseline = reference.baseline
-    rates = {each.ceiling.rate_Bps for each in entry.partners}
+    rates = {each.ceiling.rate for each in entry.partners}
     if baseline is None or len(rates) == 1:
         return Reference(partner.ceiling, baseline)
-    allowing = [rate for rate in rates if rate * _MOST >= baseline.median_Bps]
-    share = partner.ceiling.rate_Bps / min(allowing, default=max(rates))
-    return Reference(partner.ceiling, baseline._replace(median_Bps=baseline.median_Bps * share))
+    allowing = [rate for rate in rates if rate * _MOST >= baseline.median]
+    share = partner.ceiling.rate / min(allowing, default=max(rates))
+    return Reference(partner.ceiling, baseline._replace(median=baseline.median * share))
 
 
 def _decide(
@@ -285,7 +285,7 @@ def _slow_alone(pairs: _Pairs) -> Iterator[str]:
         return
     for name, ruling in pairs.usable:
         if ruling.finding.state is not State.OK and ruling.measured:
-            rate = format_rate(ruling.measured.rate_Bps)
+            rate = format_rate(ruling.measured.rate)
             yield f"{ruling.measured.what} with partner {name} {rate}"
 
 
@@ -311,7 +311,7 @@ def _figures(expectation: Expectation, pairs: Sequence[_Pairs]) -> Iterator[Figu
 
 def _rate(pair: tuple[str, Ruling]) -> float:
     of = pair[1].measured
-    return of.rate_Bps if of else 0.0
+    return of.rate if of else 0.0
 
 
 def _severity(state: State) -> int:

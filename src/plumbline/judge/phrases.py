@@ -192,7 +192,7 @@ def several(names: Sequence[str], most: int = _NAMES_SHOWN) -> str:
 def limited(ceiling: Ceiling) -> str:
     """Return ``ceiling 250.0 MB/s by disk oss2-disk1``."""
     part = limited_by(ceiling.kinds, ceiling.limited_by)
-    return f"ceiling {format_rate(ceiling.rate_Bps)} by {part}"
+    return f"ceiling {format_rate(ceiling.rate)} by {part}"
 
 
 def limited_by(kinds: Sequence[str], names: Sequence[str]) -> str:
@@ -204,10 +204,10 @@ def compared(measured: Measured) -> str:
     """Return a rate in percent of its reference; without one, the reason."""
     if measured.baseline:
         return (
-            f"{measured.percent:.0f} % of baseline {format_rate(measured.baseline.median_Bps)} "
+            f"{measured.percent:.0f} % of baseline {format_rate(measured.baseline.median)} "
             f"({measured.baseline.runs} runs to {measured.baseline.last})"
         )
-    if measured.peers_Bps:
+    if measured.peers_rate:
         return f"{measured.doubt}, {measured.percent:.0f} % of {peers(measured)}"
     return provisionally(measured) if measured.provisional else measured.doubt
 
@@ -216,22 +216,22 @@ def provisionally(measured: Measured) -> str:
     """Return a rate in percent of its provisional reference, which must exist."""
     reference = measured.provisional
     assert reference is not None
-    rate = format_rate(reference.rate_Bps)
+    rate = format_rate(reference.rate)
     text = f"{measured.provisional_percent:.0f} % of {reference.words} {rate}"
     return text if reference.weakness else f"{measured.doubt}, {text}"
 
 
 def peers(measured: Measured) -> str:
     """Return ``its 5 peers' median 201.0 MB/s``; the peers must have been measured."""
-    assert measured.peers_Bps is not None
+    assert measured.peers_rate is not None
     owners = "peer's" if measured.peers == 1 else f"{measured.peers} peers' median"
-    return f"its {owners} {format_rate(measured.peers_Bps)}"
+    return f"its {owners} {format_rate(measured.peers_rate)}"
 
 
 def figures(measured: Measured) -> str:
     """Return operation, rate with what is to be said about it, and comparison."""
     notes = "".join(f" ({text})" for flag, text in _NOTES.items() if flag in measured.record.flags)
-    return f"{measured.what} {format_rate(measured.rate_Bps)}{notes}, {compared(measured)}"
+    return f"{measured.what} {format_rate(measured.rate)}{notes}, {compared(measured)}"
 
 
 def figures_and_ceiling(measured: Measured) -> str:
@@ -245,7 +245,7 @@ def figures_and_ceiling(measured: Measured) -> str:
 
 def repeats(measured: Measured) -> str:
     """Return the rates of the repeats within the run."""
-    return ", ".join(format_rate(rate) for rate in measured.repeats_Bps)
+    return ", ".join(format_rate(rate) for rate in measured.repeats)
 
 
 def flags(measured: Measured) -> str:
@@ -270,5 +270,5 @@ def summary(fine: Sequence[Measured]) -> str:
     """
     if not all(of.baseline for of in fine):
         return "; ".join(figures(of) for of in fine)
-    rates = ", ".join(f"{of.what} {format_rate(of.rate_Bps)}" for of in fine)
+    rates = ", ".join(f"{of.what} {format_rate(of.rate)}" for of in fine)
     return f"{rates}, {' and '.join(f'{of.percent:.0f} %' for of in fine)} of baseline"

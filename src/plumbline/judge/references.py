@@ -69,13 +69,13 @@ class Measurement:
     samples: tuple[Sample, ...]
     baseline: Optional[Baseline]
     limits: Limits
-    ceiling_Bps: Optional[float]
+    ceiling_rate: Optional[float]
     era: Optional[Era] = None
 
     @property
     def level(self) -> float:
         """Return the logarithm of its baseline, nan without one."""
-        return log(self.baseline.median_Bps) if self.baseline else nan
+        return log(self.baseline.median) if self.baseline else nan
 
 
 class Era(NamedTuple):
@@ -146,13 +146,13 @@ def _speaking(
 ) -> list[tuple[float, float, float, int]]:
     """Return the runs that say something: a rate of its own, not contended, not above all sense."""
     least = measurement.limits.min_coverage if least_coverage is None else least_coverage
-    ceiling_Bps = measurement.ceiling_Bps
-    most = measurement.limits.invalid_above * ceiling_Bps if ceiling_Bps else inf
+    ceiling_rate = measurement.ceiling_rate
+    most = measurement.limits.invalid_above * ceiling_rate if ceiling_rate else inf
     return [
-        (sample.started_at, sample.rate_Bps, sample.peers_Bps or nan, sample.peers)
+        (sample.started_at, sample.rate, sample.peers_rate or nan, sample.peers)
         for sample in reversed(measurement.samples)
-        if sample.rate_Bps
-        and sample.rate_Bps <= most
+        if sample.rate
+        and sample.rate <= most
         and not sample.excluded
         and (sample.coverage is None or sample.coverage >= least)
     ]

@@ -276,7 +276,7 @@ def _record(row: Sampled, sample: Sample) -> Record:
         started_at=sample.started_at,
         finished_at=sample.started_at,
         seconds=1.0,
-        rate_Bps=sample.rate_Bps,
+        rate=sample.rate,
         coverage=sample.coverage,
         spec_hash=_SPEC.hash(),
     )

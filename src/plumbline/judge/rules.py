@@ -112,10 +112,10 @@ def _sound(form: Sequence[float], record: Record) -> Sequence[float]:
 def invalid(measured: Measured) -> Optional[Finding]:
     """Faster than the hardware allows."""
     ceiling = measured.ceiling
-    if ceiling is None or measured.rate_Bps <= measured.limits.invalid_above * ceiling.rate_Bps:
+    if ceiling is None or measured.rate <= measured.limits.invalid_above * ceiling.rate:
         return None
     text = (
-        f"{measured.what} {format_rate(measured.rate_Bps)} is {measured.ratio_ceiling:.2f} times "
+        f"{measured.what} {format_rate(measured.rate)} is {measured.ratio_ceiling:.2f} times "
         f"the {limited(ceiling)}: cached, or the topology is wrong"
     )
     return Finding(State.UNKNOWN, Reason.INVALID, text)
@@ -126,7 +126,7 @@ def incomparable(measured: Measured) -> Optional[Finding]:
 
     A floor needs none: below it, that is the finding.
     """
-    if measured.reference_Bps is not None:
+    if measured.reference_rate is not None:
         return None
     if below_goal(measured) or below_floor(measured):
         return None
@@ -137,7 +137,7 @@ def incomparable(measured: Measured) -> Optional[Finding]:
         )
     else:
         text = (
-            f"{measured.what} measured {format_rate(measured.rate_Bps)} but nothing to compare "
+            f"{measured.what} measured {format_rate(measured.rate)} but nothing to compare "
             f"with: {measured.doubt}, no peers in the same run; run plumbline baseline capture"
         )
     return Finding(State.UNKNOWN, Reason.NO_REFERENCE, text)
@@ -150,24 +150,24 @@ def beside_provisional(measured: Measured) -> Optional[Finding]:
         return None
     if not measured.low(percent):
         return fine(measured) if reference.clears else None
-    shares = [100 * rate / reference.rate_Bps for rate in measured.repeats_Bps]
-    if not (reference.certainly_low(measured.rate_Bps) and all(map(measured.low, shares))):
+    shares = [100 * rate / reference.rate for rate in measured.repeats]
+    if not (reference.certainly_low(measured.rate) and all(map(measured.low, shares))):
         return None
     # one low run beside its own few is no reason to wake anybody
     gross = measured.limits.critical.alerts(percent) and reference.clears
     state = State.CRITICAL if gross else State.WARNING
-    text = f"{measured.what} {format_rate(measured.rate_Bps)}, {provisionally(measured)}"
+    text = f"{measured.what} {format_rate(measured.rate)}, {provisionally(measured)}"
     text = f"{text}, {limited(measured.ceiling)}" if measured.ceiling else text
     return Finding(state, Reason.PROVISIONAL, text)
 
 
 def beyond_level(measured: Measured) -> Optional[Finding]:
     """Beyond a level in percent of the reference; CRITICAL when the repeats confirm it."""
-    percent, reference_Bps = measured.percent, measured.reference_Bps
-    if percent is None or reference_Bps is None or not measured.alerts(percent):
+    percent, reference_rate = measured.percent, measured.reference_rate
+    if percent is None or reference_rate is None or not measured.alerts(percent):
         return None
     text = figures_and_ceiling(measured)
-    confirmed = all(measured.alerts(100 * rate / reference_Bps) for rate in measured.repeats_Bps)
+    confirmed = all(measured.alerts(100 * rate / reference_rate) for rate in measured.repeats)
     if not confirmed:
         text += f"; not confirmed by the repeats {repeats(measured)}"
     if measured.limits.critical.alerts(percent):
@@ -191,8 +191,8 @@ def _explain_invalid(measured: Measured) -> str:
 
 def _explain_reference(measured: Measured) -> str:
     if measured.baseline:
-        return f"baseline {format_rate(measured.baseline.median_Bps)}"
-    if measured.peers_Bps:
+        return f"baseline {format_rate(measured.baseline.median)}"
+    if measured.peers_rate:
         return f"{measured.doubt}; {peers(measured)}"
     if measured.provisional:
         return f"{measured.doubt}; no peers; {provisionally(measured)}"
@@ -288,7 +288,7 @@ def _unknown(record: Record, others: Optional[Others]) -> str:
 def _contended_each_day(measured: Measured) -> bool:
     days: dict[int, bool] = {}
     for sample in measured.samples:
-        if sample.rate_Bps is not None:
+        if sample.rate is not None:
             day = int(sample.started_at // DAY_S)
             days[day] = days.get(day, True) and _low_and_contended(measured, sample)
     latest = sorted(days, reverse=True)[:_DAYS]
@@ -296,10 +296,10 @@ def _contended_each_day(measured: Measured) -> bool:
 
 
 def _low_and_contended(measured: Measured, sample: Sample) -> bool:
-    reference_Bps = measured.baseline.median_Bps if measured.baseline else sample.peers_Bps
-    if not reference_Bps or sample.rate_Bps is None:
+    reference_rate = measured.baseline.median if measured.baseline else sample.peers_rate
+    if not reference_rate or sample.rate is None:
         return False
-    low = measured.low(100 * sample.rate_Bps / reference_Bps)
+    low = measured.low(100 * sample.rate / reference_rate)
     return low and is_contended(sample.coverage, measured.limits)
 
 
@@ -343,28 +343,28 @@ def shared_loss(measured: Measured) -> Optional[Finding]:
     """Low against the baseline, but so are the peers; the group service has that alarm."""
     if (
         measured.baseline is None
-        or measured.peers_Bps is None
+        or measured.peers_rate is None
         or not measured.low(measured.percent)
     ):
         return None
-    peers_low = measured.low(100 * measured.peers_Bps / measured.baseline.median_Bps)
-    if not peers_low or measured.rate_Bps < (1 - measured.limits.peer_loss) * measured.peers_Bps:
+    peers_low = measured.low(100 * measured.peers_rate / measured.baseline.median)
+    if not peers_low or measured.rate < (1 - measured.limits.peer_loss) * measured.peers_rate:
         return None
     text = f"{figures(measured)}: not slower than {peers(measured)}, a shared cause; excluded"
     return Finding(State.OK, Reason.SHARED_LOSS, text, counts=False)
 
 
 def _explain_even(measured: Measured) -> str:
-    if measured.ceiling is None or measured.ceiling.even_Bps is None:
+    if measured.ceiling is None or measured.ceiling.even is None:
         return "is not one of several that share what is there"
-    even_Bps = measured.ceiling.even_Bps
-    return f"{100 * measured.rate_Bps / even_Bps:.0f} % of the even share {format_rate(even_Bps)}"
+    even = measured.ceiling.even
+    return f"{100 * measured.rate / even:.0f} % of the even share {format_rate(even)}"
 
 
 def _explain_shared(measured: Measured) -> str:
-    if measured.baseline is None or measured.peers_Bps is None:
+    if measured.baseline is None or measured.peers_rate is None:
         return "needs a baseline and peers"
-    share = 100 * measured.peers_Bps / measured.baseline.median_Bps
+    share = 100 * measured.peers_rate / measured.baseline.median
     own = 100 * (measured.ratio_peers or 0)
     return f"{peers(measured)} is {share:.0f} % of this baseline; this {own:.0f} % of it"
 

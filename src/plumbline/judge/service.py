@@ -40,7 +40,7 @@ def evidence(ruling: Ruling, now: float, name: str = "") -> Iterator[str]:
     if record is None or of is None:
         yield f"{name}{ruling.finding.text} [{why}]"
         return
-    rate = format_rate(of.rate_Bps)
+    rate = format_rate(of.rate)
     yield f"{name}{of.what} {rate} {age(record.finished_at, now)}, repeats {repeats(of)} [{why}]"
     yield from (f"  {line}" for line in _references(of))
     yield f"  {_conditions(record)}"
@@ -54,11 +54,11 @@ def figure(ruling: Ruling) -> Figure:
     if of is None:
         return Figure(f"{name}_Bps", None)
     levels = ("", "")
-    if of.reference_Bps is not None:
-        factor = of.reference_Bps / 100
+    if of.reference_rate is not None:
+        factor = of.reference_rate / 100
         levels = (_level(of.limits.warning, factor), _level(of.limits.critical, factor))
-    maximum = of.ceiling.rate_Bps if of.ceiling else None
-    return Figure(f"{name}_Bps", of.rate_Bps, "", *levels, maximum)
+    maximum = of.ceiling.rate if of.ceiling else None
+    return Figure(f"{name}_Bps", of.rate, "", *levels, maximum)
 
 
 def _level(percent: Range, factor: float) -> str:
@@ -75,7 +75,7 @@ def _references(measured: Measured) -> Iterator[str]:
     if measured.baseline:
         baseline = measured.baseline
         yield (
-            f"baseline {format_rate(baseline.median_Bps)}, spread {100 * baseline.spread:.1f} %, "
+            f"baseline {format_rate(baseline.median)}, spread {100 * baseline.spread:.1f} %, "
             f"{baseline.runs} runs {baseline.first} to {baseline.last}, accepted by "
             f"{baseline.accepted_by}: {baseline.reason}"
         )
@@ -86,10 +86,10 @@ def _references(measured: Measured) -> Iterator[str]:
     if course:
         yield course
     if measured.ceiling:
-        reached = 100 * measured.rate_Bps / measured.ceiling.rate_Bps
+        reached = 100 * measured.rate / measured.ceiling.rate
         yield f"{limited(measured.ceiling)}, reached to {reached:.0f} %"
-    if measured.peers_Bps:
-        percent = 100 * measured.rate_Bps / measured.peers_Bps
+    if measured.peers_rate:
+        percent = 100 * measured.rate / measured.peers_rate
         yield f"{percent:.0f} % of {peers(measured)} in the same run"
     else:
         yield "no peers in the same run"
@@ -110,10 +110,10 @@ def _conditions(record: Record) -> str:
 
 
 def _earlier(sample: Sample, now: float) -> str:
-    rate = "no rate" if sample.rate_Bps is None else format_rate(sample.rate_Bps)
+    rate = "no rate" if sample.rate is None else format_rate(sample.rate)
     line = f"{age(sample.started_at, now)} {rate}"
-    if sample.peers_Bps is not None:
-        line += f", {sample.peers} peers {format_rate(sample.peers_Bps)}"
+    if sample.peers_rate is not None:
+        line += f", {sample.peers} peers {format_rate(sample.peers_rate)}"
     return line if sample.coverage is None else f"{line}, coverage {sample.coverage:.2f}"
 
 

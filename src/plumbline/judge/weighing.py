@@ -450,7 +450,7 @@ class Weighing:
                 series.samples,
                 None if doubt and not era else reference.baseline,
                 entry.limits,
-                reference.ceiling.rate_Bps if reference.ceiling else None,
+                reference.ceiling.rate if reference.ceiling else None,
                 era,
             ),
         )
@@ -467,7 +467,7 @@ class Weighing:
             if not LAYERS[entry.layer].on_devices
             else self._systems.get(entry.component, "")
         )
-        ceiling = reference.ceiling.rate_Bps if reference.ceiling else None
+        ceiling = reference.ceiling.rate if reference.ceiling else None
         if entry.parallel:
             group = f"all of {entry.component}"
         return entry.layer, operation, scenario, group or entry.group, ceiling

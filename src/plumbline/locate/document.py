@@ -27,7 +27,7 @@ def behind(located: Located, ambiguity: AmbiguitySet) -> Iterator[int]:
     for index, observation in enumerate(located.observations):
         if (
             observation.vote is not Vote.NONE
-            or not observation.measured_Bps
+            or not observation.measured
             or slowing.keys().isdisjoint(observation.of.path)
         ):
             continue
@@ -38,10 +38,10 @@ def behind(located: Located, ambiguity: AmbiguitySet) -> Iterator[int]:
 
 def _slowing(observation: Observation, suspects: Mapping[str, Suspect]) -> Iterator[str]:
     """Yield the parts that slow an observation to what was measured."""
-    highest = observation.measured_Bps * exp(_TWO_RATES * observation.error) * OVERHEAD
+    highest = observation.measured * exp(_TWO_RATES * observation.error) * OVERHEAD
     for name in observation.of.path:
         if name in suspects and suspects[name].leaves(observation.of) < min(
-            observation.of.expected_Bps, highest
+            observation.of.expected, highest
         ):
             yield name
 
@@ -162,8 +162,8 @@ def _measured(observation: Observation) -> Mapping[str, Any]:
         "layer": observation.of.layer,
         "component": observation.of.component,
         "operation": observation.of.operation,
-        "measured_Bps": observation.measured_Bps if rate else None,
-        "expected_Bps": observation.of.expected_Bps if rate else None,
+        "measured_Bps": observation.measured if rate else None,
+        "expected_Bps": observation.of.expected if rate else None,
         "error": observation.error if rate else None,
         "path": list(observation.of.path),
         "reason": observation.reason,

@@ -76,7 +76,7 @@ def _answered(latest: Iterable[Measured], lost: Measured) -> bool:
     """Return whether a server has given a rate after it was missed."""
     return any(
         entry.host == lost[1].host
-        and record.rate_Bps is not None
+        and record.rate is not None
         and record.started_at > lost[2].started_at
         for _, entry, record in latest
     )
@@ -103,7 +103,7 @@ def failing(measurable: Measurable) -> Measurable:
     lanes = tuple(
         tuple(FAILURES + lane for lane in crossed) for _, crossed, _ in measurable.crossings()
     )
-    return measurable._replace(expected_Bps=_ALL, lanes=lanes, flows=())
+    return measurable._replace(expected=_ALL, lanes=lanes, flows=())
 
 
 def fails(measurable: Measurable) -> bool:

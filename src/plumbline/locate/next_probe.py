@@ -78,7 +78,7 @@ class Candidates:
 
     def _from(self, placed: PlannedMeasurement, suspects: tuple[str, ...]) -> Iterator[Candidate]:
         """Yield a measurement of the plan, and what follows from it."""
-        if not placed.of.expected_Bps:
+        if not placed.of.expected:
             return
         yield _planned(placed)
         if suspects and LAYERS[placed.of.layer].per_target and placed.operation is Operation.READ:
@@ -223,4 +223,4 @@ def _outcomes(
 
 def _ratio(measurable: Measurable, suspect: Suspect) -> float:
     """Return the share of the expected rate that a suspect would leave of a measurement."""
-    return min(1.0, suspect.leaves(measurable) / measurable.expected_Bps)
+    return min(1.0, suspect.leaves(measurable) / measurable.expected)

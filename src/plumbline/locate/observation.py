@@ -165,8 +165,8 @@ def _lane(server: bool, leaves: bool) -> str:
 
 def _rate(reference: Reference) -> float:
     if reference.baseline:
-        return reference.baseline.median_Bps
-    return reference.ceiling.rate_Bps if reference.ceiling else 0.0
+        return reference.baseline.median
+    return reference.ceiling.rate if reference.ceiling else 0.0
 
 
 READ = "read"
@@ -198,7 +198,7 @@ class Measurable(NamedTuple):
     host), ``path`` the components crossed, each once, client end first.  ``lanes`` says for each
     of them in which lanes, and is empty where all are crossed in the lane ``operation``;
     ``flows`` how many flows of the same run share it evenly, and is empty where this is the only
-    one.  ``expected_Bps`` is the rate in bytes per second while everything is healthy, ``node``
+    one.  ``expected`` is the rate in bytes per second while everything is healthy, ``node``
     the one that measures.
     """
 
@@ -207,7 +207,7 @@ class Measurable(NamedTuple):
     component: str
     operation: str
     path: tuple[str, ...]
-    expected_Bps: float
+    expected: float
     lanes: tuple[tuple[str, ...], ...] = ()
     flows: tuple[int, ...] = ()
     node: str = ""
@@ -228,7 +228,7 @@ class Measurable(NamedTuple):
 class _ObservationFields(NamedTuple):
     of: Measurable
     vote: Vote
-    measured_Bps: float
+    measured: float
     error: float
     at: float = 0.0
     since: float = 0.0
@@ -239,7 +239,7 @@ class _ObservationFields(NamedTuple):
 class Observation(_ObservationFields):
     """One measurement with its verdict.
 
-    ``error`` is the standard error of ``measured_Bps`` as a fraction of it; a rate of 0 stands
+    ``error`` is the standard error of ``measured`` as a fraction of it; a rate of 0 stands
     for a measurement that hung.  ``at`` is when it was measured, ``since`` when a bad one was
     not yet known to be bad, in seconds since the epoch; ``reason`` is the sentence of the
     verdict, ``state`` that of the alarm of a bad one.  What votes has a finite rate that is not
@@ -252,7 +252,7 @@ class Observation(_ObservationFields):
         """Build and validate; raise DocumentError naming the measurement and the value."""
         self = super().__new__(cls, *args, **kwargs)
         if self.vote is not Vote.NONE:
-            measured, expected = self.measured_Bps, self.of.expected_Bps
+            measured, expected = self.measured, self.of.expected
             if not (isfinite(measured) and measured >= 0 and isfinite(expected) and expected > 0):
                 raise DocumentError(
                     f"{self.of.name} cannot vote: {measured!r} of {expected!r} B/s are no rates; "
@@ -268,4 +268,4 @@ class Observation(_ObservationFields):
     @property
     def ratio(self) -> float:
         """Return measured / expected, of what votes."""
-        return self.measured_Bps / self.of.expected_Bps
+        return self.measured / self.of.expected

@@ -85,8 +85,8 @@ class WeighedVote(NamedTuple):
     """
 
     vote: Vote
-    expected_Bps: float
-    rate_Bps: float
+    expected: float
+    rate: float
     error: float
     begun: float
     state: State = State.OK
@@ -226,12 +226,8 @@ def _of(vote: Vote, named: NamedMeasurement, source: Source, runs: Rows) -> Weig
 def _expected_loss(named: NamedMeasurement, source: Source) -> float:
     """Return the healthy rate of a measurement, in B/s."""
     if named.measurement.baseline:
-        return named.measurement.baseline.median_Bps
-    rates = {
-        sample.started_at: sample.rate_Bps
-        for sample in named.measurement.samples
-        if sample.rate_Bps
-    }
+        return named.measurement.baseline.median
+    rates = {sample.started_at: sample.rate for sample in named.measurement.samples if sample.rate}
     return median(
         rates[at] / exp(ratio) for at, ratio, *_ in source.runs[-_MOST:].tolist() if at in rates
     )
@@ -323,7 +319,7 @@ _TWO_HOSTS = 2
 class _Run(NamedTuple):
     """The rate of the latest runs that are alike, what may be off, and when they began."""
 
-    rate_Bps: float
+    rate: float
     error: float
     since: float
 
@@ -414,7 +410,7 @@ def _observation(
 ) -> Observation:
     finding, of = ruling.finding, ruling.measured
     at = series.latest.started_at if series else 0.0
-    if finding.reason is Reason.HUNG and placed.of.expected_Bps:
+    if finding.reason is Reason.HUNG and placed.of.expected:
         hung = Observation(placed.of, Vote.BAD, 0.0, LEAST_SPREAD, at, 0.0, finding.text)
         return hung._replace(state=finding.state)
     expected = _expected(of)
@@ -425,11 +421,11 @@ def _observation(
     if vote is Vote.BAD and not finding.reason.lasting and not _certain(run, expected):
         text = f"{finding.text}; within what its runs differ by"
         return Observation(placed.of, Vote.NONE, 0.0, 0.0, at, 0.0, text)
-    measurable = placed.of._replace(expected_Bps=expected)
+    measurable = placed.of._replace(expected=expected)
     # what its whole group has lost is no alarm of its own
-    lost = severity(run.rate_Bps / expected, of.limits)
+    lost = severity(run.rate / expected, of.limits)
     state = finding.state if finding.state.alarm else lost
-    values = (vote, run.rate_Bps, run.error, at, run.since, finding.text, state)
+    values = (vote, run.rate, run.error, at, run.since, finding.text, state)
     return Observation(measurable, *values)
 
 
@@ -437,8 +433,8 @@ def _over(of_one: Observation, vote: Optional[WeighedVote]) -> Observation:
     """Return the observation of the last runs in the place of that of the latest."""
     if vote is None:
         return of_one._replace(vote=Vote.NONE)
-    measurable = of_one.of._replace(expected_Bps=vote.expected_Bps)
-    values = (vote.vote, vote.rate_Bps, vote.error, of_one.at, vote.begun, of_one.reason)
+    measurable = of_one.of._replace(expected=vote.expected)
+    values = (vote.vote, vote.rate, vote.error, of_one.at, vote.begun, of_one.reason)
     return Observation(measurable, *values, vote.state)
 
 
@@ -451,12 +447,12 @@ def _vote(ruling: Ruling) -> Vote:
         return Vote.NONE if of.low(of.provisional_percent) else Vote.GOOD
     shared = finding.reason is Reason.SHARED_LOSS
     slow = finding.reason.slow and finding.state.alarm
-    return Vote.BAD if (shared or slow) and of.rate_Bps < (_expected(of) or 0.0) else Vote.NONE
+    return Vote.BAD if (shared or slow) and of.rate < (_expected(of) or 0.0) else Vote.NONE
 
 
 def _certain(run: _Run, expected: float) -> bool:
     """Return whether a loss is more than noise: no page is for one mild loss of one night."""
-    return log(expected / max(run.rate_Bps, _LEAST_BPS)) >= CERTAIN * run.error
+    return log(expected / max(run.rate, _LEAST_BPS)) >= CERTAIN * run.error
 
 
 def _expected(measured: Optional[Measured]) -> Optional[float]:
@@ -464,22 +460,22 @@ def _expected(measured: Optional[Measured]) -> Optional[float]:
     if measured is None:
         return None
     if measured.provisional:
-        return measured.provisional.rate_Bps
-    return measured.reference_Bps
+        return measured.provisional.rate
+    return measured.reference_rate
 
 
 def _run(measured: Measured, expected: float) -> _Run:
     """Return the middle of the latest runs that are all low, or all not."""
     limit = (1 - measured.limits.peer_loss) * expected
-    low = measured.rate_Bps < limit
-    alike, since = [measured.rate_Bps], 0.0
+    low = measured.rate < limit
+    alike, since = [measured.rate], 0.0
     for sample in measured.samples[1:]:
-        if sample.rate_Bps is None:
+        if sample.rate is None:
             continue
-        if (sample.rate_Bps < limit) is not low:
+        if (sample.rate < limit) is not low:
             since = sample.started_at
             break
-        alike.append(sample.rate_Bps)
+        alike.append(sample.rate)
     spread = measured.baseline.spread if measured.baseline else FEW_APART
     kept = alike[:_MOST_SAMPLES]
     error = max(LEAST_SPREAD, spread / sqrt(len(kept)))
@@ -500,7 +496,7 @@ def resending(measurable: Measurable) -> Measurable:
         name=f"{measurable.name} segments",
         operation=f"{measurable.operation} segments",
         path=measurable.path[between],
-        expected_Bps=_ALL,
+        expected=_ALL,
         lanes=tuple(
             tuple(SEGMENTS + lane for lane in crossed) for crossed in measurable.lanes[between]
         ),
@@ -525,7 +521,7 @@ def _segments(placed: PlannedMeasurement, ruling: Ruling) -> Iterator[Observatio
     text = f"{100 * share:.2f} % of the segments retransmitted"
     vote, rate = (Vote.BAD, _ALL / 2) if share > limit else (Vote.GOOD, _ALL)
     some = share > _CLEAN * limit
-    too_slow = measured.rate_Bps < slow * (_expected(measured) or 0.0)
+    too_slow = measured.rate < slow * (_expected(measured) or 0.0)
     if vote is Vote.GOOD and (some or too_slow):
         vote, text = Vote.NONE, f"{text}, inconclusive"
     yield Observation(of, vote, rate, _ERROR_OF_SHARES, record.started_at, 0.0, text)

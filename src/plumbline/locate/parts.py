@@ -95,8 +95,8 @@ def odds(parts: Iterable[Expected], observations: Sequence[Observation]) -> floa
 
 
 def _gain(observation: Observation, low: float, high: float) -> float:
-    measured = log(max(observation.measured_Bps, _LEAST_REMAINING_BPS))
-    healthy = abs(measured - log(observation.of.expected_Bps))
+    measured = log(max(observation.measured, _LEAST_REMAINING_BPS))
+    healthy = abs(measured - log(observation.of.expected))
     off = max(low - measured, measured - high, 0.0)
     return (_square(healthy / observation.error) - _square(off / observation.error)) / 2
 
@@ -257,7 +257,7 @@ def _members(
     most: dict[str, float] = {}
     for index, flows in crossing:
         of = observations[index].of
-        most[of.layer] = max(most.get(of.layer, 0.0), of.expected_Bps * flows)
+        most[of.layer] = max(most.get(of.layer, 0.0), of.expected * flows)
     rooms = dict.fromkeys(most, room)
     if room != _ANY:
         highest = max(most.values(), default=1.0)
@@ -266,8 +266,8 @@ def _members(
         each = observations[index]
         yield Member(
             index,
-            log(max(each.measured_Bps * flows, _LEAST_BPS)),
-            log(each.of.expected_Bps * flows),
+            log(max(each.measured * flows, _LEAST_BPS)),
+            log(each.of.expected * flows),
             rooms[each.of.layer],
             each.error,
             flows,
@@ -394,7 +394,7 @@ def _streams(
         if device is None:
             continue
         lane = observation.of.lanes[0][0] if observation.of.lanes else observation.of.operation
-        most[lane, device] = max(most.get((lane, device), 0.0), observation.of.expected_Bps)
+        most[lane, device] = max(most.get((lane, device), 0.0), observation.of.expected)
         for name in between(observation.of, hosts):
             if name in streams:
                 streams[name].setdefault(lane, []).append(_Stream(index, device))

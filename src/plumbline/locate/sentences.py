@@ -235,7 +235,7 @@ def _figures(observation: Observation) -> tuple[str, str, str]:
     if not observation.of.is_rate:
         return "", "", ""
     share = f"{100 * observation.ratio:.0f} %"
-    return format_rate(observation.measured_Bps), format_rate(observation.of.expected_Bps), share
+    return format_rate(observation.measured), format_rate(observation.of.expected), share
 
 
 def _tally(located: Located, ambiguity: AmbiguitySet) -> str:

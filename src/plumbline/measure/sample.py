@@ -408,8 +408,8 @@ def _moved(part: SamplePart, whole: Stretch) -> _Result:
         "outcome": Outcome.OK,
         "bytes": round(moved),
         "seconds": float(seconds),
-        "rate_Bps": moved / seconds,
-        "profile_Bps": tuple(map(round, stretch.rates_Bps)),
+        "rate": moved / seconds,
+        "profile": tuple(map(round, stretch.rates_Bps)),
     }
     return _Result(stretch.begin_s, stretch.end_s, values, _followed(part, whole, stretch.begin_s))
 

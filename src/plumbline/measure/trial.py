@@ -115,7 +115,7 @@ class Recorder:
 
 def _result(measurements: Sequence[Measurement], conditions: Conditions) -> dict[str, Any]:
     """Return the sums of bytes and seconds, the median rate, and the detail of its repeat."""
-    rates = tuple(measurement.rate_Bps for measurement in measurements)
+    rates = tuple(measurement.rate for measurement in measurements)
     middle = measurements[rates.index(median_low(rates))]
     flags = [flag for measurement in measurements for flag in measurement.flags]
     retransmitted = [m.retransmits for m in measurements if m.retransmits is not None]
@@ -123,9 +123,9 @@ def _result(measurements: Sequence[Measurement], conditions: Conditions) -> dict
         "outcome": Outcome.OK,
         "bytes": sum(measurement.bytes for measurement in measurements),
         "seconds": sum(measurement.seconds for measurement in measurements),
-        "rate_Bps": median(rates),
-        "repeats_Bps": rates,
-        "profile_Bps": tuple(middle.profile_Bps),
+        "rate": median(rates),
+        "repeats": rates,
+        "profile": tuple(middle.profile),
         "latency": middle.latency,
         "retransmits": sum(retransmitted) if retransmitted else None,
         "coverage": conditions.coverage,
@@ -221,7 +221,7 @@ class Trial:
 
     def _usual(self, first: Measurement) -> bool:
         task = self.task
-        return not first.flags and task.entry.usual(task.operation, task.scenario, first.rate_Bps)
+        return not first.flags and task.entry.usual(task.operation, task.scenario, first.rate)
 
     def carry_out(self, step: Callable[[str], None]) -> None:
         """Measure as often as it tells more; ``step`` gets the title at each repeat's turn."""

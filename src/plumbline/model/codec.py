@@ -50,6 +50,16 @@ def lenient(kind: type[T]) -> type[T]:
     return kind
 
 
+def formerly(**names: str) -> Callable[[type[T]], type[T]]:
+    """Mark a class some of whose keys had other names in documents of an older version."""
+
+    def mark(kind: type[T]) -> type[T]:
+        _FORMER_KEYS[kind] = names
+        return kind
+
+    return mark
+
+
 def positional(kind: type[T]) -> type[T]:
     """Mark a class whose document form is a list of its fields, without their names."""
     _ROWS.add(kind)
@@ -155,6 +165,7 @@ _TYPING = {
     "Annotated": _Form(lambda of: _Annotated(of[0], of[1:])),
 }
 _LENIENT: set[type] = set()
+_FORMER_KEYS: dict[type, Mapping[str, str]] = {}
 _ROWS: set[type] = set()
 _READERS: dict[type, Reader] = {}
 _WRITERS: dict[type, Reader] = {}
@@ -197,6 +208,7 @@ def _compiled(kind: Any) -> Reader:
     defaults: Mapping[str, Any] = kind._field_defaults
     plan = [(key, reader, key in defaults) for key, reader in readers.items()]
     strict = kind not in _LENIENT
+    former = _FORMER_KEYS.get(kind, {})
 
     row = _row(list(readers.values()), kind.__name__)
 
@@ -208,6 +220,8 @@ def _compiled(kind: Any) -> Reader:
             return raw
         if type(raw) is not dict:
             raise TypeError(f"{kind.__name__} is {raw!r:.60}, which is no mapping")
+        if former and not former.keys().isdisjoint(raw):
+            raw = {former.get(key, key): value for key, value in raw.items()}
         if strict and not raw.keys() <= readers.keys():
             unknown = min(raw.keys() - readers.keys())
             raise TypeError(f"{unknown!r:.60} is no key of {kind.__name__}")

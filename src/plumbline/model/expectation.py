@@ -139,7 +139,7 @@ class Expectation(NamedTuple):
         """Return both references of one operation, empty ones where the console gave none."""
         return self.references.get(f"{operation.value}/{scenario.value}", Reference(None, None))
 
-    def usual(self, operation: Operation, scenario: Scenario, rate_Bps: float) -> bool:
+    def usual(self, operation: Operation, scenario: Scenario, rate: float) -> bool:
         """Return whether a rate is one of those that the baseline is made of, and no low one.
 
         So is a rate within twice the spread of its runs, as 95 of 100 are.  A further repeat would
@@ -148,7 +148,7 @@ class Expectation(NamedTuple):
         baseline = self.reference(operation, scenario).baseline
         if baseline is None or baseline.runs < self.limits.min_runs:
             return False
-        ratio = rate_Bps / baseline.median_Bps
+        ratio = rate / baseline.median
         low = self.limits.alerts(100 * ratio)
         return not low and abs(log(ratio)) <= _USUAL_SPREADS * baseline.spread
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from plumbline.model.codec import lenient
+from plumbline.model.codec import formerly, lenient
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import DAY_S, LARGEST
@@ -77,24 +77,26 @@ def _rates_of_parts(profile: tuple[float, ...]) -> None:
         raise TypeError(f"profile is {profile!r:.60}, which are no rates")
 
 
+@formerly(rate_Bps="rate", even_Bps="even")
 @lenient
 class Ceiling(NamedTuple):
     """The theoretical rate of a path, in bytes per second, and the component(s) that set it.
 
-    ``kinds`` says of each in ``limited_by`` what it is, where that is known.  ``even_Bps`` is set
+    ``kinds`` says of each in ``limited_by`` what it is, where that is known.  ``even`` is set
     for one of several that run at once: what it gets where all of them get alike.
     """
 
-    rate_Bps: Annotated[float, rates]
+    rate: Annotated[float, rates]
     limited_by: tuple[str, ...]
     kinds: tuple[str, ...] = ()
-    even_Bps: Optional[Annotated[float, rates]] = None
+    even: Optional[Annotated[float, rates]] = None
 
 
+@formerly(median_Bps="median")
 class Baseline(NamedTuple):
     """Robust statistics of accepted measurements under stated conditions.
 
-    ``median_Bps`` is the median; ``spread`` the robust relative spread (1.4826 x MAD of the natural
+    ``median`` is the median; ``spread`` the robust relative spread (1.4826 x MAD of the natural
     logarithms of the rates, a fraction); ``runs`` how many runs on ``first``..``last`` (ISO dates).
     The conditions, of which model.conditions says when they differ: ``spec_hash`` and the same in
     words as ``terms``, ``versions`` of the software with the settings that matter, the measuring
@@ -104,7 +106,7 @@ class Baseline(NamedTuple):
     where it was not.
     """
 
-    median_Bps: Annotated[float, rates]
+    median: Annotated[float, rates]
     spread: Annotated[float, Within(0, _WIDEST)]
     runs: Annotated[int, counts]
     first: str
@@ -121,18 +123,19 @@ class Baseline(NamedTuple):
     below_floor: str = ""
 
 
+@formerly(goal_Bps="goal", goal_part_Bps="goal_part")
 @lenient
 class Reference(NamedTuple):
     """The references of one operation in one scenario; each may be absent.
 
-    ``goal_Bps`` is the rate that was promised for it, ``goal_part_Bps`` its part of what was
+    ``goal`` is the rate that was promised for it, ``goal_part`` its part of what was
     promised for its group; both in bytes per second.
     """
 
     ceiling: Optional[Ceiling]
     baseline: Optional[Baseline]
-    goal_Bps: Optional[Annotated[float, rates]] = None
-    goal_part_Bps: Optional[Annotated[float, rates]] = None
+    goal: Optional[Annotated[float, rates]] = None
+    goal_part: Optional[Annotated[float, rates]] = None
 
 
 class Limits(NamedTuple):

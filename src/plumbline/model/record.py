@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from math import isfinite
 
-from plumbline.model.codec import read
+from plumbline.model.codec import formerly, read
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import LARGEST
@@ -129,9 +129,9 @@ class _RecordFields(NamedTuple):
     partner: Optional[Annotated[str, unicode_text]] = None
     bytes: Annotated[int, counts] = 0
     seconds: Annotated[float, amounts] = 0.0
-    rate_Bps: Optional[Annotated[float, rates]] = None
-    repeats_Bps: tuple[Annotated[float, amounts], ...] = ()
-    profile_Bps: tuple[Annotated[float, amounts], ...] = ()
+    rate: Optional[Annotated[float, rates]] = None
+    repeats: tuple[Annotated[float, amounts], ...] = ()
+    profile: tuple[Annotated[float, amounts], ...] = ()
     latency: Optional[Latency] = None
     retransmits: Optional[Annotated[int, counts]] = None
     tool: Optional[Tool] = None
@@ -144,10 +144,11 @@ class _RecordFields(NamedTuple):
     details: Optional[Mapping[str, Any]] = None
 
 
+@formerly(rate_Bps="rate", repeats_Bps="repeats", profile_Bps="profile")
 class Record(_RecordFields):
     """A measurement as it is stored; times are seconds since the epoch.
 
-    ``rate_Bps`` is the median of ``repeats_Bps``; ``profile_Bps`` holds one value a second;
+    ``rate`` is the median of ``repeats``; ``profile`` holds one value a second;
     ``fill`` and ``coverage`` are fractions of 1; ``path`` is client end first; ``partner`` is the
     other host of a network pair; ``run_id`` is shared by all that was measured in one run, which
     makes them peers; ``details`` is what a parallel run tells of its ranks (docs/profiles.md).  A
@@ -161,11 +162,11 @@ class Record(_RecordFields):
         """Build and validate; raise DocumentError naming the component and the impossible value."""
         self = super().__new__(cls, *args, **kwargs)
         if self.outcome is Outcome.OK:
-            if self.rate_Bps is None or not isfinite(self.rate_Bps) or self.rate_Bps <= 0:
-                raise self._impossible(f"rate {self.rate_Bps!r} is not a positive number")
+            if self.rate is None or not isfinite(self.rate) or self.rate <= 0:
+                raise self._impossible(f"rate {self.rate!r} is not a positive number")
             if not isfinite(self.seconds) or self.seconds <= 0:
                 raise self._impossible(f"duration {self.seconds!r} is not positive")
-        elif self.rate_Bps is not None:
+        elif self.rate is not None:
             raise self._impossible(f"outcome {self.outcome.value} must not carry a rate")
         elif not self.reason:
             raise self._impossible(f"outcome {self.outcome.value} needs a reason")
@@ -201,8 +202,8 @@ class Record(_RecordFields):
 class _MeasurementFields(NamedTuple):
     bytes: int
     seconds: float
-    rate_Bps: float
-    profile_Bps: tuple[float, ...] = ()
+    rate: float
+    profile: tuple[float, ...] = ()
     latency: Optional[Latency] = None
     retransmits: Optional[int] = None
     flags: tuple[Flag, ...] = ()
@@ -211,7 +212,7 @@ class _MeasurementFields(NamedTuple):
 class Measurement(_MeasurementFields):
     """One operation, once: bytes moved, seconds it took, and the rate the tool gives for it.
 
-    ``profile_Bps`` holds one value a second, empty where the tool tells none; ``retransmits``
+    ``profile`` holds one value a second, empty where the tool tells none; ``retransmits``
     counts TCP segments, None where that is unknown; ``flags`` are SHORT (the time limit
     came before the bytes) and CONFIDENCE_MISSED.  With an impossible value it cannot be built.
     """
@@ -221,12 +222,12 @@ class Measurement(_MeasurementFields):
     def __new__(cls, *args: Any, **kwargs: Any) -> Measurement:
         """Build and validate; raise ToolError naming the impossible value."""
         self = super().__new__(cls, *args, **kwargs)
-        positive = {"bytes": self.bytes, "seconds": self.seconds, "rate": self.rate_Bps}
+        positive = {"bytes": self.bytes, "seconds": self.seconds, "rate": self.rate}
         for name, value in positive.items():
             if not 0 < value <= LARGEST:
                 raise _impossible(name, value, "is not a positive, plausible number")
         times = self.latency or ()
-        zero_or_more = (*self.profile_Bps, *times, self.retransmits or 0)
+        zero_or_more = (*self.profile, *times, self.retransmits or 0)
         for value in zero_or_more:
             if not 0 <= value <= LARGEST:
                 raise _impossible("detail", value, "is negative or not a plausible number")

@@ -47,7 +47,7 @@ _NOTHING: Mapping[str, Any] = {"evidence": None, "operations": ()}
 class Sample(NamedTuple):
     """One earlier run of one operation: start, rate, coverage, and its peers in the same run.
 
-    ``rate_Bps`` is None where the run gave no rate.  ``peers_Bps`` is the median rate of the
+    ``rate`` is None where the run gave no rate.  ``peers_rate`` is the median rate of the
     ``peers`` other members of the group in that run; ``partner`` is the other host of a pair.
     ``excluded`` is True where the component was degraded or failed over: the rate is not its own.
     ``retransmitted`` is the share of retransmitted segments, ``apart`` how far its profile
@@ -55,9 +55,9 @@ class Sample(NamedTuple):
     """
 
     started_at: Annotated[float, times]
-    rate_Bps: Optional[Annotated[float, rates]]
+    rate: Optional[Annotated[float, rates]]
     coverage: Optional[Annotated[float, amounts]]
-    peers_Bps: Optional[Annotated[float, rates]]
+    peers_rate: Optional[Annotated[float, rates]]
     peers: Annotated[int, counts]
     partner: Optional[str]
     excluded: bool = False

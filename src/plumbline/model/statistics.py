@@ -141,18 +141,18 @@ def _own_error(losses: Sequence[float]) -> float:
 
 
 class Summary(NamedTuple):
-    """``median_Bps`` in bytes per second; ``spread`` relative, a fraction; number of ``runs``."""
+    """``median`` in bytes per second; ``spread`` relative, a fraction; number of ``runs``."""
 
-    median_Bps: float
+    median: float
     spread: float
     runs: int
 
 
-def summarize(rates_Bps: Sequence[float]) -> Summary:
+def summarize(rates: Sequence[float]) -> Summary:
     """Return median and spread of positive rates; both come from their natural logarithms.
 
     Rates err by factors: half and double are as far from the median in logarithms.
     """
-    logarithms = [log(rate) for rate in rates_Bps]
+    logarithms = [log(rate) for rate in rates]
     middle = median(logarithms)
     return Summary(exp(middle), deviation(logarithms, middle), len(logarithms))

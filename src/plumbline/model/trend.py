@@ -32,14 +32,14 @@ class Course(NamedTuple):
 class PairTest(NamedTuple):
     """The latest test of a pair of hosts in one direction.
 
-    ``rate_Bps`` and ``retransmits`` are None where they are not known.
+    ``rate`` and ``retransmits`` are None where they are not known.
     """
 
     component: str
     partner: str
     operation: str
     started_at: float
-    rate_Bps: Optional[float]
+    rate: Optional[float]
     retransmits: Optional[int]
     bytes: int
 

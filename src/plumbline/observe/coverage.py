@@ -208,7 +208,7 @@ def _bins(record: Record, details: Mapping[str, Any]) -> Iterator[_Bin]:
         numbers(first=first)
         counts(count=count)
         merged[first] = count
-    place, start, rates = 0, record.started_at, record.profile_Bps
+    place, start, rates = 0, record.started_at, record.profile
     while place < len(rates):
         count = max(1, merged.get(place, 1))
         moved = sum(rates[place : place + count])

@@ -124,8 +124,8 @@ def _measured(results: Sequence[Result]) -> Measurement:
     return Measurement(
         bytes=moved,
         seconds=seconds,
-        rate_Bps=moved / seconds,
-        profile_Bps=whole_seconds(added(result.curve for result in results), seconds),
+        rate=moved / seconds,
+        profile=whole_seconds(added(result.curve for result in results), seconds),
         latency=latency(together(result.durations for result in results if result.durations)),
         flags=(Flag.SHORT,) if any(result.state is State.SHORT for result in results) else (),
     )
@@ -171,12 +171,12 @@ def details_of_all(tally: Tally, outcome: Union[Measurement, Failure]) -> dict[s
 
 def _course(outcome: Union[Measurement, Failure]) -> dict[str, Any]:
     """Return shape and form of a curve; empty if it is too short."""
-    shaped = None if isinstance(outcome, Failure) else shape(outcome.profile_Bps)
+    shaped = None if isinstance(outcome, Failure) else shape(outcome.profile)
     if isinstance(outcome, Failure) or shaped is None:
         return {}
     return {
         "shape": shaped.to_json(),
-        "form": [round(_PERCENT * point) for point in form(outcome.profile_Bps)],
+        "form": [round(_PERCENT * point) for point in form(outcome.profile)],
     }
 
 

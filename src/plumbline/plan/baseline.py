@@ -187,7 +187,7 @@ def _entries(layers: _Layers) -> dict[Key, _Entry]:
 def _baseline(entry: _Entry) -> Baseline:
     values = dict(entry)
     values.update(
-        median_Bps=values.pop("median"),
+        median=values.pop("median"),
         spec_hash=values.pop("spec"),
         profile=tuple(int(point) / 100 for point in entry.profile.split()),
     )
@@ -224,7 +224,7 @@ def _plain(baseline: Baseline) -> dict[str, Any]:
     fill = "" if baseline.fill is None else f"{100 * baseline.fill:.0f} %"
     profile = " ".join(f"{100 * point:.0f}" for point in baseline.profile)
     return {
-        "median": rate_text(baseline.median_Bps),
+        "median": rate_text(baseline.median),
         "spread": f"{100 * baseline.spread:.2f} %",
         "runs": baseline.runs,
         "first": baseline.first,
@@ -243,13 +243,13 @@ def _nonempty(**texts: str) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text}
 
 
-def rate_text(rate_Bps: float) -> str:
+def rate_text(rate: float) -> str:
     """Return a rate as the document keeps it, exact to a part in ten thousand: ``115.2 MB/s``."""
     for prefix, factor in (("G", 1e10), ("M", 1e5), ("k", 1e2)):
-        if rate_Bps >= factor:
+        if rate >= factor:
             unit = {"G": 1e9, "M": 1e6, "k": 1e3}[prefix]
-            return f"{rate_Bps / unit:.5g} {prefix}B/s"
-    return f"{rate_Bps:.5g} B/s"
+            return f"{rate / unit:.5g} {prefix}B/s"
+    return f"{rate:.5g} B/s"
 
 
 _SHOWN_FILL = 0.05
@@ -273,7 +273,7 @@ class Change(NamedTuple):
     @property
     def ratio(self) -> Optional[float]:
         """New / old median; None where there is no old one."""
-        return self.new.median_Bps / self.old.median_Bps if self.old else None
+        return self.new.median / self.old.median if self.old else None
 
     @property
     def size(self) -> float:

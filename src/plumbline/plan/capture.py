@@ -49,18 +49,18 @@ def with_floors(baselines: Baselines, expected: Expected) -> Baselines:
     """
     sums: dict[Group, float] = {}
     for key, baseline in baselines.items():
-        part_Bps = _reference(key, expected).goal_part_Bps
-        if part_Bps is not None:
+        part_goal = _reference(key, expected).goal_part
+        if part_goal is not None:
             group = _group(key, expected)
-            sums[group] = sums.get(group, 0.0) + baseline.median_Bps - _ROUNDING * part_Bps
+            sums[group] = sums.get(group, 0.0) + baseline.median - _ROUNDING * part_goal
     return {
         key: baseline._replace(
             below_floor=_below_goal(
-                baseline.median_Bps,
+                baseline.median,
                 _reference(key, expected),
                 missed=sums.get(_group(key, expected), 0.0) < 0,
             )
-            or _below_floor(baseline.median_Bps, key, expected)
+            or _below_floor(baseline.median, key, expected)
         )
         for key, baseline in baselines.items()
     }
@@ -76,34 +76,34 @@ def _reference(key: Key, expected: Expected) -> Reference:
     return expected[key.layer, key.component].reference(*step)
 
 
-def _below_goal(median_Bps: float, reference: Reference, *, missed: bool) -> str:
-    part_Bps = reference.goal_part_Bps if missed else None
-    goals = (("goal", reference.goal_Bps), ("part of the goal", part_Bps))
-    for name, goal_Bps in goals:
-        if goal_Bps is not None and median_Bps < _ROUNDING * goal_Bps:
-            return f"{_share(median_Bps, goal_Bps)} of its {name} {format_rate(goal_Bps)}"
+def _below_goal(median: float, reference: Reference, *, missed: bool) -> str:
+    part_goal = reference.goal_part if missed else None
+    goals = (("goal", reference.goal), ("part of the goal", part_goal))
+    for name, goal in goals:
+        if goal is not None and median < _ROUNDING * goal:
+            return f"{_share(median, goal)} of its {name} {format_rate(goal)}"
     return ""
 
 
-def _below_floor(median_Bps: float, key: Key, expected: Expected) -> str:
+def _below_floor(median: float, key: Key, expected: Expected) -> str:
     expectation, ceiling = expected[key.layer, key.component], _reference(key, expected).ceiling
     # one of several at once shares what there is: the whole has the floor
-    if ceiling is None or ceiling.even_Bps is not None:
+    if ceiling is None or ceiling.even is not None:
         return ""
     least = expectation.limits.min_efficiency
-    reachable_Bps = _reachable(ceiling.rate_Bps, expectation.spec.rate_cap_Bps)
-    if median_Bps >= _ROUNDING * least * reachable_Bps:
+    reachable = _reachable(ceiling.rate, expectation.spec.rate_cap_Bps)
+    if median >= _ROUNDING * least * reachable:
         return ""
-    share = _share(median_Bps, ceiling.rate_Bps)
-    return f"{share} of the ceiling {format_rate(ceiling.rate_Bps)}, floor {100 * least:g} %"
+    share = _share(median, ceiling.rate)
+    return f"{share} of the ceiling {format_rate(ceiling.rate)}, floor {100 * least:g} %"
 
 
-def _reachable(ceiling_Bps: float, cap_Bps: Optional[float]) -> float:
-    return min(ceiling_Bps, cap_Bps) if cap_Bps else ceiling_Bps
+def _reachable(ceiling_rate: float, cap_Bps: Optional[float]) -> float:
+    return min(ceiling_rate, cap_Bps) if cap_Bps else ceiling_rate
 
 
-def _share(rate_Bps: float, whole_Bps: float) -> str:
-    return f"{format_rate(rate_Bps)} is {100 * rate_Bps / whole_Bps:.3g} %"
+def _share(rate: float, whole: float) -> str:
+    return f"{format_rate(rate)} is {100 * rate / whole:.3g} %"
 
 
 LAST_RUNS = 12
@@ -126,7 +126,7 @@ class _Run(NamedTuple):
     """Figures and conditions of a record; runs of equal conditions, fill aside, share them."""
 
     started_at: float
-    rate_Bps: float
+    rate: float
     fill: Optional[float]
     conditions: Conditions
     form: tuple[float, ...] = ()
@@ -173,7 +173,7 @@ def unsound(record: Record, expected: Expected) -> str:
     expectation = expected.get((record.layer, record.component))
     if expectation is None:
         return "of a component that the topology does not have"
-    if record.outcome is not Outcome.OK or record.rate_Bps is None:
+    if record.outcome is not Outcome.OK or record.rate is None:
         return "without a rate"
     if record.spec_hash != _hash(expectation.spec):
         return "taken on other terms than the policy's"
@@ -182,7 +182,7 @@ def unsound(record: Record, expected: Expected) -> str:
         return f"flagged {flags[0]}"
     if record.coverage is not None and record.coverage < expectation.limits.min_coverage:
         return "contended"
-    if _above_ceiling(record.rate_Bps, record, expectation):
+    if _above_ceiling(record.rate, record, expectation):
         return "above the ceiling"
     return ""
 
@@ -201,10 +201,10 @@ def _sound(
         reason = unsound(record, expected)
         if reason:
             left_out[reason] += 1
-        elif record.rate_Bps is not None:
+        elif record.rate is not None:
             common = _shared(record, shared)
-            course = form(record.profile_Bps, POINTS) if LAYERS[record.layer].by_ranks else ()
-            run = _Run(record.started_at, record.rate_Bps, record.fill, common, course)
+            course = form(record.profile, POINTS) if LAYERS[record.layer].by_ranks else ()
+            run = _Run(record.started_at, record.rate, record.fill, common, course)
             sound.setdefault(key_of(record), []).append(run)
     return sound
 
@@ -225,9 +225,9 @@ def _hash(spec: ProbeSpec) -> str:
     return spec.hash()
 
 
-def _above_ceiling(rate_Bps: float, record: Record, expectation: Expectation) -> bool:
+def _above_ceiling(rate: float, record: Record, expectation: Expectation) -> bool:
     ceiling = expectation.reference(record.operation, record.scenario).ceiling
-    return ceiling is not None and rate_Bps > expectation.limits.invalid_above * ceiling.rate_Bps
+    return ceiling is not None and rate > expectation.limits.invalid_above * ceiling.rate
 
 
 def _limits(key: Key, expected: Expected) -> Limits:
@@ -248,13 +248,13 @@ def _newest_conditions(runs: Sequence[_Run], fill_change: float) -> list[_Run]:
 
 def _baseline(runs: Sequence[_Run]) -> Baseline:
     """Return the statistics of runs of equal conditions, oldest first."""
-    summary = summarize([run.rate_Bps for run in runs])
+    summary = summarize([run.rate for run in runs])
     conditions = runs[-1].conditions
     versions = dict(conditions.settings)
     host, tool = versions.pop("host"), versions.pop("tool", "")
     fills = [run.fill for run in runs if run.fill is not None]
     return Baseline(
-        summary.median_Bps,
+        summary.median,
         summary.spread,
         summary.runs,
         _date(runs[0].started_at),
@@ -289,7 +289,7 @@ Peers = tuple[str, str, str, str, str]
 def _peers(key: Key, expected: Expected) -> Peers:
     """Return who is compared: a slower kind of hardware in a group is no slow peer."""
     ceiling = _reference(key, expected).ceiling
-    rate = rate_text(ceiling.rate_Bps) if ceiling else "unknown"
+    rate = rate_text(ceiling.rate) if ceiling else "unknown"
     group = expected[key.layer, key.component].group
     return (key.layer, group, key.operation, key.scenario, rate)
 
@@ -300,33 +300,33 @@ def _groups(baselines: Mapping[Key, Baseline], expected: Expected) -> dict[Peers
     for key, baseline in baselines.items():
         expectation = expected.get((key.layer, key.component))
         if expectation and baseline.spec_hash == _hash(expectation.spec):
-            groups.setdefault(_peers(key, expected), []).append(baseline.median_Bps)
+            groups.setdefault(_peers(key, expected), []).append(baseline.median)
     return {peers: sorted(medians) for peers, medians in groups.items()}
 
 
-def _even_Bps(key: Key, expected: Expected) -> float:
+def _even(key: Key, expected: Expected) -> float:
     """Return the even share of one of several that run at once; infinite for one alone."""
     ceiling = _reference(key, expected).ceiling
-    return inf if ceiling is None or ceiling.even_Bps is None else ceiling.even_Bps
+    return inf if ceiling is None or ceiling.even is None else ceiling.even
 
 
-def _outlier(key: Key, baseline: Baseline, medians_Bps: Sequence[float], expected: Expected) -> str:
+def _outlier(key: Key, baseline: Baseline, medians: Sequence[float], expected: Expected) -> str:
     """Return what sets one of ascending medians apart from the others; empty where nothing does.
 
     One that is slower by more than ``peer_loss`` is apart: a slow disk, not a reference.
     With an even share of what all can have at once it is not slow, although others ended earlier.
     A median of few runs that differ is not known well enough to be called low.
     """
-    if len(medians_Bps) < 2:
+    if len(medians) < 2:
         return ""
-    own_Bps = baseline.median_Bps
-    middle = median_without(medians_Bps, bisect_left(medians_Bps, own_Bps))
+    own = baseline.median
+    middle = median_without(medians, bisect_left(medians, own))
     error = error_of_median(baseline.spread, baseline.runs)
-    least_Bps = (1 - _limits(key, expected).peer_loss) * min(middle, _even_Bps(key, expected))
-    if own_Bps * exp(_SURE * error) >= least_Bps:
+    least_rate = (1 - _limits(key, expected).peer_loss) * min(middle, _even(key, expected))
+    if own * exp(_SURE * error) >= least_rate:
         return ""
-    share = f"{100 * own_Bps / middle:.0f} %"
-    return f"{format_rate(own_Bps)} is {share} of its peers' {format_rate(middle)}"
+    share = f"{100 * own / middle:.0f} %"
+    return f"{format_rate(own)} is {share} of its peers' {format_rate(middle)}"
 
 
 RENEW = "measure, capture and accept again"

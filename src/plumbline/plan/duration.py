@@ -49,11 +49,11 @@ def _once_bytes(entry: Expectation, partner: str) -> float:
 
 def _operations(entry: Expectation, partner: str) -> Iterator[tuple[Scenario, float, float]]:
     """Yield for each step how long a repeat lasts, and the highest rate known of it."""
-    pairs = [each.ceiling.rate_Bps for each in entry.partners if partner in ("", each.name)]
+    pairs = [each.ceiling.rate for each in entry.partners if partner in ("", each.name)]
     for key, reference in entry.references.items():
-        ceiling = reference.ceiling.rate_Bps if reference.ceiling else 0.0
+        ceiling = reference.ceiling.rate if reference.ceiling else 0.0
         most = max(pairs, default=ceiling)
-        rate = reference.baseline.median_Bps if reference.baseline else most
+        rate = reference.baseline.median if reference.baseline else most
         lasts = entry.spec.seconds
         if entry.spec.bytes and rate:
             lasts = min(lasts, entry.spec.bytes / rate)

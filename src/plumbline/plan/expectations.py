@@ -353,7 +353,7 @@ def _rate(entry: Expectation, key: str) -> Optional[float]:
     ceiling = entry.references[key].ceiling
     if ceiling is None:
         return None
-    return min(ceiling.rate_Bps, entry.spec.rate_cap_Bps or ceiling.rate_Bps)
+    return min(ceiling.rate, entry.spec.rate_cap_Bps or ceiling.rate)
 
 
 def _capacities(topology: Topology, flows: Sequence[_Flow]) -> Load:

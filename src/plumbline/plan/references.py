@@ -80,18 +80,18 @@ def find_goals(
         whole = assignment.target["kind"] == PARALLEL
         for step in assignment.steps:
             if whole:
-                goal_Bps = goal_of(policy, assignment.layer, assignment.component, _direction(step))
+                goal = goal_of(policy, assignment.layer, assignment.component, _direction(step))
                 goals[assignment.layer, assignment.component, step] = Reference(
-                    None, None, goal_Bps=goal_Bps
+                    None, None, goal=goal
                 )
             elif not LAYERS[assignment.layer].whole:
                 groups.setdefault((assignment.layer, assignment.group, step), []).append(assignment)
     for (layer, group, step), members in groups.items():
-        goal_Bps = goal_of(policy, layer, group, _direction(step))
-        if goal_Bps is not None:
+        goal = goal_of(policy, layer, group, _direction(step))
+        if goal is not None:
             rates = [ceilings[layer, member.component, step] for member in members]
             for assignment, part in zip(members, _parts(rates)):
-                reference = Reference(None, None, goal_part_Bps=part * goal_Bps)
+                reference = Reference(None, None, goal_part=part * goal)
                 goals[layer, assignment.component, step] = reference
     return goals
 
@@ -102,7 +102,7 @@ def _direction(step: Step) -> str:
 
 
 def _parts(ceilings: Sequence[Optional[Ceiling]]) -> Iterator[float]:
-    rates = [ceiling.rate_Bps if ceiling else None for ceiling in ceilings]
+    rates = [ceiling.rate if ceiling else None for ceiling in ceilings]
     rated = [rate for rate in rates if rate is not None]
     even = len(rated) < len(rates)
     for rate in rates:
@@ -149,7 +149,7 @@ def limits_of_all(
         paths = _paths(topology, ranks, operation)
         slowest = _slowest(parts, paths)
         limits[whole.layer, whole.component, step] = slowest
-        even_Bps = slowest.ceiling.rate_Bps / len(members) if slowest else None
+        even = slowest.ceiling.rate / len(members) if slowest else None
         for member in members:
             own = {
                 place: path
@@ -157,12 +157,12 @@ def limits_of_all(
                 if ranks.targets[int(place)] == member.component
             }
             total = in_sum(parts, own)
-            limits[member.layer, member.component, step] = _beside(total and total.limit, even_Bps)
+            limits[member.layer, member.component, step] = _beside(total and total.limit, even)
     return limits
 
 
-def _beside(limit: Optional[Limit], even_Bps: Optional[float]) -> Optional[Limit]:
-    return limit and limit._replace(ceiling=limit.ceiling._replace(even_Bps=even_Bps))
+def _beside(limit: Optional[Limit], even: Optional[float]) -> Optional[Limit]:
+    return limit and limit._replace(ceiling=limit.ceiling._replace(even=even))
 
 
 def _layout(members: Sequence[Assignment], whole: Assignment) -> _Ranks:
@@ -207,14 +207,11 @@ def _lowest(parts: Capacities, paths: Mapping[str, Sequence[str]]) -> Optional[C
     shares = [limit.ceiling for limit in together(parts, paths).values() if limit]
     if not shares:
         return None
-    least = min(shares, key=lambda share: share.rate_Bps)
+    least = min(shares, key=lambda share: share.rate)
     names = dict.fromkeys(
-        name
-        for ceiling in shares
-        if ceiling.rate_Bps <= least.rate_Bps
-        for name in ceiling.limited_by
+        name for ceiling in shares if ceiling.rate <= least.rate for name in ceiling.limited_by
     )
-    return Ceiling(least.rate_Bps * len(paths), tuple(names))
+    return Ceiling(least.rate * len(paths), tuple(names))
 
 
 Ceilings = Mapping[tuple[str, str, Step], Optional[Ceiling]]
@@ -357,9 +354,9 @@ class Line(NamedTuple):
             "scenario": self.scenario,
             "flows": self.flows,
             "number": self.number,
-            "rate_Bps": now.rate_Bps if now else None,
+            "rate_Bps": now.rate if now else None,
             "limited_by": now.limited_by if now else (),
-            "next_Bps": then.rate_Bps if then else None,
+            "next_Bps": then.rate if then else None,
             "next_limited_by": then.limited_by if then else (),
             "each_Bps": self.each_Bps,
             "path": self.path,
@@ -388,7 +385,7 @@ def pairs(topology: Topology, measured: Sequence[Assignment]) -> Iterator[Line]:
 def _one(
     assignment: Assignment, partner: Optional[str], step: tuple[str, str], limit: Optional[Limit]
 ) -> Line:
-    each = (limit.ceiling.rate_Bps,) * 2 if limit else None
+    each = (limit.ceiling.rate,) * 2 if limit else None
     return Line(
         assignment.layer,
         "one",

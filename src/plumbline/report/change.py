@@ -49,14 +49,14 @@ HEADERS = ("test", "members", "before", "latest", "change", "last day")
 class Change(NamedTuple):
     """One test: the change of each day as a fraction, rates before and lately in B/s.
 
-    ``members`` counts those that were measured before and after; ``change``, ``latest_Bps`` and
+    ``members`` counts those that were measured before and after; ``change``, ``latest`` and
     ``last``, the change on the last day of each member alone, are None where there are none.
     """
 
     name: str
     members: int
-    before_Bps: float
-    latest_Bps: Optional[float]
+    before: float
+    latest: Optional[float]
     change: Optional[float]
     last: Optional[float]
     days: dict[int, float]
@@ -65,15 +65,15 @@ class Change(NamedTuple):
 class _Halves(NamedTuple):
     """The days of a member, and its rates before a moment and from it on.
 
-    ``parted_Bps`` is what it gave from the moment on, on its day; None where the day as a whole is
+    ``parted`` is what it gave from the moment on, on its day; None where the day as a whole is
     meant.
     """
 
     days: Days
-    parted_Bps: Optional[float]
-    before_Bps: float
-    latest_Bps: Optional[float]
-    last_Bps: Optional[float]
+    parted: Optional[float]
+    before: float
+    latest: Optional[float]
+    last: Optional[float]
 
 
 def change_figure(site: Site, metrics: Metrics, against: Optional[float] = None) -> Figure:
@@ -117,24 +117,16 @@ def find_change(name: str, members: Sequence[Member], against: float) -> Optiona
     every = [halves for member in members if (halves := _halves(member, against))]
     if not every:
         return None
-    since = [halves for halves in every if halves.latest_Bps is not None]
-    whole = middle(halves.before_Bps for halves in since or every)
+    since = [halves for halves in every if halves.latest is not None]
+    whole = middle(halves.before for halves in since or every)
     assert whole is not None
     return Change(
         name,
         len(since),
         whole,
-        middle(halves.latest_Bps for halves in since),
-        middle(
-            halves.latest_Bps / halves.before_Bps - 1
-            for halves in since
-            if halves.latest_Bps is not None
-        ),
-        middle(
-            halves.last_Bps / halves.before_Bps - 1
-            for halves in since
-            if halves.last_Bps is not None
-        ),
+        middle(halves.latest for halves in since),
+        middle(halves.latest / halves.before - 1 for halves in since if halves.latest is not None),
+        middle(halves.last / halves.before - 1 for halves in since if halves.last is not None),
         _by_day(every, int(against // DAY_S)),
     )
 
@@ -153,9 +145,9 @@ def _by_day(every: Sequence[_Halves], parted: int) -> dict[int, float]:
 
 def _course(halves: _Halves, days: range, parted: int) -> array[float]:
     """Return the change of a member on each of some days, NaN where it has none."""
-    changes = array("d", [rate / halves.before_Bps - 1 for rate in halves.days.over(days)])
-    if halves.parted_Bps is not None:
-        changes[parted - days.start] = halves.parted_Bps / halves.before_Bps - 1
+    changes = array("d", [rate / halves.before - 1 for rate in halves.days.over(days)])
+    if halves.parted is not None:
+        changes[parted - days.start] = halves.parted / halves.before - 1
     return changes
 
 
@@ -273,8 +265,8 @@ def _cells(change: Change) -> tuple[str, ...]:
     return (
         change.name,
         str(change.members),
-        format_rate(change.before_Bps),
-        "not measured since" if change.latest_Bps is None else format_rate(change.latest_Bps),
+        format_rate(change.before),
+        "not measured since" if change.latest is None else format_rate(change.latest),
         _signed(change.change),
         _signed(change.last),
     )

@@ -57,7 +57,7 @@ class Curve(NamedTuple):
 
     record: Record
     begin_s: float
-    rates_Bps: tuple[float, ...]
+    rates: tuple[float, ...]
 
     @property
     def source(self) -> str:
@@ -72,7 +72,7 @@ class Curve(NamedTuple):
 
     def row(self) -> Row:
         """Return its row in the table; of a server's rate the mean of what is drawn."""
-        rates, net = self.rates_Bps, self.record.rate_Bps
+        rates, net = self.rates, self.record.rate
         if self.source:
             net = sum(rates) / len(rates)
         figures = (format_rate(rate) for rate in (max(rates), min(rates)))
@@ -82,7 +82,7 @@ class Curve(NamedTuple):
     def numbers(self) -> Iterator[Sequence[Cell]]:
         """Yield its rows of the CSV."""
         place = self.record.operation.value, self.record.component, self.seen_by
-        for second, rate in enumerate(self.rates_Bps):
+        for second, rate in enumerate(self.rates):
             yield (*place, round(self.begin_s + second, 3), rate)
 
 
@@ -96,9 +96,7 @@ def served(run: Run, operation: str, window: tuple[float, float]) -> list[Curve]
     operation = _COUNTED_AS.get(operation, operation)
     crossed = _crossed(run)
     moved = [
-        record
-        for record in run.servers
-        if record.profile_Bps and record.operation.value == operation
+        record for record in run.servers if record.profile and record.operation.value == operation
     ]
     own = [record for record in moved if record.component in crossed]
     shifts = _shifts(run)
@@ -111,7 +109,7 @@ def served(run: Run, operation: str, window: tuple[float, float]) -> list[Curve]
         )
         for record in own or moved
     )
-    return [counter for counter in clipped if counter.rates_Bps]
+    return [counter for counter in clipped if counter.rates]
 
 
 def _spans(run: Run, operation: str) -> dict[str, tuple[float, float]]:
@@ -119,7 +117,7 @@ def _spans(run: Run, operation: str) -> dict[str, tuple[float, float]]:
     spans: dict[str, tuple[float, float]] = {}
     for record in run.records:
         if record.operation.value == operation:
-            ended = max(record.finished_at, record.started_at + len(record.profile_Bps))
+            ended = max(record.finished_at, record.started_at + len(record.profile))
             for name in (record.component, *record.path):
                 begin, end = spans.get(name, (record.started_at, ended))
                 spans[name] = min(begin, record.started_at), max(end, ended)
@@ -140,7 +138,7 @@ def _clipped(record: Record, ahead_s: float, start: float, window: tuple[float, 
     at = record.started_at - ahead_s
     first = max(0, int(window[0] - _BEFORE_S - at))
     last = max(0, int(window[1] + _AFTER_S - at))
-    return Curve(record, at - start + first, record.profile_Bps[first:last])
+    return Curve(record, at - start + first, record.profile[first:last])
 
 
 def _shifts(run: Run) -> dict[str, float]:
@@ -243,8 +241,8 @@ def _trace(
         "lines",
         name,
         f"{hover}<br>second %{{x}}: %{{y}} MB/s",
-        **steps(curve.begin_s, curve.rates_Bps),
-        text=[name] * (len(curve.rates_Bps) + 1),
+        **steps(curve.begin_s, curve.rates),
+        text=[name] * (len(curve.rates) + 1),
         line={**look, "shape": "hv"},
         showlegend=named,
     )
@@ -263,12 +261,12 @@ def _sum_trace(curves: Sequence[Curve], name: str, **look: Any) -> dict[str, Any
 def added(curves: Sequence[Curve]) -> tuple[int, array[float]]:
     """Return the first second and the sum of each, one that begins within a second by share."""
     first = min(_floor(curve.begin_s) for curve in curves)
-    length = max(_floor(curve.begin_s) + len(curve.rates_Bps) for curve in curves) - first
+    length = max(_floor(curve.begin_s) + len(curve.rates) for curve in curves) - first
     total = array("d", bytes(8 * (length + 1)))
     for curve in curves:
         place = _floor(curve.begin_s)
         late = curve.begin_s - place
-        for second, rate in enumerate(curve.rates_Bps):
+        for second, rate in enumerate(curve.rates):
             total[place - first + second] += rate * (1 - late)
             total[place - first + second + 1] += rate * late
     return first, total if total[-1] else total[:-1]
@@ -319,18 +317,16 @@ def composite_figure(site: Site) -> Figure:
 def _window(curves: Sequence[Curve]) -> tuple[float, float]:
     """Return when curves begin and end, in seconds since the epoch by the clients' clocks."""
     begun = min(curve.record.started_at for curve in curves)
-    return begun, begun + max(curve.begin_s + len(curve.rates_Bps) for curve in curves)
+    return begun, begun + max(curve.begin_s + len(curve.rates) for curve in curves)
 
 
 def curves(run: Run, operation: str) -> list[Curve]:
     """Return the curves of all components in one operation; not that of the whole."""
     own = [
-        record
-        for record in _parts(run)
-        if record.operation.value == operation and record.profile_Bps
+        record for record in _parts(run) if record.operation.value == operation and record.profile
     ]
     begun = min((record.started_at for record in own), default=0.0)
-    return [Curve(record, record.started_at - begun, record.profile_Bps) for record in own]
+    return [Curve(record, record.started_at - begun, record.profile) for record in own]
 
 
 def _parts(run: Run) -> list[Record]:
@@ -348,7 +344,7 @@ def _net(run: Run, operation: str) -> Optional[float]:
         return None
     sums = [record for record in run.records if not _tells_ranks(record)]
     whole = [record for record in sums if record.operation.value == operation]
-    return whole[0].rate_Bps if whole else None
+    return whole[0].rate if whole else None
 
 
 def _finding(run: Run, curves: Sequence[Curve]) -> str:
@@ -384,7 +380,7 @@ def _named(curves: Sequence[Curve]) -> list[str]:
     """Return the components with a colour of their own: of many, the slowest."""
     if len(curves) <= _LABELLED:
         return [curve.record.component for curve in curves]
-    slowest = sorted(curves, key=lambda curve: curve.record.rate_Bps or 0.0)[:_SLOWEST]
+    slowest = sorted(curves, key=lambda curve: curve.record.rate or 0.0)[:_SLOWEST]
     return [curve.record.component for curve in slowest]
 
 
@@ -394,13 +390,13 @@ def _nets(curves: Sequence[Curve], net: Optional[float]) -> Iterator[dict[str, A
         yield _level(0, len(added(curves)[1]), net)
     elif len(curves) <= _LABELLED:
         for curve in curves:
-            if curve.record.rate_Bps:
+            if curve.record.rate:
                 end = curve.begin_s + curve.record.finished_at - curve.record.started_at
-                yield _level(curve.begin_s, end, curve.record.rate_Bps)
+                yield _level(curve.begin_s, end, curve.record.rate)
 
 
-def _level(start: float, end: float, rate_Bps: float) -> dict[str, Any]:
-    height = megabytes(rate_Bps)
+def _level(start: float, end: float, rate: float) -> dict[str, Any]:
+    height = megabytes(rate)
     style = {"color": GREY, "width": 2, "dash": "dot"}
     return {"type": "line", "x0": start, "x1": end, "y0": height, "y1": height, "line": style}
 

@@ -220,19 +220,19 @@ def unique(names: Sequence[str]) -> list[str]:
     return list(texts)
 
 
-def megabytes(rate_Bps: Optional[float]) -> Optional[float]:
+def megabytes(rate: Optional[float]) -> Optional[float]:
     """Return a rate in MB/s for a picture, None where there is none."""
-    if rate_Bps is None or not isfinite(rate_Bps):
+    if rate is None or not isfinite(rate):
         return None
-    return round(rate_Bps / MB, 3)
+    return round(rate / MB, 3)
 
 
-def steps(begin_s: float, rates_Bps: Sequence[float]) -> dict[str, Any]:
+def steps(begin_s: float, rates: Sequence[float]) -> dict[str, Any]:
     """Return x and y of a line of one-second rates, level from the begin of each to its end.
 
     Its shape is ``hv``; a run of a single second would be a point of no width otherwise.
     """
-    heights = [megabytes(rate) for rate in rates_Bps]
+    heights = [megabytes(rate) for rate in rates]
     ends = range(len(heights) + 1)
     return {"x": [round(begin_s + second, 2) for second in ends], "y": heights + heights[-1:]}
 

@@ -65,7 +65,7 @@ class Line(NamedTuple):
 
     of: Metric
     member: Member
-    median_Bps: float
+    median: float
     variation: Optional[float]
 
 
@@ -197,7 +197,7 @@ def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, 
 
 
 def _percents(line: Line, days: range) -> list[Optional[float]]:
-    whole = line.member.baseline_Bps or line.median_Bps
+    whole = line.member.baseline_rate or line.median
     rates = line.member.days.over(days)
     return [None if isnan(rate) else round(100 * rate / whole, 1) for rate in rates]
 
@@ -222,8 +222,8 @@ def _cells(line: Line) -> tuple[str, ...]:
         line.member.name,
         line.of.step,
         str(len(rates)),
-        format_rate(line.median_Bps),
-        percent(min(rates) / (line.member.baseline_Bps or line.median_Bps)),
+        format_rate(line.median),
+        percent(min(rates) / (line.member.baseline_rate or line.median)),
         "" if line.variation is None else f"{100 * line.variation:.1f} %",
     )
 

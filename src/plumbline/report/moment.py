@@ -99,7 +99,7 @@ class PastRun(NamedTuple):
     node: str
     started_at: float
     outcome: str
-    rate_Bps: Optional[float]
+    rate: Optional[float]
     coverage: Optional[float]
     state: State
     sentence: str
@@ -116,7 +116,16 @@ _ABOUT_RUNS = (
     "What plumbline measured in this time, and the verdict on the component at the end of it, by "
     "the runs until then and the expectations of today."
 )
-_RUN_HEADERS = ("begun", "node", "component", "operation", "rate", "coverage", "state", "verdict")
+_RUN_HEADERS = (
+    "begun",
+    "node",
+    "component",
+    "operation",
+    "rate_Bps",
+    "coverage",
+    "state",
+    "verdict",
+)
 _RUN_NUMBERS = ("at", "node", "layer", "component", "operation", "rate_Bps", "coverage", "state")
 
 
@@ -130,7 +139,7 @@ def past_runs_figure(past: Past, probed: Probed) -> Figure:
     runs = sorted(probed.runs, key=lambda run: (ORDER.index(run.state), run.started_at))
     states = [run.state for run in runs]
     words = ", ".join(f"{states.count(state)} {state.name}" for state in ORDER if state in states)
-    drawn = any(run.rate_Bps is not None for run in runs)
+    drawn = any(run.rate is not None for run in runs)
     return figure._replace(
         finding=f"{number(len(runs), 'measurement')}: {words}. {probed.remark}".strip(),
         plots=[_plot_runs(past, runs)] if drawn else (),
@@ -143,7 +152,7 @@ def past_runs_figure(past: Past, probed: Probed) -> Figure:
 def _plot_runs(past: Past, runs: Sequence[PastRun]) -> Plot:
     layout = time_layout(past)
     layout["yaxis"] = value_axis("MB/s")
-    rated = [run for run in runs if run.rate_Bps is not None]
+    rated = [run for run in runs if run.rate is not None]
     by_state = {state: [run for run in rated if run.state is state] for state in ORDER}
     traces = [_trace_runs(state, own) for state, own in by_state.items() if own]
     return Plot("measurements by when they began", traces, layout)
@@ -155,7 +164,7 @@ def _trace_runs(state: State, runs: Sequence[PastRun]) -> dict[str, Any]:
         state.name,
         f"%{{text}} {state.name}<br>%{{x}}: %{{y}} MB/s",
         x=[plotly_time(run.started_at) for run in runs],
-        y=[megabytes(run.rate_Bps) for run in runs],
+        y=[megabytes(run.rate) for run in runs],
         text=[shown(f"{run.component} {run.step}") for run in runs],
         marker=mark(state),
     )
@@ -163,14 +172,14 @@ def _trace_runs(state: State, runs: Sequence[PastRun]) -> dict[str, Any]:
 
 def _cells(run: PastRun) -> tuple[str, ...]:
     begun = datetime.fromtimestamp(run.started_at, timezone.utc).strftime("%H:%M:%S")
-    rate = run.outcome if run.rate_Bps is None else format_rate(run.rate_Bps)
+    rate = run.outcome if run.rate is None else format_rate(run.rate)
     coverage = "" if run.coverage is None else f"{run.coverage:.2f}"
     return (begun, run.node, run.component, run.step, rate, coverage, run.state.name, run.sentence)
 
 
 def _run_numbers(run: PastRun) -> Sequence[Cell]:
     place = run.started_at, run.node, run.layer, run.component, run.step
-    return (*place, run.rate_Bps, run.coverage, run.state.name)
+    return (*place, run.rate, run.coverage, run.state.name)
 
 
 _ABOUT = (

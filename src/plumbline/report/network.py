@@ -106,7 +106,7 @@ def find_nodes(site: Site) -> list[Node]:
             own = tests.get(each.component, [])
             again = [test.retransmits for test in own if test.retransmits is not None]
             send_Bps, receive_Bps = (
-                middle(test.rate_Bps for test in own if test.operation == operation)
+                middle(test.rate for test in own if test.operation == operation)
                 for operation in ("send", "receive")
             )
             node = Node(
@@ -115,7 +115,7 @@ def find_nodes(site: Site) -> list[Node]:
                 site.sentence(each.layer, each.component),
                 send_Bps,
                 receive_Bps,
-                middle(partner.ceiling.rate_Bps for partner in each.partners),
+                middle(partner.ceiling.rate for partner in each.partners),
                 sum(again) if again else None,
                 len({test.partner for test in own}),
             )
@@ -125,7 +125,7 @@ def find_nodes(site: Site) -> list[Node]:
 
 def _ceilings(site: Site) -> dict[str, dict[str, float]]:
     return {
-        each.component: {partner.name: partner.ceiling.rate_Bps for partner in each.partners}
+        each.component: {partner.name: partner.ceiling.rate for partner in each.partners}
         for each in site.expectations
         if LAYERS[each.layer].paired
     }
@@ -230,8 +230,8 @@ def _matrix(
     cells: dict[str, list[Optional[int]]] = {name: [None] * len(columns) for name in names}
     for test in own:
         ceiling = ceilings.get(test.component, _NOWHERE).get(test.partner)
-        if ceiling and test.rate_Bps is not None:
-            cells[test.component][places[test.partner]] = round(100 * test.rate_Bps / ceiling)
+        if ceiling and test.rate is not None:
+            cells[test.component][places[test.partner]] = round(100 * test.rate / ceiling)
     shown_columns = unique(columns)
     # names stand upright below the image, which else would have to make room for them
     size = min(_MOST_PX, max(_LEAST_PX, 160 + 14 * len(names)))
@@ -266,7 +266,7 @@ def _numbers(test: PairTest, ceilings: dict[str, dict[str, float]]) -> Sequence[
         test.component,
         test.partner,
         test.operation,
-        test.rate_Bps,
+        test.rate,
         ceilings.get(test.component, _NOWHERE).get(test.partner),
         test.retransmits,
         test.bytes,

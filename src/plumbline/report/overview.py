@@ -75,8 +75,8 @@ class Beginnings:
 
     def _ratios(self, metric: Metric, member: Member) -> Mapping[int, float]:
         """Return rate / reference of each day that has both."""
-        if member.baseline_Bps:
-            return {day: rate / member.baseline_Bps for day, rate in member.days.items()}
+        if member.baseline_rate:
+            return {day: rate / member.baseline_rate for day, rate in member.days.items()}
         peers = self._group(metric, member.of.group)
         return {day: rate / peers[day] for day, rate in member.days.items() if peers.get(day)}
 

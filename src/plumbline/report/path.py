@@ -38,10 +38,10 @@ class Stage(NamedTuple):
 
     name: str
     number: int
-    ceiling_Bps: Optional[float]
+    ceiling_rate: Optional[float]
     sum_Bps: Optional[float]
-    baseline_Bps: Optional[float]
-    now_Bps: Optional[float]
+    baseline_rate: Optional[float]
+    now_rate: Optional[float]
     limits: bool
 
 
@@ -66,8 +66,8 @@ class Path(NamedTuple):
 
     def shape(self) -> tuple[object, ...]:
         """Return what is the same for paths that are drawn as one."""
-        rates = [(stage.name, _digits(stage.ceiling_Bps), stage.limits) for stage in self.parts]
-        return (self.of.layer, _digits(self.whole.ceiling_Bps), *rates)
+        rates = [(stage.name, _digits(stage.ceiling_rate), stage.limits) for stage in self.parts]
+        return (self.of.layer, _digits(self.whole.ceiling_rate), *rates)
 
 
 def find_path(site: Site, metrics: Metrics, metric: Metric, members: Sequence[Member]) -> Path:
@@ -120,17 +120,17 @@ def _measured(name: str, members: Sequence[Member]) -> Stage:
     return Stage(
         name,
         len(members),
-        middle(member.ceiling_Bps for member in members),
+        middle(member.ceiling_rate for member in members),
         None,
-        middle(member.baseline_Bps for member in members),
-        middle(member.now_Bps for member in members),
+        middle(member.baseline_rate for member in members),
+        middle(member.now_rate for member in members),
         False,
     )
 
 
-def _digits(rate_Bps: Optional[float]) -> str:
+def _digits(rate: Optional[float]) -> str:
     """Return a rate as far as it can be told apart in a picture."""
-    return "" if rate_Bps is None else f"{rate_Bps:.3g}"
+    return "" if rate is None else f"{rate:.3g}"
 
 
 ABOUT = (
@@ -209,7 +209,7 @@ def _together(alike: Sequence[Path]) -> list[Stage]:
 def _share(path: Path) -> float:
     """Return what a path gives as a share of its ceiling, 0 where it was not measured."""
     whole = path.whole
-    return whole.now_Bps / whole.ceiling_Bps if whole.now_Bps and whole.ceiling_Bps else 0.0
+    return whole.now_rate / whole.ceiling_rate if whole.now_rate and whole.ceiling_rate else 0.0
 
 
 def _at_once(site: Site) -> Iterator[str]:
@@ -244,25 +244,25 @@ def _finding(path: Path) -> str:
     whole = path.whole
     limits = [stage.name for stage in path.parts if stage.limits]
     text = f"{path.name}: "
-    if whole.now_Bps is None:
+    if whole.now_rate is None:
         return text + "not measured."
-    text += format_rate(whole.now_Bps)
-    if whole.ceiling_Bps:
-        text += f", {percent(whole.now_Bps / whole.ceiling_Bps)} of the ceiling"
+    text += format_rate(whole.now_rate)
+    if whole.ceiling_rate:
+        text += f", {percent(whole.now_rate / whole.ceiling_rate)} of the ceiling"
     return text + (f", limited by {' and '.join(limits)}." if limits else ".")
 
 
 def _plot(name: str, stages: Sequence[Stage]) -> Plot:
-    ends = [rate for stage in stages for rate in (stage.baseline_Bps, stage.now_Bps) if rate]
-    ends += [stage.ceiling_Bps for stage in stages if stage.limits and stage.ceiling_Bps]
-    ends += [stages[-1].ceiling_Bps] if stages[-1].ceiling_Bps else []
+    ends = [rate for stage in stages for rate in (stage.baseline_rate, stage.now_rate) if rate]
+    ends += [stage.ceiling_rate for stage in stages if stage.limits and stage.ceiling_rate]
+    ends += [stages[-1].ceiling_rate] if stages[-1].ceiling_rate else []
     every = [rate for stage in stages for rate in stage[2:6:3] if rate]
     end = megabytes(min(_WIDEST * max(ends, default=1e6), max(every + ends, default=1e6))) or 1.0
     labels = [shown(stage.name) + (" (limits)" if stage.limits else "") for stage in stages]
     series = (
-        ("ceiling", CEILING, [stage.ceiling_Bps for stage in stages]),
-        ("baseline", BASELINE, [stage.baseline_Bps for stage in stages]),
-        ("now", NOW, [stage.now_Bps for stage in stages]),
+        ("ceiling", CEILING, [stage.ceiling_rate for stage in stages]),
+        ("baseline", BASELINE, [stage.baseline_rate for stage in stages]),
+        ("now", NOW, [stage.now_rate for stage in stages]),
     )
     data = [_bars(title, colour, rates, stages) for title, colour, rates in series]
     layout = {
@@ -313,6 +313,6 @@ def _limit(number: int) -> dict[str, Any]:
 
 
 def _cells(name: str, stage: Stage) -> tuple[str, ...]:
-    rates = (stage.ceiling_Bps, stage.sum_Bps, stage.baseline_Bps, stage.now_Bps)
+    rates = (stage.ceiling_rate, stage.sum_Bps, stage.baseline_rate, stage.now_rate)
     words = tuple(format_rate(rate) if rate else "" for rate in rates)
     return (name, stage.name, str(stage.number), *words, "limits" if stage.limits else "")

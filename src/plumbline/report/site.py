@@ -117,7 +117,7 @@ class Metric(NamedTuple):
 class Member(NamedTuple):
     """One component in one metric; rates are bytes per second and None where there is none.
 
-    ``days`` maps days since the epoch, in UTC, to the median rate of that day; ``now_Bps`` is the
+    ``days`` maps days since the epoch, in UTC, to the median rate of that day; ``now_rate`` is the
     latest.  ``times`` and ``rates`` are the runs, in the order of arrival, of those days that a
     moment may part.
     """
@@ -127,7 +127,7 @@ class Member(NamedTuple):
     state: State
     sentence: str
     days: Days
-    now_Bps: Optional[float]
+    now_rate: Optional[float]
     now_at: Optional[float]
     times: Sequence[float] = ()
     rates: Sequence[float] = ()
@@ -138,14 +138,14 @@ class Member(NamedTuple):
         return self.of.component
 
     @property
-    def ceiling_Bps(self) -> Optional[float]:
+    def ceiling_rate(self) -> Optional[float]:
         """Return what no healthy measurement exceeds."""
-        return self.reference.ceiling.rate_Bps if self.reference.ceiling else None
+        return self.reference.ceiling.rate if self.reference.ceiling else None
 
     @property
-    def baseline_Bps(self) -> Optional[float]:
+    def baseline_rate(self) -> Optional[float]:
         """Return the median of what it has given."""
-        return self.reference.baseline.median_Bps if self.reference.baseline else None
+        return self.reference.baseline.median if self.reference.baseline else None
 
     @property
     def below_floor(self) -> str:
@@ -366,7 +366,7 @@ def _reference(entry: Expectation, key: str) -> Reference:
     reference = entry.references.get(key, Reference(None, None))
     if reference.ceiling is None and entry.partners:
         ceilings = sorted(
-            (each.ceiling for each in entry.partners), key=lambda ceiling: ceiling.rate_Bps
+            (each.ceiling for each in entry.partners), key=lambda ceiling: ceiling.rate
         )
         return reference._replace(ceiling=ceilings[len(ceilings) // 2])
     return reference

@@ -88,7 +88,7 @@ def _finding(site: Site, drawn: Metrics) -> str:
 def _plot(metric: Metric, members: Sequence[Member]) -> Plot:
     places = list(range(len(members)))
     names = [shown(member.name) for member in members]
-    measured = any(member.now_Bps is not None for member in members)
+    measured = any(member.now_rate is not None for member in members)
     data = [*_band(members, places, names), *_dots(members, names)] if measured else []
     layout = {
         "xaxis": _axis(members, names),
@@ -134,7 +134,7 @@ def _band(members: Sequence[Member], places: list[int], names: list[str]) -> lis
     lows = [_lowest(member) for member in members]
     traces = []
     if any(low is not None for low in lows):
-        middles = [member.baseline_Bps for member in members]
+        middles = [member.baseline_rate for member in members]
         line = {"shape": "hvh", "width": 0}
         traces = [
             _reference("warning", lows, places, line),
@@ -145,9 +145,9 @@ def _band(members: Sequence[Member], places: list[int], names: list[str]) -> lis
                 "showlegend": True,
             },
         ]
-    if any(member.ceiling_Bps for member in members):
+    if any(member.ceiling_rate for member in members):
         line = {"shape": "hvh", "width": 2, "color": CEILING, "dash": "dash"}
-        ceilings = [member.ceiling_Bps for member in members]
+        ceilings = [member.ceiling_rate for member in members]
         traces.append({**_reference("ceiling", ceilings, places, line), "showlegend": True})
     for trace in traces:
         trace["text"] = _widened(names)
@@ -156,9 +156,9 @@ def _band(members: Sequence[Member], places: list[int], names: list[str]) -> lis
 
 def _lowest(member: Member) -> Optional[float]:
     """Return the rate below which the baseline warns."""
-    if member.baseline_Bps is None:
+    if member.baseline_rate is None:
         return None
-    return max(0.0, member.of.limits.warning.start) / 100 * member.baseline_Bps
+    return max(0.0, member.of.limits.warning.start) / 100 * member.baseline_rate
 
 
 def _reference(
@@ -189,7 +189,7 @@ def _dots(members: Sequence[Member], names: Sequence[str]) -> Iterable[dict[str,
                 state.name,
                 f"%{{text}}<br>%{{customdata}}, {state.name}",
                 x=places,
-                y=[megabytes(members[place].now_Bps) or 0.0 for place in places],
+                y=[megabytes(members[place].now_rate) or 0.0 for place in places],
                 text=[names[place] for place in places],
                 customdata=[shown(_rate(members[place])) for place in places],
                 marker=mark(state),
@@ -201,17 +201,18 @@ def _labels(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
     sick = [
         (number, member) for number, member in enumerate(members) if member.state is not State.OK
     ]
-    sick.sort(key=lambda member: (_RANK.index(member[1].state), member[1].now_Bps or 0.0))
-    rates = [rate for member in members for rate in (member.now_Bps, member.ceiling_Bps)]
+    sick.sort(key=lambda member: (_RANK.index(member[1].state), member[1].now_rate or 0.0))
+    rates = [rate for member in members for rate in (member.now_rate, member.ceiling_rate)]
     top = max((rate for rate in map(megabytes, rates) if rate is not None), default=0.0)
     named = (
-        NamedPoint(number, megabytes(member.now_Bps) or 0.0, member.name) for number, member in sick
+        NamedPoint(number, megabytes(member.now_rate) or 0.0, member.name)
+        for number, member in sick
     )
     return labels(named, len(members), top)
 
 
 def _rate(member: Member) -> str:
-    return "no rate" if member.now_Bps is None else format_rate(member.now_Bps)
+    return "no rate" if member.now_rate is None else format_rate(member.now_rate)
 
 
 def _table(site: Site, drawn: Metrics) -> Table:
@@ -272,9 +273,9 @@ def _numbers(drawn: Metrics) -> Iterable[Sequence[Cell]]:
                 of.operation,
                 of.scenario,
                 member.state.name,
-                member.now_Bps,
-                member.ceiling_Bps,
-                member.baseline_Bps,
+                member.now_rate,
+                member.ceiling_rate,
+                member.baseline_rate,
                 member.below_floor or None,
                 None if member.now_at is None else _moment(member.now_at),
             )

@@ -14,15 +14,15 @@ class Rate(NamedTuple):
     """Sample of one run of a flow; ``coverage`` is None if the node cannot know it."""
 
     started_at: float
-    rate_Bps: float
-    repeats_Bps: tuple[float, ...]
+    rate: float
+    repeats: tuple[float, ...]
     coverage: Optional[float]
 
     @property
     def first(self) -> Rate:
         """Return the rate of the first repeat, in B/s."""
-        first = self.repeats_Bps[0]
-        return self._replace(rate_Bps=first, repeats_Bps=(first,))
+        first = self.repeats[0]
+        return self._replace(rate=first, repeats=(first,))
 
 
 class _Series:
@@ -34,19 +34,19 @@ class _Series:
         self.versions = record.versions
         self.changed_at: Optional[float] = None
 
-    def add(self, rate: Rate, peers_Bps: Optional[float], peers: int) -> None:
-        started_at, rate_Bps, repeats_Bps, coverage = rate
+    def add(self, rate: Rate, peers_rate: Optional[float], peers: int) -> None:
         if self.versions != self.record.versions and self.samples:
-            self.changed_at = started_at
+            self.changed_at = rate.started_at
         self.record = self.record._replace(
             versions=self.versions,
-            started_at=started_at,
-            finished_at=started_at + self.record.seconds,
-            rate_Bps=rate_Bps,
-            repeats_Bps=repeats_Bps,
-            coverage=coverage,
+            started_at=rate.started_at,
+            finished_at=rate.started_at + self.record.seconds,
+            rate=rate.rate,
+            repeats=rate.repeats,
+            coverage=rate.coverage,
         )
-        sample = Sample(started_at, rate_Bps, coverage, peers_Bps, peers, self.record.partner)
+        started_at, figure, _, coverage = rate
+        sample = Sample(started_at, figure, coverage, peers_rate, peers, self.record.partner)
         self.samples = (sample, *self.samples[: SAMPLES - 1])
 
 
@@ -93,12 +93,12 @@ class Memory:
 
     def add_run(self, rates: Mapping[Flow, Rate]) -> None:
         """Take in what peers gave in one run, each beside the others."""
-        ordered = sorted(rates.items(), key=lambda item: item[1].rate_Bps)
-        values = [rate.rate_Bps for _, rate in ordered]
+        ordered = sorted(rates.items(), key=lambda item: item[1].rate)
+        values = [rate.rate for _, rate in ordered]
         peers = len(values) - 1
         for place, (flow, rate) in enumerate(ordered):
-            peers_Bps = median_without(values, place) if peers else None
-            self._known(flow).add(rate, peers_Bps, peers)
+            peers_rate = median_without(values, place) if peers else None
+            self._known(flow).add(rate, peers_rate, peers)
 
     def latest(self, flow: Flow) -> Record:
         """Return the last record of a flow that has been measured."""
@@ -131,7 +131,7 @@ def _blank(member: Member, flow: Flow) -> Record:
         path=expectation.path,
         partner=flow.partner or None,
         seconds=1.0,
-        rate_Bps=1.0,
+        rate=1.0,
         spec=expectation.spec.to_json(),
         spec_hash=expectation.spec.hash(),
         versions={},

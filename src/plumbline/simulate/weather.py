@@ -334,7 +334,7 @@ def _concerns(fault: Fault, operation: Operation) -> bool:
 def _rate(limit: Optional[Limit]) -> float:
     # a fleet has no flow without a ceiling
     assert limit is not None
-    return limit.ceiling.rate_Bps
+    return limit.ceiling.rate
 
 
 def _both(reads: Capacities, writes: Capacities) -> Capacities:
@@ -483,7 +483,7 @@ class Measuring:
 
     def _usual(self, flow: Flow, rate: Rate) -> bool:
         entry = self._expected.get((flow.layer, flow.component))
-        first = rate.repeats_Bps[0]
+        first = rate.repeats[0]
         return entry is not None and entry.usual(flow.operation, flow.scenario, first)
 
     def _measure(self, member: Member, flow: Flow, start: float, most_Bps: float) -> Rate:
@@ -509,7 +509,7 @@ class Measuring:
 
 def _moved(record: Record) -> int:
     """Return the bytes of the repeats that a run has made."""
-    return len(record.repeats_Bps) * int((record.spec or {}).get("bytes", 0))
+    return len(record.repeats) * int((record.spec or {}).get("bytes", 0))
 
 
 def _key(flow: Flow) -> tuple[str, str]:

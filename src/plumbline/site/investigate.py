@@ -181,7 +181,7 @@ class Silence:
 def _without_rate(observation: Observation) -> bool:
     """Return whether a measurement failed or hung."""
     return observation.vote is Vote.BAD and (
-        failures.fails(observation.of) or not observation.measured_Bps
+        failures.fails(observation.of) or not observation.measured
     )
 
 

@@ -268,5 +268,5 @@ def _groups(watched: Sequence[Watched]) -> Iterator[dict[str, Watched]]:
 def _ceiling(entry: Expectation) -> tuple[float, ...]:
     """Return what a component gives alone by its hardware, of each operation."""
     return tuple(
-        reference.ceiling.rate_Bps for reference in entry.references.values() if reference.ceiling
+        reference.ceiling.rate for reference in entry.references.values() if reference.ceiling
     )

@@ -388,7 +388,7 @@ class Caches(NamedTuple):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Return which caches served the reads, and what that means for probes."""
-        if self.write is None or self.write.rate_Bps is None:
+        if self.write is None or self.write.rate is None:
             reason = self.write.reason if self.write else "it was not begun"
             return (f"{self.component}: nothing is known of its caches, {reason}.",)
         if not self.drops:
@@ -430,7 +430,7 @@ class Caches(NamedTuple):
         return {
             "component": self.component,
             "bytes": self.write.bytes if self.write else None,
-            "write_Bps": self.write.rate_Bps if self.write else None,
+            "write_Bps": self.write.rate if self.write else None,
             "reads": [phase._asdict() for phase in self.phases],
             "caches": [{**drop._asdict(), "served": drop.served} for drop in self.drops],
             "sentences": list(self.sentences),
@@ -442,7 +442,7 @@ def told_apart(component: str, records: Sequence[Record]) -> Caches:
     own = [record for record in records if record.component == component]
     writes = [record for record in own if record.operation is Operation.WRITE]
     phases = (
-        Phase(str((record.details or {}).get(WITHOUT, "")), record.rate_Bps, record.reason)
+        Phase(str((record.details or {}).get(WITHOUT, "")), record.rate, record.reason)
         for record in own
         if record.operation is Operation.READ
     )

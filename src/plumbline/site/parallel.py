@@ -368,9 +368,9 @@ def _nothing(_now: float) -> None:
 
 def _rates(records: Sequence[Record], whole: Expectation) -> dict[Operation, float]:
     return {
-        record.operation: record.rate_Bps
+        record.operation: record.rate
         for record in records
-        if record.component == whole.component and record.rate_Bps is not None
+        if record.component == whole.component and record.rate is not None
     }
 
 

@@ -428,7 +428,7 @@ def _run(began: Began, nodes: dict[_Place, str], verdicts: dict[_Place, Verdict]
         nodes.get(place, ""),
         began.started_at,
         began.outcome,
-        began.rate_Bps,
+        began.rate,
         began.coverage,
         verdict.state if verdict else State.UNKNOWN,
         verdict.sentence if verdict else "not in the plan of today",

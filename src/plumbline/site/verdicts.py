@@ -376,7 +376,7 @@ def status_of_node(expectations: Expectations, snapshot: Snapshot, now: float) -
 def _in_time(samples: Iterable[Sample]) -> list[float]:
     """Return the rates of a component with all its partners, oldest first."""
     ordered = sorted(samples, key=lambda sample: sample.started_at)
-    return [nan if sample.rate_Bps is None else sample.rate_Bps for sample in ordered]
+    return [nan if sample.rate is None else sample.rate for sample in ordered]
 
 
 class Status(NamedTuple):

@@ -160,11 +160,10 @@ def _run_of(node: str) -> str:
 
 _OPEN = (
     "SELECT component, body FROM records WHERE started_at >= ? AND layer = ? AND coverage IS NULL "
-    "AND rate_Bps IS NOT NULL ORDER BY seq"
+    "AND rate IS NOT NULL ORDER BY seq"
 )
 _RUN = (
-    "SELECT body FROM records WHERE run_id = ? AND layer = ? AND component = ? "
-    "AND rate_Bps IS NOT NULL"
+    "SELECT body FROM records WHERE run_id = ? AND layer = ? AND component = ? AND rate IS NOT NULL"
 )
 _COUNTED = (
     "SELECT body FROM records WHERE layer = ? AND component = ? AND started_at BETWEEN ? AND ? "

@@ -92,14 +92,14 @@ _MONTH_DAYS = 30
 class Day(NamedTuple):
     """The runs of one series on one day.
 
-    ``at`` is when the last one began, seconds since the epoch; ``rate_Bps`` is the median of those
+    ``at`` is when the last one began, seconds since the epoch; ``rate`` is the median of those
     that gave a rate, NaN where none did.  ``software`` is the row with host and versions of the
     last one.
     """
 
     at: float
     runs: float
-    rate_Bps: float
+    rate: float
     software: float
 
 
@@ -141,8 +141,10 @@ def _little(values: array[float]) -> array[float]:
     return values
 
 
-SCHEMA = 2
-"""A history of schema 1 lacks some tables and has one under another name; it is completed."""
+SCHEMA = 3
+"""A history of schema 1 or 2 lacks some tables and has other names for one or a column; it is
+completed.
+"""
 
 _BUSY_WAIT_S = 30.0
 _REVISED = (
@@ -165,7 +167,7 @@ CREATE TABLE IF NOT EXISTS records (
     partner TEXT NOT NULL,
     outcome TEXT NOT NULL,
     started_at REAL NOT NULL,
-    rate_Bps REAL,
+    rate REAL,
     coverage REAL,
     flags TEXT NOT NULL,
     body TEXT NOT NULL
@@ -173,7 +175,7 @@ CREATE TABLE IF NOT EXISTS records (
 -- with all that a sample takes, so that none needs the row itself, which is twenty times as long
 CREATE INDEX IF NOT EXISTS records_series ON records (
     layer, component, operation, scenario, partner, seq,
-    run_id, started_at, rate_Bps, coverage, flags
+    run_id, started_at, rate, coverage, flags
 );
 CREATE INDEX IF NOT EXISTS records_run ON records (run_id, layer, operation, scenario);
 CREATE INDEX IF NOT EXISTS records_started ON records (started_at);
@@ -367,6 +369,8 @@ class Store:
             tables = {name for (name,) in self._connection.execute(_NAMES)}
             if "told" in tables:
                 self._connection.execute("ALTER TABLE told RENAME TO software")
+            if "records" in tables:
+                self._connection.execute("ALTER TABLE records RENAME COLUMN rate_Bps TO rate")
             for statement in _TABLES.split(";\n"):
                 self._connection.execute(statement)
             self._connection.execute(f"PRAGMA user_version = {SCHEMA}")
@@ -434,7 +438,7 @@ def _remedy(message: str, path: Path) -> str:
 
 RECORD = (
     "INTO records (id, run_id, layer, component, operation, scenario, partner, "
-    "outcome, started_at, rate_Bps, coverage, flags, body) "
+    "outcome, started_at, rate, coverage, flags, body) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 """Text after the word INSERT, for the values of :func:`row`."""
@@ -465,7 +469,7 @@ def row(record: Record, kept: Callable[[str], object] = str) -> tuple[object, ..
         *series_of(record),
         record.outcome.value,
         record.started_at,
-        record.rate_Bps,
+        record.rate,
         record.coverage,
         " ".join(flag.value for flag in record.flags),
         kept(compact(record.to_json())),

@@ -73,7 +73,7 @@ class Point(NamedTuple):
 
     run_id: str
     started_at: float
-    rate_Bps: Optional[float]
+    rate: Optional[float]
     coverage: Optional[float]
     flags: str
 
@@ -148,7 +148,7 @@ class History(Store):
 
     def points(self, key: SeriesKey, count: int) -> tuple[Point, ...]:
         """Return the latest ``count`` records of a series in short, newest first."""
-        columns = "run_id, started_at, rate_Bps, coverage, flags"
+        columns = "run_id, started_at, rate, coverage, flags"
         return tuple(map(Point._make, self._newest(key, count, columns)))
 
     def documents(self, key: SeriesKey, count: int) -> list[dict[str, Any]]:
@@ -203,8 +203,8 @@ class History(Store):
     ) -> dict[str, float]:
         """Return the rate of each component that gave one in a run, in bytes per second."""
         rows = self.rows(
-            "SELECT component, rate_Bps FROM records WHERE run_id = ? AND layer = ? "
-            "AND operation = ? AND scenario = ? AND rate_Bps IS NOT NULL",
+            "SELECT component, rate FROM records WHERE run_id = ? AND layer = ? "
+            "AND operation = ? AND scenario = ? AND rate IS NOT NULL",
             (run_id, layer, operation.value, scenario.value),
         )
         return dict(rows)

@@ -119,7 +119,7 @@ def _light(record: Record) -> Record:
     details = {
         key: record.details[key] for key in _READ if record.details and key in record.details
     }
-    return record._replace(profile_Bps=(), tool=tool, spec=None, details=details or None)
+    return record._replace(profile=(), tool=tool, spec=None, details=details or None)
 
 
 @contextmanager

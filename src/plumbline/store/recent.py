@@ -222,13 +222,13 @@ class Recent:
         samples = [
             Sample(
                 started_at,
-                rate_Bps,
+                rate,
                 coverage,
                 *runs[run_id].beside(name),
                 partner,
                 in_known_state(flags),
             )
-            for run_id, started_at, rate_Bps, coverage, flags in self._points[key]
+            for run_id, started_at, rate, coverage, flags in self._points[key]
         ]
         profile = self._groups[key.layer, name].profiles.get(f"{key.operation}/{key.scenario}")
         if partner:
@@ -254,10 +254,10 @@ class Recent:
         rates: defaultdict[str, dict[str, float]] = defaultdict(dict)
         for key in keys:
             # oldest first: of two in one run the later counts
-            for run_id, _, rate_Bps, _, _ in reversed(self._points[key]):
+            for run_id, _, rate, _, _ in reversed(self._points[key]):
                 of_run = rates[run_id]
-                if rate_Bps is not None:
-                    of_run[key.component] = rate_Bps
+                if rate is not None:
+                    of_run[key.component] = rate
         for run_id in rates.keys() - self._whole(keys):
             rates[run_id] = self._rates_of(run_id, subject)
         return {run_id: Rates(of_run) for run_id, of_run in rates.items()}
@@ -273,8 +273,8 @@ class Recent:
             run_id, subject.layer, Operation(subject.operation), Scenario(subject.scenario)
         )
         return {
-            component: rate_Bps
-            for component, rate_Bps in rates.items()
+            component: rate
+            for component, rate in rates.items()
             if self._group_of(subject.layer, component) == subject.group
         }
 
@@ -292,7 +292,7 @@ MOST_RUNS = 20_000
 """Most runs of a time: an hour of 5,000 targets that are written and read twice each."""
 
 _RUNS = (
-    f"SELECT {SERIES}, started_at, outcome, rate_Bps, coverage FROM records "
+    f"SELECT {SERIES}, started_at, outcome, rate, coverage FROM records "
     "WHERE started_at >= ? AND layer != ? ORDER BY started_at LIMIT ?"
 )
 
@@ -307,7 +307,7 @@ class Began(NamedTuple):
     partner: str
     started_at: float
     outcome: str
-    rate_Bps: Optional[float]
+    rate: Optional[float]
     coverage: Optional[float]
 
 

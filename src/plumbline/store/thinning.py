@@ -33,7 +33,7 @@ _TOGETHER = 2000
 """Records of one transaction, so that nobody waits long for the history."""
 
 _OLD = (
-    f"SELECT seq, run_id, started_at, rate_Bps, body FROM records WHERE {OF_SERIES} "
+    f"SELECT seq, run_id, started_at, rate, body FROM records WHERE {OF_SERIES} "
     "AND started_at < ? ORDER BY seq"
 )
 
@@ -58,7 +58,7 @@ class _Run(NamedTuple):
     seq: int
     run_id: str
     started_at: float
-    rate_Bps: float
+    rate: float
     body: object
 
 
@@ -121,7 +121,7 @@ class Thinning(History):
 
     def _add(self, gone: _Gone) -> None:
         last = max(gone.runs, key=lambda run: run.started_at)
-        rates = [run.rate_Bps for run in gone.runs if run.rate_Bps is not None]
+        rates = [run.rate for run in gone.runs if run.rate is not None]
         software = self._software_id(software_of(last.body))
         day = Day(last.started_at, len(gone.runs), median(rates) if rates else nan, software)
         place = (*gone.key, month_of(day.at))

@@ -18,17 +18,16 @@ from plumbline.store.database import SERIES, Store, figured, month_of, read_reco
 from plumbline.store.version_changes import version_changes
 
 _COURSES = (
-    f"SELECT {SERIES}, started_at, rate_Bps FROM records WHERE started_at >= ? "
-    f"ORDER BY {SERIES}, seq"
+    f"SELECT {SERIES}, started_at, rate FROM records WHERE started_at >= ? ORDER BY {SERIES}, seq"
 )
 # SQLite takes the other columns of a group from the row that has its max().
 _PAIRS = (
-    "SELECT component, partner, operation, started_at, rate_Bps, body, max(seq) FROM records "
+    "SELECT component, partner, operation, started_at, rate, body, max(seq) FROM records "
     "WHERE layer = ? AND started_at >= ? GROUP BY component, partner, operation"
 )
 _DAYS = f"SELECT {SERIES}, figures FROM days WHERE month >= ? ORDER BY {SERIES}, month"
 _LATEST_RUN = (
-    "SELECT run_id FROM records WHERE layer = ? AND rate_Bps IS NOT NULL AND started_at >= ? "
+    "SELECT run_id FROM records WHERE layer = ? AND rate IS NOT NULL AND started_at >= ? "
     "ORDER BY seq DESC LIMIT 1"
 )
 _SERVERS = (
@@ -53,12 +52,12 @@ class Pictures(Store):
         """Return the course of every series, what has become daily figures first."""
         by_key = self._thinned()
         last: list[str] = []
-        for *key, started_at, rate_Bps in self.rows(_COURSES, (self._since,)):
+        for *key, started_at, rate in self.rows(_COURSES, (self._since,)):
             if key != last:
                 last = key
                 course = by_key.setdefault(tuple(key), _empty(*key))
             course.times.append(started_at)
-            course.rates.append(nan if rate_Bps is None else rate_Bps)
+            course.rates.append(nan if rate is None else rate)
         return tuple(by_key[key] for key in sorted(by_key))
 
     def _thinned(self) -> dict[tuple[str, ...], Course]:
@@ -66,7 +65,7 @@ class Pictures(Store):
         by_key: dict[tuple[str, ...], Course] = {}
         for *key, figures in self.rows(_DAYS, (month_of(self._since),)):
             course = by_key.setdefault(tuple(key), _empty(*key))
-            times, rates = figured(figures, "at", "rate_Bps")
+            times, rates = figured(figures, "at", "rate")
             # a row begins before the time that is asked for in the first month alone
             if min(times, default=self._since) < self._since:
                 late = [at >= self._since for at in times]
@@ -115,14 +114,14 @@ class Pictures(Store):
         return run._replace(servers=servers, clocks=clocks)
 
     def _pair(self, cells: list[Any], body: object) -> PairTest:
-        component, partner, operation, started_at, rate_Bps = cells
+        component, partner, operation, started_at, rate = cells
         record = read_record(body, self.path)
         return PairTest(
             component,
             partner,
             operation,
             started_at,
-            rate_Bps,
+            rate,
             record.retransmits,
             record.bytes,
         )

@@ -85,7 +85,7 @@ def in_sum(capacities: Capacities, paths: Paths) -> Optional[Sum]:
         return None
     lifted = frozenset(ceiling.limited_by)
     rest = {flow: [n for n in path if n not in lifted] for flow, path in paths.items()}
-    rates = [own.rate_Bps for own in settled.values()]
+    rates = [own.rate for own in settled.values()]
     return Sum(Limit(ceiling, _add(_fill(capacities, rest), rest)), min(rates), max(rates))
 
 
@@ -102,7 +102,7 @@ def _add(settled: Mapping[str, Ceiling], paths: Paths) -> Optional[Ceiling]:
     if not paths or len(settled) < len(paths):
         return None
     names = dict.fromkeys(name for flow in paths for name in settled[flow].limited_by)
-    return Ceiling(fsum(ceiling.rate_Bps for ceiling in settled.values()), tuple(names))
+    return Ceiling(fsum(ceiling.rate for ceiling in settled.values()), tuple(names))
 
 
 def _next(
@@ -116,10 +116,10 @@ def _next(
         for name in paths[flow]:
             capacity = capacities.get(name)
             if capacity is not None:
-                spare[name] = spare.get(name, capacity) - ceiling.rate_Bps
+                spare[name] = spare.get(name, capacity) - ceiling.rate
     ceilings: dict[str, Ceiling] = {}
     for lifted, flows in groups.items():
-        rate = settled[flows[0]].rate_Bps
+        rate = settled[flows[0]].rate
         rest = {flow: [n for n in paths[flow] if n in spare and n not in lifted] for flow in flows}
         # the group fills the spare capacity, and its own shares are free again
         free: dict[str, float] = {}
@@ -128,7 +128,7 @@ def _next(
                 free[name] = free.get(name, spare[name]) + rate
         for flow, ceiling in _fill(free, rest).items():
             # rounding takes nothing away from a flow
-            ceilings[flow] = ceiling._replace(rate_Bps=max(rate, ceiling.rate_Bps))
+            ceilings[flow] = ceiling._replace(rate=max(rate, ceiling.rate))
     return ceilings
 
 

@@ -282,8 +282,8 @@ def test_a_check_says_it_in_one_line(
 def test_a_group_is_judged_by_what_all_have_lost(
     tmp_path: Path, known: Known, code: int, text: str
 ) -> None:
-    every = ost(80e6, 200e6, peers_Bps=80e6)
-    every += ost(80e6, 200e6, peers_Bps=80e6, component="scratch-OST0004")
+    every = ost(80e6, 200e6, peers_rate=80e6)
+    every += ost(80e6, 200e6, peers_rate=80e6, component="scratch-OST0004")
     done = execute("check_ost", "--group", "scratch", *deploy(tmp_path, every, known=known))
     assert done.stdout == (
         f"{text} | 'write_median'=39.5844%;80:;50:;0 'read_median'=98.9609%;80:;50:;0\n"

@@ -42,7 +42,7 @@ class Site:
         found = [
             record(
                 component=component,
-                rate_Bps=rate * 1e6,
+                rate=rate * 1e6,
                 started_at=86400.0 * (first_day + day),
                 spec_hash=self.spec_hash,
                 versions=versions,
@@ -92,7 +92,7 @@ def test_captured_compared_accepted_and_planned(site: Site) -> None:
     references = plan_of(read_inventory(site.inventory)).expectations["client1"][2].references
     baseline = references["read/single"].baseline
     assert baseline
-    assert baseline.median_Bps == pytest.approx(75e6)
+    assert baseline.median == pytest.approx(75e6)
 
 
 def test_the_whole_of_a_parallel_run_has_a_baseline_beside_its_targets(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_the_whole_of_a_parallel_run_has_a_baseline_beside_its_targets(tmp_path:
             component=one.component,
             operation=operation,
             scenario=Scenario.TOGETHER,
-            rate_Bps=factor * 60e6,
+            rate=factor * 60e6,
             started_at=86400.0 * day,
             spec_hash=one.spec.hash(),
         )
@@ -120,7 +120,7 @@ def test_the_whole_of_a_parallel_run_has_a_baseline_beside_its_targets(tmp_path:
     assert call(*accept) == 0
     planned = plan_of(read_inventory(folder)).node("client1").find("fs")
     medians = [one.references["reread/together"].baseline for one in planned]
-    assert [one and round(one.median_Bps / 1e6) for one in medians] == [60, 60, 60, 60, 240]
+    assert [one and round(one.median / 1e6) for one in medians] == [60, 60, 60, 60, 240]
 
 
 def test_a_diff_tells_the_change(site: Site) -> None:

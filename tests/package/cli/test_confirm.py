@@ -106,7 +106,7 @@ class Client(Node):
         return [name for name, one in known.items() if one and one.alarm]
 
 
-def measured(name: str, operation: Operation, run: tuple[str, float], rate_Bps: float) -> Record:
+def measured(name: str, operation: Operation, run: tuple[str, float], rate: float) -> Record:
     run_id, at = run
     return record(
         run_id=run_id,
@@ -114,8 +114,8 @@ def measured(name: str, operation: Operation, run: tuple[str, float], rate_Bps: 
         operation=operation,
         started_at=at,
         finished_at=at + 5,
-        rate_Bps=rate_Bps,
-        repeats_Bps=(rate_Bps,),
+        rate=rate,
+        repeats=(rate,),
         spec=SPEC.to_json(),
         spec_hash=SPEC.hash(),
     )

@@ -35,7 +35,7 @@ def bare_plan(runs: Optional[int] = None) -> dict[str, Any]:
             for reference in entry["references"].values():
                 if reference["ceiling"]:
                     reference["baseline"] = {
-                        "median_Bps": reference["ceiling"]["rate_Bps"],
+                        "median": reference["ceiling"]["rate"],
                         "spread": 0.01,
                         "runs": runs,
                         "first": "2026-11-01",
@@ -93,7 +93,7 @@ class Site:
         found = self._run("investigate", *arguments, "--snapshots", *self.snapshots).document
         return dict(found)
 
-    def remember(self, days: float, peers_Bps: Optional[float]) -> None:
+    def remember(self, days: float, peers_rate: Optional[float]) -> None:
         """Have client1 remember a run of the target some days ago, at a thirtieth of its peers."""
         now = time.time()
         series: list[Mapping[str, Any]] = []
@@ -101,8 +101,8 @@ class Site:
             if (one.layer, one.component) == ("ost", NAME):
                 at = now - days * 86400
                 latest = one._replace(started_at=at, finished_at=at + 1)
-                peers = 5 if peers_Bps else 0
-                sample = Sample(at, latest.rate_Bps, None, peers_Bps, peers, None)
+                peers = 5 if peers_rate else 0
+                sample = Sample(at, latest.rate, None, peers_rate, peers, None)
                 series.append(operation_entry(Series(latest, (sample,))))
         known = {f"ost/{NAME}": {"evidence": None, "operations": series}}
         document = Snapshot("client1", now, (), {}, known).to_json()
@@ -152,19 +152,19 @@ def test_a_provisional_baseline_is_enough_for_a_gross_loss(tmp_path: Path, run: 
 
 def test_peers_of_the_night_before_are_a_reference_for_one_target(tmp_path: Path, run: Run) -> None:
     site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="5min")
-    site.remember(0.2, peers_Bps=119e6)
+    site.remember(0.2, peers_rate=119e6)
     first = site.follow(most=1)
     assert layers(site.done) == [("ost", NAME)]
     assert "the median of its 5 peers in its last run" in " ".join(first["table"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("days", "peers_Bps"), [(30.0, 119e6), (0.2, None)])
+@pytest.mark.parametrize(("days", "peers_rate"), [(30.0, 119e6), (0.2, None)])
 def test_old_runs_and_runs_without_peers_are_not_enough_to_measure_it_alone(
-    tmp_path: Path, run: Run, days: float, peers_Bps: Optional[float]
+    tmp_path: Path, run: Run, days: float, peers_rate: Optional[float]
 ) -> None:
     site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="1h")
-    site.remember(days, peers_Bps)
+    site.remember(days, peers_rate)
     end = site.follow()
     assert layers(site.done)[0] == ("ost", "")
     assert end["slow"]["sets"]
@@ -172,7 +172,7 @@ def test_old_runs_and_runs_without_peers_are_not_enough_to_measure_it_alone(
 
 def test_runs_before_do_not_vote(tmp_path: Path, run: Run) -> None:
     site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="31s")
-    site.remember(0.2, peers_Bps=119e6)
+    site.remember(0.2, peers_rate=119e6)
     end = site.follow()
     assert (site.done, end["slow"]["sets"]) == ([], [])
 

@@ -49,7 +49,7 @@ def plan() -> dict[str, Any]:
                 ceiling = reference["ceiling"] or ceilings[0]
                 reference["baseline"] = {
                     **BASELINE,
-                    "median_Bps": ceiling["rate_Bps"],
+                    "median": ceiling["rate"],
                     "spec_hash": hashes[entry["layer"], entry["component"]],
                 }
     return raw
@@ -64,7 +64,7 @@ def measured(left: Left, retransmitted: Iterable[str] = ()) -> Iterable[Record]:
         )
 
 
-def _record(placed: PlannedMeasurement, rate_Bps: float, now: float, clean: bool) -> Record:
+def _record(placed: PlannedMeasurement, rate: float, now: float, clean: bool) -> Record:
     net: dict[str, Any] = {}
     if placed.partner:
         net = {"partner": placed.partner.name, "retransmits": 0 if clean else 50_000}
@@ -74,8 +74,8 @@ def _record(placed: PlannedMeasurement, rate_Bps: float, now: float, clean: bool
         component=placed.of.component,
         operation=placed.operation,
         scenario=placed.scenario,
-        rate_Bps=rate_Bps,
-        repeats_Bps=(rate_Bps,) * 2,
+        rate=rate,
+        repeats=(rate,) * 2,
         spec_hash=placed.expectation.spec.hash(),
         started_at=now - 70,
         finished_at=now - 60,
@@ -123,13 +123,13 @@ def test_a_healthy_site_has_no_suspect(execute: Run) -> None:
 def all_slower() -> list[Record]:
     """Return nights on which all targets lose a half that their disks and links do not explain."""
     return [
-        one if one.layer != "ost" or one.rate_Bps is None else halved(one, one.rate_Bps / 2)
+        one if one.layer != "ost" or one.rate is None else halved(one, one.rate / 2)
         for one in measured({})
     ]
 
 
-def halved(one: Record, rate_Bps: float) -> Record:
-    return one._replace(rate_Bps=rate_Bps, repeats_Bps=(rate_Bps,) * 2)
+def halved(one: Record, rate: float) -> Record:
+    return one._replace(rate=rate, repeats=(rate,) * 2)
 
 
 def test_what_all_have_lost_alike_is_one_line_and_no_suspect_for_each(execute: Run) -> None:

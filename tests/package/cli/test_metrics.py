@@ -158,14 +158,14 @@ def test_groups_and_what_is_driven_at_once_have_a_state_of_their_own(tmp_path: P
     whole = {**group, "layer": "fs"}
     assert of(text, "group_state", whole) == 0
     step = {"operation": "write", "scenario": "together", "file_system": "scratch"}
-    for name, rate_Bps in (("OST0", 200e6), ("scratch", 800e6)):
+    for name, rate in (("OST0", 200e6), ("scratch", 800e6)):
         labels = {"layer": "fs", "component": name, **step}
-        assert of(text, "rate_bytes_per_second", labels) == rate_Bps
+        assert of(text, "rate_bytes_per_second", labels) == rate
 
 
 def test_a_damaged_component_is_unknown_and_the_others_are_told(tmp_path: Path, run: Run) -> None:
     taken = snapshot(*measured(), now=time.time(), known=KNOWN)
-    taken.series["ost/OST0"]["operations"][0]["latest"]["rate_Bps"] = "fast"
+    taken.series["ost/OST0"]["operations"][0]["latest"]["rate"] = "fast"
     documents = write(tmp_path, EXPECTED, taken)
     text = run("metrics", *documents).out
     assert of(text, "verdict_state", OST0) == 3
@@ -255,14 +255,14 @@ def site(folder: Path) -> list[str]:
     plan = {"schema": 1, "site": "lab", "nodes": nodes, "services": []}
     (folder / "plan.json").write_text(json.dumps(plan))
     with History(folder / "all.sqlite") as history:
-        for (node, name), rate_Bps in zip(names.items(), (200e6, 80e6)):
+        for (node, name), rate in zip(names.items(), (200e6, 80e6)):
             made: dict[str, Any] = {
                 "component": name,
                 "host": node,
                 "spec_hash": "abc",
-                "repeats_Bps": (),
+                "repeats": (),
             }
-            made |= {"rate_Bps": rate_Bps, "operation": Operation.READ}
+            made |= {"rate": rate, "operation": Operation.READ}
             for one in every_night(time.time() - 60, **made):
                 history.save(one)
     return ["--plan", str(folder / "plan.json"), "--history", str(folder / "all.sqlite")]

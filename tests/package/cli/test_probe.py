@@ -30,7 +30,7 @@ from tests.package.waiting import alive, eventually
 TOOLS = Path(__file__).parent / "tools"
 OPERATIONS = {"write/single": Reference(None, None), "read/single": Reference(None, None)}
 SPEC = ProbeSpec("fio", 1 << 20, 5.0, repeats=2)
-KNOWN = Reference(None, BASELINE._replace(median_Bps=200e6, spec_hash=SPEC.hash()))
+KNOWN = Reference(None, BASELINE._replace(median=200e6, spec_hash=SPEC.hash()))
 FIRM = dict.fromkeys(OPERATIONS, KNOWN)
 
 
@@ -142,7 +142,7 @@ def test_the_verdict_of_a_comparison_stands_below_its_table() -> None:
     text = "a read 80.0 MB/s, 40 % of its peers"
     verdict = Verdict("ost", "a", State.CRITICAL, Reason.BELOW_LEVEL, text)
     rates = {"a": 80e6, "b": 200e6, "c": 210e6}
-    records = tuple(record(component=name, rate_Bps=rate) for name, rate in rates.items())
+    records = tuple(record(component=name, rate=rate) for name, rate in rates.items())
     _, row, sentence = comparison(Result("run-1", records, (verdict,), ())).splitlines()
     assert row.split() == ["a", "none", "80.0", "MB/s", "39%", "CRITICAL"]
     assert sentence == "CRITICAL a read 80.0 MB/s, 40 % of its peers"
@@ -167,7 +167,7 @@ def test_expected_targets_are_measured_kept_published_and_judged(node: Node) -> 
     snapshot = load_snapshot(str(node.state / "snapshot.json"))
     assert snapshot.running == ()
     read, _ = snapshot.of("ost", "c")
-    assert (read.samples[0].peers_Bps, read.samples[0].peers) == (195e6, 2)
+    assert (read.samples[0].peers_rate, read.samples[0].peers) == (195e6, 2)
     where = str(node.state / "verdicts"), str(node.home / "expectations.json")
     for name, text in (("c", "write 80.0 MB/s"), ("a", "write 200.0 MB/s")):
         published = load_published(where[0], ("ost", name, False), where[1])
@@ -184,9 +184,9 @@ def remember(node: Node, **rates_MBps: float) -> None:
                 common: dict[str, Any] = {
                     "component": name,
                     "operation": operation,
-                    "rate_Bps": 1e6 * rate,
+                    "rate": 1e6 * rate,
                 }
-                common |= {"spec_hash": SPEC.hash(), "repeats_Bps": (1e6 * rate,) * 2}
+                common |= {"spec_hash": SPEC.hash(), "repeats": (1e6 * rate,) * 2}
                 for one in every_night(time.time() - DAY_S, **common):
                     history.save(one)
 

@@ -341,9 +341,9 @@ def test_trouble_is_a_sentence_and_leaves_the_old_document(tmp_path: Path) -> No
 
 def without(outcome: Outcome, targets: set[str], **changes: Any) -> list[Record]:
     """Return a night in which a client could not measure some targets."""
-    lost: dict[str, Any] = {"outcome": outcome, "reason": "why", "rate_Bps": None}
+    lost: dict[str, Any] = {"outcome": outcome, "reason": "why", "rate": None}
     return [
-        one._replace(**{**lost, "repeats_Bps": (), **changes}) if one.component in targets else one
+        one._replace(**{**lost, "repeats": (), **changes}) if one.component in targets else one
         for one in measured({})
         if one.layer != "fs"
     ]

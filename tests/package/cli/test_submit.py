@@ -178,11 +178,11 @@ def test_a_site_is_judged_from_its_plan_and_history(tmp_path: Path, run: Run) ->
     group = service("client1", "", description="OST group scratch", group="scratch")
     plan = write_plan(tmp_path, [*(service("oss1", f"OST{n}") for n in range(4)), group], expected)
     with History(tmp_path / "all.sqlite") as history:
-        for name, rate_Bps in (("OST0", 200e6), ("OST1", 201e6), ("OST2", 80e6)):
+        for name, rate in (("OST0", 200e6), ("OST1", 201e6), ("OST2", 80e6)):
             common: dict[str, Any] = {
-                "repeats_Bps": (rate_Bps,) * 3,
+                "repeats": (rate,) * 3,
                 "spec_hash": "abc",
-                "rate_Bps": rate_Bps,
+                "rate": rate,
             }
             for one in every_night(now - 60, component=name, **common):
                 history.save(one)

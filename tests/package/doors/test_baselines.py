@@ -30,11 +30,11 @@ def key(name: str) -> Key:
 def changed() -> str:
     accepted = {key(name): OLD for name in NAMES[:4]}
     candidates = {
-        key(NAMES[0]): Candidate(NEW._replace(median_Bps=116.3e6)),
-        key(NAMES[1]): Candidate(NEW._replace(median_Bps=115.9e6, fill=0.44, runs=3), weak=WEAK),
-        key(NAMES[2]): Candidate(NEW._replace(median_Bps=104.1e6, spread=0.021)),
-        key(NAMES[3]): Candidate(NEW._replace(median_Bps=61.0e6), OUTLIER),
-        key(NAMES[4]): Candidate(NEW._replace(median_Bps=116.8e6)),
+        key(NAMES[0]): Candidate(NEW._replace(median=116.3e6)),
+        key(NAMES[1]): Candidate(NEW._replace(median=115.9e6, fill=0.44, runs=3), weak=WEAK),
+        key(NAMES[2]): Candidate(NEW._replace(median=104.1e6, spread=0.021)),
+        key(NAMES[3]): Candidate(NEW._replace(median=61.0e6), OUTLIER),
+        key(NAMES[4]): Candidate(NEW._replace(median=116.8e6)),
     }
     return "\n".join(change_lines(biggest_first(compare(accepted, candidates))))
 

@@ -27,8 +27,8 @@ def record(curve: Sequence[float], late: Sequence[str] = (), **details: Any) -> 
         0.0,
         1.0,
         seconds=1.0,
-        rate_Bps=1.0,
-        profile_Bps=tuple(curve),
+        rate=1.0,
+        profile=tuple(curve),
         details={**told, **details},
     )
 

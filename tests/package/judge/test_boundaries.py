@@ -16,8 +16,8 @@ from plumbline.model.series import Running, Sample
 from plumbline.model.verdict import Reason, State
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation, series
 
-BASE = BASELINE._replace(median_Bps=200e6)
-EVEN = CEILING._replace(even_Bps=100e6)
+BASE = BASELINE._replace(median=200e6)
+EVEN = CEILING._replace(even=100e6)
 
 
 def outcome(
@@ -74,7 +74,7 @@ def test_repeats_confirm_a_loss_where_all_are_beyond_a_level(
     rate_MB: float, repeat_MB: float, state: State
 ) -> None:
     repeats = (1e6 * rate_MB, 1e6 * repeat_MB)
-    assert outcome(rate_MB, repeats_Bps=repeats) == (state, Reason.BELOW_LEVEL)
+    assert outcome(rate_MB, repeats=repeats) == (state, Reason.BELOW_LEVEL)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_repeats_confirm_a_loss_beside_a_provisional_reference(
     repeat_MB: float, reason: Reason
 ) -> None:
     weak = BASE._replace(runs=3)
-    found = outcome(10, baseline=weak, peers_MB=None, repeats_Bps=(10e6, 1e6 * repeat_MB))
+    found = outcome(10, baseline=weak, peers_MB=None, repeats=(10e6, 1e6 * repeat_MB))
     assert found[1] is reason
 
 
@@ -230,13 +230,13 @@ def test_a_run_hangs_beyond_its_limit(more_s: float, hangs: bool) -> None:
 _NO_RATE = r"scratch-OST0003 read the \w+ .* which is no rate"
 
 
-@pytest.mark.parametrize(("rate_Bps", "refused"), [(-1.0, True), (0.0, True), (0.5, False)])
-def test_a_reference_must_be_a_rate(rate_Bps: float, refused: bool) -> None:
+@pytest.mark.parametrize(("rate", "refused"), [(-1.0, True), (0.0, True), (0.5, False)])
+def test_a_reference_must_be_a_rate(rate: float, refused: bool) -> None:
     for reference in (
-        Reference(CEILING._replace(rate_Bps=rate_Bps), None),
-        Reference(None, BASE._replace(median_Bps=rate_Bps)),
-        Reference(None, None, goal_Bps=rate_Bps),
-        Reference(None, None, goal_part_Bps=rate_Bps),
+        Reference(CEILING._replace(rate=rate), None),
+        Reference(None, BASE._replace(median=rate)),
+        Reference(None, None, goal=rate),
+        Reference(None, None, goal_part=rate),
     ):
         with pytest.raises(DocumentError, match=_NO_RATE) if refused else nullcontext():
             measured(series(), reference, Limits())

@@ -25,11 +25,11 @@ def judged(*every: Series, running: tuple[Running, ...] = ()) -> Verdict:
 
 
 def without_rate(outcome: Outcome, reason: str) -> dict[str, Any]:
-    return {"outcome": outcome, "reason": reason, "rate_Bps": None}
+    return {"outcome": outcome, "reason": reason, "rate": None}
 
 
 def test_all_well_is_one_short_sentence() -> None:
-    verdict = judged(*both({"rate_Bps": 195e6}))
+    verdict = judged(*both({"rate": 195e6}))
     assert (verdict.state, verdict.reason, verdict.counts) == (State.OK, Reason.FINE, True)
     assert verdict.sentence == (
         "scratch-OST0003 write 195.0 MB/s, read 200.0 MB/s, 96 % and 99 % of baseline"
@@ -37,7 +37,7 @@ def test_all_well_is_one_short_sentence() -> None:
 
 
 def test_the_worst_operation_decides_and_gives_its_ratios() -> None:
-    verdict = judged(*both({"rate_Bps": 150e6}, {"rate_Bps": 80.3e6}))
+    verdict = judged(*both({"rate": 150e6}, {"rate": 80.3e6}))
     assert verdict.state is State.CRITICAL
     assert verdict.sentence == (
         "scratch-OST0003 read 80.3 MB/s, 40 % of baseline 202.1 MB/s (12 runs to 2026-11-20), "
@@ -49,15 +49,15 @@ def test_the_worst_operation_decides_and_gives_its_ratios() -> None:
 
 
 def test_what_is_excused_is_said_although_it_is_ok() -> None:
-    verdict = judged(*both(read={"rate_Bps": 80.3e6, "coverage": 0.5}))
+    verdict = judged(*both(read={"rate": 80.3e6, "coverage": 0.5}))
     assert (verdict.state, verdict.counts) == (State.OK, False)
     assert "contended" in verdict.sentence
 
 
 def test_unknown_outranks_warning_and_never_hides_critical() -> None:
     failed = without_rate(Outcome.FAILED, "fio: no space")
-    assert judged(*both({"rate_Bps": 150e6}, failed)).state is State.UNKNOWN
-    assert judged(*both({"rate_Bps": 50e6}, failed)).state is State.CRITICAL
+    assert judged(*both({"rate": 150e6}, failed)).state is State.UNKNOWN
+    assert judged(*both({"rate": 50e6}, failed)).state is State.CRITICAL
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_an_operation_that_is_expected_no_longer_is_not_judged() -> None:
 
 def test_without_references_what_was_measured_is_judged_against_the_peers() -> None:
     bare = expectation(references={})
-    assert judge(bare, (series(rate_Bps=80e6),), (), NOW).state is State.CRITICAL
+    assert judge(bare, (series(rate=80e6),), (), NOW).state is State.CRITICAL
     assert judge(bare, (), (), NOW).state is State.UNKNOWN
 
 
@@ -190,5 +190,5 @@ def test_after_an_interrupted_run_the_last_verdict_stands_and_says_so() -> None:
     verdict = judged(*both(), running=(cut,))
     assert verdict.state is State.OK
     assert "the run that began 2024-10-03 22:00 UTC was interrupted" in verdict.sentence
-    assert judged(*both(read={"rate_Bps": 50e6}), running=(cut,)).state is State.CRITICAL
+    assert judged(*both(read={"rate": 50e6}), running=(cut,)).state is State.CRITICAL
     assert judge(expectation(), (), (cut,), NOW).state is State.UNKNOWN

@@ -77,7 +77,7 @@ def test_a_line_says_what_is_known_and_by_whom(
 
 def test_the_sentence_names_the_job_that_took_the_target() -> None:
     both = [
-        series(80.3e6, peers_Bps=None, coverage=0.31, operation=way, details=told(CONTENDED))
+        series(80.3e6, peers_rate=None, coverage=0.31, operation=way, details=told(CONTENDED))
         for way in (Operation.READ, Operation.WRITE)
     ]
     verdict = judge(expectation(), both, (), NOW)

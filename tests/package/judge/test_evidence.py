@@ -14,7 +14,7 @@ from plumbline.model.record import Latency, Operation, Scenario
 from plumbline.model.series import Sample
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation, series
 
-BASE = BASELINE._replace(median_Bps=200e6, spread=0.06)
+BASE = BASELINE._replace(median=200e6, spread=0.06)
 
 
 def ruling(reference: Reference = Reference(CEILING, BASE), **changes: Any) -> Ruling:
@@ -42,8 +42,8 @@ def test_the_age_of_a_run_is_never_negative(after_s: float, age: str) -> None:
 
 def test_baseline_ceiling_peers_and_conditions_have_their_figures() -> None:
     found = lines(
-        rate_Bps=150e6,
-        peers_Bps=187.5e6,
+        rate=150e6,
+        peers_rate=187.5e6,
         fill=0.6,
         coverage=0.87,
         retransmits=3,
@@ -67,8 +67,8 @@ def test_an_earlier_run_shows_its_peers_and_its_coverage() -> None:
 
 
 def test_levels_are_given_as_rates_in_whole_bytes() -> None:
-    odd = BASE._replace(median_Bps=202_100_001.0)
-    found = figure(ruling(Reference(CEILING, odd), rate_Bps=150e6))
+    odd = BASE._replace(median=202_100_001.0)
+    found = figure(ruling(Reference(CEILING, odd), rate=150e6))
     assert found.label == "read_Bps"
     assert (found.value, found.warning, found.critical) == (150e6, "161680001:", "101050000:")
     assert found.maximum == 250e6
@@ -80,5 +80,5 @@ def test_a_level_with_two_ends_has_both() -> None:
 
 
 def test_without_reference_and_ceiling_a_figure_has_neither_levels_nor_maximum() -> None:
-    found = figure(ruling(Reference(None, None), peers_Bps=None))
+    found = figure(ruling(Reference(None, None), peers_rate=None))
     assert (found.warning, found.critical, found.maximum) == ("", "", None)

@@ -39,7 +39,7 @@ def test_every_rule_is_shown_with_its_numbers_in_the_order_of_asking() -> None:
 
 
 def test_the_rule_that_fired_is_marked_and_those_after_it_were_not_asked() -> None:
-    shown = lines(rate_Bps=150e6)[1 : 1 + len(RULES)]
+    shown = lines(rate=150e6)[1 : 1 + len(RULES)]
     at = [rule.reason for rule in RULES].index(Reason.BELOW_LEVEL)
     marks = [line.partition(": ")[2].split(" (")[0] for line in shown]
     assert marks == ["no"] * at + ["applies"] + ["not asked"] * (len(RULES) - at - 1)
@@ -48,17 +48,17 @@ def test_the_rule_that_fired_is_marked_and_those_after_it_were_not_asked() -> No
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"rate_Bps": 150e6}, "above 161.7 MB/s: OK"),
-        ({"rate_Bps": 150e6}, "below 101.0 MB/s: CRITICAL, below level"),
-        ({"rate_Bps": 200e6}, "below 161.7 MB/s: WARNING, below level"),
-        ({"rate_Bps": 200e6}, "above 262.5 MB/s: UNKNOWN, invalid"),
-        ({"rate_Bps": 80e6, "coverage": 0.3}, "had nobody else used it: CRITICAL, below level"),
+        ({"rate": 150e6}, "above 161.7 MB/s: OK"),
+        ({"rate": 150e6}, "below 101.0 MB/s: CRITICAL, below level"),
+        ({"rate": 200e6}, "below 161.7 MB/s: WARNING, below level"),
+        ({"rate": 200e6}, "above 262.5 MB/s: UNKNOWN, invalid"),
+        ({"rate": 80e6, "coverage": 0.3}, "had nobody else used it: CRITICAL, below level"),
         (
-            {"rate_Bps": 80e6, "repeats_Bps": (80e6, 190e6, 79e6)},
+            {"rate": 80e6, "repeats": (80e6, 190e6, 79e6)},
             "had the repeats agreed: CRITICAL, below level",
         ),
         (
-            {"rate_Bps": 150e6, "spec_hash": "other", "peers_Bps": 150e6},
+            {"rate": 150e6, "spec_hash": "other", "peers_rate": 150e6},
             "but for the doubt (its baseline was taken with another probe specification)",
         ),
     ],
@@ -67,11 +67,11 @@ def test_what_would_have_changed_the_outcome_is_named(changes: dict[str, Any], s
     assert [line for line in lines(**changes) if line.strip().startswith(said)]
 
 
-@pytest.mark.parametrize("rate_Bps", [40e6, 120e6, 150e6, 190e6])
-def test_what_is_said_to_change_the_outcome_does(rate_Bps: float) -> None:
+@pytest.mark.parametrize("rate", [40e6, 120e6, 150e6, 190e6])
+def test_what_is_said_to_change_the_outcome_does(rate: float) -> None:
     entry = expectation(references=READ)
-    before = judge(entry, [series(rate_Bps)], (), NOW)
-    for line in lines(rate_Bps=rate_Bps):
+    before = judge(entry, [series(rate)], (), NOW)
+    for line in lines(rate=rate):
         word, _, rest = line.strip().partition(" ")
         if word in ("below", "above"):
             edge = float(rest.split()[0]) * 1e6
@@ -81,7 +81,7 @@ def test_what_is_said_to_change_the_outcome_does(rate_Bps: float) -> None:
 
 
 def test_without_a_rate_the_reason_is_all_there_is() -> None:
-    assert lines(rate_Bps=None) == [
+    assert lines(rate=None) == [
         "read failed: fio: no [UNKNOWN, failed]",
         "  no rate: the rules on speed were not asked",
     ]
@@ -109,24 +109,24 @@ def test_a_floor_is_explained_with_what_was_demonstrated() -> None:
 
 
 def test_the_ceiling_and_its_limit_are_among_the_numbers() -> None:
-    shown = lines(rate_Bps=200e6)
+    shown = lines(rate=200e6)
     assert any(
         line.endswith("(0.80 of ceiling 250.0 MB/s by disk oss2-disk1, limit 1.05)")
         for line in shown
     )
-    unknown = lines(Reference(None, BASELINE), rate_Bps=200e6)
+    unknown = lines(Reference(None, BASELINE), rate=200e6)
     assert "  rule invalid: no (no ceiling is known)" in unknown
 
 
 def test_an_outcome_that_is_near_is_found_where_it_begins() -> None:
-    assert "    below 161.7 MB/s: WARNING, below level" in lines(rate_Bps=162e6)
-    assert "    above 262.5 MB/s: UNKNOWN, invalid" in lines(rate_Bps=261e6)
+    assert "    below 161.7 MB/s: WARNING, below level" in lines(rate=162e6)
+    assert "    above 262.5 MB/s: UNKNOWN, invalid" in lines(rate=261e6)
 
 
 def test_two_repeats_that_disagree_are_named_and_one_is_none() -> None:
-    two = lines(rate_Bps=80e6, repeats_Bps=(80e6, 190e6))
+    two = lines(rate=80e6, repeats=(80e6, 190e6))
     assert "    had the repeats agreed: CRITICAL, below level" in two
-    assert not any("had the repeats" in line for line in lines(repeats_Bps=(80e6,), rate_Bps=80e6))
+    assert not any("had the repeats" in line for line in lines(repeats=(80e6,), rate=80e6))
 
 
 def test_below_its_floor_is_what_the_run_itself_would_have_been() -> None:
@@ -138,18 +138,16 @@ def test_below_its_floor_is_what_the_run_itself_would_have_been() -> None:
 
 
 def test_what_peers_and_an_even_share_come_to_is_said_in_percent() -> None:
-    shown = lines(rate_Bps=130e6, peers_Bps=150e6)
+    shown = lines(rate=130e6, peers_rate=150e6)
     assert any(
         "(its 5 peers' median 150.0 MB/s is 74 % of this baseline; this 87 % of it)" in line
         for line in shown
     )
-    even = Reference(CEILING._replace(even_Bps=200e6), BASELINE)
-    assert any(
-        "(75 % of the even share 200.0 MB/s)" in line for line in lines(even, rate_Bps=150e6)
-    )
+    even = Reference(CEILING._replace(even=200e6), BASELINE)
+    assert any("(75 % of the even share 200.0 MB/s)" in line for line in lines(even, rate=150e6))
 
 
 def test_an_outcome_is_looked_for_up_to_nineteen_times_the_rate() -> None:
     for times, found in ((18.5, True), (19.0, True), (19.3, False)):
-        shown = lines(rate_Bps=101.05e6 / times)
+        shown = lines(rate=101.05e6 / times)
         assert any(line.startswith("    above 101.") for line in shown) is found

@@ -6,7 +6,7 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.floor import NIGHTS, Shortfall, least_Bps, shortfall
+from plumbline.judge.floor import NIGHTS, Shortfall, least_rate, shortfall
 from plumbline.judge.measured import measured
 from plumbline.judge.rules import apply
 from plumbline.model.limits import Ceiling, Limits, Reference
@@ -23,20 +23,20 @@ TODAY = 19_999
 
 
 def recorded(
-    rates_Bps: Sequence[float],
-    peers_Bps: Optional[float] = None,
+    rates: Sequence[float],
+    peers_rate: Optional[float] = None,
     *,
     coverage: Optional[float] = None,
     excluded: Sequence[int] = (),
     **changes: Any,
 ) -> Series:
     """Return one run a night, newest first; ``excluded`` are the nights ago of a known state."""
-    peers = 0 if peers_Bps is None else 5
+    peers = 0 if peers_rate is None else 5
     earlier = [
-        Sample(NOW - 3610 - ago * DAY_S, rate, coverage, peers_Bps, peers, None, ago in excluded)
-        for ago, rate in enumerate(rates_Bps)
+        Sample(NOW - 3610 - ago * DAY_S, rate, coverage, peers_rate, peers, None, ago in excluded)
+        for ago, rate in enumerate(rates)
     ]
-    found = series(rates_Bps[0], peers_Bps, coverage=coverage, **changes)
+    found = series(rates[0], peers_rate, coverage=coverage, **changes)
     first = found.samples[0]._replace(excluded=0 in excluded)
     return Series(found.latest, (first, *earlier[1:]))
 
@@ -104,7 +104,7 @@ def test_what_was_always_so_is_dated_as_far_as_it_is_remembered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rates_Bps", "expected"),
+    ("rates", "expected"),
     [
         ([124.9e6] * 5, BELOW),
         ([125e6] * 5, NOTHING),
@@ -115,9 +115,9 @@ def test_what_was_always_so_is_dated_as_far_as_it_is_remembered() -> None:
     ],
 )
 def test_the_best_of_five_nights_is_held_against_the_floor(
-    rates_Bps: list[float], expected: tuple[State, Reason]
+    rates: list[float], expected: tuple[State, Reason]
 ) -> None:
-    assert found(recorded(rates_Bps)) == expected
+    assert found(recorded(rates)) == expected
 
 
 def test_five_runs_of_one_night_are_one_night() -> None:
@@ -155,27 +155,27 @@ def test_invalid_runs_neither_lift_nor_lower_it() -> None:
     [
         (Limits(), CEILING),
         (FLOOR, None),
-        (FLOOR, CEILING._replace(even_Bps=100e6)),
+        (FLOOR, CEILING._replace(even=100e6)),
     ],
 )
 def test_without_a_floor_nothing_is_asked(limits: Limits, ceiling: Optional[Ceiling]) -> None:
     given = Reference(ceiling, None)
     low = recorded([50e6] * 9, scenario=Scenario.TOGETHER)
-    assert least_Bps(measured(low, given, limits)) is None
+    assert least_rate(measured(low, given, limits)) is None
     assert found(low, given, limits)[1] is not Reason.BELOW_FLOOR
 
 
 def test_what_the_probe_keeps_below_itself_is_not_missed() -> None:
     capped = recorded([100e6] * 5, spec={"rate_cap_Bps": 200e6})
-    assert least_Bps(measured(capped, NO_BASELINE, FLOOR)) == 100e6
+    assert least_rate(measured(capped, NO_BASELINE, FLOOR)) == 100e6
     assert found(capped) == NOTHING
     assert found(recorded([99e6] * 5, spec={"rate_cap_Bps": 200e6})) == BELOW
     wide = recorded([99e6] * 5, spec={"rate_cap_Bps": 900e6})
-    assert least_Bps(measured(wide, NO_BASELINE, FLOOR)) == 125e6
+    assert least_rate(measured(wide, NO_BASELINE, FLOOR)) == 125e6
 
 
 @pytest.mark.parametrize(
-    ("own_Bps", "peers_Bps", "expected"),
+    ("own", "peers_rate", "expected"),
     [
         (120e6, 140e6, BELOW),
         # at most a tenth slower than peers that are at their floor: the group decides
@@ -188,9 +188,9 @@ def test_what_the_probe_keeps_below_itself_is_not_missed() -> None:
     ],
 )
 def test_a_member_has_the_alarm_alone_where_its_peers_are_above(
-    own_Bps: float, peers_Bps: float, expected: tuple[State, Reason]
+    own: float, peers_rate: float, expected: tuple[State, Reason]
 ) -> None:
-    assert found(recorded([own_Bps] * 5, peers_Bps)) == expected
+    assert found(recorded([own] * 5, peers_rate)) == expected
 
 
 def test_a_loss_against_peers_or_baseline_takes_precedence() -> None:
@@ -201,7 +201,7 @@ def test_a_loss_against_peers_or_baseline_takes_precedence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate_Bps", "below_floor", "expected"),
+    ("rate", "below_floor", "expected"),
     [
         (100e6, "", BELOW),
         (100e6, "known", (State.OK, Reason.FINE)),
@@ -212,34 +212,34 @@ def test_a_loss_against_peers_or_baseline_takes_precedence() -> None:
     ],
 )
 def test_what_a_person_has_accepted_below_its_floor_is_silent(
-    rate_Bps: float, below_floor: str, expected: tuple[State, Reason]
+    rate: float, below_floor: str, expected: tuple[State, Reason]
 ) -> None:
-    known = BASELINE._replace(median_Bps=100e6, below_floor=below_floor)
-    assert found(recorded([rate_Bps] * 5), Reference(CEILING, known)) == expected
+    known = BASELINE._replace(median=100e6, below_floor=below_floor)
+    assert found(recorded([rate] * 5), Reference(CEILING, known)) == expected
 
 
 def test_an_acceptance_outlives_the_conditions_of_its_baseline() -> None:
-    known = BASELINE._replace(median_Bps=100e6, below_floor="known", spec_hash="older")
+    known = BASELINE._replace(median=100e6, below_floor="known", spec_hash="older")
     assert found(recorded([100e6] * 5), Reference(CEILING, known)) == NOTHING
 
 
 @pytest.mark.parametrize(
-    ("rate_Bps", "expected"),
+    ("rate", "expected"),
     [
         (199.9e6, (State.WARNING, Reason.BELOW_GOAL)),
         (200e6, NOTHING),
     ],
 )
 def test_a_promise_is_held_against_the_best_as_well(
-    rate_Bps: float, expected: tuple[State, Reason]
+    rate: float, expected: tuple[State, Reason]
 ) -> None:
-    promised = Reference(CEILING, None, goal_Bps=200e6)
-    assert found(recorded([rate_Bps] * 5), promised, Limits()) == expected
-    assert found(recorded([rate_Bps] * 4), promised, Limits()) == NOTHING
+    promised = Reference(CEILING, None, goal=200e6)
+    assert found(recorded([rate] * 5), promised, Limits()) == expected
+    assert found(recorded([rate] * 4), promised, Limits()) == NOTHING
 
 
 def test_the_sentence_of_a_goal_names_what_was_promised() -> None:
-    promised = Reference(CEILING, None, goal_Bps=200e6)
+    promised = Reference(CEILING, None, goal=200e6)
     finding = apply(measured(recorded([150e6] * 5), promised, Limits()))
     assert finding.text == (
         "read: best of 5 nights 150.0 MB/s, 75 % of the goal 200.0 MB/s, ceiling 250.0 MB/s "

@@ -17,12 +17,12 @@ from tests.package.parallel_runs import expected, ran
 
 
 def judged(
-    rates_Bps: Sequence[float],
+    rates: Sequence[float],
     entries: Optional[Sequence[Expectation]] = None,
     running: Sequence[Running] = (),
     **changes: Any,
 ) -> Verdict:
-    memory = snapshot(*ran(rates_Bps, **changes), running=running)
+    memory = snapshot(*ran(rates, **changes), running=running)
     return judge_whole(entries or expected(), "scratch", memory, NOW)
 
 
@@ -66,9 +66,9 @@ def test_a_target_with_an_even_share_is_not_slow_because_others_ended_earlier(
 ) -> None:
     unlike = [250e6, 250e6, 120e6, 250e6]
     assert judged(unlike, expected(baseline=baseline)).state in (State.WARNING, State.CRITICAL)
-    verdict = judged(unlike, expected(baseline=baseline, even_Bps=130e6))
+    verdict = judged(unlike, expected(baseline=baseline, even=130e6))
     assert "OST2 write" not in verdict.sentence
-    short = judged(unlike, expected(baseline=baseline, even_Bps=135e6))
+    short = judged(unlike, expected(baseline=baseline, even=135e6))
     assert "scratch - OST2 write together 120.0 MB/s" in short.sentence
 
 

@@ -32,17 +32,17 @@ NO_BASELINE = Reference(CEILING, None)
 
 
 def judged(
-    *rates_Bps: Optional[float],
+    *rates: Optional[float],
     limits: Optional[Limits] = None,
     known: Optional[Evidence] = None,
     **changes: Any,
 ) -> Verdict:
-    names = [f"OST{number}" for number in range(len(rates_Bps))]
+    names = [f"OST{number}" for number in range(len(rates))]
     members = [
         expectation(component=name, references=REFERENCES, limits=limits or Limits())
         for name in names
     ]
-    every = [series(rate, component=name, **changes) for name, rate in zip(names, rates_Bps)]
+    every = [series(rate, component=name, **changes) for name, rate in zip(names, rates)]
     return verdict_on(members, *every, known=known)
 
 
@@ -69,7 +69,7 @@ def test_one_slow_member_does_not_make_a_slow_group() -> None:
 
 
 def test_one_low_night_that_all_share_is_watched() -> None:
-    verdict = judged(80e6, 80e6, 80e6, peers_Bps=80e6)
+    verdict = judged(80e6, 80e6, 80e6, peers_rate=80e6)
     assert (verdict.state, verdict.reason) == (State.OK, Reason.WATCHED)
     assert verdict.sentence == (
         "group scratch watching: read 40 % of baseline, upper median of 3; too few runs to tell it "
@@ -85,7 +85,7 @@ def test_a_loss_that_all_share_alarms_by_evidence_and_by_its_size(
     ratio: float, state: State
 ) -> None:
     known = evidence(ratio=ratio)
-    verdict = judged(140e6, 140e6, 140e6, peers_Bps=140e6, known=known)
+    verdict = judged(140e6, 140e6, 140e6, peers_rate=140e6, known=known)
     assert (verdict.state, verdict.reason) == (state, Reason.SLOW)
     assert verdict.sentence == (
         f"group scratch read {100 * ratio:.0f} % of its baseline over 3 runs since 2024-10-02 "
@@ -102,7 +102,7 @@ def test_where_nothing_is_lost_nothing_is_to_be_done() -> None:
 
 def test_a_direction_that_has_lost_as_well_is_named() -> None:
     known = evidence(also=(("write", 0.55),))
-    verdict = judged(140e6, 140e6, 140e6, peers_Bps=140e6, known=known)
+    verdict = judged(140e6, 140e6, 140e6, peers_rate=140e6, known=known)
     assert verdict.sentence.endswith(" to 1 against chance; write 55 %")
 
 
@@ -150,7 +150,7 @@ def test_a_group_without_figures_names_its_critical_member_with_the_reason() -> 
     members = [
         expectation(component=name, references={"read/single": NO_BASELINE}) for name in rates
     ]
-    every = [series(rate, component=name, peers_Bps=62e6) for name, rate in rates.items()]
+    every = [series(rate, component=name, peers_rate=62e6) for name, rate in rates.items()]
     taken = snapshot(*every)
     assert verdict_on(members, *every).state is State.UNKNOWN
     verdict = Judging(taken, taken, NOW, last_run=True).group(members)

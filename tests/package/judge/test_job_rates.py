@@ -27,25 +27,25 @@ def named(_: str, index: int) -> str:
     return f"OST{index}"
 
 
-def file(ost: int, rate_Bps: float, begin: float, **changes: object) -> FileIo:
-    seconds = GIB / rate_Bps
+def file(ost: int, rate: float, begin: float, **changes: object) -> FileIo:
+    seconds = GIB / rate
     one = FileIo(
         "/s", Operation.WRITE, GIB, seconds, begin, begin + seconds, 8, 0, 0, ((ost, 1.0),)
     )
     return one._replace(**changes)  # type: ignore[arg-type]
 
 
-def log(number: int, rates_Bps: Sequence[float], begin: float, seed: int = 0) -> Log:
+def log(number: int, rates: Sequence[float], begin: float, seed: int = 0) -> Log:
     """Return a job with a file on each OST; what it got differs by 3 %."""
     chance = Random(f"{number} {seed}")
     files = tuple(
-        file(ost, rate * (1 + chance.gauss(0, 0.03)), begin) for ost, rate in enumerate(rates_Bps)
+        file(ost, rate * (1 + chance.gauss(0, 0.03)), begin) for ost, rate in enumerate(rates)
     )
     return Log(Job(str(number), begin, begin + 3600), files)
 
 
-def nights(rates_Bps: Sequence[float], count: int = 10) -> list[Log]:
-    return [log(night, rates_Bps, START + night * DAY_S) for night in range(count)]
+def nights(rates: Sequence[float], count: int = 10) -> list[Log]:
+    return [log(night, rates, START + night * DAY_S) for night in range(count)]
 
 
 def say(logs: Sequence[Log], traffic: Iterable[JobIo] = ()) -> JobsSay:

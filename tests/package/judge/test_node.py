@@ -33,8 +33,8 @@ def target(name: str, **changes: Any) -> Expectation:
     return expectation(component=name, references=READ, **changes)
 
 
-def ran(name: str, rate_Bps: Optional[float] = 200e6, **changes: Any) -> Series:
-    return series(rate_Bps, component=name, **changes)
+def ran(name: str, rate: Optional[float] = 200e6, **changes: Any) -> Series:
+    return series(rate, component=name, **changes)
 
 
 def ended(name: str, outcome: Outcome, reason: str = "why", **changes: Any) -> Series:
@@ -184,7 +184,7 @@ def test_one_partner_that_answers_is_enough_for_a_host() -> None:
 
 def test_a_damaged_document_is_unknown_and_named() -> None:
     taken = snapshot(ran("OST0"))
-    taken.series["ost/OST0"]["operations"][0]["latest"]["rate_Bps"] = "fast"
+    taken.series["ost/OST0"]["operations"][0]["latest"]["rate"] = "fast"
     expectations = Expectations("client1", "lab", (TWO[0].to_json(),))
     verdict = judge_node(JudgedNode(expectations, LONG_AGO, NOW), taken)
     assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.DAMAGED)

@@ -113,8 +113,8 @@ def test_a_run_that_does_not_end_is_critical() -> None:
     assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.HANGS)
 
 
-def retransmitting(partner: str, rate_Bps: float, count: int) -> Series:
-    return sent(partner, rate_Bps, retransmits=count, bytes=1_448_000_000)
+def retransmitting(partner: str, rate: float, count: int) -> Series:
+    return sent(partner, rate, retransmits=count, bytes=1_448_000_000)
 
 
 def test_many_retransmits_with_all_partners_make_a_bad_cable() -> None:
@@ -189,7 +189,7 @@ def test_a_slow_host_that_retransmits_says_both() -> None:
 
 
 def test_both_directions_are_judged_and_the_worse_decides() -> None:
-    reference = Reference(None, BASELINE._replace(median_Bps=117e6))
+    reference = Reference(None, BASELINE._replace(median=117e6))
     both = {"send/single": reference, "receive/single": reference}
     received = sent("oss1", 80e6, operation=Operation.RECEIVE)
     verdict = judged(sent("oss1", 117e6), received, partners=("oss1",), references=both)
@@ -246,17 +246,15 @@ def test_a_pair_should_give_its_share_of_a_baseline_that_is_of_all_pairs(
     rates = {"slow": 1e6 * slow_MB, "fast": 1e6 * fast_MB}
     one = host_expectation(*rates)
     partners = tuple(
-        partner._replace(ceiling=partner.ceiling._replace(rate_Bps=rates[partner.name]))
+        partner._replace(ceiling=partner.ceiling._replace(rate=rates[partner.name]))
         for partner in one.partners
     )
-    known = Reference(None, BASELINE._replace(median_Bps=1e6 * baseline_MB))
+    known = Reference(None, BASELINE._replace(median=1e6 * baseline_MB))
     of = fast_MB if baseline_MB > 1.05 * slow_MB else slow_MB
     for partner in partners:
         found = of_pair(one._replace(partners=partners), partner, known).baseline
         assert found is not None
-        assert found.median_Bps == pytest.approx(
-            1e6 * baseline_MB * partner.ceiling.rate_Bps / (1e6 * of)
-        )
+        assert found.median == pytest.approx(1e6 * baseline_MB * partner.ceiling.rate / (1e6 * of))
 
 
 def test_the_upper_median_of_the_partners_stands_for_a_host_with_the_share_sent_again() -> None:
@@ -264,7 +262,7 @@ def test_the_upper_median_of_the_partners_stands_for_a_host_with_the_share_sent_
     host = host_expectation("oss1", "oss2")
     ((ruling, share),) = rulings_on_host(host, every, NOW)
     assert ruling.measured is not None
-    assert ruling.measured.rate_Bps == 117e6
+    assert ruling.measured.rate == 117e6
     assert share == pytest.approx(0.002)
 
 

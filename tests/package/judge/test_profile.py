@@ -117,7 +117,7 @@ def test_a_contended_run_says_nothing_of_the_profile() -> None:
 
 
 def test_a_slow_rate_is_told_as_slow_whatever_its_course() -> None:
-    assert judged(percents(STEEP), rate_Bps=80e6).reason is Reason.BELOW_LEVEL
+    assert judged(percents(STEEP), rate=80e6).reason is Reason.BELOW_LEVEL
 
 
 def test_a_profile_of_other_conditions_is_not_compared() -> None:

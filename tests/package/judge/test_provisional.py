@@ -15,25 +15,25 @@ from plumbline.model.series import Sample
 from plumbline.model.verdict import Reason, State, Verdict
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation, judge, series
 
-FEW_RUNS = BASELINE._replace(median_Bps=200e6, runs=3, spread=0.01)
+FEW_RUNS = BASELINE._replace(median=200e6, runs=3, spread=0.01)
 
 
 def earlier(
-    days: float, rate_Bps: float = 200e6, peers_Bps: Any = 201e6, coverage: Any = None
+    days: float, rate: float = 200e6, peers_rate: Any = 201e6, coverage: Any = None
 ) -> Sample:
-    peers = 3 if peers_Bps else 0
-    return Sample(NOW - 3610 - days * DAY_S, rate_Bps, coverage, peers_Bps, peers, None)
+    peers = 3 if peers_rate else 0
+    return Sample(NOW - 3610 - days * DAY_S, rate, coverage, peers_rate, peers, None)
 
 
 def judged(
-    rate_Bps: float,
+    rate: float,
     before: Sequence[Sample] = (),
     baseline: Any = None,
     **changes: Any,
 ) -> Verdict:
     """Return the verdict on a read without peers."""
     asked = expectation(references={"read/single": Reference(CEILING, baseline)})
-    return judge(asked, [series(rate_Bps, None, before, **changes)], (), NOW)
+    return judge(asked, [series(rate, None, before, **changes)], (), NOW)
 
 
 def test_a_slow_target_is_critical_beside_the_peers_of_its_last_runs() -> None:
@@ -84,7 +84,7 @@ def test_a_contended_run_does_not_accuse() -> None:
 
 
 def test_repeats_that_disagree_do_not_accuse() -> None:
-    verdict = judged(10e6, [earlier(1)], repeats_Bps=(10e6, 10e6, 200e6))
+    verdict = judged(10e6, [earlier(1)], repeats=(10e6, 10e6, 200e6))
     assert verdict.state is State.UNKNOWN
 
 
@@ -151,7 +151,7 @@ def test_runs_of_a_year_differ_by_19_percent_and_their_median_is_better_known(ru
 def test_a_weak_baseline_has_the_error_of_its_runs(runs: int, spread: float, error: float) -> None:
     found = known([], FEW_RUNS._replace(runs=runs, spread=spread))
     assert found
-    assert found.rate_Bps == 200e6
+    assert found.rate == 200e6
     assert found.error == pytest.approx(error, rel=1e-3)
 
 
@@ -177,13 +177,13 @@ def test_the_last_five_runs_stand_for_it() -> None:
     rates = [200e6, 215e6, 190e6, 240e6, 180e6, 1e6, 1e6, 1e6, 1e6, 1e6, 1e6]
     found = known([earlier(1 + 0.1 * n, rate, None) for n, rate in enumerate(rates)])
     assert found
-    assert (found.rate_Bps, found.words) == (200e6, "the median of its last 5 runs")
+    assert (found.rate, found.words) == (200e6, "the median of its last 5 runs")
     found = known([earlier(1 + 0.1 * n, rate, None) for n, rate in enumerate(rates[:4])])
     assert found
-    assert (found.rate_Bps, found.words) == (207.5e6, "the median of its last 4 runs")
+    assert (found.rate, found.words) == (207.5e6, "the median of its last 4 runs")
     found = known([earlier(1, 200e6, None)])
     assert found
-    assert (found.rate_Bps, found.words) == (200e6, "its last run")
+    assert (found.rate, found.words) == (200e6, "its last run")
 
 
 @pytest.mark.parametrize(("peers", "clears"), [(1, False), (2, True), (3, True)])
@@ -202,18 +202,18 @@ def test_the_newest_run_says_how_many_peers_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("peers_Bps", "words"),
+    ("peers_rate", "words"),
     [
         (199e6, "its last run"),
         (200e6, "the median of its 3 peers in its last run"),
         (201e6, "the median of its 3 peers in its last run"),
     ],
 )
-def test_peers_that_gave_as_much_or_more_are_the_reference(peers_Bps: float, words: str) -> None:
-    found = known([earlier(1, 200e6, peers_Bps)])
+def test_peers_that_gave_as_much_or_more_are_the_reference(peers_rate: float, words: str) -> None:
+    found = known([earlier(1, 200e6, peers_rate)])
     assert found
     assert found.words == words
-    assert found.rate_Bps == max(200e6, peers_Bps)
+    assert found.rate == max(200e6, peers_rate)
     assert found.clears
 
 

@@ -18,15 +18,15 @@ from tests.package.judgements import BASELINE
 
 DAY_S = 86400.0
 RATE = 200e6
-BASE = BASELINE._replace(median_Bps=RATE)
+BASE = BASELINE._replace(median=RATE)
 
 
 def samples(
-    rates: Sequence[Optional[float]], peers_Bps: Optional[float] = None, peers: int = 0
+    rates: Sequence[Optional[float]], peers_rate: Optional[float] = None, peers: int = 0
 ) -> tuple[Sample, ...]:
     """Return a run a night, the newest first."""
     found = [
-        Sample(night * DAY_S, rate, None, peers_Bps, peers, None)
+        Sample(night * DAY_S, rate, None, peers_rate, peers, None)
         for night, rate in enumerate(rates)
     ]
     return tuple(found[::-1])
@@ -39,7 +39,7 @@ def measurement(member: str = "a", **changes: Any) -> Measurement:
         "samples": samples([RATE] * 5),
         "baseline": BASE,
         "limits": Limits(),
-        "ceiling_Bps": 250e6,
+        "ceiling_rate": 250e6,
     }
     return Measurement(**{**values, **changes})
 
@@ -93,7 +93,7 @@ def test_with_nothing_else_its_own_earlier_runs_must_do(runs: int, known: bool) 
 
 def test_what_a_person_has_accepted_as_slower_is_held_against_its_baseline() -> None:
     slow = samples([100e6] * 5, RATE, 6)
-    accepted = measurement("slow", samples=slow, baseline=BASE._replace(median_Bps=100e6))
+    accepted = measurement("slow", samples=slow, baseline=BASE._replace(median=100e6))
     found = References([accepted, *fellows(6)]).of(accepted)
     assert found is not None
     assert found.against == Against.BASELINE.value
@@ -167,7 +167,7 @@ def test_a_run_of_a_few_is_held_against_what_the_others_of_it_usually_give(
         measurement(
             f"control {number}",
             samples=also(samples([1.05 * RATE] * 5, RATE, 7), 1.05 * share * RATE, later + after_s),
-            baseline=base.get("baseline", BASE._replace(median_Bps=1.05 * RATE)),
+            baseline=base.get("baseline", BASE._replace(median=1.05 * RATE)),
         )
         for number, share in enumerate(others)
     ]
@@ -278,7 +278,7 @@ def test_peers_that_differ_more_than_busy_days_do_are_no_reference(
     step = spread / hypot(day, 1.2533 * day / sqrt(5))
     rates = [RATE * exp(step * number) for number in (0, -2, -1, 1, 2)]
     every = [
-        measurement(str(number), samples=samples([rate] * 5), ceiling_Bps=None)
+        measurement(str(number), samples=samples([rate] * 5), ceiling_rate=None)
         for number, rate in enumerate(rates)
     ]
     assert against(every) == form.value
@@ -291,7 +291,7 @@ def test_a_baseline_below_its_peers_by_half_the_limit_is_accepted_as_slower(
     """From the middle between the same and a tenth less on: the square root of 0.9 is 0.949."""
     low = [share * RATE] * 5
     one = measurement(
-        "low", samples=samples(low, RATE, 6), baseline=BASE._replace(median_Bps=share * RATE)
+        "low", samples=samples(low, RATE, 6), baseline=BASE._replace(median=share * RATE)
     )
     found = References([one, *fellows(6, samples=samples([RATE] * 5, RATE, 6))]).of(one)
     assert found is not None
@@ -353,7 +353,7 @@ def test_a_run_by_name_is_held_against_the_last_run_of_all(form: Against) -> Non
     base = {} if form is Against.BASELINE else {"baseline": None}
     nights = samples(rates, None, 7)
     if form is Against.RUN:
-        nights = tuple(one._replace(peers_Bps=one.rate_Bps) for one in nights)
+        nights = tuple(one._replace(peers_rate=one.rate) for one in nights)
     late = Sample(5 * DAY_S, 0.4 * RATE, None, None, 0, None)
     one = measurement("one", samples=(late, *nights), **base)
     found = References([one, *fellows(7, samples=nights, **base)]).of(one)
@@ -496,7 +496,7 @@ def test_a_run_without_peers_is_held_against_its_day_as_any_other(peers: int, ju
     """Only a run of a few needs the controls of its own run, and here there are none."""
     nights = samples([RATE / 2] * 5, RATE, 7)
     later = 4 * DAY_S + 3 * HOUR_S
-    accepted = BASE._replace(median_Bps=RATE / 2)
+    accepted = BASE._replace(median=RATE / 2)
     one = measurement("one", samples=also(nights, RATE / 4, later, peers), baseline=accepted)
     found = References([one, *fellows(6, samples=samples([RATE] * 5, RATE, 7))]).of(one)
     assert found is not None

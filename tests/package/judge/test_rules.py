@@ -27,7 +27,7 @@ def judged(reference: Reference = REFERENCE, limits: Limits = LIMITS, **changes:
 CASES: list[tuple[dict[str, Any], State, Reason, str]] = [
     ({}, State.OK, Reason.FINE, f"read 200.0 MB/s, 99 % of baseline {FIRM}"),
     (
-        {"rate_Bps": 300e6},
+        {"rate": 300e6},
         State.UNKNOWN,
         Reason.INVALID,
         (
@@ -36,7 +36,7 @@ CASES: list[tuple[dict[str, Any], State, Reason, str]] = [
         ),
     ),
     (
-        {"rate_Bps": 80.3e6, "flags": (Flag.DEGRADED,)},
+        {"rate": 80.3e6, "flags": (Flag.DEGRADED,)},
         State.WARNING,
         Reason.KNOWN_STATE,
         (
@@ -45,19 +45,19 @@ CASES: list[tuple[dict[str, Any], State, Reason, str]] = [
         ),
     ),
     (
-        {"rate_Bps": 80.3e6, "flags": (Flag.DRAINING,)},
+        {"rate": 80.3e6, "flags": (Flag.DRAINING,)},
         State.WARNING,
         Reason.KNOWN_STATE,
         "draining (creates no objects; name it in retired of the topology), slower is expected",
     ),
     (
-        {"rate_Bps": 80.3e6, "flags": (Flag.FAILED_OVER,)},
+        {"rate": 80.3e6, "flags": (Flag.FAILED_OVER,)},
         State.WARNING,
         Reason.KNOWN_STATE,
         "failed over (its server carries another's targets too), slower is expected",
     ),
     (
-        {"rate_Bps": 80.3e6, "coverage": 0.62},
+        {"rate": 80.3e6, "coverage": 0.62},
         State.OK,
         Reason.CONTENDED,
         (
@@ -66,7 +66,7 @@ CASES: list[tuple[dict[str, Any], State, Reason, str]] = [
         ),
     ),
     (
-        {"rate_Bps": 80.3e6, "peers_Bps": 82e6},
+        {"rate": 80.3e6, "peers_rate": 82e6},
         State.OK,
         Reason.SHARED_LOSS,
         (
@@ -75,45 +75,45 @@ CASES: list[tuple[dict[str, Any], State, Reason, str]] = [
         ),
     ),
     (
-        {"rate_Bps": 80.3e6},
+        {"rate": 80.3e6},
         State.CRITICAL,
         Reason.BELOW_LEVEL,
         f"read 80.3 MB/s, 40 % of baseline {FIRM}, ceiling 250.0 MB/s by disk oss2-disk1",
     ),
     (
-        {"rate_Bps": 80.3e6, "coverage": 0.95},
+        {"rate": 80.3e6, "coverage": 0.95},
         State.CRITICAL,
         Reason.BELOW_LEVEL,
         "40 % of baseline",
     ),
     # slower than peers that are low themselves: the shared cause is not all
     (
-        {"rate_Bps": 80.3e6, "peers_Bps": 120e6},
+        {"rate": 80.3e6, "peers_rate": 120e6},
         State.CRITICAL,
         Reason.BELOW_LEVEL,
         "40 % of baseline",
     ),
     (
-        {"rate_Bps": 80.3e6, "repeats_Bps": (79e6, 80.3e6, 199e6)},
+        {"rate": 80.3e6, "repeats": (79e6, 80.3e6, 199e6)},
         State.WARNING,
         Reason.BELOW_LEVEL,
         "; not confirmed by the repeats 79.0 MB/s, 80.3 MB/s, 199.0 MB/s",
     ),
-    ({"rate_Bps": 140e6}, State.WARNING, Reason.BELOW_LEVEL, "69 % of baseline"),
+    ({"rate": 140e6}, State.WARNING, Reason.BELOW_LEVEL, "69 % of baseline"),
     (
-        {"rate_Bps": 140e6, "flags": (Flag.CONFIDENCE_MISSED, Flag.SHORT)},
+        {"rate": 140e6, "flags": (Flag.CONFIDENCE_MISSED, Flag.SHORT)},
         State.WARNING,
         Reason.BELOW_LEVEL,
         "read 140.0 MB/s (confidence interval missed) (cut short by the time limit), 69 % of",
     ),
-    ({"rate_Bps": 140e6, "repeats_Bps": ()}, State.WARNING, Reason.BELOW_LEVEL, "69 % of baseline"),
+    ({"rate": 140e6, "repeats": ()}, State.WARNING, Reason.BELOW_LEVEL, "69 % of baseline"),
     (
-        {"rate_Bps": 140e6, "repeats_Bps": (138e6, 140e6, 199e6)},
+        {"rate": 140e6, "repeats": (138e6, 140e6, 199e6)},
         State.OK,
         Reason.BELOW_LEVEL,
         "; not confirmed by the repeats",
     ),
-    ({"rate_Bps": 240e6}, State.OK, Reason.FINE, "119 % of baseline"),
+    ({"rate": 240e6}, State.OK, Reason.FINE, "119 % of baseline"),
 ]
 
 
@@ -150,14 +150,14 @@ def test_a_baseline_that_cannot_be_used_gives_way_to_the_peers(
     baseline: Any, changes: dict[str, Any], doubt: str
 ) -> None:
     reference = Reference(CEILING, baseline)
-    slow = judged(reference, rate_Bps=80.3e6, **changes)
+    slow = judged(reference, rate=80.3e6, **changes)
     assert (slow.state, slow.reason) == (State.CRITICAL, Reason.BELOW_LEVEL)
     assert f"{doubt}, 40 % of its 5 peers' median 201.0 MB/s" in slow.text
     assert judged(reference, **changes).state is State.OK
 
 
 def test_without_baseline_and_peers_nothing_is_judged() -> None:
-    finding = judged(Reference(CEILING, None), peers_Bps=None)
+    finding = judged(Reference(CEILING, None), peers_rate=None)
     assert (finding.state, finding.reason) == (State.UNKNOWN, Reason.NO_REFERENCE)
     assert finding.text == (
         "read measured 200.0 MB/s but nothing to compare with: no baseline yet, no peers in the "
@@ -165,8 +165,8 @@ def test_without_baseline_and_peers_nothing_is_judged() -> None:
     )
 
 
-def past(day: int, rate_Bps: float = 80e6, coverage: float = 0.5) -> Sample:
-    return Sample(NOW - 3610 - day * DAY_S, rate_Bps, coverage, 201e6, 5, None)
+def past(day: int, rate: float = 80e6, coverage: float = 0.5) -> Sample:
+    return Sample(NOW - 3610 - day * DAY_S, rate, coverage, 201e6, 5, None)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def past(day: int, rate_Bps: float = 80e6, coverage: float = 0.5) -> Sample:
 def test_contention_excuses_no_longer_than_the_days_that_confirm(
     earlier: tuple[Sample, ...], state: State
 ) -> None:
-    finding = judged(rate_Bps=80.3e6, coverage=0.62, earlier=earlier)
+    finding = judged(rate=80.3e6, coverage=0.62, earlier=earlier)
     always = state is State.UNKNOWN
     reason = Reason.CONTENDED_FOR_DAYS if always else Reason.CONTENDED
     assert (finding.state, finding.reason, finding.counts) == (state, reason, False)
@@ -194,12 +194,12 @@ def test_contention_excuses_no_longer_than_the_days_that_confirm(
 
 def test_levels_are_ranges_and_may_have_an_upper_end() -> None:
     limits = Limits(warning=Range(80, 110), critical=Range(50, 115))
-    assert judged(limits=limits, rate_Bps=240e6).state is State.CRITICAL
-    assert judged(limits=limits, rate_Bps=225e6).state is State.WARNING
+    assert judged(limits=limits, rate=240e6).state is State.CRITICAL
+    assert judged(limits=limits, rate=225e6).state is State.WARNING
     # being fast has no excuse in contention
-    assert judged(limits=limits, rate_Bps=240e6, coverage=0.1).state is State.CRITICAL
+    assert judged(limits=limits, rate=240e6, coverage=0.1).state is State.CRITICAL
 
 
 def test_the_factor_above_the_ceiling_is_a_limit_of_the_policy() -> None:
-    assert judged(rate_Bps=260e6).reason is Reason.FINE
-    assert judged(limits=Limits(invalid_above=1.0), rate_Bps=260e6).reason is Reason.INVALID
+    assert judged(rate=260e6).reason is Reason.FINE
+    assert judged(limits=Limits(invalid_above=1.0), rate=260e6).reason is Reason.INVALID

@@ -31,9 +31,9 @@ from tests.package.judgements import (
 READ = {"read/single": REFERENCE}
 
 
-def said(rate_Bps: Optional[float], known: Optional[Evidence], **changes: Any) -> Verdict:
+def said(rate: Optional[float], known: Optional[Evidence], **changes: Any) -> Verdict:
     one = expectation(references=READ)
-    return judge_service(one, (series(rate_Bps, **changes),), (), NOW, known)
+    return judge_service(one, (series(rate, **changes),), (), NOW, known)
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def test_the_size_of_a_loss_makes_its_severity(ratio: Optional[float], state: St
     assert severity(ratio, Limits()) is state
 
 
-@pytest.mark.parametrize("rate_Bps", [10e6, 80e6, 150e6])
-def test_one_slow_run_is_watched_though_by_itself_it_is_an_alarm(rate_Bps: float) -> None:
+@pytest.mark.parametrize("rate", [10e6, 80e6, 150e6])
+def test_one_slow_run_is_watched_though_by_itself_it_is_an_alarm(rate: float) -> None:
     one = expectation(references=READ)
-    assert judge(one, (series(rate_Bps),), (), NOW).state in (State.WARNING, State.CRITICAL)
-    verdict = said(rate_Bps, evidence(alarm=False, odds=1.0, moments=1))
+    assert judge(one, (series(rate),), (), NOW).state in (State.WARNING, State.CRITICAL)
+    verdict = said(rate, evidence(alarm=False, odds=1.0, moments=1))
     assert (verdict.state, verdict.reason) == (State.OK, Reason.WATCHED)
     assert "watching: read" in verdict.sentence
     assert verdict.sentence.endswith("one run is no evidence yet")
@@ -95,7 +95,7 @@ LONG_AGO = {"started_at": NOW - 9e6, "finished_at": NOW - 9e6}
 
 
 @pytest.mark.parametrize(
-    ("rate_Bps", "weighed", "changes", "outcome", "end"),
+    ("rate", "weighed", "changes", "outcome", "end"),
     [
         (80e6, None, {}, (State.OK, Reason.WATCHED), "too few runs to tell it from chance"),
         (
@@ -122,13 +122,13 @@ LONG_AGO = {"started_at": NOW - 9e6, "finished_at": NOW - 9e6}
     ],
 )
 def test_evidence_alarms_only_on_a_valid_rate_without_another_cause(
-    rate_Bps: Optional[float],
+    rate: Optional[float],
     weighed: Optional[Evidence],
     changes: dict[str, Any],
     outcome: tuple[State, Reason],
     end: str,
 ) -> None:
-    verdict = said(rate_Bps, weighed, **changes)
+    verdict = said(rate, weighed, **changes)
     assert (verdict.state, verdict.reason) == outcome
     assert verdict.sentence.endswith(end)
 

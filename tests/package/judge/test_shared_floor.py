@@ -6,7 +6,7 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.floor import host_below, least_Bps
+from plumbline.judge.floor import host_below, least_rate
 from plumbline.judge.fs import judge_whole
 from plumbline.judge.measured import measured
 from plumbline.judge.pair import judge_pair_host
@@ -32,8 +32,8 @@ from tests.package.judgements import snapshot as taken
 STEPS = (Operation.WRITE, Operation.READ)
 
 
-def ceiling(number: int, rate_Bps: float = 250e6) -> Ceiling:
-    return Ceiling(rate_Bps, (f"disk{number}",), ("disk",))
+def ceiling(number: int, rate: float = 250e6) -> Ceiling:
+    return Ceiling(rate, (f"disk{number}",), ("disk",))
 
 
 class Group:
@@ -41,7 +41,7 @@ class Group:
 
     def __init__(
         self,
-        rates_Bps: Sequence[float],
+        rates: Sequence[float],
         ceilings: Optional[Sequence[Ceiling]] = None,
         nights: int = 5,
         steps: Sequence[Operation] = STEPS,
@@ -49,7 +49,7 @@ class Group:
         **reference: Any,
     ) -> None:
         """Lay out members and what was recorded of them."""
-        known = ceilings or [ceiling(number) for number in range(len(rates_Bps))]
+        known = ceilings or [ceiling(number) for number in range(len(rates))]
         self.members = [
             expectation(
                 component=f"OST{number}",
@@ -59,13 +59,13 @@ class Group:
                     for step in STEPS
                 },
             )
-            for number in range(len(rates_Bps))
+            for number in range(len(rates))
         ]
         self.series = [
-            recorded([rate] * nights, _middle(rates_Bps, number), component=name, operation=step)
+            recorded([rate] * nights, _middle(rates, number), component=name, operation=step)
             if step in steps
             else recorded([240e6] * nights, 240e6, component=name, operation=step)
-            for number, rate in enumerate(rates_Bps)
+            for number, rate in enumerate(rates)
             for step in STEPS
             for name in [f"OST{number}"]
         ]
@@ -82,8 +82,8 @@ class Group:
         ]
 
 
-def _middle(rates_Bps: Sequence[float], number: int) -> Optional[float]:
-    others = sorted([*rates_Bps[:number], *rates_Bps[number + 1 :]])
+def _middle(rates: Sequence[float], number: int) -> Optional[float]:
+    others = sorted([*rates[:number], *rates[number + 1 :]])
     return others[len(others) // 2] if others else None
 
 
@@ -168,7 +168,7 @@ def test_members_with_too_few_nights_do_not_hold_up_the_alarm_of_the_others() ->
 
 
 def test_an_alarm_by_evidence_takes_precedence() -> None:
-    of = Group([60e6] * 8, baseline=BASELINE._replace(median_Bps=150e6))
+    of = Group([60e6] * 8, baseline=BASELINE._replace(median=150e6))
     memory = taken(*of.series)._replace(groups={"ost/scratch": evidence(what="write")._asdict()})
     verdict = judge_group(of.members, memory, NOW, memory)
     assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.SLOW)
@@ -176,26 +176,24 @@ def test_an_alarm_by_evidence_takes_precedence() -> None:
 
 
 def test_a_group_that_was_accepted_so_low_is_silent() -> None:
-    known = BASELINE._replace(median_Bps=60e6, below_floor="24 % of the ceiling")
+    known = BASELINE._replace(median=60e6, below_floor="24 % of the ceiling")
     verdict = Group([60e6] * 8, baseline=known).group()
     assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
 
 
 @pytest.mark.parametrize(
-    ("rate_Bps", "reason"),
+    ("rate", "reason"),
     [(149e6, Reason.BELOW_GOAL), (150e6, Reason.FINE), (151e6, Reason.FINE)],
 )
-def test_the_sum_of_a_group_is_held_against_what_was_promised(
-    rate_Bps: float, reason: Reason
-) -> None:
-    known = BASELINE._replace(median_Bps=rate_Bps)
-    found = Group([rate_Bps] * 4, limits=Limits(), goal_part_Bps=150e6, baseline=known)
+def test_the_sum_of_a_group_is_held_against_what_was_promised(rate: float, reason: Reason) -> None:
+    known = BASELINE._replace(median=rate)
+    found = Group([rate] * 4, limits=Limits(), goal_part=150e6, baseline=known)
     assert (found.group().reason, found.alone()) == (reason, [Reason.FINE] * 4)
 
 
 def test_the_sentence_of_a_goal_gives_the_sum() -> None:
     """The case of Red Storm: 154 MB/s of each target are less than the 50 GB/s of 320."""
-    found = Group([154e6] * 4, limits=Limits(), goal_part_Bps=156.25e6)
+    found = Group([154e6] * 4, limits=Limits(), goal_part=156.25e6)
     verdict = found.group()
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.BELOW_GOAL)
     assert verdict.sentence.startswith(
@@ -206,34 +204,34 @@ def test_the_sentence_of_a_goal_gives_the_sum() -> None:
 
 @pytest.mark.parametrize(("nights", "earlier"), [(29, False), (30, True)])
 def test_a_goal_missed_as_far_as_is_remembered_may_be_older(nights: int, earlier: bool) -> None:
-    targets = Group([154e6] * 4, nights=nights, limits=Limits(), goal_part_Bps=156.25e6)
+    targets = Group([154e6] * 4, nights=nights, limits=Limits(), goal_part=156.25e6)
     assert targets.group().sentence.endswith(" or earlier") is earlier
 
 
 def test_a_goal_is_not_judged_while_a_member_is_missing() -> None:
-    found = Group([100e6] * 4, limits=Limits(), goal_part_Bps=150e6)
+    found = Group([100e6] * 4, limits=Limits(), goal_part=150e6)
     found.series = found.series[:-2]
     assert found.group().reason is Reason.TOO_FEW_MEMBERS
 
 
 def test_members_that_were_accepted_below_their_part_silence_the_goal() -> None:
-    known = BASELINE._replace(median_Bps=100e6, below_floor="67 % of its part of the goal")
-    targets = Group([100e6] * 4, limits=Limits(), goal_part_Bps=150e6, baseline=known)
+    known = BASELINE._replace(median=100e6, below_floor="67 % of its part of the goal")
+    targets = Group([100e6] * 4, limits=Limits(), goal_part=150e6, baseline=known)
     assert targets.group().reason is Reason.FINE
 
 
-def met(partner: str, rate_Bps: float, nights: Sequence[int]) -> Series:
+def met(partner: str, rate: float, nights: Sequence[int]) -> Series:
     """Return a test with a partner in each of some nights ago, the latest first."""
-    samples = [Sample(NOW - 3610 - ago * DAY_S, rate_Bps, None, None, 0, partner) for ago in nights]
+    samples = [Sample(NOW - 3610 - ago * DAY_S, rate, None, None, 0, partner) for ago in nights]
     started_at = samples[0].started_at
-    found = sent(partner, rate_Bps, started_at=started_at, finished_at=started_at + 10)
+    found = sent(partner, rate, started_at=started_at, finished_at=started_at + 10)
     return Series(found.latest, tuple(samples))
 
 
 def host(*every: Series, baseline: bool = False) -> Verdict:
     names = [one.latest.partner or "" for one in every]
     limits = FLOOR._replace(stale_after_s=30 * DAY_S)
-    known = BASELINE._replace(median_Bps=50e6) if baseline else None
+    known = BASELINE._replace(median=50e6) if baseline else None
     one: Expectation = host_expectation(
         *names, limits=limits, references={"send/single": Reference(None, known)}
     )
@@ -256,8 +254,8 @@ def test_one_partner_at_the_floor_clears_a_host_and_four_nights_are_too_few() ->
     assert host(met("a", 50e6, (0, 1, 2, 3))).reason is not Reason.BELOW_FLOOR
 
 
-def whole(rates_Bps: float, goal_Bps: Optional[float] = None, nights: int = 5) -> Verdict:
-    own = Reference(Ceiling(2e9, ("nic1",), ("nic",)), None, goal_Bps=goal_Bps)
+def whole(rates: float, goal: Optional[float] = None, nights: int = 5) -> Verdict:
+    own = Reference(Ceiling(2e9, ("nic1",), ("nic",)), None, goal=goal)
     entry = expectation(
         layer="fs",
         component="scratch",
@@ -272,7 +270,7 @@ def whole(rates_Bps: float, goal_Bps: Optional[float] = None, nights: int = 5) -
         "scenario": Scenario.TOGETHER,
         "spec_hash": entry.spec.hash(),
     }
-    write = recorded([rates_Bps] * nights, operation=Operation.WRITE, **terms)
+    write = recorded([rates] * nights, operation=Operation.WRITE, **terms)
     read = recorded([1.8e9] * nights, operation=Operation.READ, **terms)
     return judge_whole([entry], "scratch", taken(write, read), NOW)
 
@@ -343,21 +341,21 @@ def test_a_group_is_dated_by_its_first_member_and_measured_by_its_middle_one() -
 
 def test_a_night_of_which_a_member_says_nothing_misses_no_goal() -> None:
     """Four full nights below the goal, and one in which a member of 400 MB/s was contended."""
-    found = Group([150e6] * 2, nights=6, limits=Limits(), goal_part_Bps=160e6)
+    found = Group([150e6] * 2, nights=6, limits=Limits(), goal_part=160e6)
     for number in (2, 3):
         one = found.series[number]
-        samples = [sample._replace(rate_Bps=150e6) for sample in one.samples]
+        samples = [sample._replace(rate=150e6) for sample in one.samples]
         samples[2] = samples[2]._replace(coverage=0.3)
-        best = samples[5]._replace(rate_Bps=240e6)
+        best = samples[5]._replace(rate=240e6)
         found.series[number] = one._replace(samples=(*samples[:5], best))
     assert found.group().reason is Reason.TOO_FEW_MEMBERS
 
 
 def test_a_host_that_was_accepted_so_low_is_silent_until_it_loses_more() -> None:
-    def judged(rate_Bps: float) -> Reason:
-        known = BASELINE._replace(median_Bps=50e6, below_floor="42 %", spec_hash="older")
-        one = met("a", rate_Bps, (0, 1, 2, 3, 4))
-        other = met("b", rate_Bps - 9e6, (0, 1))
+    def judged(rate: float) -> Reason:
+        known = BASELINE._replace(median=50e6, below_floor="42 %", spec_hash="older")
+        one = met("a", rate, (0, 1, 2, 3, 4))
+        other = met("b", rate - 9e6, (0, 1))
         limits = FLOOR._replace(stale_after_s=30 * DAY_S)
         references = {"send/single": Reference(None, known)}
         entry = host_expectation("a", "b", limits=limits, references=references)
@@ -370,12 +368,12 @@ def test_a_host_that_was_accepted_so_low_is_silent_until_it_loses_more() -> None
 def test_one_pair_alone_has_no_floor() -> None:
     """Locating looks at each pair, of which one end may be slow."""
     of = measured(met("a", 5e6, range(9)), Reference(ceiling(1, 118e6), None), FLOOR)
-    assert least_Bps(of) is None
+    assert least_rate(of) is None
     assert host_below([of]) is not None
 
 
 @pytest.mark.parametrize(
-    ("rate_Bps", "state", "reason"),
+    ("rate", "state", "reason"),
     [
         (50e6, State.WARNING, Reason.BELOW_FLOOR),
         # a loss against its baseline comes first
@@ -384,9 +382,9 @@ def test_one_pair_alone_has_no_floor() -> None:
     ],
 )
 def test_a_host_that_gives_its_baseline_may_be_below_its_floor(
-    rate_Bps: float, state: State, reason: Reason
+    rate: float, state: State, reason: Reason
 ) -> None:
-    verdict = host(met("a", rate_Bps, (0, 1, 2, 3, 4)), baseline=True)
+    verdict = host(met("a", rate, (0, 1, 2, 3, 4)), baseline=True)
     assert (verdict.state, verdict.reason) == (state, reason)
 
 
@@ -399,20 +397,20 @@ def test_a_host_that_gives_its_baseline_may_be_below_its_floor(
     ],
 )
 def test_the_goal_of_one_is_no_sum_and_has_its_ceiling(members: int, words: str) -> None:
-    targets = Group([154e6] * members, limits=Limits(), goal_part_Bps=156.25e6)
+    targets = Group([154e6] * members, limits=Limits(), goal_part=156.25e6)
     assert words in targets.group().sentence
 
 
 @pytest.mark.parametrize(
-    ("best_Bps", "reason"),
+    ("best", "reason"),
     [(149.9e6, Reason.BELOW_GOAL), (150e6, Reason.FINE), (150.1e6, Reason.FINE)],
 )
 def test_members_that_each_gave_their_part_in_some_night_do_not_miss_the_goal(
-    best_Bps: float, reason: Reason
+    best: float, reason: Reason
 ) -> None:
-    known = BASELINE._replace(median_Bps=best_Bps)
-    found = Group([100e6] * 2, limits=Limits(), goal_part_Bps=150e6, baseline=known)
-    turns = [best_Bps, 100e6, best_Bps, 100e6, best_Bps], [140e6, best_Bps, 99e6, 140e6, 99e6]
+    known = BASELINE._replace(median=best)
+    found = Group([100e6] * 2, limits=Limits(), goal_part=150e6, baseline=known)
+    turns = [best, 100e6, best, 100e6, best], [140e6, best, 99e6, 140e6, 99e6]
     found.series = [
         recorded(turns[number], component=f"OST{number}", operation=step)
         for number in range(2)

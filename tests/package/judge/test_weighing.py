@@ -29,7 +29,7 @@ from tests.package.judgements import (
     snapshot,
 )
 
-SENT = BASELINE._replace(median_Bps=117e6)
+SENT = BASELINE._replace(median=117e6)
 READ = {"read/single": REFERENCE}
 NAMES = [f"scratch-OST000{number}" for number in range(6)]
 HEALTHY = [200e6] * 10
@@ -487,7 +487,7 @@ def test_the_odds_of_one_operation_are_those_of_its_runs_alone() -> None:
 def alone_source(rates: Sequence[float]) -> Source:
     """Return the runs of a target beside its baseline, as the verdicts' page says."""
     runs = tuple(
-        Run(NOW - 3610 - night * DAY_S, log(rate / BASELINE.median_Bps), 0.05)
+        Run(NOW - 3610 - night * DAY_S, log(rate / BASELINE.median), 0.05)
         for night, rate in zip(range(len(rates) - 1, -1, -1), rates)
     )
     return Source(rows(runs), 1.2533 * 0.05 / sqrt(BASELINE.runs), ALONE)
@@ -538,7 +538,7 @@ def test_where_nothing_is_lost_the_first_operation_is_named() -> None:
     one = expectation(component=NAMES[0])
     memory = snapshot(
         *(
-            nightly([BASELINE.median_Bps] * 3, component=NAMES[0], operation=operation)
+            nightly([BASELINE.median] * 3, component=NAMES[0], operation=operation)
             for operation in (Operation.WRITE, Operation.READ)
         )
     )

@@ -73,26 +73,26 @@ def both(left_Bps: float) -> dict[str, float]:
 
 def rate(of: Measurable, left: Left) -> float:
     """Return what the narrowest part leaves of a measurement."""
-    rates = [of.expected_Bps]
+    rates = [of.expected]
     for name, lanes, flows in of.crossings():
         rates += [left[name][lane] / flows for lane in lanes if lane in left.get(name, {})]
     return min(rates)
 
 
-def observation(of: Measurable, rate_Bps: float, **changes: Any) -> Observation:
+def observation(of: Measurable, rate: float, **changes: Any) -> Observation:
     """Return an observation that votes by its share of what is expected."""
-    vote = Vote.BAD if rate_Bps < SLOW * of.expected_Bps else Vote.GOOD
-    state = severity(rate_Bps / of.expected_Bps, Limits()) if vote is Vote.BAD else State.OK
-    values: dict[str, Any] = {"vote": vote, "measured_Bps": rate_Bps, "error": ERROR}
+    vote = Vote.BAD if rate < SLOW * of.expected else Vote.GOOD
+    state = severity(rate / of.expected, Limits()) if vote is Vote.BAD else State.OK
+    values: dict[str, Any] = {"vote": vote, "measured": rate, "error": ERROR}
     values["state"] = state
     return Observation(of, **{**values, **changes})
 
 
-def made(name: str, path: str, rate_Bps: float, expected_Bps: float = 200.0) -> Observation:
+def made(name: str, path: str, rate: float, expected: float = 200.0) -> Observation:
     """Return a read across ``path`` (names parted by spaces), in MB/s."""
     layer, _, component = name.partition(" ")
-    of = Measurable(name, layer, component, "read", tuple(path.split()), expected_Bps * 1e6)
-    return observation(of, rate_Bps * 1e6)
+    of = Measurable(name, layer, component, "read", tuple(path.split()), expected * 1e6)
+    return observation(of, rate * 1e6)
 
 
 def alternatives(located: Located) -> list[tuple[tuple[str, ...], ...]]:

@@ -18,7 +18,7 @@ def seen(host: str, network: float, alone: float, together: float) -> list[Obser
     """Return what is seen when a host leaves these shares of network, of devices and of both."""
     found = []
     for of in LAB.measurables:
-        rate = of.expected_Bps
+        rate = of.expected
         if host in of.path and of.layer == "net":
             rate *= network
         elif host in of.path:
@@ -61,7 +61,7 @@ def test_what_capacities_explain_stays_as_it_is(
 def test_what_it_leaves_of_each_measurement_follows_from_what_it_has_left() -> None:
     found = locate(seen("oss1", 0.8, 0.4, 0.4))
     (suspect,) = found.sets[0].suspects
-    by_name = {of.name: suspect.leaves(of) / of.expected_Bps for of in LAB.measurables}
+    by_name = {of.name: suspect.leaves(of) / of.expected for of in LAB.measurables}
     assert by_name["net oss1 send with oss2"] == pytest.approx(0.8, abs=0.01)
     assert by_name["raw oss1-disk1 read together"] == pytest.approx(0.4, abs=0.01)
     assert by_name["raw oss2-disk1 read"] > 1

@@ -69,7 +69,7 @@ class Night:
             of = placed.of._replace(
                 name=f"{placed.of.name} segments",
                 path=placed.of.path[1:-1],
-                expected_Bps=100.0,
+                expected=100.0,
                 lanes=tuple(tuple(SEGMENTS + x for x in y) for y in placed.of.lanes[1:-1]),
             )
             yield observation(of, 50.0 if bad else 100.0, error=0.01)
@@ -204,7 +204,7 @@ def test_whatever_was_moved_at_all_clears_what_it_crosses_of_a_failure() -> None
     raw = {"layer": "raw", "operation": Operation.READ, "host": "oss2"}
     records = [
         failed(component="oss2-disk1", **raw),
-        record(component="oss2-disk2", rate_Bps=1e6, **raw),
+        record(component="oss2-disk2", rate=1e6, **raw),
     ]
     located = locate_failures(PLACED, records)
     assert located.sets[0].alternatives == (("oss2-disk1",),)

@@ -28,7 +28,7 @@ def test_every_measurement_has_a_name_of_its_own() -> None:
 
 
 def test_the_expected_rate_is_the_ceiling_until_there_is_a_baseline() -> None:
-    assert BY_NAME["raw oss1-disk1 read"].expected_Bps == 200e6
+    assert BY_NAME["raw oss1-disk1 read"].expected == 200e6
     entry = LAB.plan.expectations["oss1"][0]
     assert entry.references["read/single"].baseline is None
 
@@ -121,12 +121,12 @@ def test_a_host_s_baseline_is_that_of_pairs_with_the_ceiling_that_allows_it(
         for each, rate in zip(one.partners, ceilings)
     )
     one = one._replace(partners=partners)
-    own = Reference(None, BASELINE._replace(median_Bps=baseline * 1e9))
+    own = Reference(None, BASELINE._replace(median=baseline * 1e9))
     for partner, wanted in zip(partners, expected):
         found = of_pair(one, partner, own)
         assert found.ceiling == partner.ceiling
         assert found.baseline is not None
-        assert found.baseline.median_Bps == pytest.approx(wanted * 1e9)
+        assert found.baseline.median == pytest.approx(wanted * 1e9)
 
 
 def test_a_pair_without_a_baseline_has_its_ceiling() -> None:

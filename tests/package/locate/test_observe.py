@@ -55,19 +55,15 @@ def seen(found: Sequence[Series], one: Optional[Expectation] = None) -> list[Obs
     [
         pytest.param(series(), Vote.GOOD, id="fine"),
         pytest.param(series(80e6), Vote.BAD, id="slow, its peers fine"),
-        pytest.param(series(80e6, peers_Bps=81e6), Vote.BAD, id="as slow as its peers"),
+        pytest.param(series(80e6, peers_rate=81e6), Vote.BAD, id="as slow as its peers"),
         pytest.param(series(80e6, coverage=0.4), Vote.NONE, id="contended"),
         pytest.param(
-            series(80e6, peers_Bps=81e6, coverage=0.4), Vote.NONE, id="contended like its peers"
+            series(80e6, peers_rate=81e6, coverage=0.4), Vote.NONE, id="contended like its peers"
         ),
         pytest.param(series(900e6), Vote.NONE, id="faster than the hardware"),
         pytest.param(series(80e6, flags=(Flag.DEGRADED,)), Vote.NONE, id="known to be degraded"),
-        pytest.param(
-            series(80e6, repeats_Bps=(80e6, 201e6)), Vote.BAD, id="repeats disagree, gross"
-        ),
-        pytest.param(
-            series(150e6, repeats_Bps=(150e6, 201e6)), Vote.NONE, id="repeats disagree, mild"
-        ),
+        pytest.param(series(80e6, repeats=(80e6, 201e6)), Vote.BAD, id="repeats disagree, gross"),
+        pytest.param(series(150e6, repeats=(150e6, 201e6)), Vote.NONE, id="repeats disagree, mild"),
         pytest.param(series(None), Vote.NONE, id="failed"),
         pytest.param(series(started_at=1.0, finished_at=2.0), Vote.NONE, id="too old"),
     ],
@@ -88,7 +84,7 @@ def test_what_was_never_measured_or_is_damaged_does_not_vote() -> None:
 def test_a_measurement_that_hung_passed_nothing() -> None:
     stuck: dict[str, Any] = {"outcome": Outcome.HUNG, "reason": "stuck in the kernel"}
     (one,) = seen([series(None, **stuck)])
-    assert (one.vote, one.measured_Bps, one.of.expected_Bps) == (Vote.BAD, 0.0, 202.1e6)
+    assert (one.vote, one.measured, one.of.expected) == (Vote.BAD, 0.0, 202.1e6)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +102,7 @@ def test_the_rate_is_the_middle_of_the_runs_that_are_alike() -> None:
         for day, rate in ((1, 84e6), (2, 86e6), (3, None), (4, 200e6), (5, 80e6))
     ]
     (one,) = seen([series(80e6, earlier=earlier)])
-    assert one.measured_Bps == 84e6
+    assert one.measured == 84e6
     assert one.since == NOW - 4 * DAY_S
     assert one.at == NOW - 3610
     assert one.error == 0.015
@@ -116,7 +112,7 @@ def test_beside_siblings_alone_a_rate_is_less_certain() -> None:
     reference = {"read/single": Reference(CEILING, None)}
     (one,) = seen([series(200e6)], expectation(references=reference))
     assert one.vote is Vote.GOOD
-    assert one.of.expected_Bps == 201e6
+    assert one.of.expected == 201e6
     assert one.error == 0.05
 
 
@@ -139,9 +135,9 @@ def test_one_mild_loss_of_a_night_does_not_vote_until_it_lasts() -> None:
     assert gross.vote is Vote.BAD
 
 
-def pair(rate_Bps: float, retransmits: Optional[int]) -> list[Observation]:
+def pair(rate: float, retransmits: Optional[int]) -> list[Observation]:
     made = series(
-        rate_Bps,
+        rate,
         layer="net",
         component="oss3",
         operation=Operation.SEND,
@@ -156,7 +152,7 @@ def test_each_pair_is_an_observation_with_its_partner() -> None:
     first, second = pair(116e6, None)
     assert (first.of.name, first.vote) == ("net oss3 send with client1", Vote.GOOD)
     assert (second.of.name, second.vote) == ("net oss3 send with oss1", Vote.NONE)
-    assert first.of.expected_Bps == 117e6
+    assert first.of.expected == 117e6
 
 
 @pytest.mark.parametrize(
@@ -197,29 +193,29 @@ def over_runs(made: Series, entry: Expectation) -> Observation:
     return next(observe(site.measurables(), {"client1": memory}, NOW, known))
 
 
-def nights(*rates_Bps: float, **changes: Any) -> Series:
+def nights(*rates: float, **changes: Any) -> Series:
     """Return what each night gave, the last first."""
     past = [
         Sample(NOW - night * DAY_S, rate, 1.0, None, 0, None)
-        for night, rate in enumerate(rates_Bps[1:], 1)
+        for night, rate in enumerate(rates[1:], 1)
     ]
-    return series(rates_Bps[0], None, past, **changes)
+    return series(rates[0], None, past, **changes)
 
 
 def test_over_several_runs_their_evidence_votes_and_not_the_last_one() -> None:
     expected = expectation(references=READ, limits=Limits(alarm_odds=1000.0))
     once = over_runs(nights(80e6, *[202e6] * 9), expected)
-    assert (once.vote, once.measured_Bps > 180e6) == (Vote.NONE, True)
+    assert (once.vote, once.measured > 180e6) == (Vote.NONE, True)
     lasting = over_runs(nights(*[80e6] * 6, *[202e6] * 6), expected)
     assert lasting.vote is Vote.BAD
-    assert lasting.measured_Bps == pytest.approx(80e6)
+    assert lasting.measured == pytest.approx(80e6)
     assert over_runs(nights(202e6), expected).vote is Vote.NONE
 
 
 def test_over_several_runs_what_hangs_votes_as_it_does_at_once() -> None:
     stuck: dict[str, Any] = {"outcome": Outcome.HUNG, "reason": "stuck in the kernel"}
     found = over_runs(series(None, **stuck), expectation(references=READ))
-    assert (found.vote, found.measured_Bps) == (Vote.BAD, 0.0)
+    assert (found.vote, found.measured) == (Vote.BAD, 0.0)
 
 
 def test_a_baseline_of_another_probe_is_no_reference_of_several_runs() -> None:

@@ -179,7 +179,7 @@ def test_what_cannot_vote_cannot_be_built() -> None:
         with pytest.raises(DocumentError, match="ost a cannot vote"):
             Observation(of, Vote.BAD, rate, error)
     with pytest.raises(DocumentError, match="no rates"):
-        Observation(of._replace(expected_Bps=0.0), Vote.GOOD, 80e6, 0.01)
+        Observation(of._replace(expected=0.0), Vote.GOOD, 80e6, 0.01)
     assert Observation(of, Vote.NONE, float("nan"), 0.0).vote is Vote.NONE
 
 
@@ -230,15 +230,15 @@ def explained(name: str, voters: list[Observation]) -> list[set[str]]:
         ]
         width = reach(len(crossing)) * ERROR
         most = {
-            layer: max(one.of.expected_Bps for one in crossing if one.of.layer == layer)
+            layer: max(one.of.expected for one in crossing if one.of.layer == layer)
             for layer in {one.of.layer for one in crossing}
         }
-        rates = {log(one.measured_Bps) - width: None for one in crossing}
+        rates = {log(one.measured) - width: None for one in crossing}
         options: list[set[str]] = [set()]
         options += [
             {one.of.name for one in crossing if slowed(one, left, most, width)}
             for left in rates
-            if all(log(one.measured_Bps) - width <= left + 1e-12 for one in crossing)
+            if all(log(one.measured) - width <= left + 1e-12 for one in crossing)
         ]
         by_lane.append(options)
     return [one | other for one, other in product(*by_lane)]
@@ -250,7 +250,7 @@ def slowed(one: Observation, left: float, most: Mapping[str, float], width: floa
     ``most`` is what each layer gives while healthy.
     """
     room = log(min(max(most.values()) / most[one.of.layer], OVERHEAD))
-    return one.vote is Vote.BAD and log(one.measured_Bps) + room + width >= left - 1e-12
+    return one.vote is Vote.BAD and log(one.measured) + room + width >= left - 1e-12
 
 
 def every_set(found: Located) -> set[frozenset[str]]:

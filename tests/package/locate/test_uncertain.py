@@ -24,7 +24,7 @@ def slow_link() -> list[Observation]:
 
 def unsure(one: Observation, share: float) -> Observation:
     return one._replace(
-        vote=Vote.NONE, measured_Bps=share * one.of.expected_Bps, error=0.05, reason="unsure"
+        vote=Vote.NONE, measured=share * one.of.expected, error=0.05, reason="unsure"
     )
 
 

@@ -72,8 +72,8 @@ def test_what_is_fine_beside_it_is_good_the_write_of_the_same_target_too() -> No
     slow = found.pop(f"{SLOW} read")
     assert {one.vote for one in found.values() if one} == {Vote.GOOD}
     assert slow
-    assert (slow.expected_Bps, slow.begun) == (202.1e6, NOW - 3610 - 2 * DAY_S)
-    assert slow.rate_Bps == pytest.approx(80.8e6, rel=0.02)
+    assert (slow.expected, slow.begun) == (202.1e6, NOW - 3610 - 2 * DAY_S)
+    assert slow.rate == pytest.approx(80.8e6, rel=0.02)
     assert 0.015 <= slow.error < 0.1
 
 
@@ -104,7 +104,7 @@ def test_what_the_whole_group_has_lost_shows_beside_the_baselines() -> None:
     lost = [(name, op, [*EIGHT, *[80e6] * 9]) for name in NAMES for op in Operation]
     found = spoken(taken(*lost), SITE)
     assert {one.vote for one in found.values() if one} == {Vote.BAD}
-    assert {round(one.rate_Bps / 1e6) for one in found.values() if one} == {80}
+    assert {round(one.rate / 1e6) for one in found.values() if one} == {80}
 
 
 def test_after_a_change_of_versions_no_part_is_held_to_be_the_cause() -> None:
@@ -130,7 +130,7 @@ def test_without_baselines_the_peers_say_what_a_target_gives_while_it_is_healthy
     found = spoken(slow_read(80, 80, 80), measured)[f"{SLOW} read"]
     assert found
     assert found.vote is Vote.BAD
-    assert found.expected_Bps == pytest.approx(200e6, rel=0.01)
+    assert found.expected == pytest.approx(200e6, rel=0.01)
 
 
 def devices(*rates: Sequence[float]) -> tuple[Snapshot, tuple[Expectation, ...]]:

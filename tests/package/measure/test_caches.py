@@ -66,13 +66,11 @@ def test_each_read_is_without_one_cache_more() -> None:
     runner = Storage()
     write, *reads = sequence(runner)
     assert write.outcome is Outcome.OK
-    assert [each.rate_Bps for each in reads] == pytest.approx(
-        [rate * 1e6 for rate in RATES.values()]
-    )
+    assert [each.rate for each in reads] == pytest.approx([rate * 1e6 for rate in RATES.values()])
     assert [(each.details or {})[WITHOUT] for each in reads] == [
         *("", "page cache", "lock cache", "server cache")
     ]
-    assert [len(each.repeats_Bps) for each in (write, *reads)] == [1, 2, 2, 2, 2]
+    assert [len(each.repeats) for each in (write, *reads)] == [1, 2, 2, 2, 2]
 
 
 def test_every_repeat_begins_without_what_was_dropped() -> None:

@@ -66,7 +66,7 @@ def test_a_steady_decline_is_beyond_the_limit_from_the_profile_of_others_and_a_d
 ) -> None:
     baseline = told(records, "a")["form"]
     found = {
-        name: distance(of(records, name, Operation.READ).profile_Bps, baseline) for name in "bcdef"
+        name: distance(of(records, name, Operation.READ).profile, baseline) for name in "bcdef"
     }
     assert found["e"].share == pytest.approx(0.2, abs=0.04)
     assert [name for name, one in found.items() if one.beyond(0.10)] == ["e"]

@@ -61,7 +61,7 @@ def test_both_directions_are_measured_with_the_path_of_the_pair(receiver: int) -
     runner = netperf()
     send, receive = measured(PairUnit(pair(receiver), "oss2"), runner, FakeClock())
     assert (send.operation, receive.operation) == (Operation.SEND, Operation.RECEIVE)
-    assert send.rate_Bps == pytest.approx(118.75e6)
+    assert send.rate == pytest.approx(118.75e6)
     assert (send.partner, send.path) == ("oss2", PATH)
     assert (send.retransmits, receive.retransmits) == (3, 5)
     assert all("-L 127.0.0.1" in call for call in runner.called("netperf -P"))

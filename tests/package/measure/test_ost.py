@@ -82,7 +82,7 @@ def test_a_first_repeat_is_enough_where_it_is_as_usual(
     entry = expectation("a", references={"write/single": USUAL})
     spec = entry.spec._replace(repeats=3)
     (write,) = measured(TargetUnit(entry._replace(spec=spec)), runner, FakeClock())
-    assert write.repeats_Bps == pytest.approx(tuple(1e6 * rate for rate in kept_MBps), rel=1e-3)
+    assert write.repeats == pytest.approx(tuple(1e6 * rate for rate in kept_MBps), rel=1e-3)
     assert write.bytes == len(kept_MBps) * SIZE
 
 
@@ -90,11 +90,11 @@ def test_a_first_repeat_that_was_cut_short_is_not_enough() -> None:
     rate_MBps = 3 * 65536 / 10e6  # three blocks in the ten seconds that it may take
     runner = target({"fio": lambda argv: fio_report(argv, rate_MBps, moved=3 * 65536)})
     assert USUAL.baseline is not None
-    usual = USUAL._replace(baseline=USUAL.baseline._replace(median_Bps=rate_MBps * 1e6))
+    usual = USUAL._replace(baseline=USUAL.baseline._replace(median=rate_MBps * 1e6))
     entry = expectation("a", references={"write/single": usual})
     entry = entry._replace(spec=entry.spec._replace(transfer_bytes=65536))
     (write,) = measured(TargetUnit(entry), runner, FakeClock())
-    assert (write.flags, len(write.repeats_Bps)) == ((Flag.SHORT,), 2)
+    assert (write.flags, len(write.repeats)) == ((Flag.SHORT,), 2)
 
 
 def not_installed(argv: tuple[str, ...]) -> Completed:

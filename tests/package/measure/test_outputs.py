@@ -17,11 +17,11 @@ from tests.package.recorded import data, text
 @pytest.mark.parametrize("case", GOOD, ids=lambda case: str(case.file))
 def test_a_good_output_is_read(case: Good) -> None:
     measurement = probe_for(case.tool).parse(case.job, case.ended(data(case.file)))
-    assert measurement.rate_Bps / 1e6 == pytest.approx(case.MBps, abs=0.01)
-    assert measurement.bytes / measurement.seconds == pytest.approx(measurement.rate_Bps, rel=0.01)
+    assert measurement.rate / 1e6 == pytest.approx(case.MBps, abs=0.01)
+    assert measurement.bytes / measurement.seconds == pytest.approx(measurement.rate, rel=0.01)
     assert tuple(flag.value for flag in measurement.flags) == tuple(case.flags)
     assert measurement.retransmits == case.retransmits
-    assert case.seconds is None or len(measurement.profile_Bps) == case.seconds
+    assert case.seconds is None or len(measurement.profile) == case.seconds
 
 
 @pytest.mark.parametrize("case", BROKEN)

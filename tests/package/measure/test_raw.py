@@ -63,7 +63,7 @@ def test_a_device_gives_a_rate() -> None:
     unit = DeviceUnit(tasks_of(device("sda"))[:1])
     (record,) = measured(unit, server(), FakeClock())
     assert record.outcome is Outcome.OK, record.reason
-    assert record.rate_Bps == pytest.approx(200e6, rel=0.01)
+    assert record.rate == pytest.approx(200e6, rel=0.01)
 
 
 def test_the_repeats_of_devices_that_are_read_together_overlap() -> None:
@@ -95,7 +95,7 @@ def test_devices_that_are_read_together_all_go_on_where_one_of_them_has_to(
     references = {"read/together": USUAL}
     (together,) = units([device(name, references=references) for name in ("sda", "sdb")])
     records = measured(together, server(timeout=read), FakeClock())
-    assert [len(record.repeats_Bps) for record in records] == [repeats] * 2
+    assert [len(record.repeats) for record in records] == [repeats] * 2
 
 
 def test_a_device_that_is_missing_accuses_none_of_the_others() -> None:

@@ -77,7 +77,7 @@ def test_seconds_have_the_bytes_that_were_added_in_them(case: Mapping[str, Any])
     options = {name: case[name] for name in ("waits", "ends", "stepped_s") if name in case}
     limit_s = case.get("limit_s", len(case["counter"]) - 1)
     stretches = records(watched(counted(*case["counter"]), limit_s, **options))
-    assert [[r.started_at - 1000, list(r.profile_Bps)] for r in stretches] == case["stretches"]
+    assert [[r.started_at - 1000, list(r.profile)] for r in stretches] == case["stretches"]
     for name in ("watched", "merged", "late_s"):
         shown = [told(record).get(name) for record in stretches]
         assert shown == case.get(name, shown)
@@ -91,7 +91,7 @@ def test_a_record_says_what_was_read_where_and_when() -> None:
     assert (record.layer, record.component, record.host) == ("server", "disk1", "oss1")
     times = (record.started_at, record.finished_at)
     assert (*times, record.bytes, record.seconds) == (1000, 1003, 700, 3)
-    assert record.rate_Bps == pytest.approx(700 / 3)
+    assert record.rate == pytest.approx(700 / 3)
 
 
 def test_it_ends_at_its_limit_and_reads_once_a_second() -> None:
@@ -141,7 +141,7 @@ def test_it_gives_what_it_has_part_by_part_without_losing_a_second() -> None:
     assert [part.seconds for part in parts] == [PART_S, 40]
     first, second = records(parts)
     assert first.finished_at == second.started_at == 1000 + PART_S
-    assert {*first.profile_Bps, *second.profile_Bps} == {5}
+    assert {*first.profile, *second.profile} == {5}
     assert first.run_id == second.run_id
 
 
@@ -161,5 +161,5 @@ def test_the_jobs_of_a_metadata_target_have_a_record_of_their_own() -> None:
     (sampled,) = watched(Script([{}, {}]), 1)
     job = JobTraffic("scratch-MDT0000", RequestRow(990.0, 1000.5, "4711", {"open": 5}))
     (record,) = records_of(sampled, ORIGIN, {}, [job])
-    assert (record.layer, record.component, record.rate_Bps) == ("server", "scratch-MDT0000", None)
+    assert (record.layer, record.component, record.rate) == ("server", "scratch-MDT0000", None)
     assert told(record)["requests"] == [[990.0, 1000.5, "4711", {"open": 5}]]

@@ -63,16 +63,16 @@ def expected(limits: Limits = Limits(), **changes: Any) -> Expectation:
 def test_what_is_below_a_level_is_not_usual_however_much_the_runs_differ(
     percent: float, usual: bool
 ) -> None:
-    rate_Bps = percent / 100 * BASELINE.median_Bps
-    assert expected(spread=0.5).usual(Operation.READ, Scenario.SINGLE, rate_Bps) is usual
+    rate = percent / 100 * BASELINE.median
+    assert expected(spread=0.5).usual(Operation.READ, Scenario.SINGLE, rate) is usual
 
 
 def test_few_runs_do_not_say_what_is_usual_and_no_baseline_says_nothing() -> None:
-    asked = Operation.READ, Scenario.SINGLE, BASELINE.median_Bps
+    asked = Operation.READ, Scenario.SINGLE, BASELINE.median
     assert expected(runs=5).usual(*asked)
     assert not expected(runs=4).usual(*asked)
     assert expected(runs=4, limits=Limits(min_runs=4)).usual(*asked)
-    assert not EXPECTATION.usual(Operation.WRITE, Scenario.SINGLE, BASELINE.median_Bps)
+    assert not EXPECTATION.usual(Operation.WRITE, Scenario.SINGLE, BASELINE.median)
 
 
 def with_profile(profile: Any) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def test_a_specification_with_an_unknown_key_names_it() -> None:
 
 def test_goals_floors_and_their_acceptance_survive_the_way_to_the_node() -> None:
     low = BASELINE._replace(below_floor="10 % of it")
-    given = Reference(CEILING, low, goal_Bps=200e6, goal_part_Bps=100e6)
+    given = Reference(CEILING, low, goal=200e6, goal_part=100e6)
     entry = EXPECTATION._replace(
         references={"read/single": given}, limits=Limits(min_efficiency=0.4)
     )
@@ -147,6 +147,6 @@ def test_goals_floors_and_their_acceptance_survive_the_way_to_the_node() -> None
 @pytest.mark.parametrize("goal", ["fast", 0, -1.0, True])
 def test_a_goal_that_is_no_rate_is_refused(goal: Any) -> None:
     raw = document()
-    raw["entries"][0]["references"]["read/single"]["goal_Bps"] = goal
-    with pytest.raises(DocumentError, match="goal_Bps is"):
+    raw["entries"][0]["references"]["read/single"]["goal"] = goal
+    with pytest.raises(DocumentError, match="goal is"):
         Expectations.from_json(raw).find("ost", "scratch-OST0003")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from plumbline.model.codec import read
 from plumbline.model.errors import DocumentError
-from plumbline.model.limits import Range
+from plumbline.model.limits import Baseline, Ceiling, Range, Reference
 
 
 @pytest.mark.parametrize(
@@ -36,3 +37,13 @@ def test_what_is_not_a_range_is_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["161680000:", "80.5:", "~:123456789012", "0.1"])
 def test_no_digit_of_a_range_is_lost(text: str) -> None:
     assert str(Range.parse(text)) == text
+
+
+def test_references_of_an_older_version_are_read_by_the_names_that_their_keys_had() -> None:
+    baseline = Baseline(2e8, 0.01, 12, "2026-11-01", "2026-11-20", "abc", {}, "ada", "first")
+    ceiling = {"rate_Bps": 2.5e8, "even_Bps": 1e8, "limited_by": ["disk1"]}
+    median = {"median_Bps": 2e8, **baseline._asdict()}
+    del median["median"]
+    raw = {"ceiling": ceiling, "baseline": median, "goal_Bps": 1.5e8, "goal_part_Bps": 1e8}
+    whole = Ceiling(2.5e8, ("disk1",), even=1e8)
+    assert read(Reference, raw) == Reference(whole, baseline, goal=1.5e8, goal_part=1e8)

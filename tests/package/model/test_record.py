@@ -35,7 +35,7 @@ def record(**changes: Any) -> Record:
         "finished_at": 3.0,
         "seconds": 2.0,
         "bytes": 400,
-        "rate_Bps": 200.0,
+        "rate": 200.0,
         "path": ("client1", "scratch-OST0003"),
         "latency": Latency(0.1, 0.1, 0.2, 0.3),
         "tool": Tool("fio", "3.39", ("fio", "--direct=1")),
@@ -48,19 +48,27 @@ def record(**changes: Any) -> Record:
 @pytest.mark.parametrize("rate", [None, math.nan, math.inf, 0.0, -1.0])
 def test_an_ok_record_without_a_real_rate_cannot_be_built(rate: float) -> None:
     with pytest.raises(DocumentError, match=r"scratch-OST0003 read: rate"):
-        record(rate_Bps=rate)
+        record(rate=rate)
 
 
 def test_a_failed_record_carries_a_reason_and_no_rate() -> None:
     with pytest.raises(DocumentError, match="must not carry a rate"):
         record(outcome=Outcome.FAILED, reason="fio: no")
     with pytest.raises(DocumentError, match="needs a reason"):
-        record(outcome=Outcome.SKIPPED, rate_Bps=None)
+        record(outcome=Outcome.SKIPPED, rate=None)
 
 
 def test_a_record_survives_being_written_and_read() -> None:
     original = record()
     assert Record.from_json(json.loads(json.dumps(original.to_json()))) == original
+
+
+def test_a_record_of_an_older_version_is_read_by_the_names_that_its_keys_had() -> None:
+    original = record(repeats=(190.0, 200.0), profile=(180.0, 220.0))
+    raw = original.to_json()
+    for key in ("rate", "repeats", "profile"):
+        raw[f"{key}_Bps"] = raw.pop(key)
+    assert Record.from_json(json.loads(json.dumps(raw))) == original
 
 
 @pytest.mark.parametrize(
@@ -85,8 +93,8 @@ def measurement(**changes: Any) -> Measurement:
     values: dict[str, Any] = {
         "bytes": 400,
         "seconds": 2.0,
-        "rate_Bps": 200.0,
-        "profile_Bps": (190.0, 210.0),
+        "rate": 200.0,
+        "profile": (190.0, 210.0),
         "latency": Latency(0.1, 0.1, 0.2, 0.3),
         "retransmits": 3,
     }
@@ -95,11 +103,11 @@ def measurement(**changes: Any) -> Measurement:
 
 def test_a_sound_measurement_keeps_its_values() -> None:
     sound = measurement()
-    assert (sound.rate_Bps, sound.retransmits, sound.flags) == (200.0, 3, ())
+    assert (sound.rate, sound.retransmits, sound.flags) == (200.0, 3, ())
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 1e19, 0.0, -1.0])
-@pytest.mark.parametrize("key", ["bytes", "seconds", "rate_Bps"])
+@pytest.mark.parametrize("key", ["bytes", "seconds", "rate"])
 def test_bytes_seconds_and_rate_are_positive_numbers(key: str, value: float) -> None:
     name = key.replace("_Bps", "")
     with pytest.raises(ToolError, match=rf"measured {name} .* not a positive"):
@@ -109,8 +117,8 @@ def test_bytes_seconds_and_rate_are_positive_numbers(key: str, value: float) -> 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"profile_Bps": (1.0, -1.0)},
-        {"profile_Bps": (math.nan,)},
+        {"profile": (1.0, -1.0)},
+        {"profile": (math.nan,)},
         {"latency": Latency(0.1, math.inf, 0.2, 0.3)},
         {"retransmits": -1},
         {"retransmits": 10**400},

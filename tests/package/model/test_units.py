@@ -71,14 +71,14 @@ def test_short_forms_are_those_of_time_alone() -> None:
         units.parse_bytes("5 m")
 
 
-@pytest.mark.parametrize(("text", "rate_Bps"), QUANTITIES["printed_rates"].items())
-def test_a_rate_is_printed_with_one_digit_and_its_unit(text: str, rate_Bps: float) -> None:
-    assert units.format_rate(rate_Bps) == text
+@pytest.mark.parametrize(("text", "rate"), QUANTITIES["printed_rates"].items())
+def test_a_rate_is_printed_with_one_digit_and_its_unit(text: str, rate: float) -> None:
+    assert units.format_rate(rate) == text
 
 
 @given(st.floats(min_value=1e6, max_value=9e12))
-def test_a_printed_rate_reads_back_within_its_last_digit(rate_Bps: float) -> None:
-    assert units.parse_rate(units.format_rate(rate_Bps)) == pytest.approx(rate_Bps, rel=0.06)
+def test_a_printed_rate_reads_back_within_its_last_digit(rate: float) -> None:
+    assert units.parse_rate(units.format_rate(rate)) == pytest.approx(rate, rel=0.06)
 
 
 def test_tcp_goodput_is_that_of_the_ethernet_arithmetic() -> None:

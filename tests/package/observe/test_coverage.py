@@ -29,13 +29,13 @@ FILE = yaml.safe_load(data("coverage.yml"))
 MB = 1e6
 
 
-def probe(begin_s: float, end_s: float, rate_Bps: float, **changes: Any) -> Record:
+def probe(begin_s: float, end_s: float, rate: float, **changes: Any) -> Record:
     """Return a measurement of so many seconds after the server's first."""
     values: dict[str, Any] = {
         "component": OST,
         "started_at": START + begin_s,
         "finished_at": START + end_s,
-        "bytes": round(rate_Bps * (end_s - begin_s)),
+        "bytes": round(rate * (end_s - begin_s)),
     }
     return record(**{**values, **changes})
 
@@ -237,7 +237,7 @@ def test_only_what_was_followed_without_a_break_is_covered() -> None:
     [
         {"details": {"source": "diskstats", "watched": [0, 3], "late_s": 0}},
         {"details": {"source": "lustre", "watched_s": 3}},
-        {"outcome": Outcome.FAILED, "rate_Bps": None, "profile_Bps": (), "reason": "gone"},
+        {"outcome": Outcome.FAILED, "rate": None, "profile": (), "reason": "gone"},
     ],
     ids=["a disk", "a sampler of an earlier version", "not there"],
 )

@@ -225,7 +225,7 @@ def test_targets_are_measured_together_and_each_alone(site: Site) -> None:
         assert [part.bytes for part in parts] == [2 * SMALL, 2 * SMALL]
         assert whole.bytes == 4 * SMALL
         assert whole.seconds == max(part.seconds for part in parts)
-        assert whole.rate_Bps == whole.bytes / whole.seconds
+        assert whole.rate == whole.bytes / whole.seconds
     ranks = [
         rank for name in "ab" for rank in (of(records, name, Operation.READ).details or {})["ranks"]
     ]

@@ -42,8 +42,8 @@ def test_a_target_is_as_fast_as_its_last_rank_lets_it_be() -> None:
     both = tally(result(0, "a"), result(1, "a", end_s=4.0, curve=(100.0, 50.0, 100.0, 50.0)))
     figures = both.of_target("a", 2)
     assert isinstance(figures, Measurement)
-    assert (figures.bytes, figures.seconds, figures.rate_Bps) == (600, 4.0, 150.0)
-    assert figures.profile_Bps == (200.0, 200.0, 150.0, 50.0)
+    assert (figures.bytes, figures.seconds, figures.rate) == (600, 4.0, 150.0)
+    assert figures.profile == (200.0, 200.0, 150.0, 50.0)
     assert figures.latency is not None
     assert figures.latency.mean_s == 1.0
 
@@ -51,7 +51,7 @@ def test_a_target_is_as_fast_as_its_last_rank_lets_it_be() -> None:
 def test_all_together_are_as_fast_as_the_last_of_all() -> None:
     figures = tally(result(0, "a"), result(1, "b", end_s=5.0)).of_all()
     assert isinstance(figures, Measurement)
-    assert (figures.bytes, figures.rate_Bps) == (600, 120.0)
+    assert (figures.bytes, figures.rate) == (600, 120.0)
 
 
 def test_one_short_rank_makes_the_figure_short() -> None:

@@ -302,9 +302,7 @@ def test_a_server_sends_what_storage_reads_and_a_client_what_it_writes() -> None
         host.update(read="90 MB/s", write="70 MB/s")
     lines = shared(document)
     sums = {
-        key: one.limit.ceiling.rate_Bps
-        for key, one in lines.items()
-        if key[0] != "oss1" and one.limit
+        key: one.limit.ceiling.rate for key, one in lines.items() if key[0] != "oss1" and one.limit
     }
     assert sums["servers", "send"] == sums["clients", "receive"] == 180e6
     assert sums["servers", "receive"] == sums["clients", "send"] == 140e6
@@ -446,18 +444,18 @@ def test_one_slow_kind_of_disk_holds_up_the_whole() -> None:
     document["file_systems"][0]["targets"][0]["part"] = "oss[1-2]-disk[1-2]"
     found = ceiling(document, "scratch")
     assert found is not None
-    assert (found.rate_Bps, found.limited_by) == (4 * 20e6, ("oss1-disk2", "oss2-disk2"))
+    assert (found.rate, found.limited_by) == (4 * 20e6, ("oss1-disk2", "oss2-disk2"))
 
 
 def test_a_target_may_have_what_its_way_carries_when_the_others_are_done() -> None:
     found = ceiling(site(), "scratch-OST3")
-    assert found == Ceiling(80e6, ("oss2-disk2",), ("disk",), even_Bps=62.5e6)
+    assert found == Ceiling(80e6, ("oss2-disk2",), ("disk",), even=62.5e6)
 
 
 def test_several_ranks_of_a_target_share_its_way() -> None:
     found = ceiling(site(), "scratch-OST3", ranks_per_target=3)
     assert found is not None
-    assert found.rate_Bps == pytest.approx(80e6)
+    assert found.rate == pytest.approx(80e6)
     assert found.limited_by == ("oss2-disk2",)
 
 
@@ -472,7 +470,7 @@ def test_a_target_read_through_another_client_has_that_ones_ceiling() -> None:
     targets["part"] = "oss[1-2]-disk1"
     clients = {"clients": ["client1", "client2"]}
     rates = {
-        (name, step): found.rate_Bps
+        (name, step): found.rate
         for name in ("scratch-OST0", "scratch-OST1")
         for step in (WRITE, READ)
         if (found := ceiling(document, name, step, **clients))

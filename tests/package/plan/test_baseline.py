@@ -110,7 +110,7 @@ def test_a_document_of_another_form_is_refused(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate_Bps", "text"),
+    ("rate", "text"),
     [
         (115.2e6, "115.2 MB/s"),
         (115234567.0, "115.23 MB/s"),
@@ -120,9 +120,9 @@ def test_a_document_of_another_form_is_refused(case: dict[str, Any]) -> None:
         (43.0, "43 B/s"),
     ],
 )
-def test_a_rate_is_kept_to_a_part_in_ten_thousand(rate_Bps: float, text: str) -> None:
-    assert rate_text(rate_Bps) == text
-    assert parse_rate(text) == pytest.approx(rate_Bps, rel=1e-4)
+def test_a_rate_is_kept_to_a_part_in_ten_thousand(rate: float, text: str) -> None:
+    assert rate_text(rate) == text
+    assert parse_rate(text) == pytest.approx(rate, rel=1e-4)
 
 
 def test_a_key_is_named_as_people_say_it() -> None:
@@ -149,7 +149,7 @@ def test_what_an_older_document_does_not_say_stays_unsaid() -> None:
 
 @given(st.floats(1, 1e14), st.floats(0, 60), st.floats(0, 1))
 def test_what_was_written_once_is_written_so_again(rate: float, spread: float, fill: float) -> None:
-    once = write_baselines({KEY: BASELINE._replace(median_Bps=rate, spread=spread, fill=fill)})
+    once = write_baselines({KEY: BASELINE._replace(median=rate, spread=spread, fill=fill)})
     again = write_baselines(read_baselines(once["plumbline_baselines"]))
     assert again == once
 
@@ -165,7 +165,7 @@ def test_how_far_it_was_below_its_floor_is_kept_with_the_acceptance() -> None:
 
 def test_a_change_is_told_in_ratio_and_conditions() -> None:
     new = BASELINE._replace(
-        median_Bps=57.6e6, spec_hash="other", versions={"client": "2.18.0", "server": "2.17.0"}
+        median=57.6e6, spec_hash="other", versions={"client": "2.18.0", "server": "2.17.0"}
     )
     (change,) = compare({KEY: BASELINE}, {KEY: Candidate(new, "slow")})
     assert change.ratio == pytest.approx(0.5)
@@ -197,7 +197,7 @@ def test_a_reviewer_sees_first_what_needs_a_name_and_then_the_biggest_change() -
     keys = {name: KEY._replace(component=name) for name in rates}
     accepted = {key: BASELINE for name, key in keys.items() if name != "new"}
     candidates = {
-        keys[name]: Candidate(BASELINE._replace(median_Bps=rate), "slow" if name == "slow" else "")
+        keys[name]: Candidate(BASELINE._replace(median=rate), "slow" if name == "slow" else "")
         for name, rate in rates.items()
     }
     ordered = biggest_first(compare(accepted, candidates))
@@ -252,7 +252,7 @@ def test_more_conditions_than_letters_have_marks_of_their_own() -> None:
 
 def test_each_operation_has_its_middle_and_its_extremes() -> None:
     rates = (57.6e6, 115.2e6, 126.72e6)
-    said = {key: {"median_Bps": rate} for key, rate in zip(keys(3), rates)}
+    said = {key: {"median": rate} for key, rate in zip(keys(3), rates)}
     (moved,) = review(changes(said)).moved
     assert (moved.layer, moved.operation, moved.number) == ("ost", "read", 3)
     assert moved.ratio == pytest.approx(1.0)
@@ -264,8 +264,8 @@ def test_what_is_new_has_not_moved() -> None:
     assert review(compare({}, {keys(1)[0]: Candidate(BASELINE)})).moved == ()
 
 
-OLD = BASELINE._replace(median_Bps=100e6)
-NEW = BASELINE._replace(median_Bps=120e6, accepted_by="", reason="")
+OLD = BASELINE._replace(median=100e6)
+NEW = BASELINE._replace(median=120e6, accepted_by="", reason="")
 OTHER = KEY._replace(component="scratch-OST0009")
 SLOW = {KEY: Candidate(NEW), OTHER: Candidate(NEW, "50.0 MB/s is 40 % of its peers'")}
 

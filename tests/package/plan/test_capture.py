@@ -46,9 +46,7 @@ def run(day: int, **changes: Any) -> Record:
 
 
 def runs(component: str, rates_MBps: list[float]) -> list[Record]:
-    return [
-        run(day, component=component, rate_Bps=rate * 1e6) for day, rate in enumerate(rates_MBps)
-    ]
+    return [run(day, component=component, rate=rate * 1e6) for day, rate in enumerate(rates_MBps)]
 
 
 def key(component: str, operation: str = "read") -> Key:
@@ -61,7 +59,7 @@ def outlier(captured: Captured, component: str) -> str:
 
 def test_sound_records_become_a_candidate() -> None:
     baseline = capture(runs("a", [200, 202, 198]), SITE).candidates[key("a")].baseline
-    assert baseline.median_Bps == pytest.approx(200e6)
+    assert baseline.median == pytest.approx(200e6)
     assert baseline.spread == pytest.approx(0.0148, rel=0.01)
     assert (baseline.runs, baseline.first, baseline.last) == (3, "1970-01-01", "1970-01-03")
     assert (baseline.spec_hash, baseline.versions) == (SPEC.hash(), {"client": "2.17.0"})
@@ -79,8 +77,7 @@ def test_of_all_targets_at_once_the_profile_is_kept_and_one_odd_run_does_not_cha
     site = {("fs", "scratch"): expected("scratch")._replace(layer="fs")}
     rows = [(400e6,) * 30, (200e6,) * 90, tuple(declining(40)), (300e6,) * 30, (1e6,)]
     records = [
-        run(day, layer="fs", component="scratch", profile_Bps=curve)
-        for day, curve in enumerate(rows)
+        run(day, layer="fs", component="scratch", profile=curve) for day, curve in enumerate(rows)
     ]
     (candidate,) = capture(records, site).candidates.values()
     assert candidate.baseline.profile == pytest.approx((1.0,) * 20, abs=0.01)
@@ -88,7 +85,7 @@ def test_of_all_targets_at_once_the_profile_is_kept_and_one_odd_run_does_not_cha
 
 def test_other_layers_and_short_curves_have_no_profile() -> None:
     site = {**SITE, ("fs", "a"): expected("a")._replace(layer="fs")}
-    records = [run(0, profile_Bps=(1e8,) * 60), run(0, id="2", layer="fs", profile_Bps=(1e8,) * 3)]
+    records = [run(0, profile=(1e8,) * 60), run(0, id="2", layer="fs", profile=(1e8,) * 3)]
     found = capture(records, site).candidates
     assert [one.baseline.profile for one in found.values()] == [(), ()]
 
@@ -109,7 +106,7 @@ def test_a_candidate_that_will_not_alarm_says_why() -> None:
         (run(9, flags=(Flag.FAILED_OVER,)), "flagged failed_over"),
         (run(9, flags=(Flag.SHORT,)), "flagged short"),
         (run(9, coverage=0.5), "contended"),
-        (run(9, rate_Bps=263e6), "above the ceiling"),
+        (run(9, rate=263e6), "above the ceiling"),
         (run(9, spec_hash="other"), "taken on other terms than the policy's"),
         (run(9, component="z"), "of a component that the topology does not have"),
         (run(-9, versions={"client": "2.15.0"}), "taken under earlier conditions"),
@@ -126,20 +123,20 @@ def test_a_record_that_says_nothing_of_the_component_is_left_out(bad: Record, re
 
 
 def test_flags_that_lower_no_rate_do_not_matter() -> None:
-    sound = run(9, flags=(Flag.CONFIDENCE_MISSED,), coverage=0.95, rate_Bps=260e6)
+    sound = run(9, flags=(Flag.CONFIDENCE_MISSED,), coverage=0.95, rate=260e6)
     assert capture([sound], SITE).left_out == {}
 
 
 def test_the_newest_versions_count_even_when_they_are_fewer() -> None:
-    old = [run(day, rate_Bps=100e6, versions={"client": "2.15.0"}) for day in range(5)]
-    new = [run(9, rate_Bps=200e6)]
+    old = [run(day, rate=100e6, versions={"client": "2.15.0"}) for day in range(5)]
+    new = [run(9, rate=200e6)]
     baseline = capture([*new, *old], SITE).candidates[key("a")].baseline
     assert (baseline.runs, baseline.versions) == (1, {"client": "2.17.0"})
 
 
 def test_the_last_runs_count() -> None:
     captured = capture(runs("a", [100.0] * 5 + [200.0] * 3), SITE, last=3)
-    assert captured.candidates[key("a")].baseline.median_Bps == pytest.approx(200e6)
+    assert captured.candidates[key("a")].baseline.median == pytest.approx(200e6)
     assert captured.left_out == {"older than the last runs": 5}
 
 
@@ -149,7 +146,7 @@ def test_a_record_given_twice_counts_once() -> None:
 
 
 def test_operations_are_kept_apart() -> None:
-    records = [*runs("a", [200]), run(0, operation=Operation.WRITE, rate_Bps=90e6)]
+    records = [*runs("a", [200]), run(0, operation=Operation.WRITE, rate=90e6)]
     assert set(capture(records, SITE).candidates) == {key("a"), key("a", "write")}
 
 
@@ -221,8 +218,8 @@ def test_a_median_that_is_not_known_well_is_an_outlier_only_where_it_is_far(
 def test_an_even_share_of_what_all_can_have_is_no_outlier() -> None:
     records = [one for name in "abc" for one in runs(name, [200])] + runs("d", [150])
 
-    def among(even_Bps: float) -> str:
-        shared = Reference(Ceiling(800e6, ("link",), (), even_Bps), None)
+    def among(even: float) -> str:
+        shared = Reference(Ceiling(800e6, ("link",), (), even), None)
         entries = [expected(name)._replace(references={"read/single": shared}) for name in "abcd"]
         return outlier(capture(records, {(one.layer, one.component): one for one in entries}), "d")
 
@@ -358,7 +355,7 @@ def test_a_median_below_the_floor_is_said(rate_MBps: float, text: str) -> None:
 
 def test_what_nothing_is_asked_of_is_below_nothing() -> None:
     assert below(captured(site("a", reference=Reference(None, None)), a=10)) == ""
-    even = Reference(CEILING._replace(even_Bps=60e6), None)
+    even = Reference(CEILING._replace(even=60e6), None)
     assert below(captured(site("a", reference=even), a=60)) == ""
     capped = site("a", cap_Bps=100e6)
     assert [below(captured(capped, a=rate)) == "" for rate in (49.9, 50)] == [False, True]
@@ -369,12 +366,12 @@ def test_what_nothing_is_asked_of_is_below_nothing() -> None:
     [(149, "149.0 MB/s is 99.3 % of its goal 150.0 MB/s"), (150, "")],
 )
 def test_a_promise_that_is_missed_is_said(rate_MBps: float, text: str) -> None:
-    promised = Reference(CEILING, None, goal_Bps=150e6)
+    promised = Reference(CEILING, None, goal=150e6)
     assert below(captured(site("a", reference=promised), a=rate_MBps)) == text
 
 
 def test_a_part_of_a_promise_is_missed_where_the_group_misses_its_sum() -> None:
-    promised = Reference(CEILING, None, goal_part_Bps=150e6)
+    promised = Reference(CEILING, None, goal_part=150e6)
     met = captured(site("a", "b", reference=promised), a=145, b=155)
     assert [below(met, name) for name in "ab"] == ["", ""]
     missed = captured(site("a", "b", reference=promised), a=145, b=154)

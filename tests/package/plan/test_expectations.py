@@ -139,7 +139,7 @@ def disturbed(topology: Topology, wave: list[Expectation], operation: Operation)
         limit, own = beside[one.component], alone(capacities, one.path)
         assert limit is not None
         assert own is not None
-        if limit.ceiling.rate_Bps < own.ceiling.rate_Bps * (1 - 1e-6):
+        if limit.ceiling.rate < own.ceiling.rate * (1 - 1e-6):
             found.append(one.component)
     return found
 
@@ -439,10 +439,10 @@ def test_equal_targets_owe_equal_parts() -> None:
     found = expectations(site(), ost=SCRATCH)
     for number in range(4):
         references = found[f"ost scratch-OST{number}"].references
-        assert references["write/single"].goal_part_Bps == pytest.approx(50e6)
-        assert references["read/single"].goal_part_Bps == pytest.approx(60e6)
-        assert references["read/single"].goal_Bps is None
-    assert found["raw oss1-disk1"].references["read/single"].goal_part_Bps is None
+        assert references["write/single"].goal_part == pytest.approx(50e6)
+        assert references["read/single"].goal_part == pytest.approx(60e6)
+        assert references["read/single"].goal is None
+    assert found["raw oss1-disk1"].references["read/single"].goal_part is None
 
 
 def test_faster_hardware_owes_more() -> None:
@@ -453,7 +453,7 @@ def test_faster_hardware_owes_more() -> None:
     document["parts"].insert(4, {**disk, "rate": "40 MB/s"})
     found = expectations(document, ost=SCRATCH)
     parts = [
-        found[f"ost scratch-OST{number}"].references["write/single"].goal_part_Bps
+        found[f"ost scratch-OST{number}"].references["write/single"].goal_part
         for number in range(4)
     ]
     assert parts == pytest.approx([200e6 / 3, 200e6 / 3, 100e6 / 3, 100e6 / 3])
@@ -462,11 +462,11 @@ def test_faster_hardware_owes_more() -> None:
 def test_all_targets_at_once_owe_the_whole_and_none_of_them_a_part() -> None:
     found = expectations(site(), fs={**SCRATCH, "clients": ["client1"]})
     whole = found["fs scratch"].references
-    assert (whole["write/together"].goal_Bps, whole["read/together"].goal_Bps) == (200e6, 240e6)
+    assert (whole["write/together"].goal, whole["read/together"].goal) == (200e6, 240e6)
     member = found["fs scratch-OST0"].references
-    assert {one.goal_Bps for one in member.values()} == {None}
-    assert {one.goal_part_Bps for one in member.values()} == {None}
-    assert found["ost scratch-OST0"].references["write/single"].goal_part_Bps is None
+    assert {one.goal for one in member.values()} == {None}
+    assert {one.goal_part for one in member.values()} == {None}
+    assert found["ost scratch-OST0"].references["write/single"].goal_part is None
 
 
 def test_a_node_gets_its_own_measurements_in_measuring_order() -> None:

@@ -101,8 +101,8 @@ def counted(found: Sequence[Record]) -> Iterator[Record]:
     """Yield what the servers counted in the last night: what was written, in bursts of caches."""
     last = max(one.started_at for one in found) - DAY_S / 2
     for one in found:
-        if one.layer == "ost" and one.started_at > last and one.rate_Bps:
-            second = one.rate_Bps
+        if one.layer == "ost" and one.started_at > last and one.rate:
+            second = one.rate
             yield record(
                 layer="server",
                 component=f"{one.component} device",
@@ -111,8 +111,8 @@ def counted(found: Sequence[Record]) -> Iterator[Record]:
                 scenario=Scenario.TOGETHER,
                 started_at=one.started_at + 0.4,
                 finished_at=one.finished_at + 0.4,
-                rate_Bps=second,
-                profile_Bps=tuple(second * (0.7 + 0.2 * (step % 4)) for step in range(12)),
+                rate=second,
+                profile=tuple(second * (0.7 + 0.2 * (step % 4)) for step in range(12)),
                 details={"source": "diskstats", "watched_s": 600},
             )
 

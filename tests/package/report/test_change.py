@@ -32,7 +32,7 @@ def test_a_test_is_held_against_the_fortnight_before_the_day() -> None:
     assert test.members == 6
     assert test.days[TODAY - 20] == pytest.approx(0, abs=0.01)
     assert test.days[TODAY] == pytest.approx(LOST, abs=0.02)
-    assert test.before_Bps == pytest.approx(107.6e6, rel=0.01)
+    assert test.before == pytest.approx(107.6e6, rel=0.01)
 
 
 @pytest.mark.slow
@@ -42,7 +42,7 @@ def test_a_change_is_whole_from_its_first_night_on(nights: int) -> None:
     test = find_change("ost write", metrics[WRITES], (TODAY - nights + 1) * DAY_S)
     assert test is not None
     assert test.change == pytest.approx(LOST, abs=0.01)
-    assert test.latest_Bps == pytest.approx(54e6, rel=0.01)
+    assert test.latest == pytest.approx(54e6, rel=0.01)
     assert test.days[TODAY - nights] == pytest.approx(0, abs=0.01)
     assert test.days[TODAY - nights + 1] == pytest.approx(LOST, abs=0.01)
 
@@ -74,7 +74,7 @@ def test_a_change_in_the_middle_of_a_day_parts_its_runs() -> None:
     runs = one._replace(times=times, rates=rates, days=daily(times, rates, NOW))
     test = find_change("ost write", [runs], noon)
     assert test is not None
-    assert (test.before_Bps, test.latest_Bps) == (100.0, 30.0)
+    assert (test.before, test.latest) == (100.0, 30.0)
     assert test.change == pytest.approx(-0.7)
     assert test.days[TODAY - 1] == pytest.approx(-0.7)
 

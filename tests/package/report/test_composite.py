@@ -19,7 +19,7 @@ def of(*records: Record) -> Site:
 
 def one(component: str, *rates: float, **changes: Any) -> Record:
     rates_MB = tuple(1e6 * rate for rate in rates)
-    return record(component=component, profile_Bps=rates_MB, **{**WRITE, **changes})
+    return record(component=component, profile=rates_MB, **{**WRITE, **changes})
 
 
 def test_seconds_of_components_add_up() -> None:
@@ -36,7 +36,7 @@ def test_who_begins_within_a_second_counts_by_share() -> None:
 
 def test_the_whole_is_not_counted_among_its_parts() -> None:
     parts = [one(name, 100, 100, details={"ranks": []}) for name in "ab"]
-    whole = one("scratch", 200, 200, rate_Bps=180e6, details={"stragglers": []})
+    whole = one("scratch", 200, 200, rate=180e6, details={"stragglers": []})
     figure = composite_figure(of(*parts, whole))
     (plot,) = figure.plots
     assert [trace["name"] for trace in plot.data] == ["sum of clients", "a", "b"]
@@ -92,8 +92,8 @@ def test_a_clock_that_was_set_during_a_run_does_not_make_it_years_long() -> None
 
 
 def test_of_many_components_the_slowest_are_named() -> None:
-    many = [one(f"t{number}", 100, rate_Bps=1e8 + number) for number in range(20)]
-    slow = [one("slow", 40, rate_Bps=4e7)]
+    many = [one(f"t{number}", 100, rate=1e8 + number) for number in range(20)]
+    slow = [one("slow", 40, rate=4e7)]
     (plot,) = composite_figure(of(*many, *slow)).plots
     named = [trace["name"] for trace in plot.data if trace.get("showlegend")]
     assert sorted(named) == ["slow", "t0", "t1", "t2", "t3"]

@@ -31,10 +31,10 @@ def past(**changes: object) -> Past:
     return found._replace(**changes)  # type: ignore[arg-type]
 
 
-def run(state: State = State.OK, rate_Bps: object = 1e8, name: str = "OST1") -> PastRun:
-    outcome = "failed" if rate_Bps is None else "ok"
+def run(state: State = State.OK, rate: object = 1e8, name: str = "OST1") -> PastRun:
+    outcome = "failed" if rate is None else "ok"
     found = PastRun("ost", name, "write", "c1", AT, outcome, 1e8, 0.98, state, f"{name}: fine")
-    return found._replace(rate_Bps=rate_Bps)  # type: ignore[arg-type]
+    return found._replace(rate=rate)  # type: ignore[arg-type]
 
 
 def figures(found: Past, *runs: PastRun, remark: str = "") -> tuple[Figure, Figure]:
@@ -85,7 +85,7 @@ def test_nothing_that_is_held_is_said_and_the_probes_are_drawn() -> None:
     [
         ((), "", "nothing was measured from 2026-11-18 10:37 UTC to 2026-11-18 11:37 UTC"),
         ((), "up to 2026-11-20 all is daily", "up to 2026-11-20 all is daily"),
-        ((run(rate_Bps=None),), "", "no measurement of this time gave a rate"),
+        ((run(rate=None),), "", "no measurement of this time gave a rate"),
     ],
 )
 def test_a_time_without_rates_says_why(runs: tuple[PastRun, ...], remark: str, absent: str) -> None:
@@ -94,7 +94,7 @@ def test_a_time_without_rates_says_why(runs: tuple[PastRun, ...], remark: str, a
 
 
 def test_the_worst_of_the_measurements_stands_first() -> None:
-    _, probes = figures(past(), run(), run(State.CRITICAL, name="OST7"), run(rate_Bps=None))
+    _, probes = figures(past(), run(), run(State.CRITICAL, name="OST7"), run(rate=None))
     assert [row.cells[2] for row in probes.table.rows] == ["OST7", "OST1", "OST1"]
     assert probes.table.rows[2].cells[4] == "failed"
     assert probes.finding == "3 measurements: 1 CRITICAL, 2 OK."

@@ -26,7 +26,7 @@ def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
 def test_what_a_spreadsheet_would_calculate_is_text(name: str) -> None:
-    rows: list[tuple[Cell, Cell]] = [("component", "rate_Bps"), (name, -1.0)]
+    rows: list[tuple[Cell, Cell]] = [("component", "rate"), (name, -1.0)]
     ((file, lines),) = numbers([Figure("targets", "All targets", "", numbers=rows)])
     assert file == "data/targets.csv"
     # a number stays a number

@@ -30,10 +30,10 @@ def test_the_stages_go_from_the_client_to_the_disk_and_end_with_the_whole(
 
 def test_a_stage_has_the_rate_of_one_flow_and_of_all_together(site: Site, metrics: Metrics) -> None:
     disk = find_path(site, metrics, WRITE, metrics[WRITE]).parts[1]
-    assert (disk.ceiling_Bps, disk.sum_Bps) == (200e6, 1200e6)
+    assert (disk.ceiling_rate, disk.sum_Bps) == (200e6, 1200e6)
     whole = find_path(site, metrics, WRITE, metrics[WRITE]).whole
-    assert whole.now_Bps == pytest.approx(107.6e6, rel=0.01)
-    assert whole.baseline_Bps == pytest.approx(107.6e6, rel=0.001)
+    assert whole.now_rate == pytest.approx(107.6e6, rel=0.01)
+    assert whole.baseline_rate == pytest.approx(107.6e6, rel=0.001)
 
 
 def test_a_write_says_nothing_of_reads(site: Site, metrics: Metrics) -> None:
@@ -87,7 +87,7 @@ def test_file_systems_and_directions_that_are_alike_are_one_picture(site: Site) 
 def test_a_slow_file_system_among_those_alike_stands_out(site: Site) -> None:
     metrics = {
         of: [
-            one._replace(now_Bps=10e6) if one.of.group == "fs2" and of == READ else one
+            one._replace(now_rate=10e6) if one.of.group == "fs2" and of == READ else one
             for one in members
         ]
         for of, members in three(site).items()
@@ -113,7 +113,7 @@ def test_another_rate_of_a_part_is_a_picture_of_its_own(site: Site) -> None:
 def test_of_very_many_file_systems_the_slowest_are_drawn(site: Site, metrics: Metrics) -> None:
     one = metrics[READ][0]
     members = [
-        one._replace(of=one.of._replace(group=f"fs{number}"), now_Bps=(100 - number) * 1e6)
+        one._replace(of=one.of._replace(group=f"fs{number}"), now_rate=(100 - number) * 1e6)
         for number in range(20)
     ]
     figure = path_figure(site, {READ: members})

@@ -16,7 +16,7 @@ WINDOW = (1000.0, 1004.0)
 
 def counter(component: str, *rates: float, **changes: Any) -> Record:
     values = {"layer": "server", "host": "oss1", "details": {"source": "diskstats"}, **changes}
-    return record(component=component, profile_Bps=tuple(1e6 * rate for rate in rates), **values)
+    return record(component=component, profile=tuple(1e6 * rate for rate in rates), **values)
 
 
 def run_of(*servers: Record, **changes: Any) -> Run:
@@ -26,7 +26,7 @@ def run_of(*servers: Record, **changes: Any) -> Run:
 def test_seconds_before_and_long_after_a_run_are_not_its_own() -> None:
     (one,) = served(run_of(counter("d", *range(40), started_at=990.0)), "read", WINDOW)
     assert one.begin_s == -1
-    assert one.rates_Bps == tuple(1e6 * second for second in range(9, 19))
+    assert one.rates == tuple(1e6 * second for second in range(9, 19))
 
 
 def test_other_operations_and_other_times_are_left_out() -> None:
@@ -55,8 +55,8 @@ def test_a_target_is_shown_while_it_was_measured_and_not_while_others_were() -> 
     busy = [counter(name, *[1] * 300, started_at=900.0) for name in ("OST0", "OST1")]
     run = Run("ost", "run-1", tuple(targets), tuple(busy))
     first, second = served(run, "read", (1000.0, 1110.0))
-    assert (first.begin_s, len(first.rates_Bps)) == (-1, 1 + 10 + 5)
-    assert (second.begin_s, len(second.rates_Bps)) == (99, 1 + 10 + 5)
+    assert (first.begin_s, len(first.rates)) == (-1, 1 + 10 + 5)
+    assert (second.begin_s, len(second.rates)) == (99, 1 + 10 + 5)
 
 
 def test_a_clock_that_is_known_is_put_right_and_said() -> None:
@@ -81,7 +81,7 @@ def test_a_clock_that_is_not_known_is_left_and_said(known: str) -> None:
 
 
 def test_what_a_server_may_not_read_of_the_runs_parts_is_said() -> None:
-    closed = {"outcome": Outcome.FAILED, "reason": "root alone may read it", "rate_Bps": None}
+    closed = {"outcome": Outcome.FAILED, "reason": "root alone may read it", "rate": None}
     failed = [
         counter(name, operation=operation, **closed)
         for name in ("OST1", "OST0", "elsewhere")

@@ -23,7 +23,7 @@ def member(metrics: Metrics) -> Member:
 
 def percent(member: Member, *course: Optional[int]) -> Member:
     """Return a member that gave so many percent of its baseline, day after day, from day 1 on."""
-    base = member.baseline_Bps
+    base = member.baseline_rate
     assert base
     days = {
         day: value / 100 * base for day, value in enumerate(course, start=1) if value is not None

@@ -31,9 +31,9 @@ def test_a_member_has_its_references_its_verdict_and_its_latest_rate(metrics: Me
         one for one in metrics[Metric("raw", "read", "single")] if one.name == "oss2-disk1"
     )
     assert member.state is State.CRITICAL
-    assert member.ceiling_Bps == 200e6
-    assert member.baseline_Bps == pytest.approx(180e6)
-    assert member.now_Bps == pytest.approx(72e6, rel=0.02)
+    assert member.ceiling_rate == 200e6
+    assert member.baseline_rate == pytest.approx(180e6)
+    assert member.now_rate == pytest.approx(72e6, rel=0.02)
     assert len(member.days) == 40
     assert "oss2-disk1" in member.sentence
 
@@ -47,19 +47,19 @@ def test_a_day_is_the_median_of_its_runs_and_failures_are_none() -> None:
     metrics = find_metrics(site._replace(courses=[course._replace(rates=rates)]))
     member = metrics[Metric("ost", "read", "single")][0]
     assert member.days == {int(day // DAY_S): 120.0}
-    assert (member.now_Bps, member.now_at) == (120.0, day + 3)
+    assert (member.now_rate, member.now_at) == (120.0, day + 3)
 
 
 def test_a_host_with_many_partners_is_one_member(metrics: Metrics) -> None:
     hosts = metrics[Metric("net", "send", "single")]
     assert [one.name for one in hosts] == ["oss1", "oss2", "oss3", "client1"]
-    assert all(one.ceiling_Bps for one in hosts)
+    assert all(one.ceiling_rate for one in hosts)
 
 
 def test_what_was_never_measured_is_there_without_a_rate(site: Site) -> None:
     metrics = find_metrics(site._replace(courses=[], verdicts={}))
     member = metrics[Metric("ost", "write", "single")][0]
-    assert (member.now_Bps, dict(member.days), member.state) == (None, {}, State.UNKNOWN)
+    assert (member.now_rate, dict(member.days), member.state) == (None, {}, State.UNKNOWN)
     assert member.sentence == "scratch-OST0000 was not judged"
 
 
@@ -75,7 +75,7 @@ def test_a_clock_that_is_years_ahead_stretches_no_picture_and_is_said() -> None:
     wrong = site._replace(courses=[course])
     member = find_metrics(wrong)[Metric("ost", "read", "single")][0]
     assert sorted(member.days.values()) == [1, 2]
-    assert member.now_Bps == 2
+    assert member.now_rate == 2
     assert "after this report and not drawn: 1." in pages(wrong, [])["index.html"]
     assert "after this report" not in pages(site, [])["index.html"]
     assert pages(wrong.without_runs(), []) == pages(wrong, [])

@@ -48,7 +48,7 @@ def document(plan: Plan) -> dict[str, Any]:
             for reference in entry["references"].values():
                 ceiling = reference["ceiling"] or entry["partners"][0]["ceiling"]
                 reference["baseline"] = {
-                    "median_Bps": 0.9 * ceiling["rate_Bps"],
+                    "median": 0.9 * ceiling["rate"],
                     "spread": 0.01,
                     "runs": 12,
                     "first": "2026-01-01",
@@ -68,13 +68,11 @@ def records(plan: Plan, year: Year, now: float = NOW) -> Iterator[Record]:
     for ago in range(year.days - 1, -1, -year.every):
         left = year.left if ago < year.since else {}
         for number, one in enumerate(placed):
-            rate_Bps = 0.9 * rate(one.of, left) * chance.gauss(1, year.noise)
-            yield _record(one, number, rate_Bps, now - 7200 - ago * DAY_S, year)
+            measured = 0.9 * rate(one.of, left) * chance.gauss(1, year.noise)
+            yield _record(one, number, measured, now - 7200 - ago * DAY_S, year)
 
 
-def _record(
-    placed: PlannedMeasurement, number: int, rate_Bps: float, at: float, year: Year
-) -> Record:
+def _record(placed: PlannedMeasurement, number: int, rate: float, at: float, year: Year) -> Record:
     net: dict[str, Any] = {}
     if placed.partner:
         clean = not year.retransmitted & {*placed.of.path}
@@ -85,9 +83,9 @@ def _record(
         component=placed.of.component,
         operation=placed.operation,
         scenario=placed.scenario,
-        rate_Bps=rate_Bps,
-        repeats_Bps=(rate_Bps,) * 3,
-        profile_Bps=tuple(rate_Bps * (0.9 + 0.02 * (second % 9)) for second in range(10)),
+        rate=rate,
+        repeats=(rate,) * 3,
+        profile=tuple(rate * (0.9 + 0.02 * (second % 9)) for second in range(10)),
         spec_hash=placed.expectation.spec.hash(),
         started_at=at + number % 60 * 12,
         finished_at=at + number % 60 * 12 + 10,

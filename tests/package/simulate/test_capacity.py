@@ -34,7 +34,7 @@ def test_a_healthy_flow_gives_what_the_plan_calls_its_ceiling(machine: str) -> N
         for flow in member.flows():
             ceiling = member.expectation.reference(flow.operation, flow.scenario).ceiling
             assert ceiling is not None
-            assert healthy[flow] == pytest.approx(ceiling.rate_Bps)
+            assert healthy[flow] == pytest.approx(ceiling.rate)
 
 
 def test_a_slow_disk_slows_its_target_and_its_own_reads() -> None:

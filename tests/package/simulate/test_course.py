@@ -113,8 +113,8 @@ def rates(today: Today, component: str) -> dict[str, float]:
                     latest = series.latest
                     baseline = each.reference(latest.operation, latest.scenario).baseline
                     assert baseline
-                    assert latest.rate_Bps
-                    found[latest.scenario.value] = latest.rate_Bps / baseline.median_Bps
+                    assert latest.rate
+                    found[latest.scenario.value] = latest.rate / baseline.median
     return found
 
 
@@ -197,7 +197,7 @@ def test_what_is_far_below_its_siblings_in_the_days_before_gets_no_baseline() ->
         if node.references["read/single"].baseline is None
     ]
     rates = {
-        node.component: today.memory.of("ost", node.component)[0].latest.rate_Bps
+        node.component: today.memory.of("ost", node.component)[0].latest.rate
         for node in today.nodes["client1"]
     }
     assert without

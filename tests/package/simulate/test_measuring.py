@@ -70,16 +70,16 @@ def test_hosts_meet_their_partners_in_turns() -> None:
 def test_a_sample_stands_beside_the_median_of_the_others() -> None:
     measuring, records = measured(1, 1, noise=YEAR)
     rates = {
-        record.component: record.rate_Bps
+        record.component: record.rate
         for record in records
         if record.layer == "ost" and record.operation.value == "read"
     }
     for name, rate in rates.items():
         others = sorted(other for key, other in rates.items() if key != name and other)
         found = next(
-            series for series in measuring.memory.of("ost", name) if series.latest.rate_Bps == rate
+            series for series in measuring.memory.of("ost", name) if series.latest.rate == rate
         )
-        assert found.samples[0].peers_Bps == others[1]
+        assert found.samples[0].peers_rate == others[1]
         assert found.samples[0].peers == 3
 
 
@@ -101,7 +101,7 @@ def test_runs_end_early_once_it_is_known_what_is_usual() -> None:
     repeats: dict[str, list[int]] = {}
     for one in measuring.day(1, slow):
         if one.layer == "ost":
-            repeats.setdefault(one.component, []).append(len(one.repeats_Bps))
+            repeats.setdefault(one.component, []).append(len(one.repeats))
     assert repeats.pop("scratch-OST0") == [3, 3]
     others = Counter(number for found in repeats.values() for number in found)
     assert others[1] > others[3]

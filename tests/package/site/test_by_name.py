@@ -21,7 +21,7 @@ from tests.package.records import record
 TARGETS = [f"scratch-OST000{number}" for number in range(6)]
 SLOW = TARGETS[3]
 RATE = 200e6
-FIRM = Reference(CEILING, BASELINE._replace(median_Bps=RATE))
+FIRM = Reference(CEILING, BASELINE._replace(median=RATE))
 NO_BASELINE = Reference(CEILING, None)
 LAB, EDISON = 55.3, 21_662.0
 """The odds that an alarm takes where 24 false alarms a month are allowed, and at 336 targets."""
@@ -65,7 +65,7 @@ class Node:
             self._save(f"by-name-{self.runs}", target, rate, NOW + self.runs * MINUTE_S)
         return self
 
-    def _save(self, run_id: str, name: str, rate_Bps: float, at: float) -> None:
+    def _save(self, run_id: str, name: str, rate: float, at: float) -> None:
         for number, operation in enumerate((Operation.WRITE, Operation.READ)):
             begun = at + 20 * number
             self.history.save(
@@ -75,8 +75,8 @@ class Node:
                     operation=operation,
                     started_at=begun,
                     finished_at=begun + 10,
-                    rate_Bps=rate_Bps,
-                    repeats_Bps=(rate_Bps,),
+                    rate=rate,
+                    repeats=(rate,),
                     spec_hash=BASELINE.spec_hash,
                 )
             )

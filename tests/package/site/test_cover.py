@@ -58,8 +58,8 @@ class Lustre(Site):
             "started_at": self.begin + 20,
             "finished_at": self.begin + 30,
             "bytes": 800_000_000,
-            "rate_Bps": 80 * MB,
-            "repeats_Bps": (80 * MB,) * 3,
+            "rate": 80 * MB,
+            "repeats": (80 * MB,) * 3,
             "versions": VERSIONS,
             "spec_hash": BASELINE.spec_hash,
         }

@@ -532,7 +532,7 @@ def test_ten_thousand_records_take_seconds_and_little_memory(
     path = site.folder / "client1" / "history.sqlite"
     with Collection(path) as begun:
         records = [
-            record(id=uuid4().hex, host="client1", profile_Bps=(2e8,) * 30) for _ in range(10_000)
+            record(id=uuid4().hex, host="client1", profile=(2e8,) * 30) for _ in range(10_000)
         ]
         begun.keep("client1", records, begun.cursor("client1"), 0.0)
     run = "import sys; from plumbline.cli import main; code = main(sys.argv[1:]); "

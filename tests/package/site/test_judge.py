@@ -44,11 +44,11 @@ def fill(path: Path, plan: SitePlan, now: float, nights: int = NIGHTS) -> None:
         for node, document in plan.nodes.items():
             for number, entry in enumerate(document.entries[:5]):
                 slow = number == 0 and node != "client0"
-                rate_Bps = 80e6 if slow else 200e6
+                rate = 80e6 if slow else 200e6
                 common: dict[str, Any] = {
-                    "repeats_Bps": (rate_Bps,) * 3,
+                    "repeats": (rate,) * 3,
                     "spec_hash": "abc",
-                    "rate_Bps": rate_Bps,
+                    "rate": rate,
                 }
                 common |= {"component": entry["component"], "host": node}
                 for one in every_night(now - 60, nights, **common):
@@ -83,7 +83,7 @@ def test_every_component_and_group_of_every_node_is_judged(
 def test_a_group_is_all_of_the_site_and_needs_more_than_half_of_its_members(tmp_path: Path) -> None:
     now, plan = time.time(), site(2, 2)
     with History(tmp_path / "all.sqlite") as history:
-        common: dict[str, Any] = {"repeats_Bps": (80e6,) * 3, "spec_hash": "abc", "rate_Bps": 80e6}
+        common: dict[str, Any] = {"repeats": (80e6,) * 3, "spec_hash": "abc", "rate": 80e6}
         for one in every_night(now - 60, component="OST0-0", **common):
             history.save(one)
         for number in range(2):

@@ -59,7 +59,7 @@ def said_of(expectations: str, taken: str, choice: Choice, now: float) -> str:
         (
             "snapshot",
             lambda old: old.replace("195000000.0", "-3"),
-            "rate_Bps is -3, which is no rate",
+            "rate is -3, which is no rate",
         ),
         ("snapshot", lambda old: damaged(old, running=[["ost"]]), "the snapshot is damaged"),
         ("expectations", None, "expectations.json: no such file; deploy the role agent again"),

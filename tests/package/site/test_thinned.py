@@ -63,15 +63,15 @@ class Life:
 
     def _record(self, placed: PlannedMeasurement, at: float, **changes: object) -> Record:
         left = {SICK: {"read": 60e6, "write": 60e6}}
-        rate_Bps = 0.9 * rate(placed.of, left) * self._chance.gauss(1, 0.01)
+        measured = 0.9 * rate(placed.of, left) * self._chance.gauss(1, 0.01)
         values = {
             "run_id": f"{placed.of.node} {placed.of.layer} {self._count}",
             "layer": placed.of.layer,
             "component": placed.of.component,
             "operation": placed.operation,
             "scenario": placed.scenario,
-            "rate_Bps": rate_Bps,
-            "repeats_Bps": (rate_Bps,),
+            "rate": measured,
+            "repeats": (measured,),
             "spec_hash": placed.expectation.spec.hash(),
             "started_at": at,
             "finished_at": at + 10,
@@ -83,7 +83,7 @@ class Life:
     def _failed(self, placed: PlannedMeasurement) -> Record:
         outcomes = (Outcome.FAILED, Outcome.BROKEN, Outcome.UNREACHABLE, Outcome.SKIPPED)
         changes = {"outcome": self._chance.choice(outcomes), "reason": "it said no"}
-        without = {"rate_Bps": None, "repeats_Bps": (), "profile_Bps": ()}
+        without = {"rate": None, "repeats": (), "profile": ()}
         return self._record(placed, self.now, **changes, **without)
 
     def happen(self) -> None:
@@ -155,7 +155,7 @@ def drawn(life: Life) -> Any:
     """
     site = read_site(life.plan, life.history, life.now, 365)
     members = [
-        (str(of), one.name, one.days, one.now_Bps, one.now_at)
+        (str(of), one.name, one.days, one.now_rate, one.now_at)
         for of, found in find_metrics(site).items()
         for one in found
         if not LAYERS[of.layer].paired

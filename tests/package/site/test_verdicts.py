@@ -178,7 +178,7 @@ def test_a_node_that_has_measured_nothing_says_so(tmp_path: Path) -> None:
 def test_other_limits_hold_as_soon_as_they_are_deployed(tmp_path: Path) -> None:
     with History(tmp_path / "history.sqlite") as history:
         for operation in (Operation.WRITE, Operation.READ):
-            history.save(fresh(600, operation=operation, id=operation.value, rate_Bps=195e6))
+            history.save(fresh(600, operation=operation, id=operation.value, rate=195e6))
     path = write(tmp_path, [expectation()], snapshot())[1]
     assert publish(path, tmp_path) == 2
     assert publish(path, tmp_path) == 0
@@ -238,7 +238,7 @@ def fresh(ago_s: float, **changes: Any) -> Record:
         "component": "scratch-OST0003",
         "operation": Operation.WRITE,
         "spec_hash": "abc",
-        "rate_Bps": 2e8,
+        "rate": 2e8,
         "versions": {},
     }
     return record(**{**values, "started_at": end - 10, "finished_at": end, **changes})
@@ -256,7 +256,7 @@ def die(*_):
 
 state, path = Path(sys.argv[1]), sys.argv[2]
 with History(state / "history.sqlite") as history:
-    history.save(fresh(60, id="second", rate_Bps=9e7))
+    history.save(fresh(60, id="second", rate=9e7))
 {where}
 verdicts.publish(path, state)
 """

@@ -78,7 +78,7 @@ def test_a_cursor_of_another_history_begins_with_the_first_record(
 @pytest.mark.slow
 def test_large_records_come_in_several_answers(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
-    fill(path, 3, profile_Bps=(123456789.123,) * (MOST_BYTES // 28))
+    fill(path, 3, profile=(123456789.123,) * (MOST_BYTES // 28))
     found = extract(path, Request(Cursor(), 500))
     assert (len(found.rows), found.more) == (1, True)
 

@@ -54,9 +54,9 @@ def test_the_latest_record_is_the_last_that_came_also_when_the_clock_went_back(
     history: History,
 ) -> None:
     history.save(record(id="before", started_at=9_000.0))
-    history.save(record(id="after", started_at=1_000.0, rate_Bps=50e6))
+    history.save(record(id="after", started_at=1_000.0, rate=50e6))
     assert history.latest(KEY).id == "after"
-    assert [point.rate_Bps for point in history.points(KEY, 30)] == [50e6, 200e6]
+    assert [point.rate for point in history.points(KEY, 30)] == [50e6, 200e6]
 
 
 def test_each_partner_of_a_pair_has_its_own_series(history: History) -> None:
@@ -67,7 +67,7 @@ def test_each_partner_of_a_pair_has_its_own_series(history: History) -> None:
 
 def test_a_failed_measurement_is_a_point_without_a_rate(history: History) -> None:
     history.save(failed())
-    assert history.points(KEY, 1)[0].rate_Bps is None
+    assert history.points(KEY, 1)[0].rate is None
     assert history.rates("run-1", "ost", Operation.READ, Scenario.SINGLE) == {}
 
 
@@ -117,6 +117,7 @@ def test_an_earlier_history_keeps_its_records_and_gets_the_tables_that_it_lacks(
     history.save(record(started_at=DAY))
     with closing(sqlite3.connect(history.path)) as database, database:
         database.execute("ALTER TABLE software RENAME TO told")
+        database.execute("ALTER TABLE records RENAME COLUMN rate TO rate_Bps")
         database.execute("INSERT INTO told (text) VALUES ('oss1: Lustre 2.15')")
         for table in ("notes", "collected", "clocks", "pruned", "job_traffic"):
             database.execute(f"DROP TABLE {table}")
@@ -130,7 +131,7 @@ def test_an_earlier_history_keeps_its_records_and_gets_the_tables_that_it_lacks(
         assert again.revisions_of([("raw", "oss2-disk1")])
 
 
-@pytest.mark.parametrize("schema", [3, 7])
+@pytest.mark.parametrize("schema", [4, 7])
 def test_another_schema_is_refused_and_left_alone(tmp_path: Path, schema: int) -> None:
     path = tmp_path / "history.sqlite"
     with closing(sqlite3.connect(path)) as database:
@@ -138,7 +139,7 @@ def test_another_schema_is_refused_and_left_alone(tmp_path: Path, schema: int) -
     content = path.read_bytes()
     with pytest.raises(
         StoreError,
-        match=rf"has schema {schema}, this version of plumbline reads 2; update .*\(mv .*\.other\)",
+        match=rf"has schema {schema}, this version of plumbline reads 3; update .*\(mv .*\.other\)",
     ):
         History(path)
     assert path.read_bytes() == content

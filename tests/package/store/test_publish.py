@@ -32,17 +32,17 @@ def test_each_operation_has_its_latest_record_and_its_samples_newest_first(
     history: History,
 ) -> None:
     for number, rate in enumerate((200e6, 190e6)):
-        history.save(record(rate_Bps=rate, started_at=float(number)))
-        history.save(record(rate_Bps=rate / 2, operation=Operation.WRITE))
+        history.save(record(rate=rate, started_at=float(number)))
+        history.save(record(rate=rate / 2, operation=Operation.WRITE))
     read, write = built(history).of("ost", "a")
-    assert (read.latest.rate_Bps, write.latest.rate_Bps) == (190e6, 95e6)
-    assert [sample.rate_Bps for sample in read.samples] == [190e6, 200e6]
+    assert (read.latest.rate, write.latest.rate) == (190e6, 95e6)
+    assert [sample.rate for sample in read.samples] == [190e6, 200e6]
 
 
 def test_the_latest_record_comes_without_what_no_check_reads(history: History) -> None:
     history.save(record())
     (series,) = built(history).of("ost", "a")
-    assert (series.latest.profile_Bps, series.latest.spec) == ((), None)
+    assert (series.latest.profile, series.latest.spec) == ((), None)
     assert series.latest.tool is not None
     assert (series.latest.tool.argv, series.latest.tool.version) == ((), "fio-3.39")
     assert series.latest.details is None
@@ -64,12 +64,12 @@ def test_osts_that_the_topology_does_not_name_reach_the_checks(history: History)
 
 def test_peers_are_the_other_members_of_the_group_in_the_same_run(history: History) -> None:
     for name, rate in (("a", 80e6), ("b", 190e6), ("c", 210e6), ("x", 5e6)):
-        history.save(record(component=name, rate_Bps=rate))
-    history.save(record(component="b", run_id="another", rate_Bps=1e6))
+        history.save(record(component=name, rate=rate))
+    history.save(record(component="b", run_id="another", rate=1e6))
     (series,) = built(history).of("ost", "a")
-    assert (series.samples[0].peers_Bps, series.samples[0].peers) == (200e6, 2)
+    assert (series.samples[0].peers_rate, series.samples[0].peers) == (200e6, 2)
     (alone,) = built(history).of("ost", "x")
-    assert (alone.samples[0].peers_Bps, alone.samples[0].peers) == (None, 0)
+    assert (alone.samples[0].peers_rate, alone.samples[0].peers) == (None, 0)
 
 
 def test_a_peer_that_failed_does_not_count(history: History) -> None:
@@ -112,9 +112,9 @@ def test_a_run_that_begins_or_ends_without_weighing_keeps_what_was_known(history
     history.keep_evidence({("ost", "a", False): evidence(), ("ost", "scratch", True): evidence()})
     history.begin("run-2", Running("ost", "a", 7.0))
     assert built(history).evidence(("ost", "a", False)) == evidence()
-    history.save(record(component="a", run_id="run-2", rate_Bps=5e6))
+    history.save(record(component="a", run_id="run-2", rate=5e6))
     again = built(history)
-    assert again.of("ost", "a")[0].latest.rate_Bps == 5e6
+    assert again.of("ost", "a")[0].latest.rate == 5e6
     assert again.evidence(("ost", "a", False)) == evidence()
     assert again.evidence(("ost", "scratch", True)) == evidence()
 
@@ -217,11 +217,9 @@ def test_who_publishes_again_and_again_reads_only_what_is_new(history: History, 
         elif what == 2:
             history.change("UPDATE records SET coverage = 0.3 WHERE component = ?", (name,))
         else:
-            rate_Bps = chance.uniform(1e8, 2e8)
+            rate = chance.uniform(1e8, 2e8)
             history.save(
-                record(
-                    component=name, run_id=f"run-{run // 3}", started_at=start, rate_Bps=rate_Bps
-                )
+                record(component=name, run_id=f"run-{run // 3}", started_at=start, rate=rate)
             )
         afresh = Publisher(history, Path("unused"), "client1", GROUPS).build(now=5000.0)
         assert publisher.build(now=5000.0) == afresh

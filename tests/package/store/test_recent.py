@@ -36,20 +36,20 @@ def test_the_peers_of_a_component_are_all_others(rates: dict[str, float], name: 
 
 
 def test_a_peer_that_was_measured_more_often_since_still_counts(history: History) -> None:
-    for name, rate_Bps in (("a", 100e6), ("b", 300e6), ("c", 200e6)):
-        history.save(record(component=name, rate_Bps=rate_Bps, run_id="night"))
+    for name, rate in (("a", 100e6), ("b", 300e6), ("c", 200e6)):
+        history.save(record(component=name, rate=rate, run_id="night"))
     for number in range(SAMPLES):
-        history.save(record(component="b", rate_Bps=1e6, run_id=f"again{number}"))
+        history.save(record(component="b", rate=1e6, run_id=f"again{number}"))
     (series,) = Recent(history, MEMBERS).of("ost", "a")
-    assert (series.samples[0].peers_Bps, series.samples[0].peers) == (250e6, 2)
+    assert (series.samples[0].peers_rate, series.samples[0].peers) == (250e6, 2)
 
 
 def test_a_component_without_a_rate_has_all_others_as_peers(history: History) -> None:
     history.save(failed(component="a"))
-    for name, rate_Bps in (("b", 300e6), ("c", 200e6)):
-        history.save(record(component=name, rate_Bps=rate_Bps))
+    for name, rate in (("b", 300e6), ("c", 200e6)):
+        history.save(record(component=name, rate=rate))
     (series,) = Recent(history, MEMBERS).of("ost", "a")
-    assert (series.samples[0].peers_Bps, series.samples[0].peers) == (250e6, 2)
+    assert (series.samples[0].peers_rate, series.samples[0].peers) == (250e6, 2)
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,10 @@ def test_a_sample_of_a_known_state_is_excluded(
 
 def test_operations_are_not_mixed(history: History) -> None:
     for name in "ab":
-        history.save(record(component=name, rate_Bps=100e6))
-        history.save(record(component=name, rate_Bps=300e6, operation=Operation.WRITE))
+        history.save(record(component=name, rate=100e6))
+        history.save(record(component=name, rate=300e6, operation=Operation.WRITE))
     read, write = Recent(history, MEMBERS).of("ost", "a")
-    assert (read.samples[0].peers_Bps, write.samples[0].peers_Bps) == (100e6, 300e6)
+    assert (read.samples[0].peers_rate, write.samples[0].peers_rate) == (100e6, 300e6)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def path(tmp_path: Path) -> Path:
     found = tmp_path / "history.sqlite"
     with History(found) as history:
         for at in (1000.0, 2000.0, 3000.0):
-            history.save(record(id=f"{at}", started_at=at, rate_Bps=at))
+            history.save(record(id=f"{at}", started_at=at, rate=at))
         history.save(failed()._replace(id="failed", started_at=2100.0))
         history.save(record(id="server", layer=SERVER, started_at=2000.0))
         history.begin("run-9", Running("ost", "later", 2900.0, None))
@@ -105,7 +105,7 @@ def test_the_measurements_since_a_moment_are_those_of_components(
 ) -> None:
     with PastHistory(path, 2500.0) as kept:
         found = kept.since(1500.0)
-        assert [(one.started_at, one.rate_Bps) for one in found] == [(2000.0, 2e3), (2100.0, None)]
+        assert [(one.started_at, one.rate) for one in found] == [(2000.0, 2e3), (2100.0, None)]
         monkeypatch.setattr(past, "MOST_RUNS", 1)
         assert kept.since(1500.0) == found[:1]
 

@@ -68,15 +68,13 @@ def left(path: Path) -> list[float]:
 
 
 def test_a_day_is_the_median_of_its_runs_and_says_how_many_they_were(tmp_path: Path) -> None:
-    old = [
-        night(80, started_at=at(80) + hour, rate_Bps=rate) for hour, rate in enumerate((3, 1, 8))
-    ]
+    old = [night(80, started_at=at(80) + hour, rate=rate) for hour, rate in enumerate((3, 1, 8))]
     path = saved(tmp_path, *old, failed(run_id="x", started_at=at(70)), *young())
     assert thin(path) == Thinned(4, 2, unfinished=False)
     first, second = days(path)
     assert first[:3] == (at(80) + 2, 3, 3)
     assert second[:2] == (at(70), 1)
-    assert isnan(second.rate_Bps)
+    assert isnan(second.rate)
     assert left(path) == [at(ago) for ago in range(KEEP_RECORDS, 0, -1)]
     assert thin(path) == Thinned(0, 0, unfinished=False)
 
@@ -107,11 +105,11 @@ def test_runs_that_arrive_late_have_a_figure_of_their_own(tmp_path: Path) -> Non
     path = saved(tmp_path, night(80), *young())
     thin(path)
     with History(path) as history:
-        history.save(night(80, id="late", rate_Bps=7.0))
+        history.save(night(80, id="late", rate=7.0))
         for one in young(host="x"):
             history.save(one)
     thin(path)
-    assert [(one.runs, one.rate_Bps) for one in days(path)] == [(1, 200e6), (1, 7.0)]
+    assert [(one.runs, one.rate) for one in days(path)] == [(1, 200e6), (1, 7.0)]
 
 
 def test_a_site_that_is_asked_for_all_again_does_not_count_a_day_twice(tmp_path: Path) -> None:
@@ -124,7 +122,7 @@ def test_a_site_that_is_asked_for_all_again_does_not_count_a_day_twice(tmp_path:
 
 
 def test_a_course_says_which_of_its_points_are_days(tmp_path: Path) -> None:
-    path = saved(tmp_path, night(300), night(80, rate_Bps=5e7), *young())
+    path = saved(tmp_path, night(300), night(80, rate=5e7), *young())
     thin(path)
     with Pictures(path, at(90)) as pictures:
         (course,) = pictures.courses()

@@ -30,10 +30,10 @@ def history(folder: Path, *records: Record) -> Path:
 def test_a_course_is_a_series_in_the_order_of_arrival(tmp_path: Path) -> None:
     path = history(
         tmp_path,
-        record(started_at=2000.0, rate_Bps=2e8),
+        record(started_at=2000.0, rate=2e8),
         record(component="b"),
         failed(started_at=1500.0),
-        record(started_at=3000.0, rate_Bps=3e8),
+        record(started_at=3000.0, rate=3e8),
     )
     with Pictures(path, 0.0) as pictures:
         first, second = pictures.courses()
@@ -54,8 +54,8 @@ def test_what_is_older_is_left_out(tmp_path: Path) -> None:
 def test_a_pair_has_its_latest_test_in_each_direction(tmp_path: Path) -> None:
     path = history(
         tmp_path,
-        record(**NET, rate_Bps=1e8, retransmits=5, started_at=1000.0),
-        record(**NET, rate_Bps=9e7, retransmits=7, started_at=2000.0),
+        record(**NET, rate=1e8, retransmits=5, started_at=1000.0),
+        record(**NET, rate=9e7, retransmits=7, started_at=2000.0),
         record(**{**NET, "operation": Operation.RECEIVE}),
         record(**{**NET, "partner": "oss3"}),
     )
@@ -63,7 +63,7 @@ def test_a_pair_has_its_latest_test_in_each_direction(tmp_path: Path) -> None:
         found = {(one.partner, one.operation): one for one in pictures.pairs()}
     assert set(found) == {("oss2", "send"), ("oss2", "receive"), ("oss3", "send")}
     latest = found["oss2", "send"]
-    assert (latest.rate_Bps, latest.retransmits, latest.started_at) == (9e7, 7, 2000.0)
+    assert (latest.rate, latest.retransmits, latest.started_at) == (9e7, 7, 2000.0)
     assert found["oss3", "send"].retransmits is None
 
 

@@ -94,7 +94,7 @@ def numbered(routes: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:
 
 
 def rates(flows: Mapping[str, Optional[Limit]]) -> dict[str, float]:
-    return {flow: limit.ceiling.rate_Bps for flow, limit in flows.items() if limit}
+    return {flow: limit.ceiling.rate for flow, limit in flows.items() if limit}
 
 
 @given(_CAPACITIES, _ROUTES)
@@ -118,7 +118,7 @@ def test_shares_are_feasible_and_max_min_fair(
             # full, and nobody there has more: the definition of a bottleneck
             assert used[name] == pytest.approx(capacities[name], rel=ROUNDING)
             sharing = [rate for other, rate in settled.items() if name in paths[other]]
-            assert max(sharing) <= limit.ceiling.rate_Bps * (1 + ROUNDING), flow
+            assert max(sharing) <= limit.ceiling.rate * (1 + ROUNDING), flow
 
 
 def same_limit(limit: Optional[Limit], other: Limit) -> bool:
@@ -129,7 +129,7 @@ def same_limit(limit: Optional[Limit], other: Limit) -> bool:
             ceiling is not None
             and reference is not None
             and ceiling.limited_by == reference.limited_by
-            and ceiling.rate_Bps == pytest.approx(reference.rate_Bps, rel=ROUNDING)
+            and ceiling.rate == pytest.approx(reference.rate, rel=ROUNDING)
         )
         for ceiling, reference in zip(limit, other)
     )
@@ -193,8 +193,8 @@ def test_flows_together_have_next_what_growing_on_gives_their_group(
         expected = grow(rest, paths, group, rates(ceilings))[flow]
         assert (limit.next is None) is (expected == inf)
         if limit.next:
-            assert limit.next.rate_Bps == pytest.approx(expected, rel=ROUNDING, abs=ROUNDING)
-            assert limit.next.rate_Bps >= limit.ceiling.rate_Bps * (1 - ROUNDING)
+            assert limit.next.rate == pytest.approx(expected, rel=ROUNDING, abs=ROUNDING)
+            assert limit.next.rate >= limit.ceiling.rate * (1 - ROUNDING)
             assert limit.next.limited_by
             assert not lifted & set(limit.next.limited_by)
 
@@ -209,7 +209,7 @@ def test_a_sum_is_that_of_its_flows_now_and_with_all_limits_lifted(
     assert (summed is None) is (len(flow_rates) < len(paths))
     if summed is None:
         return
-    assert summed.limit.ceiling.rate_Bps == pytest.approx(fsum(flow_rates.values()))
+    assert summed.limit.ceiling.rate == pytest.approx(fsum(flow_rates.values()))
     assert (summed.lowest_Bps, summed.highest_Bps) == (
         min(flow_rates.values()),
         max(flow_rates.values()),
@@ -220,4 +220,4 @@ def test_a_sum_is_that_of_its_flows_now_and_with_all_limits_lifted(
     if summed.limit.next is None:
         assert inf in again.values()
     else:
-        assert summed.limit.next.rate_Bps == pytest.approx(fsum(again.values()), rel=ROUNDING)
+        assert summed.limit.next.rate == pytest.approx(fsum(again.values()), rel=ROUNDING)

@@ -189,8 +189,8 @@ def parse(job: Job, completed: Completed) -> Measurement:
     return Measurement(
         bytes=moved,
         seconds=seconds,
-        rate_Bps=moved / seconds if seconds else float("nan"),
-        profile_Bps=_profile(reports, direction),
+        rate=moved / seconds if seconds else float("nan"),
+        profile=_profile(reports, direction),
         latency=_latency(last.direction(direction)),
         flags=(Flag.SHORT,) if short else (),
     )

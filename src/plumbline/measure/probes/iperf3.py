@@ -70,8 +70,8 @@ def parse(job: Job, completed: Completed) -> Measurement:
     return Measurement(
         bytes=moved,
         seconds=seconds,
-        rate_Bps=moved / seconds if seconds else float("nan"),
-        profile_Bps=_profile(document),
+        rate=moved / seconds if seconds else float("nan"),
+        profile=_profile(document),
         retransmits=None if again is None else int(answer.number("iperf3", "retransmits", again)),
     )
 

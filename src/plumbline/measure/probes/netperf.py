@@ -78,7 +78,7 @@ def parse(job: Job, completed: Completed) -> Measurement:
     return Measurement(
         bytes=round(rate * seconds),
         seconds=seconds,
-        rate_Bps=rate,
+        rate=rate,
         retransmits=_retransmits(values.get(f"{sender}_TRANSPORT_RETRANS")),
         flags=(Flag.CONFIDENCE_MISSED,) if missed or _too_wide(values) else (),
     )

@@ -100,7 +100,7 @@ def parse(job: Job, completed: Completed) -> Measurement:
     return Measurement(
         bytes=moved,
         seconds=seconds,
-        rate_Bps=moved / seconds if seconds else float("nan"),
+        rate=moved / seconds if seconds else float("nan"),
         flags=(Flag.SHORT,) if interrupted else (),
     )
 
