@@ -85,9 +85,9 @@ def _status(console: Console) -> Any:
         f"{entry.pop('layer')} {entry.pop('component')}{' (group)' * entry.pop('group')}": {
             **entry,
             # the rates are those of the history
-            "rates_Bps": {
+            "rates": {
                 step: [len(rates), rates[-1] if rates else None]
-                for step, rates in entry["rates_Bps"].items()
+                for step, rates in entry["rates"].items()
             },
         }
         for entry in tree["answer"]["components"]

@@ -33,6 +33,7 @@ from plumbline.model.exchange import Begun, Cursor, Head, Request, Suspected
 from plumbline.model.expectation import Expectations
 from plumbline.model.limits import Range, Reference
 from plumbline.model.published import Published
+from plumbline.model.quantity import SECONDS
 from plumbline.model.record import Flag, Latency, Operation, Record
 from plumbline.model.series import Process, Running, Sample
 from plumbline.model.service import Standing, Suspicion
@@ -695,6 +696,7 @@ def _typed() -> Iterator[Reader]:
     typed: list[tuple[str, str, Callable[[str], object]]] = [
         ("rate", "200 MB/s", parse_rate),
         ("line rate", "10 Gbit/s", parse_line_rate),
+        ("figure", "0.25 s", SECONDS.parse),
         ("size", "512 MiB", parse_bytes),
         ("duration", "10 min", parse_duration),
         ("range", "@10:20.5", lambda said_: str(Range.parse(said_))),

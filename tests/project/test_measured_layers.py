@@ -11,7 +11,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.layer import Layer
 from plumbline.plan.baseline import read_baselines
-from plumbline.plan.policy import Layers
+from plumbline.plan.policy import EveryLayer
 from tests.project.repository import ROOT, document, section, tracked
 
 EACH = pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
@@ -35,7 +35,7 @@ def rows(path: str, heading: str) -> list[list[str]]:
 
 
 def test_the_policy_and_baselines_know_every_layer() -> None:
-    assert list(Layers.model_fields) == list(LAYERS)
+    assert list(EveryLayer.model_fields) == list(LAYERS)
     accepted: dict[str, dict[str, str]] = {name: {} for name in LAYERS}
     assert read_baselines({"schema": 1, "accepted": accepted}) == {}
     with pytest.raises(DocumentError):

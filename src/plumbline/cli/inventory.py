@@ -7,7 +7,7 @@ import json
 import sys
 from itertools import chain
 from pathlib import Path
-from typing import Any, Iterator, Mapping, Optional, Sequence
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 from plumbline.cli.output import print_json
 from plumbline.doors.ceilings import tables
@@ -15,10 +15,12 @@ from plumbline.doors.icinga import icinga_objects
 from plumbline.doors.monitored import monitored, read_options
 from plumbline.doors.nagios import nagios_objects
 from plumbline.doors.table import render
+from plumbline.locate.observation import steps
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, in_waves
 from plumbline.model.layers import LAYERS
-from plumbline.model.units import format_duration, format_rate
+from plumbline.model.limits import Reference
+from plumbline.model.units import format_duration
 from plumbline.model.validation import read_json
 from plumbline.plan.assignments import assignments
 from plumbline.plan.expectations import SCHEMA, Plan, meetings
@@ -156,20 +158,21 @@ def _meetings(plan: Plan, names: Sequence[str]) -> Iterator[str]:
 
 
 def _row(node: str, entry: Expectation) -> tuple[str, ...]:
-    ceilings = [reference.ceiling for reference in entry.references.values()]
-    baselines = [reference.baseline for reference in entry.references.values()]
     return (
         node,
         entry.layer,
         entry.component,
         entry.spec.tool,
         str(entry.spec.repeats),
-        _rates(ceiling and ceiling.rate for ceiling in ceilings),
-        _rates(baseline and baseline.median for baseline in baselines),
+        _rates(entry, lambda of: of.ceiling and of.ceiling.rate),
+        _rates(entry, lambda of: of.baseline and of.baseline.median),
         format_duration(entry.limits.stale_after_s),
     )
 
 
-def _rates(rates: Iterator[Optional[float]]) -> str:
-    texts = ("none" if rate is None else format_rate(rate) for rate in rates)
+def _rates(entry: Expectation, rate_of: Callable[[Reference], Optional[float]]) -> str:
+    texts = (
+        "none" if (rate := rate_of(reference)) is None else operation.quantity.format(rate)
+        for operation, _, reference in steps(entry)
+    )
     return ", ".join(dict.fromkeys(texts))

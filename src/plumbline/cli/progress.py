@@ -14,7 +14,6 @@ from plumbline.doors.table import render
 from plumbline.measure.unit_context import Step, Unit
 from plumbline.model.errors import INTERRUPTED
 from plumbline.model.record import Outcome, Record, step_name
-from plumbline.model.units import format_rate
 from plumbline.model.verdict import worst
 from plumbline.site.measure import Result
 
@@ -37,7 +36,7 @@ def describe(record: Record) -> str:
     if record.partner:
         what += f" with {record.partner}"
     if record.outcome is Outcome.OK and record.rate is not None:
-        return f"{what} {format_rate(record.rate)}"
+        return f"{what} {record.operation.quantity.format(record.rate)}"
     return f"{what} {record.outcome.value}: {record.reason}"
 
 

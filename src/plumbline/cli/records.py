@@ -16,9 +16,9 @@ from plumbline.measure.targets.whereabouts import whereabouts
 from plumbline.model.command import lines
 from plumbline.model.errors import PlumblineError, SkipTarget, StoreError, ToolError, UsageError
 from plumbline.model.layers.ost import OST
-from plumbline.model.record import Record, step_name
+from plumbline.model.record import Operation, Record, step_name
 from plumbline.model.trend import Note
-from plumbline.model.units import format_rate, parse_duration
+from plumbline.model.units import parse_duration
 from plumbline.observe.command import SystemRunner
 from plumbline.site.answers import answer
 from plumbline.store.collection import add_note, read_notes
@@ -64,7 +64,7 @@ def _day_row(key: SeriesKey, day: Day) -> tuple[str, ...]:
         key.component,
         step_name(key.operation, key.scenario),
         key.partner,
-        "" if isnan(day.rate) else format_rate(day.rate),
+        "" if isnan(day.rate) else Operation(key.operation).quantity.format(day.rate),
         "",
         f"daily figure, runs: {day.runs:.0f}",
     )
@@ -78,7 +78,7 @@ def _row(record: Record) -> tuple[str, ...]:
         record.component,
         step_name(record.operation.value, record.scenario.value),
         record.partner or "",
-        "" if record.rate is None else format_rate(record.rate),
+        "" if record.rate is None else record.operation.quantity.format(record.rate),
         "" if record.coverage is None else f"{record.coverage:.0%}",
         f"{record.outcome.value} {record.reason}".strip(),
     )

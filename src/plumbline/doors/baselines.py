@@ -7,7 +7,6 @@ from typing import Iterable, Iterator, Sequence
 
 from plumbline.doors.table import render
 from plumbline.model.limits import Baseline
-from plumbline.model.units import format_rate
 from plumbline.plan.baseline import Baselines, Change, Moved, Review, review
 from plumbline.plan.capture import Aged, Ages
 
@@ -97,8 +96,8 @@ def _row(change: Change, reviewed: Review) -> tuple[str, ...]:
         key.layer,
         key.component,
         key.step,
-        format_rate(old.median) if old else "none",
-        format_rate(new.median),
+        key.quantity.format(old.median) if old else "none",
+        key.quantity.format(new.median),
         _percent(change.ratio) if change.ratio else "new",
         f"{_spread(old)} -> {_spread(new)} %" if old else f"{_spread(new)} %",
         f"{old.runs} -> {new.runs}" if old else str(new.runs),
@@ -150,7 +149,7 @@ def _first_line(ages: Ages) -> str:
 
 def _aged(aged: Aged) -> tuple[str, ...]:
     key = aged.key
-    rate, age = format_rate(aged.baseline.median), f"{aged.age_days} d"
+    rate, age = key.quantity.format(aged.baseline.median), f"{aged.age_days} d"
     more = len(aged.reasons) - _REASONS
     why = "; ".join([*aged.reasons[:_REASONS], *([f"{more} more"] if more > 0 else [])])
     return (key.layer, key.component, key.step, rate, aged.baseline.last, age, why)

@@ -9,7 +9,7 @@ age is given as a time stamp, so that it grows where nothing is written any more
 from __future__ import annotations
 
 from math import isfinite
-from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline import __version__
 from plumbline.judge.measured import Measured
@@ -114,17 +114,35 @@ BUILD = ("plumbline_build_info", "Always 1; the version of plumbline is a label.
 
 
 class _StepMetric(NamedTuple):
-    """A metric of each operation of a component."""
+    """A metric of each operation of a component; of ``rates`` there is one for each quantity."""
 
     name: str
     help: str
     value: Callable[[Step], Optional[float]]
+    rates: bool = False
+
+    def families(self, steps: Sequence[tuple[Labels, Step]]) -> Iterator[Family]:
+        """Yield the metric, or that of each quantity, whose name ends with the unit."""
+        if not self.rates:
+            yield _family(self[:2], ((labels, self.value(step)) for labels, step in steps))
+            return
+        operations = (operation for layer in LAYERS.values() for operation in layer.operations)
+        for quantity in dict.fromkeys(operation.quantity for operation in operations):
+            own = [pair for pair in steps if pair[1].ruling.operation.quantity == quantity]
+            rates = ((labels, self.value(step)) for labels, step in own)
+            figures = ((of, None if rate is None else quantity.figure(rate)) for of, rate in rates)
+            yield _family((f"{self.name}_{quantity.metric}", self.help), figures)
 
 
-def _measured(name: str, text: str, value: Callable[[Measured], Optional[float]]) -> _StepMetric:
+def _measured(
+    name: str, text: str, value: Callable[[Measured], Optional[float]], *, rates: bool = True
+) -> _StepMetric:
     """Return a metric of a measurement that can be judged."""
     return _StepMetric(
-        name, text, lambda step: value(step.ruling.measured) if step.ruling.measured else None
+        name,
+        text,
+        lambda step: value(step.ruling.measured) if step.ruling.measured else None,
+        rates,
     )
 
 
@@ -137,27 +155,30 @@ def _recorded(name: str, text: str, value: Callable[[Record], Optional[float]]) 
 
 STEPS = (
     _measured(
-        "plumbline_rate_bytes_per_second",
+        "plumbline_rate",
         "Rate of the latest measurement; absent where there is none to judge.",
         lambda measured: measured.rate,
     ),
     _measured(
-        "plumbline_ceiling_bytes_per_second",
+        "plumbline_ceiling",
         "What the hardware on the path can give.",
         lambda measured: measured.ceiling.rate if measured.ceiling else None,
     ),
     _measured(
-        "plumbline_baseline_bytes_per_second",
+        "plumbline_baseline",
         "Accepted baseline; absent where it does not hold for the latest measurement.",
         lambda measured: measured.baseline.median if measured.baseline else None,
     ),
     _measured(
-        "plumbline_peers_bytes_per_second",
+        "plumbline_peers",
         "Median rate of the peers in the same run.",
         lambda measured: measured.peers_rate,
     ),
     _measured(
-        "plumbline_baseline_ratio", "Rate / baseline.", lambda measured: measured.ratio_baseline
+        "plumbline_baseline_ratio",
+        "Rate / baseline.",
+        lambda measured: measured.ratio_baseline,
+        rates=False,
     ),
     _recorded(
         "plumbline_coverage_ratio",
@@ -205,8 +226,7 @@ def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family
         DEVICES, (((("device", device), ("component", name)), 1) for name, device in devices)
     )
     for metric in STEPS:
-        values = ((labels, metric.value(step)) for labels, step in steps)
-        yield _family((metric.name, metric.help), values)
+        yield from metric.families(steps)
 
 
 def _family(metric: tuple[str, str], pairs: Iterable[tuple[Labels, Optional[float]]]) -> Family:

@@ -18,7 +18,6 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Series
-from plumbline.model.units import format_rate
 from plumbline.model.verdict import Reason, State
 
 _FACTORS = tuple(1.02**exponent for exponent in range(1, 150))
@@ -83,7 +82,7 @@ def _rates(latest: Measured) -> Iterator[str]:
         for factor in factors:
             if _outcome(_at(latest, factor)) != here:
                 edge = _edge(latest, same, factor)
-                yield f"{word} {format_rate(latest.rate * edge)}: {_words(_at(latest, factor))}"
+                yield f"{word} {latest.shown(latest.rate * edge)}: {_words(_at(latest, factor))}"
                 break
             same = factor
 

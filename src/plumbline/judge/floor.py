@@ -16,9 +16,8 @@ from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import Finding, Rule, date_of, limited_by
-from plumbline.model.limits import Ceiling
 from plumbline.model.series import SAMPLES, Sample
-from plumbline.model.units import DAY_S, format_rate
+from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State
 
 NIGHTS = 5
@@ -153,7 +152,7 @@ def below_goal(measured: Measured) -> Optional[Finding]:
     missing = shortfall_of(measured, goal)
     if missing is None or goal is None:
         return None
-    words = f"{goal_words(missing, goal)}{at_most(measured.ceiling)}"
+    words = f"{goal_words(missing, measured, goal)}{at_most(measured)}"
     text = f"{measured.what}: {words}: {missing.since}"
     return Finding(State.WARNING, Reason.BELOW_GOAL, text)
 
@@ -185,23 +184,25 @@ def floor_words(missing: Shortfall, measured: Measured, part: str, number: str =
     )
     return (
         f"{missing.nights} {100 * share:.3g} % of the ceiling "
-        f"{format_rate(measured.ceiling.rate)} (limited by {part}){number}, "
+        f"{measured.shown(measured.ceiling.rate)} (limited by {part}){number}, "
         f"floor {100 * least:g} %"
     )
 
 
-def goal_words(missing: Shortfall, goal: float) -> str:
+def goal_words(missing: Shortfall, measured: Measured, goal: float) -> str:
     """Return the demonstrated share of a goal."""
-    rate = format_rate(missing.share * goal)
-    return f"{missing.nights} {rate}, {100 * missing.share:.3g} % of the goal {format_rate(goal)}"
+    form = measured.shown
+    rate = form(missing.share * goal)
+    return f"{missing.nights} {rate}, {100 * missing.share:.3g} % of the goal {form(goal)}"
 
 
-def at_most(ceiling: Optional[Ceiling]) -> str:
+def at_most(measured: Measured) -> str:
     """Return the ceiling with what sets it, where there is one."""
+    ceiling = measured.ceiling
     if ceiling is None:
         return ""
     part = limited_by(ceiling.kinds, ceiling.limited_by)
-    return f", ceiling {format_rate(ceiling.rate)} (limited by {part})"
+    return f", ceiling {measured.shown(ceiling.rate)} (limited by {part})"
 
 
 def evidence_of_floor(measured: Measured) -> Iterator[str]:
@@ -223,21 +224,21 @@ def _explain_floor(measured: Measured) -> str:
     level = least_rate(measured)
     if level is None:
         return "no floor"
-    return f"floor {format_rate(level)}, {_demonstrated(measured)}"
+    return f"floor {measured.shown(level)}, {_demonstrated(measured)}"
 
 
 def _explain_goal(measured: Measured) -> str:
     goal = measured.given.goal
     if goal is None:
         return "no goal"
-    return f"goal {format_rate(goal)}, {_demonstrated(measured)}"
+    return f"goal {measured.shown(goal)}, {_demonstrated(measured)}"
 
 
 def _demonstrated(measured: Measured) -> str:
     nights = best_of_nights((sample.started_at, sample.rate or 0.0) for sample in sound(measured))
     if len(nights) < NIGHTS:
         return f"{len(nights)} of {NIGHTS} nights"
-    text = f"best of {NIGHTS} nights {format_rate(max(rate for _, rate in nights[-NIGHTS:]))}"
+    text = f"best of {NIGHTS} nights {measured.shown(max(rate for _, rate in nights[-NIGHTS:]))}"
     baseline = measured.given.baseline
     return f"{text}; accepted below its floor" if baseline and baseline.below_floor else text
 
@@ -355,8 +356,8 @@ def _below_goal(members: Sequence[Measured], number: int) -> Optional[Finding]:
     if missing is None or all(_as_accepted(of, part_goal, its) for of, part_goal, its in parts):
         return None
     first = members[0]
-    number_of = f" in sum of {number}" if number > 1 else at_most(first.ceiling)
-    text = f"{first.what}: {goal_words(missing, goal)}{number_of}: {missing.since}"
+    number_of = f" in sum of {number}" if number > 1 else at_most(first)
+    text = f"{first.what}: {goal_words(missing, first, goal)}{number_of}: {missing.since}"
     return Finding(State.WARNING, Reason.BELOW_GOAL, text)
 
 

@@ -42,7 +42,7 @@ _MIN_PEERS = 2
 
 
 class Provisional(NamedTuple):
-    """A rate in bytes per second to compare with, and the standard error of the comparison.
+    """A rate to compare with, and the standard error of the comparison.
 
     ``error`` is that of the logarithm of measured / reference; ``words`` name the reference.  Only
     what ``clears`` can show that a component is healthy: its own runs may have been slow as well.
@@ -148,6 +148,10 @@ class Measured(NamedTuple):
     def what(self) -> str:
         """Return the operation in words, e.g. ``read`` or ``read together``."""
         return label(self.record.operation, self.record.scenario)
+
+    def shown(self, rate: float) -> str:
+        """Return a rate in the unit of the operation, e.g. ``80.3 MB/s``."""
+        return self.record.operation.quantity.format(rate)
 
     @property
     def peers(self) -> int:
@@ -297,6 +301,6 @@ def _refuse_impossible(record: Record, reference: Reference) -> None:
         if rate is not None and not rate > 0:
             raise DocumentError(
                 f"expectations give {record.component} {record.operation.value} the {name} "
-                f"{rate!r} B/s, which is no rate; correct it in the inventory and deploy the "
+                f"{rate!r}, which is no rate; correct it in the inventory and deploy the "
                 "role agent again"
             )

@@ -16,7 +16,6 @@ from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario, segments_retransmitted
 from plumbline.model.series import Running, Series
-from plumbline.model.units import format_rate
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 
 
@@ -285,7 +284,7 @@ def _slow_alone(pairs: _Pairs) -> Iterator[str]:
         return
     for name, ruling in pairs.usable:
         if ruling.finding.state is not State.OK and ruling.measured:
-            rate = format_rate(ruling.measured.rate)
+            rate = ruling.measured.shown(ruling.measured.rate)
             yield f"{ruling.measured.what} with partner {name} {rate}"
 
 

@@ -7,7 +7,6 @@ from math import exp
 from plumbline.model.ages import NEW_S, age
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Flag
-from plumbline.model.units import format_rate
 from plumbline.model.verdict import Reason, State, worst
 
 if TYPE_CHECKING:
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
     from plumbline.judge.measured import Measured
     from plumbline.model.evidence import Evidence
-    from plumbline.model.limits import Ceiling
     from plumbline.model.record import Operation, Record, Scenario
 
 
@@ -189,10 +187,12 @@ def several(names: Sequence[str], most: int = _NAMES_SHOWN) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def limited(ceiling: Ceiling) -> str:
-    """Return ``ceiling 250.0 MB/s by disk oss2-disk1``."""
+def limited(measured: Measured) -> str:
+    """Return ``ceiling 250.0 MB/s by disk oss2-disk1``; there must be a ceiling."""
+    ceiling = measured.ceiling
+    assert ceiling is not None
     part = limited_by(ceiling.kinds, ceiling.limited_by)
-    return f"ceiling {format_rate(ceiling.rate)} by {part}"
+    return f"ceiling {measured.shown(ceiling.rate)} by {part}"
 
 
 def limited_by(kinds: Sequence[str], names: Sequence[str]) -> str:
@@ -204,7 +204,8 @@ def compared(measured: Measured) -> str:
     """Return a rate in percent of its reference; without one, the reason."""
     if measured.baseline:
         return (
-            f"{measured.percent:.0f} % of baseline {format_rate(measured.baseline.median)} "
+            f"{measured.percent:.0f} % of baseline "
+            f"{measured.shown(measured.baseline.median)} "
             f"({measured.baseline.runs} runs to {measured.baseline.last})"
         )
     if measured.peers_rate:
@@ -216,7 +217,7 @@ def provisionally(measured: Measured) -> str:
     """Return a rate in percent of its provisional reference, which must exist."""
     reference = measured.provisional
     assert reference is not None
-    rate = format_rate(reference.rate)
+    rate = measured.shown(reference.rate)
     text = f"{measured.provisional_percent:.0f} % of {reference.words} {rate}"
     return text if reference.weakness else f"{measured.doubt}, {text}"
 
@@ -225,27 +226,23 @@ def peers(measured: Measured) -> str:
     """Return ``its 5 peers' median 201.0 MB/s``; the peers must have been measured."""
     assert measured.peers_rate is not None
     owners = "peer's" if measured.peers == 1 else f"{measured.peers} peers' median"
-    return f"its {owners} {format_rate(measured.peers_rate)}"
+    return f"its {owners} {measured.shown(measured.peers_rate)}"
 
 
 def figures(measured: Measured) -> str:
     """Return operation, rate with what is to be said about it, and comparison."""
     notes = "".join(f" ({text})" for flag, text in _NOTES.items() if flag in measured.record.flags)
-    return f"{measured.what} {format_rate(measured.rate)}{notes}, {compared(measured)}"
+    return f"{measured.what} {measured.shown(measured.rate)}{notes}, {compared(measured)}"
 
 
 def figures_and_ceiling(measured: Measured) -> str:
     """Return operation, rate, comparison, and the ceiling with what sets it."""
-    return (
-        f"{figures(measured)}, {limited(measured.ceiling)}"
-        if measured.ceiling
-        else figures(measured)
-    )
+    return f"{figures(measured)}, {limited(measured)}" if measured.ceiling else figures(measured)
 
 
 def repeats(measured: Measured) -> str:
     """Return the rates of the repeats within the run."""
-    return ", ".join(format_rate(rate) for rate in measured.repeats)
+    return ", ".join(map(measured.shown, measured.repeats))
 
 
 def flags(measured: Measured) -> str:
@@ -270,5 +267,5 @@ def summary(fine: Sequence[Measured]) -> str:
     """
     if not all(of.baseline for of in fine):
         return "; ".join(figures(of) for of in fine)
-    rates = ", ".join(f"{of.what} {format_rate(of.rate)}" for of in fine)
+    rates = ", ".join(f"{of.what} {of.shown(of.rate)}" for of in fine)
     return f"{rates}, {' and '.join(f'{of.percent:.0f} %' for of in fine)} of baseline"

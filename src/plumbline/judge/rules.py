@@ -23,7 +23,7 @@ from plumbline.judge.recurring import recurrence
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Flag, Record
 from plumbline.model.series import Sample
-from plumbline.model.units import DAY_S, format_rate
+from plumbline.model.units import DAY_S
 from plumbline.model.validation import numbers
 from plumbline.model.verdict import Reason, State
 from plumbline.observe.coverage import Others, others_of
@@ -115,8 +115,8 @@ def invalid(measured: Measured) -> Optional[Finding]:
     if ceiling is None or measured.rate <= measured.limits.invalid_above * ceiling.rate:
         return None
     text = (
-        f"{measured.what} {format_rate(measured.rate)} is {measured.ratio_ceiling:.2f} times "
-        f"the {limited(ceiling)}: cached, or the topology is wrong"
+        f"{measured.what} {measured.shown(measured.rate)} is {measured.ratio_ceiling:.2f} times "
+        f"the {limited(measured)}: cached, or the topology is wrong"
     )
     return Finding(State.UNKNOWN, Reason.INVALID, text)
 
@@ -137,7 +137,7 @@ def incomparable(measured: Measured) -> Optional[Finding]:
         )
     else:
         text = (
-            f"{measured.what} measured {format_rate(measured.rate)} but nothing to compare "
+            f"{measured.what} measured {measured.shown(measured.rate)} but nothing to compare "
             f"with: {measured.doubt}, no peers in the same run; run plumbline baseline capture"
         )
     return Finding(State.UNKNOWN, Reason.NO_REFERENCE, text)
@@ -156,8 +156,8 @@ def beside_provisional(measured: Measured) -> Optional[Finding]:
     # one low run beside its own few is no reason to wake anybody
     gross = measured.limits.critical.alerts(percent) and reference.clears
     state = State.CRITICAL if gross else State.WARNING
-    text = f"{measured.what} {format_rate(measured.rate)}, {provisionally(measured)}"
-    text = f"{text}, {limited(measured.ceiling)}" if measured.ceiling else text
+    text = f"{measured.what} {measured.shown(measured.rate)}, {provisionally(measured)}"
+    text = f"{text}, {limited(measured)}" if measured.ceiling else text
     return Finding(state, Reason.PROVISIONAL, text)
 
 
@@ -186,12 +186,12 @@ def _explain_invalid(measured: Measured) -> str:
     if measured.ceiling is None:
         return "no ceiling is known"
     limit = measured.limits.invalid_above
-    return f"{measured.ratio_ceiling:.2f} of {limited(measured.ceiling)}, limit {limit:g}"
+    return f"{measured.ratio_ceiling:.2f} of {limited(measured)}, limit {limit:g}"
 
 
 def _explain_reference(measured: Measured) -> str:
     if measured.baseline:
-        return f"baseline {format_rate(measured.baseline.median)}"
+        return f"baseline {measured.shown(measured.baseline.median)}"
     if measured.peers_rate:
         return f"{measured.doubt}; {peers(measured)}"
     if measured.provisional:
@@ -358,7 +358,7 @@ def _explain_even(measured: Measured) -> str:
     if measured.ceiling is None or measured.ceiling.even is None:
         return "is not one of several that share what is there"
     even = measured.ceiling.even
-    return f"{100 * measured.rate / even:.0f} % of the even share {format_rate(even)}"
+    return f"{100 * measured.rate / even:.0f} % of the even share {measured.shown(even)}"
 
 
 def _explain_shared(measured: Measured) -> str:

@@ -25,9 +25,9 @@ from plumbline.judge.rules import course_over_runs, course_words, coverage_words
 from plumbline.model.ages import age
 from plumbline.model.evidence import Evidence
 from plumbline.model.limits import Limits, Range
+from plumbline.model.quantity import Quantity
 from plumbline.model.record import Record
 from plumbline.model.series import Sample
-from plumbline.model.units import format_rate
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 
 _SAMPLES_SHOWN = 10
@@ -40,30 +40,40 @@ def evidence(ruling: Ruling, now: float, name: str = "") -> Iterator[str]:
     if record is None or of is None:
         yield f"{name}{ruling.finding.text} [{why}]"
         return
-    rate = format_rate(of.rate)
+    rate = of.shown(of.rate)
     yield f"{name}{of.what} {rate} {age(record.finished_at, now)}, repeats {repeats(of)} [{why}]"
     yield from (f"  {line}" for line in _references(of))
     yield f"  {_conditions(record)}"
-    yield from (f"    {_earlier(sample, now)}" for sample in of.samples[1 : _SAMPLES_SHOWN + 1])
+    yield from (
+        f"    {_earlier(record.operation.quantity, sample, now)}"
+        for sample in of.samples[1 : _SAMPLES_SHOWN + 1]
+    )
 
 
 def figure(ruling: Ruling) -> Figure:
-    """Return the performance datum of one operation, levels and rates in bytes per second."""
-    name = label(ruling.operation, ruling.scenario).replace(" ", "_")
+    """Return the performance datum of one operation, with its levels, in its quantity."""
+    quantity = ruling.operation.quantity
+    name = f"{label(ruling.operation, ruling.scenario)}_{quantity.suffix}".replace(" ", "_")
     of = ruling.measured
     if of is None:
-        return Figure(f"{name}_Bps", None)
+        return Figure(name, None)
     levels = ("", "")
     if of.reference_rate is not None:
         factor = of.reference_rate / 100
-        levels = (_level(of.limits.warning, factor), _level(of.limits.critical, factor))
-    maximum = of.ceiling.rate if of.ceiling else None
-    return Figure(f"{name}_Bps", of.rate, "", *levels, maximum)
+        levels = (
+            _level(quantity, of.limits.warning.scaled(factor)),
+            _level(quantity, of.limits.critical.scaled(factor)),
+        )
+    maximum = of.ceiling.rate if of.ceiling and not quantity.less_is_better else None
+    return Figure(name, quantity.figure(of.rate), "", *levels, maximum)
 
 
-def _level(percent: Range, factor: float) -> str:
-    """Return a range in percent as one in whole bytes per second."""
-    start, end, inside = percent.scaled(factor)
+def _level(quantity: Quantity, rates: Range) -> str:
+    """Return a range of rates as one of figures: of whole numbers, or of seconds."""
+    start, end, inside = rates
+    if quantity.less_is_better:
+        least, most = (float(f"{quantity.figure(max(0.0, rate)):.4g}") for rate in (end, start))
+        return str(Range(least, most, inside))
     return str(Range(_whole(start), _whole(end), inside))
 
 
@@ -75,7 +85,7 @@ def _references(measured: Measured) -> Iterator[str]:
     if measured.baseline:
         baseline = measured.baseline
         yield (
-            f"baseline {format_rate(baseline.median)}, spread {100 * baseline.spread:.1f} %, "
+            f"baseline {measured.shown(baseline.median)}, spread {100 * baseline.spread:.1f} %, "
             f"{baseline.runs} runs {baseline.first} to {baseline.last}, accepted by "
             f"{baseline.accepted_by}: {baseline.reason}"
         )
@@ -87,7 +97,7 @@ def _references(measured: Measured) -> Iterator[str]:
         yield course
     if measured.ceiling:
         reached = 100 * measured.rate / measured.ceiling.rate
-        yield f"{limited(measured.ceiling)}, reached to {reached:.0f} %"
+        yield f"{limited(measured)}, reached to {reached:.0f} %"
     if measured.peers_rate:
         percent = 100 * measured.rate / measured.peers_rate
         yield f"{percent:.0f} % of {peers(measured)} in the same run"
@@ -109,11 +119,11 @@ def _conditions(record: Record) -> str:
     return ", ".join(parts + [flag.value for flag in record.flags])
 
 
-def _earlier(sample: Sample, now: float) -> str:
-    rate = "no rate" if sample.rate is None else format_rate(sample.rate)
+def _earlier(quantity: Quantity, sample: Sample, now: float) -> str:
+    rate = "no rate" if sample.rate is None else quantity.format(sample.rate)
     line = f"{age(sample.started_at, now)} {rate}"
     if sample.peers_rate is not None:
-        line += f", {sample.peers} peers {format_rate(sample.peers_rate)}"
+        line += f", {sample.peers} peers {quantity.format(sample.peers_rate)}"
     return line if sample.coverage is None else f"{line}, coverage {sample.coverage:.2f}"
 
 

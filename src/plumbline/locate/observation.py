@@ -12,6 +12,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Reference
+from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.verdict import State
 
@@ -57,6 +58,7 @@ class Site:
         towards storage by what is written and away from it by what is read; a host's test sends
         away from storage where the host is a server, and crosses what both hosts share in both
         lanes.  What is driven at once is its targets; the sum of them says nothing of its own.
+        Parts carry bytes: what is counted in another quantity is left out.
         """
         expectations = self._nodes[node]
         together, left_out = _sharing(expectations), _left_out(expectations)
@@ -142,6 +144,8 @@ def _alone(
     node: str, entry: Expectation, together: Counter[tuple[str, str]]
 ) -> Iterator[PlannedMeasurement]:
     for operation, scenario, reference in steps(entry):
+        if operation.quantity != BYTES_PER_S:
+            continue
         shared = scenario is Scenario.TOGETHER
         words = f"{operation.value} together" if shared else operation.value
         of = Measurable(

@@ -123,7 +123,7 @@ def _writer(kind: Any) -> Reader:
         return lambda value: {write(key): write(part) for key, part in value.items()}
     if issubclass(kind, (tuple, list)):
         return lambda value: [write(part) for part in value]
-    if hasattr(kind, "__members__"):
+    if hasattr(kind, "__members__") or (issubclass(kind, str) and kind is not str):
         return (lambda value: value.name) if issubclass(kind, int) else (lambda value: value.value)
     return lambda value: value
 
@@ -272,7 +272,7 @@ def _of_one_class(hint: Any, key: str) -> Reader:
         return lambda raw: raw if type(raw) is hint else hint.from_json(raw)
     if hasattr(hint, "_fields"):
         return _of_class(hint)
-    if hasattr(hint, "__members__"):
+    if hasattr(hint, "__members__") or issubclass(hint, str):
         return _member(hint, key)
     if hint is object:
         return lambda raw: raw
@@ -359,12 +359,12 @@ def _plain(kind: Any, check: Callable[..., None], key: str) -> Reader:
 
 
 def _member(kind: Any, key: str) -> Reader:
-    members = {member.name if issubclass(kind, int) else member.value: member for member in kind}
+    find = kind.__getitem__ if issubclass(kind, int) else kind
 
     def read_member(raw: Any) -> Any:
         try:
-            return members[raw]
-        except (KeyError, TypeError):
+            return find(raw)
+        except (KeyError, TypeError, ValueError):
             raise TypeError(f"{key} is {raw!r:.60}, which is no {kind.__name__}") from None
 
     return read_member

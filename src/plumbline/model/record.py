@@ -11,24 +11,66 @@ from math import isfinite
 from plumbline.model.codec import formerly, read
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.units import LARGEST
 from plumbline.model.validation import amounts, counts, rates, same_schema, times, unicode_text
 
 if TYPE_CHECKING:
-    from typing import Annotated, Any, Mapping, Optional
+    from typing import Annotated, Any, ClassVar, Mapping, Optional
+
+    from plumbline.model.quantity import Quantity
 
 
 SCHEMA = 1
 
 
-class Operation(str, Enum):
-    """Operation: write, read and reread of storage, send and receive of a host pair."""
+_OPERATIONS: dict[str, Operation] = {}
 
-    WRITE = "write"
-    READ = "read"
-    REREAD = "reread"
-    SEND = "send"
-    RECEIVE = "receive"
+
+class Operation(str):
+    """Operation of a layer, with the quantity that it gives.
+
+    ``Operation("read")`` is the one of that name.  Those here are of several layers; a layer that
+    has others defines them in its own file.
+    """
+
+    quantity: Quantity
+
+    WRITE: ClassVar[Operation]
+    READ: ClassVar[Operation]
+    REREAD: ClassVar[Operation]
+    SEND: ClassVar[Operation]
+    RECEIVE: ClassVar[Operation]
+
+    def __new__(cls, name: str) -> Operation:
+        """Return the operation of a name; raise ValueError where no layer has one."""
+        if name not in _OPERATIONS:
+            raise ValueError(f"{name!r:.60} is no operation")
+        return _OPERATIONS[name]
+
+    @classmethod
+    def define(cls, name: str, quantity: Quantity) -> Operation:
+        """Make the operation of a layer, or return it where another layer has the same.
+
+        Raises:
+            ValueError: the other layer has it in another quantity.
+        """
+        operation = _OPERATIONS.setdefault(name, super().__new__(cls, name))
+        if vars(operation).setdefault("quantity", quantity) != quantity:
+            raise ValueError(f"operation {name} is in {operation.quantity.unit} already")
+        return operation
+
+    @property
+    def value(self) -> str:
+        """Return its name alone."""
+        return str(self)
+
+
+Operation.WRITE = Operation.define("write", BYTES_PER_S)
+Operation.READ = Operation.define("read", BYTES_PER_S)
+Operation.REREAD = Operation.define("reread", BYTES_PER_S)
+Operation.SEND = Operation.define("send", BYTES_PER_S)
+Operation.RECEIVE = Operation.define("receive", BYTES_PER_S)
 
 
 class Scenario(str, Enum):

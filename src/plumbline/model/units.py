@@ -67,6 +67,11 @@ def parse_bytes(text: str) -> int:
     return round(_scaled(text, "size", {"B": 1.0}, "512 MiB"))
 
 
+def parse_amount(text: str, unit: str) -> float:
+    """Return a value in a unit, which may have a prefix; raise DocumentError for anything else."""
+    return _scaled(text, "figure", {unit: 1.0}, f"200 {unit}")
+
+
 def parse_rate(text: str) -> float:
     """Return bytes per second for ``200 MB/s``, ``1 Gbit/s`` or ``2 Gb/s``.
 
@@ -112,12 +117,12 @@ def parse_duration(text: str) -> float:
 
 def format_rate(rate_Bps: float) -> str:
     """Return e.g. ``80.3 MB/s``; four digits at most, always with its decimal unit."""
-    return _format(rate_Bps, "B/s")
+    return format_amount(rate_Bps, "B/s")
 
 
 def format_bytes(size: float) -> str:
     """Return e.g. ``1.07 GB``, decimal."""
-    return _format(size, "B")
+    return format_amount(size, "B")
 
 
 def format_size(size: int) -> str:
@@ -126,11 +131,18 @@ def format_size(size: int) -> str:
     return f"{size // _BINARY[prefix] if prefix else size} {prefix}B"
 
 
-def _format(value: float, unit: str) -> str:
+def format_amount(value: float, unit: str) -> str:
+    """Return a value in a unit, which may have a decimal prefix, e.g. ``1.2 kops/s``."""
     prefix = "G" if value >= 1e10 else "M" if value >= 1e5 else "k" if value >= 1e3 else ""
     scaled = value / _PREFIX[prefix]
     digits = 1 if prefix else 0
     return f"{scaled:.{digits}f} {prefix}{unit}"
+
+
+def format_seconds(seconds: float) -> str:
+    """Return the time of a call, e.g. ``1.2 ms``."""
+    factor, prefix = (1.0, "") if seconds >= 1 else (1e-3, "m") if seconds >= 1e-3 else (1e-6, "u")
+    return f"{seconds / factor:.1f} {prefix}s"
 
 
 def format_duration(seconds: float) -> str:

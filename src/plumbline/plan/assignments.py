@@ -26,8 +26,6 @@ from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.layers.fs import FS
 from plumbline.model.layers.layer import Layer
 from plumbline.model.layers.net import NET
-from plumbline.model.layers.ost import OST
-from plumbline.model.layers.raw import RAW
 from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
@@ -85,7 +83,7 @@ class Place(NamedTuple):
     steps: tuple[Step, ...]
 
 
-def targets(topology: Topology) -> list[Place]:
+def targets(topology: Topology, layer: Layer) -> list[Place]:
     """Return the targets of all file systems, less those that are retired."""
     places = []
     for target in topology.targets.values():
@@ -100,13 +98,13 @@ def targets(topology: Topology) -> list[Place]:
                     target.file_system,
                     target.reach,
                     path,
-                    OST.steps(),
+                    layer.steps(),
                 )
             )
     return places
 
 
-def devices(topology: Topology) -> list[Place]:
+def devices(topology: Topology, layer: Layer) -> list[Place]:
     """Return the devices that their servers read raw; refuse one that two parts of a server are."""
     paths = {device.name: to_device(topology, device) for device in topology.devices()}
     _refuse_twice(
@@ -117,7 +115,7 @@ def devices(topology: Topology) -> list[Place]:
         "the device {0[1]} of {0[0]}",
     )
     counts = Counter(path[0] for path in paths.values())
-    return [_device(device, paths[device.name], counts) for device in topology.devices()]
+    return [_device(layer, device, paths[device.name], counts) for device in topology.devices()]
 
 
 def _refuse_twice(pairs: Iterable[tuple[_Key, str]], what: str) -> None:
@@ -131,9 +129,11 @@ def _refuse_twice(pairs: Iterable[tuple[_Key, str]], what: str) -> None:
             )
 
 
-def _device(device: Component, path: tuple[str, ...], counts: Mapping[str, int]) -> Place:
+def _device(
+    layer: Layer, device: Component, path: tuple[str, ...], counts: Mapping[str, int]
+) -> Place:
     server = path[0]
-    steps = RAW.steps(alone=counts[server] == 1)
+    steps = layer.steps(alone=counts[server] == 1)
     target = {"kind": "device", "device": device.device, "block_size": _BLOCK_OF_DEVICES}
     return Place(device.name, server, server, server, target, path, steps)
 
@@ -394,7 +394,7 @@ def _places(layer: Layer, topology: Topology, policy: Policy) -> list[Place]:
         return parallel(topology, policy)
     if layer.paired:
         return paired(topology, policy)
-    return devices(topology) if layer.on_devices else targets(topology)
+    return devices(topology, layer) if layer.on_devices else targets(topology, layer)
 
 
 def _assignment(policy: Policy, layer: str, location: Place, places: Sequence[Place]) -> Assignment:

@@ -27,8 +27,9 @@ from plumbline.model.conditions import FILL, Difference, differences, of_baselin
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.layers import layer_of
 from plumbline.model.limits import Baseline
+from plumbline.model.quantity import Quantity
 from plumbline.model.record import Operation, Scenario, step_name
-from plumbline.topology.strict import Percent, Rate, Spread, Strict, parse
+from plumbline.topology.strict import Percent, Spread, Strict, parse, with_unit
 
 DOCUMENT = "plumbline_baselines"
 CANDIDATES = "plumbline_candidates"
@@ -51,6 +52,11 @@ class Key(NamedTuple):
     def reference(self) -> str:
         """The operation as documents key it: ``read/single``."""
         return f"{self.operation}/{self.scenario}"
+
+    @property
+    def quantity(self) -> Quantity:
+        """Return the quantity that the operation gives."""
+        return Operation(self.operation).quantity
 
     def __str__(self) -> str:
         """Return e.g. ``ost scratch-OST0003 write``; the scenario only where it is not single."""
@@ -115,7 +121,7 @@ _Date = Annotated[str, AfterValidator(_date)]
 
 
 class _Entry(Strict):
-    median: Rate
+    median: Annotated[str, with_unit(str, "200 MB/s")]
     spread: Spread
     runs: Annotated[int, Field(ge=1, le=1_000_000)]
     first: _Date
@@ -134,7 +140,18 @@ class _Entry(Strict):
     below_floor: str = ""
 
 
-_Steps = dict[Annotated[str, AfterValidator(_step)], _Entry]
+def _with_medians(steps: dict[str, _Entry]) -> dict[str, _Entry]:
+    try:
+        for step, entry in steps.items():
+            Operation(step.partition("/")[0]).quantity.parse(entry.median)
+    except DocumentError as error:
+        raise ValueError(f"{step} median: {error}") from error
+    return steps
+
+
+_Steps = Annotated[
+    dict[Annotated[str, AfterValidator(_step)], _Entry], AfterValidator(_with_medians)
+]
 _Layers = dict[Annotated[str, AfterValidator(_layer)], dict[str, _Steps]]
 
 
@@ -163,14 +180,14 @@ def read_baselines(raw: object) -> dict[Key, Baseline]:
                 f"{DOCUMENT}: {key}: accepted_by and reason are missing; "
                 "let `plumbline baseline accept` write this file"
             )
-    return {key: _baseline(entry) for key, entry in entries.items()}
+    return {key: _baseline(key, entry) for key, entry in entries.items()}
 
 
 def read_candidates(raw: object) -> dict[Key, Candidate]:
     """Return the captured baselines of a parsed YAML mapping; raise DocumentError as above."""
     entries = _entries(parse(_Captured, raw, CANDIDATES).captured)
     return {
-        key: Candidate(_baseline(entry), entry.outlier, entry.weak)
+        key: Candidate(_baseline(key, entry), entry.outlier, entry.weak)
         for key, entry in entries.items()
     }
 
@@ -184,10 +201,10 @@ def _entries(layers: _Layers) -> dict[Key, _Entry]:
     }
 
 
-def _baseline(entry: _Entry) -> Baseline:
+def _baseline(key: Key, entry: _Entry) -> Baseline:
     values = dict(entry)
     values.update(
-        median=values.pop("median"),
+        median=key.quantity.parse(entry.median),
         spec_hash=values.pop("spec"),
         profile=tuple(int(point) / 100 for point in entry.profile.split()),
     )
@@ -196,7 +213,7 @@ def _baseline(entry: _Entry) -> Baseline:
 
 def write_baselines(baselines: Baselines) -> dict[str, Any]:
     """Return the document form of accepted baselines, sorted."""
-    plain = {key: _plain(baseline) for key, baseline in baselines.items()}
+    plain = {key: _plain(key, baseline) for key, baseline in baselines.items()}
     return {DOCUMENT: {"schema": 1, "accepted": _nested(plain)}}
 
 
@@ -204,7 +221,7 @@ def write_candidates(candidates: Candidates) -> dict[str, Any]:
     """Return the document form of captured baselines, sorted."""
     plain = {
         key: {
-            **_plain(candidate.baseline),
+            **_plain(key, candidate.baseline),
             **_nonempty(outlier=candidate.outlier, weak=candidate.weak),
         }
         for key, candidate in candidates.items()
@@ -220,11 +237,11 @@ def _nested(entries: Mapping[Key, dict[str, Any]]) -> dict[str, Any]:
     return nested
 
 
-def _plain(baseline: Baseline) -> dict[str, Any]:
+def _plain(key: Key, baseline: Baseline) -> dict[str, Any]:
     fill = "" if baseline.fill is None else f"{100 * baseline.fill:.0f} %"
     profile = " ".join(f"{100 * point:.0f}" for point in baseline.profile)
     return {
-        "median": rate_text(baseline.median),
+        "median": key.quantity.text(baseline.median),
         "spread": f"{100 * baseline.spread:.2f} %",
         "runs": baseline.runs,
         "first": baseline.first,
@@ -241,15 +258,6 @@ def _plain(baseline: Baseline) -> dict[str, Any]:
 def _nonempty(**texts: str) -> dict[str, str]:
     """Return those that say something."""
     return {name: text for name, text in texts.items() if text}
-
-
-def rate_text(rate: float) -> str:
-    """Return a rate as the document keeps it, exact to a part in ten thousand: ``115.2 MB/s``."""
-    for prefix, factor in (("G", 1e10), ("M", 1e5), ("k", 1e2)):
-        if rate >= factor:
-            unit = {"G": 1e9, "M": 1e6, "k": 1e3}[prefix]
-            return f"{rate / unit:.5g} {prefix}B/s"
-    return f"{rate:.5g} B/s"
 
 
 _SHOWN_FILL = 0.05

@@ -24,12 +24,13 @@ from plumbline.model.conditions import (
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Baseline, Limits, Reference
+from plumbline.model.quantity import Quantity
 from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.spec import ProbeSpec, terms
 from plumbline.model.statistics import error_of_median, median_without, summarize
-from plumbline.model.units import DAY_S, format_duration, format_rate
+from plumbline.model.units import DAY_S, format_duration
 from plumbline.parallel.profile import POINTS, form
-from plumbline.plan.baseline import Baselines, Candidate, Key, rate_text
+from plumbline.plan.baseline import Baselines, Candidate, Key
 
 Expected = Mapping[tuple[str, str], Expectation]
 """Expectations by layer and component."""
@@ -56,6 +57,7 @@ def with_floors(baselines: Baselines, expected: Expected) -> Baselines:
     return {
         key: baseline._replace(
             below_floor=_below_goal(
+                key.quantity,
                 baseline.median,
                 _reference(key, expected),
                 missed=sums.get(_group(key, expected), 0.0) < 0,
@@ -76,12 +78,12 @@ def _reference(key: Key, expected: Expected) -> Reference:
     return expected[key.layer, key.component].reference(*step)
 
 
-def _below_goal(median: float, reference: Reference, *, missed: bool) -> str:
+def _below_goal(quantity: Quantity, median: float, reference: Reference, *, missed: bool) -> str:
     part_goal = reference.goal_part if missed else None
     goals = (("goal", reference.goal), ("part of the goal", part_goal))
     for name, goal in goals:
         if goal is not None and median < _ROUNDING * goal:
-            return f"{_share(median, goal)} of its {name} {format_rate(goal)}"
+            return f"{_share(quantity, median, goal)} of its {name} {quantity.format(goal)}"
     return ""
 
 
@@ -94,16 +96,16 @@ def _below_floor(median: float, key: Key, expected: Expected) -> str:
     reachable = _reachable(ceiling.rate, expectation.spec.rate_cap_Bps)
     if median >= _ROUNDING * least * reachable:
         return ""
-    share = _share(median, ceiling.rate)
-    return f"{share} of the ceiling {format_rate(ceiling.rate)}, floor {100 * least:g} %"
+    share = _share(key.quantity, median, ceiling.rate)
+    return f"{share} of the ceiling {key.quantity.format(ceiling.rate)}, floor {100 * least:g} %"
 
 
 def _reachable(ceiling_rate: float, cap_Bps: Optional[float]) -> float:
     return min(ceiling_rate, cap_Bps) if cap_Bps else ceiling_rate
 
 
-def _share(rate: float, whole: float) -> str:
-    return f"{format_rate(rate)} is {100 * rate / whole:.3g} %"
+def _share(quantity: Quantity, rate: float, whole: float) -> str:
+    return f"{quantity.format(rate)} is {100 * rate / whole:.3g} %"
 
 
 LAST_RUNS = 12
@@ -289,7 +291,7 @@ Peers = tuple[str, str, str, str, str]
 def _peers(key: Key, expected: Expected) -> Peers:
     """Return who is compared: a slower kind of hardware in a group is no slow peer."""
     ceiling = _reference(key, expected).ceiling
-    rate = rate_text(ceiling.rate) if ceiling else "unknown"
+    rate = key.quantity.text(ceiling.rate) if ceiling else "unknown"
     group = expected[key.layer, key.component].group
     return (key.layer, group, key.operation, key.scenario, rate)
 
@@ -326,7 +328,7 @@ def _outlier(key: Key, baseline: Baseline, medians: Sequence[float], expected: E
     if own * exp(_SURE * error) >= least_rate:
         return ""
     share = f"{100 * own / middle:.0f} %"
-    return f"{format_rate(own)} is {share} of its peers' {format_rate(middle)}"
+    return f"{key.quantity.format(own)} is {share} of its peers' {key.quantity.format(middle)}"
 
 
 RENEW = "measure, capture and accept again"

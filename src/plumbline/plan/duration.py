@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Iterable, Iterator
 
 from plumbline.model.expectation import Expectation, in_waves
-from plumbline.model.record import Scenario
+from plumbline.model.quantity import BYTES_PER_S
+from plumbline.model.record import Operation, Scenario
 
 START_S = 4.0
 """To start a unit, to prepare its target and to bring the records back."""
@@ -51,10 +52,12 @@ def _operations(entry: Expectation, partner: str) -> Iterator[tuple[Scenario, fl
     """Yield for each step how long a repeat lasts, and the highest rate known of it."""
     pairs = [each.ceiling.rate for each in entry.partners if partner in ("", each.name)]
     for key, reference in entry.references.items():
+        operation, _, scenario = key.partition("/")
+        moves = Operation(operation).quantity == BYTES_PER_S
         ceiling = reference.ceiling.rate if reference.ceiling else 0.0
         most = max(pairs, default=ceiling)
-        rate = reference.baseline.median if reference.baseline else most
+        rate = reference.baseline.median if reference.baseline and moves else most
         lasts = entry.spec.seconds
         if entry.spec.bytes and rate:
             lasts = min(lasts, entry.spec.bytes / rate)
-        yield Scenario(key.partition("/")[2]), lasts, max(rate, most)
+        yield Scenario(scenario), lasts, max(rate, most)

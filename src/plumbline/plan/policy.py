@@ -6,9 +6,9 @@ beats its layer, that beats the site.  The form is explained with examples in do
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Sequence, Union
 
-from pydantic import Field, PlainValidator, field_validator, model_validator
+from pydantic import Field, PlainValidator, create_model, field_validator, model_validator
 
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import MOST_RUNS
@@ -333,12 +333,23 @@ _OF_RANKS = {"bytes", "seconds", "transfer", "direct"}
 
 
 class Layers(Strict):
-    """All layers; one that is left out has the defaults."""
+    """Layers with rules of their own; one that is left out has the defaults."""
 
     ost: OstLayer = OstLayer()
     raw: RawLayer = RawLayer()
     net: NetLayer = NetLayer()
     fs: FsLayer = FsLayer()
+
+
+if TYPE_CHECKING:
+    EveryLayer = Layers
+else:
+    EveryLayer = create_model(
+        "EveryLayer",
+        __base__=Layers,
+        **{name: (OstLayer, OstLayer()) for name in LAYERS if name not in Layers.model_fields},
+    )
+    """All layers: what is measured one by one has the rules of targets."""
 
 
 class Policy(Strict):
@@ -352,7 +363,7 @@ class Policy(Strict):
     """Whether it may be shown whose job has used a target."""
     drop_caches: list[str] = []
     """Clients on which root may drop caches to tell them apart, by name or range."""
-    layers: Layers = Layers()
+    layers: EveryLayer = EveryLayer()
     symptoms: SymptomsPolicy = SymptomsPolicy()
     """Hosts that have services for symptoms of hardware and kernel."""
     conditions: ConditionsPolicy = ConditionsPolicy()

@@ -21,6 +21,7 @@ from plumbline.model.layers.net import NET
 from plumbline.model.layers.ost import OST
 from plumbline.model.layers.raw import RAW
 from plumbline.model.limits import Ceiling, Reference
+from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.rounds import partners
 from plumbline.parallel.terms import assign, readers, spread
@@ -89,7 +90,7 @@ def find_goals(
     for (layer, group, step), members in groups.items():
         goal = goal_of(policy, layer, group, _direction(step))
         if goal is not None:
-            rates = [ceilings[layer, member.component, step] for member in members]
+            rates = [ceilings.get((layer, member.component, step)) for member in members]
             for assignment, part in zip(members, _parts(rates)):
                 reference = Reference(None, None, goal_part=part * goal)
                 goals[layer, assignment.component, step] = reference
@@ -221,12 +222,17 @@ _NO_GOAL = Reference(None, None)
 
 
 def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
-    """Return the limits of every step; peers that run together share what they cross."""
+    """Return the limits of every step; peers that run together share what they cross.
+
+    Parts carry bytes: what is counted in another quantity has no ceiling.
+    """
     capacities = speeds(topology)
     limits = {
         (assignment.layer, assignment.component, step): alone(
             capacities.of(step[0], _kind_of_host(topology, assignment)), assignment.path
         )
+        if step[0].quantity == BYTES_PER_S
+        else None
         for assignment in measured
         for step in assignment.steps
         if step[1] is Scenario.SINGLE
@@ -272,7 +278,7 @@ def expectation(
         f"{operation.value}/{scenario.value}": goals.get(
             (assignment.layer, assignment.component, (operation, scenario)), _NO_GOAL
         )._replace(
-            ceiling=ceilings[assignment.layer, assignment.component, (operation, scenario)],
+            ceiling=ceilings.get((assignment.layer, assignment.component, (operation, scenario))),
             baseline=accepted.get(
                 Key(assignment.layer, assignment.component, operation.value, scenario.value)
             ),

@@ -10,7 +10,8 @@ from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import several
 from plumbline.model.layers import LAYERS
-from plumbline.model.units import DAY_S, format_rate
+from plumbline.model.quantity import Quantity
+from plumbline.model.units import DAY_S
 from plumbline.report.figure import (
     GREY,
     Figure,
@@ -47,13 +48,14 @@ HEADERS = ("test", "members", "before", "latest", "change", "last day")
 
 
 class Change(NamedTuple):
-    """One test: the change of each day as a fraction, rates before and lately in B/s.
+    """One test: the change of each day as a fraction, rates before and lately.
 
     ``members`` counts those that were measured before and after; ``change``, ``latest`` and
     ``last``, the change on the last day of each member alone, are None where there are none.
     """
 
     name: str
+    quantity: Quantity
     members: int
     before: float
     latest: Optional[float]
@@ -89,7 +91,7 @@ def change_figure(site: Site, metrics: Metrics, against: Optional[float] = None)
         change
         for of in metrics
         for name, members in _split(of, metrics[of]).items()
-        if (change := find_change(name, members, against))
+        if (change := find_change(name, of.quantity, members, against))
     ]
     if not changes:
         return figure._replace(
@@ -112,7 +114,9 @@ def _split(metric: Metric, members: Sequence[Member]) -> dict[str, Sequence[Memb
     return {f"{metric} {group}": peers for group, peers in groups.items()}
 
 
-def find_change(name: str, members: Sequence[Member], against: float) -> Optional[Change]:
+def find_change(
+    name: str, quantity: Quantity, members: Sequence[Member], against: float
+) -> Optional[Change]:
     """Return how a test has changed since a moment; None when nobody was measured before it."""
     every = [halves for member in members if (halves := _halves(member, against))]
     if not every:
@@ -122,6 +126,7 @@ def find_change(name: str, members: Sequence[Member], against: float) -> Optiona
     assert whole is not None
     return Change(
         name,
+        quantity,
         len(since),
         whole,
         middle(halves.latest for halves in since),
@@ -265,8 +270,8 @@ def _cells(change: Change) -> tuple[str, ...]:
     return (
         change.name,
         str(change.members),
-        format_rate(change.before),
-        "not measured since" if change.latest is None else format_rate(change.latest),
+        change.quantity.format(change.before),
+        "not measured since" if change.latest is None else change.quantity.format(change.latest),
         _signed(change.change),
         _signed(change.last),
     )

@@ -14,9 +14,10 @@ from datetime import datetime, timezone
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import number
+from plumbline.model.quantity import Quantity
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.trend import NodeClock, Run
-from plumbline.model.units import DAY_S, format_rate
+from plumbline.model.units import DAY_S
 from plumbline.report.figure import (
     BLUE,
     CYAN,
@@ -31,7 +32,6 @@ from plumbline.report.figure import (
     Row,
     Table,
     line,
-    megabytes,
     scatter,
     shown,
     steps,
@@ -70,20 +70,26 @@ class Curve(NamedTuple):
         words = _SOURCES.get(self.source, (self.source, GREY))[0]
         return f"{self.record.host} {words}".rstrip()
 
+    @property
+    def quantity(self) -> Quantity:
+        """Return the quantity of the rates."""
+        return self.record.operation.quantity
+
     def row(self) -> Row:
         """Return its row in the table; of a server's rate the mean of what is drawn."""
         rates, net = self.rates, self.record.rate
         if self.source:
             net = sum(rates) / len(rates)
-        figures = (format_rate(rate) for rate in (max(rates), min(rates)))
+        figures = map(self.quantity.format, (max(rates), min(rates)))
         place = self.record.component, self.record.operation.value, self.seen_by
-        return Row((*place, "" if net is None else format_rate(net), *figures))
+        return Row((*place, "" if net is None else self.quantity.format(net), *figures))
 
     def numbers(self) -> Iterator[Sequence[Cell]]:
         """Yield its rows of the CSV."""
         place = self.record.operation.value, self.record.component, self.seen_by
         for second, rate in enumerate(self.rates):
-            yield (*place, round(self.begin_s + second, 3), rate)
+            at_s = round(self.begin_s + second, 3)
+            yield (*place, at_s, self.quantity.figure(rate), self.quantity.unit)
 
 
 def served(run: Run, operation: str, window: tuple[float, float]) -> list[Curve]:
@@ -240,8 +246,8 @@ def _trace(
     return scatter(
         "lines",
         name,
-        f"{hover}<br>second %{{x}}: %{{y}} MB/s",
-        **steps(curve.begin_s, curve.rates),
+        f"{hover}<br>second %{{x}}: %{{y}} {curve.quantity.axis}",
+        **steps(curve.begin_s, curve.rates, curve.quantity),
         text=[name] * (len(curve.rates) + 1),
         line={**look, "shape": "hv"},
         showlegend=named,
@@ -249,11 +255,12 @@ def _trace(
 
 
 def _sum_trace(curves: Sequence[Curve], name: str, **look: Any) -> dict[str, Any]:
+    quantity = curves[0].quantity
     return scatter(
         "lines",
         name,
-        f"{name}, second %{{x}}: %{{y}} MB/s",
-        **steps(*added(curves)),
+        f"{name}, second %{{x}}: %{{y}} {quantity.axis}",
+        **steps(*added(curves), quantity),
         line={"width": 3, "shape": "hv", **look},
     )
 
@@ -282,7 +289,7 @@ ABOUT = (
     "lines), which counts the wait for the last one, and what the servers counted themselves."
 )
 HEADERS = ("component", "operation", "seen by", "rate", "highest second", "lowest second")
-NUMBERS = ("operation", "component", "seen_by", "second", "rate_Bps")
+NUMBERS = ("operation", "component", "seen_by", "second", "rate", "unit")
 _COLOURS = (ORANGE, MAGENTA, CYAN)
 """Colours of components: the sums of clients and of servers have theirs."""
 
@@ -357,7 +364,7 @@ def _finding(run: Run, curves: Sequence[Curve]) -> str:
 
 
 def _plot(operation: str, curves: Sequence[Curve], run: Run, counters: Sequence[Curve]) -> Plot:
-    named, net = _named(curves), _net(run, operation)
+    named, net, quantity = _named(curves), _net(run, operation), curves[0].quantity
     # what is drawn later lies above: a sum of one is its part
     data = [_sum_trace(curves, "sum of clients", color=RED)] if len(curves) > 1 else []
     data += server_traces(counters)
@@ -368,10 +375,10 @@ def _plot(operation: str, curves: Sequence[Curve], run: Run, counters: Sequence[
         data.append(_trace(curve, shown(name), "%{text}", look, named=own))
     layout = {
         "xaxis": {"title": {"text": "seconds since the first began"}},
-        "yaxis": value_axis("MB/s"),
+        "yaxis": value_axis(quantity.axis),
         "legend": {"orientation": "h", "yanchor": "top", "y": -0.3},
-        "shapes": list(_nets(curves, net)),
-        "annotations": [_label(net)] if net else [],
+        "shapes": list(_nets(quantity, curves, net)),
+        "annotations": [_label(quantity, net)] if net else [],
     }
     return Plot(operation, data, layout, 420)
 
@@ -384,30 +391,31 @@ def _named(curves: Sequence[Curve]) -> list[str]:
     return [curve.record.component for curve in slowest]
 
 
-def _nets(curves: Sequence[Curve], net: Optional[float]) -> Iterator[dict[str, Any]]:
+def _nets(
+    quantity: Quantity, curves: Sequence[Curve], net: Optional[float]
+) -> Iterator[dict[str, Any]]:
     """Yield the net rate of the whole, or of each component where there are few."""
     if net:
-        yield _level(0, len(added(curves)[1]), net)
+        yield _level(0, len(added(curves)[1]), quantity.pictured(net))
     elif len(curves) <= _LABELLED:
         for curve in curves:
             if curve.record.rate:
                 end = curve.begin_s + curve.record.finished_at - curve.record.started_at
-                yield _level(curve.begin_s, end, curve.record.rate)
+                yield _level(curve.begin_s, end, quantity.pictured(curve.record.rate))
 
 
-def _level(start: float, end: float, rate: float) -> dict[str, Any]:
-    height = megabytes(rate)
+def _level(start: float, end: float, height: Optional[float]) -> dict[str, Any]:
     style = {"color": GREY, "width": 2, "dash": "dot"}
     return {"type": "line", "x0": start, "x1": end, "y0": height, "y1": height, "line": style}
 
 
-def _label(net: float) -> dict[str, Any]:
-    text = f"net {format_rate(net)}"
+def _label(quantity: Quantity, net: float) -> dict[str, Any]:
+    text = f"net {quantity.format(net)}"
     return {
         "x": 1,
         "xref": "paper",
         "xanchor": "right",
-        "y": megabytes(net),
+        "y": quantity.pictured(net),
         "text": text,
         "ay": -20,
     }

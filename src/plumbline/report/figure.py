@@ -9,9 +9,9 @@ from __future__ import annotations
 import csv
 from datetime import date, datetime, timezone
 from html import escape
-from math import isfinite
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
+from plumbline.model.quantity import BYTES_PER_S, Quantity
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
 
@@ -220,19 +220,15 @@ def unique(names: Sequence[str]) -> list[str]:
     return list(texts)
 
 
-def megabytes(rate: Optional[float]) -> Optional[float]:
-    """Return a rate in MB/s for a picture, None where there is none."""
-    if rate is None or not isfinite(rate):
-        return None
-    return round(rate / MB, 3)
+megabytes = BYTES_PER_S.pictured
 
 
-def steps(begin_s: float, rates: Sequence[float]) -> dict[str, Any]:
+def steps(begin_s: float, rates: Sequence[float], quantity: Quantity) -> dict[str, Any]:
     """Return x and y of a line of one-second rates, level from the begin of each to its end.
 
     Its shape is ``hv``; a run of a single second would be a point of no width otherwise.
     """
-    heights = [megabytes(rate) for rate in rates]
+    heights = [quantity.pictured(rate) for rate in rates]
     ends = range(len(heights) + 1)
     return {"x": [round(begin_s + second, 2) for second in ends], "y": heights + heights[-1:]}
 

@@ -10,7 +10,7 @@ from math import fsum, isnan, sqrt
 from statistics import fmean, median
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.model.units import DAY_S, format_rate
+from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
 from plumbline.report.figure import (
     BLUE,
@@ -222,7 +222,7 @@ def _cells(line: Line) -> tuple[str, ...]:
         line.member.name,
         line.of.step,
         str(len(rates)),
-        format_rate(line.median),
+        line.of.quantity.format(line.median),
         percent(min(rates) / (line.member.baseline_rate or line.median)),
         "" if line.variation is None else f"{100 * line.variation:.1f} %",
     )

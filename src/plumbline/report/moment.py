@@ -11,6 +11,8 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import moment as words_of
 from plumbline.judge.phrases import number
+from plumbline.model.quantity import Quantity
+from plumbline.model.record import Operation
 from plumbline.model.units import format_rate
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import ORDER
@@ -25,7 +27,6 @@ from plumbline.report.figure import (
     Table,
     line,
     mark,
-    megabytes,
     name_axis,
     plotly_time,
     scatter,
@@ -104,6 +105,11 @@ class PastRun(NamedTuple):
     state: State
     sentence: str
 
+    @property
+    def quantity(self) -> Quantity:
+        """Return the quantity that its operation gives."""
+        return Operation(self.step.partition(" ")[0]).quantity
+
 
 class Probed(NamedTuple):
     """The measurements of that time, and a sentence on what is not there, empty for nothing."""
@@ -116,17 +122,18 @@ _ABOUT_RUNS = (
     "What plumbline measured in this time, and the verdict on the component at the end of it, by "
     "the runs until then and the expectations of today."
 )
-_RUN_HEADERS = (
-    "begun",
+_RUN_HEADERS = ("begun", "node", "component", "operation", "rate", "coverage", "state", "verdict")
+_RUN_NUMBERS = (
+    "at",
     "node",
+    "layer",
     "component",
     "operation",
-    "rate_Bps",
+    "rate",
+    "unit",
     "coverage",
     "state",
-    "verdict",
 )
-_RUN_NUMBERS = ("at", "node", "layer", "component", "operation", "rate_Bps", "coverage", "state")
 
 
 def past_runs_figure(past: Past, probed: Probed) -> Figure:
@@ -142,29 +149,32 @@ def past_runs_figure(past: Past, probed: Probed) -> Figure:
     drawn = any(run.rate is not None for run in runs)
     return figure._replace(
         finding=f"{number(len(runs), 'measurement')}: {words}. {probed.remark}".strip(),
-        plots=[_plot_runs(past, runs)] if drawn else (),
+        plots=list(_plot_runs(past, runs)),
         absent="" if drawn else "no measurement of this time gave a rate; the table says why",
         table=Table(_RUN_HEADERS, [Row(_cells(run)) for run in runs]),
         numbers=[_RUN_NUMBERS, *map(_run_numbers, runs)],
     )
 
 
-def _plot_runs(past: Past, runs: Sequence[PastRun]) -> Plot:
-    layout = time_layout(past)
-    layout["yaxis"] = value_axis("MB/s")
+def _plot_runs(past: Past, runs: Sequence[PastRun]) -> Iterator[Plot]:
+    """Yield a picture for each quantity."""
     rated = [run for run in runs if run.rate is not None]
-    by_state = {state: [run for run in rated if run.state is state] for state in ORDER}
-    traces = [_trace_runs(state, own) for state, own in by_state.items() if own]
-    return Plot("measurements by when they began", traces, layout)
+    for quantity in dict.fromkeys(run.quantity for run in rated):
+        layout = time_layout(past)
+        layout["yaxis"] = value_axis(quantity.axis)
+        of_quantity = [run for run in rated if run.quantity == quantity]
+        by_state = {state: [run for run in of_quantity if run.state is state] for state in ORDER}
+        traces = [_trace_runs(quantity, state, own) for state, own in by_state.items() if own]
+        yield Plot("measurements by when they began", traces, layout)
 
 
-def _trace_runs(state: State, runs: Sequence[PastRun]) -> dict[str, Any]:
+def _trace_runs(quantity: Quantity, state: State, runs: Sequence[PastRun]) -> dict[str, Any]:
     return scatter(
         "markers",
         state.name,
-        f"%{{text}} {state.name}<br>%{{x}}: %{{y}} MB/s",
+        f"%{{text}} {state.name}<br>%{{x}}: %{{y}} {quantity.axis}",
         x=[plotly_time(run.started_at) for run in runs],
-        y=[megabytes(run.rate) for run in runs],
+        y=[quantity.pictured(run.rate) for run in runs],
         text=[shown(f"{run.component} {run.step}") for run in runs],
         marker=mark(state),
     )
@@ -172,14 +182,15 @@ def _trace_runs(state: State, runs: Sequence[PastRun]) -> dict[str, Any]:
 
 def _cells(run: PastRun) -> tuple[str, ...]:
     begun = datetime.fromtimestamp(run.started_at, timezone.utc).strftime("%H:%M:%S")
-    rate = run.outcome if run.rate is None else format_rate(run.rate)
+    rate = run.outcome if run.rate is None else run.quantity.format(run.rate)
     coverage = "" if run.coverage is None else f"{run.coverage:.2f}"
     return (begun, run.node, run.component, run.step, rate, coverage, run.state.name, run.sentence)
 
 
 def _run_numbers(run: PastRun) -> Sequence[Cell]:
     place = run.started_at, run.node, run.layer, run.component, run.step
-    return (*place, run.rate, run.coverage, run.state.name)
+    figure = None if run.rate is None else run.quantity.figure(run.rate)
+    return (*place, figure, run.quantity.unit, run.coverage, run.state.name)
 
 
 _ABOUT = (

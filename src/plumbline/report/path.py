@@ -14,6 +14,8 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.layers.raw import RAW
+from plumbline.model.quantity import BYTES_PER_S
+from plumbline.model.record import Operation
 from plumbline.model.units import format_rate
 from plumbline.report.figure import (
     BASELINE,
@@ -223,16 +225,16 @@ def _at_once(site: Site) -> Iterator[str]:
         if LAYERS[course.layer].whole and course.component in groups:
             rates = [rate for rate in course.rates if isfinite(rate)]
             if rates:
-                of, latest = f"{course.layer} {course.component}", format_rate(rates[-1])
+                of = f"{course.layer} {course.component}"
+                latest = Operation(course.operation).quantity.format(rates[-1])
                 yield f"{of} {course.operation}: {latest} from all at once."
 
 
 def _whole(metrics: Metrics) -> list[Metric]:
-    """Return what crosses the whole path: targets, or disks where no target is measured."""
-    targets = [of for of in metrics if of.scenario == "single" and LAYERS[of.layer].per_target]
-    return targets or [
-        of for of in metrics if of.scenario == "single" and not LAYERS[of.layer].paired
-    ]
+    """Return what moves bytes on the whole path: to targets, or to disks where none is measured."""
+    alone = [of for of in metrics if of.scenario == "single" and of.quantity == BYTES_PER_S]
+    targets = [of for of in alone if LAYERS[of.layer].per_target]
+    return targets or [of for of in alone if not LAYERS[of.layer].paired]
 
 
 def _paths(metric: Metric, members: Sequence[Member]) -> dict[str, list[Member]]:

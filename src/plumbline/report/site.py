@@ -12,7 +12,8 @@ from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Reference
-from plumbline.model.record import step_name
+from plumbline.model.quantity import Quantity
+from plumbline.model.record import Operation, step_name
 from plumbline.model.service import SitePart
 from plumbline.model.trend import ConditionChange, Course, Note, PairTest, Run, VersionChange
 from plumbline.model.units import DAY_S
@@ -23,7 +24,7 @@ _NONE = array("d", [nan])
 
 
 class Days(Mapping[int, float]):
-    """Rates in bytes per second by days since the epoch, in the order of the days.
+    """Rates by days since the epoch, in the order of the days.
 
     Each takes eight bytes, where a dictionary takes a hundred.
     """
@@ -113,9 +114,14 @@ class Metric(NamedTuple):
         """Return e.g. ``write``, ``read together``."""
         return step_name(self.operation, self.scenario)
 
+    @property
+    def quantity(self) -> Quantity:
+        """Return the quantity that the operation gives."""
+        return Operation(self.operation).quantity
+
 
 class Member(NamedTuple):
-    """One component in one metric; rates are bytes per second and None where there is none.
+    """One component in one metric; rates are None where there is none.
 
     ``days`` maps days since the epoch, in UTC, to the median rate of that day; ``now_rate`` is the
     latest.  ``times`` and ``rates`` are the runs, in the order of arrival, of those days that a

@@ -8,7 +8,7 @@ from typing import Any, Iterable, Optional, Sequence, TypeVar
 from plumbline.judge.phrases import number
 from plumbline.model.layers import LAYERS
 from plumbline.model.names import anchor, group_anchor
-from plumbline.model.units import format_rate
+from plumbline.model.quantity import Quantity
 from plumbline.model.verdict import State
 from plumbline.report.figure import (
     BASELINE,
@@ -23,7 +23,6 @@ from plumbline.report.figure import (
     Table,
     labels,
     mark,
-    megabytes,
     scatter,
     shown,
     value_axis,
@@ -44,9 +43,10 @@ NUMBERS = (
     "operation",
     "scenario",
     "state",
-    "now_Bps",
-    "ceiling_Bps",
-    "baseline_Bps",
+    "now",
+    "ceiling",
+    "baseline",
+    "unit",
     "accepted_below_floor",
     "measured_at",
 )
@@ -89,12 +89,17 @@ def _plot(metric: Metric, members: Sequence[Member]) -> Plot:
     places = list(range(len(members)))
     names = [shown(member.name) for member in members]
     measured = any(member.now_rate is not None for member in members)
-    data = [*_band(members, places, names), *_dots(members, names)] if measured else []
+    quantity = metric.quantity
+    data = (
+        [*_band(quantity, members, places, names), *_dots(quantity, members, names)]
+        if measured
+        else []
+    )
     layout = {
         "xaxis": _axis(members, names),
         "shapes": list(_fences(members)),
-        "yaxis": value_axis("MB/s"),
-        "annotations": list(_labels(members)),
+        "yaxis": value_axis(quantity.axis),
+        "annotations": list(_labels(quantity, members)),
     }
     return Plot(str(metric), data, layout)
 
@@ -129,12 +134,14 @@ def _fences(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
             yield {"type": "line", "yref": "paper", **ends, "line": {"color": GREY, "width": 1}}
 
 
-def _band(members: Sequence[Member], places: list[int], names: list[str]) -> list[dict[str, Any]]:
+def _band(
+    quantity: Quantity, members: Sequence[Member], places: list[int], names: list[str]
+) -> list[dict[str, Any]]:
     """Return the traces of the references; bands and steps, because peers may differ."""
-    lows = [_lowest(member) for member in members]
+    lows = [quantity.pictured(_lowest(member)) for member in members]
     traces = []
     if any(low is not None for low in lows):
-        middles = [member.baseline_rate for member in members]
+        middles = [quantity.pictured(member.baseline_rate) for member in members]
         line = {"shape": "hvh", "width": 0}
         traces = [
             _reference("warning", lows, places, line),
@@ -147,7 +154,7 @@ def _band(members: Sequence[Member], places: list[int], names: list[str]) -> lis
         ]
     if any(member.ceiling_rate for member in members):
         line = {"shape": "hvh", "width": 2, "color": CEILING, "dash": "dash"}
-        ceilings = [member.ceiling_rate for member in members]
+        ceilings = [quantity.pictured(member.ceiling_rate) for member in members]
         traces.append({**_reference("ceiling", ceilings, places, line), "showlegend": True})
     for trace in traces:
         trace["text"] = _widened(names)
@@ -162,13 +169,13 @@ def _lowest(member: Member) -> Optional[float]:
 
 
 def _reference(
-    name: str, rates: Iterable[Optional[float]], places: list[int], line: dict[str, Any]
+    name: str, heights: Sequence[Optional[float]], places: list[int], line: dict[str, Any]
 ) -> dict[str, Any]:
     return scatter(
         "lines",
         name,
         x=[places[0] - 0.5, *places, places[-1] + 0.5],
-        y=_widened([megabytes(rate) for rate in rates]),
+        y=_widened(heights),
         line=line,
         hoverinfo="skip",
         showlegend=False,
@@ -180,7 +187,9 @@ def _widened(values: Sequence[_T]) -> list[_T]:
     return [values[0], *values, values[-1]]
 
 
-def _dots(members: Sequence[Member], names: Sequence[str]) -> Iterable[dict[str, Any]]:
+def _dots(
+    quantity: Quantity, members: Sequence[Member], names: Sequence[str]
+) -> Iterable[dict[str, Any]]:
     for state in State:
         places = [number for number, member in enumerate(members) if member.state is state]
         if places:
@@ -189,30 +198,30 @@ def _dots(members: Sequence[Member], names: Sequence[str]) -> Iterable[dict[str,
                 state.name,
                 f"%{{text}}<br>%{{customdata}}, {state.name}",
                 x=places,
-                y=[megabytes(members[place].now_rate) or 0.0 for place in places],
+                y=[quantity.pictured(members[place].now_rate) or 0.0 for place in places],
                 text=[names[place] for place in places],
-                customdata=[shown(_rate(members[place])) for place in places],
+                customdata=[shown(_rate(quantity, members[place])) for place in places],
                 marker=mark(state),
             )
 
 
-def _labels(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
+def _labels(quantity: Quantity, members: Sequence[Member]) -> Iterable[dict[str, Any]]:
     """Return the names of those that are not OK, the most severe and slowest first."""
     sick = [
         (number, member) for number, member in enumerate(members) if member.state is not State.OK
     ]
     sick.sort(key=lambda member: (_RANK.index(member[1].state), member[1].now_rate or 0.0))
     rates = [rate for member in members for rate in (member.now_rate, member.ceiling_rate)]
-    top = max((rate for rate in map(megabytes, rates) if rate is not None), default=0.0)
+    top = max((rate for rate in map(quantity.pictured, rates) if rate is not None), default=0.0)
     named = (
-        NamedPoint(number, megabytes(member.now_rate) or 0.0, member.name)
+        NamedPoint(number, quantity.pictured(member.now_rate) or 0.0, member.name)
         for number, member in sick
     )
     return labels(named, len(members), top)
 
 
-def _rate(member: Member) -> str:
-    return "no rate" if member.now_rate is None else format_rate(member.now_rate)
+def _rate(quantity: Quantity, member: Member) -> str:
+    return "no rate" if member.now_rate is None else quantity.format(member.now_rate)
 
 
 def _table(site: Site, drawn: Metrics) -> Table:
@@ -222,7 +231,8 @@ def _table(site: Site, drawn: Metrics) -> Table:
     low: dict[tuple[str, str], str] = {}
     for of, members in drawn.items():
         for member in members:
-            rows.setdefault((of.layer, member.of.group, member.name), {})[of.step] = _rate(member)
+            row = rows.setdefault((of.layer, member.of.group, member.name), {})
+            row[of.step] = _rate(of.quantity, member)
             if member.below_floor:
                 text = f"; {of.step} accepted below its floor: {member.below_floor}"
                 low[of.layer, member.name] = low.get((of.layer, member.name), "") + text
@@ -265,7 +275,9 @@ def _groups(site: Site, drawn: Metrics, width: int) -> Iterable[Row]:
 
 def _numbers(drawn: Metrics) -> Iterable[Sequence[Cell]]:
     for of, members in drawn.items():
+        quantity = of.quantity
         for member in members:
+            rates = member.now_rate, member.ceiling_rate, member.baseline_rate
             yield (
                 of.layer,
                 member.of.group,
@@ -273,9 +285,8 @@ def _numbers(drawn: Metrics) -> Iterable[Sequence[Cell]]:
                 of.operation,
                 of.scenario,
                 member.state.name,
-                member.now_rate,
-                member.ceiling_rate,
-                member.baseline_rate,
+                *(None if rate is None else quantity.figure(rate) for rate in rates),
+                quantity.unit,
                 member.below_floor or None,
                 None if member.now_at is None else _moment(member.now_at),
             )

@@ -11,9 +11,11 @@ from random import Random
 from types import MappingProxyType
 from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.locate.observation import steps
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
+from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.service import PathService, Service, SitePart
 from plumbline.plan.duration import seconds_of
@@ -173,10 +175,11 @@ class Member(NamedTuple):
         return self.expectation.layer, self.expectation.component
 
     def flows(self) -> Iterator[Flow]:
-        """Yield all that is measured of it, for each partner where there are some."""
-        for key in self.expectation.references:
-            operation, _, scenario = key.partition("/")
-            step = (*self.key, Operation(operation), Scenario(scenario))
+        """Yield all that moves bytes of it, for each partner where there are some."""
+        for operation, scenario, _ in steps(self.expectation):
+            if operation.quantity != BYTES_PER_S:
+                continue
+            step = (*self.key, operation, scenario)
             for partner in self.expectation.partners:
                 yield Flow(*step, partner.name)
             if not self.expectation.partners:
@@ -311,11 +314,12 @@ def _covered(expectation: Expectation, node: str) -> bool:
 
 
 def _refuse_unlimited(expectation: Expectation) -> None:
-    for key, reference in expectation.references.items():
-        if reference.ceiling is None and not expectation.partners:
+    for operation, _, reference in steps(expectation):
+        moves = operation.quantity == BYTES_PER_S
+        if moves and reference.ceiling is None and not expectation.partners:
             raise DocumentError(
                 f"plumbline_topology: no part on the path of {expectation.component} has a "
-                f"rate for {key.partition('/')[0]}; give one of "
+                f"rate for {operation.value}; give one of "
                 f"{', '.join(expectation.path)} a rate to simulate it"
             )
 
@@ -404,10 +408,9 @@ class Losses(NamedTuple):
         return chance.uniform(self.lowest, self.highest)
 
 
-_OPERATIONS = tuple(operation.value for operation in Operation)
 _FAULT = re.compile(
     r"(?P<component>[^=]+)=(?P<loss>[^:@~/]+)(?P<week>/week)?"
-    rf"(?::(?P<operation>{'|'.join(_OPERATIONS)}))?"
+    r"(?::(?P<operation>[a-z_]+))?"
     r"(?:@(?P<day>before|[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?)?"
     r"(?:~(?P<days>[0-9]{1,3})/(?P<of>[0-9]{1,3}))?"
 )
@@ -416,13 +419,16 @@ _FAULT = re.compile(
 def parse_fault(text: str) -> Fault:
     """Return the fault of ``oss03-hba=40%``, ``oss03-hba=40%:read@12``; raise UsageError else."""
     match = _FAULT.fullmatch(text)
+    operations = dict.fromkeys(op.value for layer in LAYERS.values() for op in layer.operations)
+    if match and match["operation"] and match["operation"] not in operations:
+        match = None
     if not match or not 0 < int(match["days"] or 1) <= int(match["of"] or 1):
         raise UsageError(
             f"fault {text!r} is not understood; write COMPONENT=LOSS[/week][:OPERATION]"
             "[@DAY[-LAST]][~DAYS/OF], for example oss03-hba=40%@12, release-2.4.0=70%:read@40, "
             "ost7=40%@5-9, ost7=40%@before-0 or ost7=40%~3/10, where day 1 is the first, 0 that of "
             "the installation, and before it baselines are taken; operations are "
-            f"{', '.join(_OPERATIONS)}"
+            f"{', '.join(operations)}"
         )
     return Fault(
         match["component"],

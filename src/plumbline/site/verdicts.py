@@ -28,7 +28,7 @@ from plumbline.model.evidence import Subject
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.published import Published, Stage
-from plumbline.model.record import step_name
+from plumbline.model.record import Operation, step_name
 from plumbline.model.series import Running, Sample, Series, Snapshot
 from plumbline.model.service import SYMPTOMS, Service
 from plumbline.model.trend import Course
@@ -343,9 +343,10 @@ class Line(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
+        quantities = {step: Operation(step.partition(" ")[0]).quantity for step in self.rates}
         rates = {
-            step: [None if isnan(rate) else rate for rate in found]
-            for step, found in self.rates.items()
+            step: [None if isnan(rate) else quantities[step].figure(rate) for rate in of_step]
+            for step, of_step in self.rates.items()
         }
         verdict = self.verdict
         return {
@@ -354,7 +355,8 @@ class Line(NamedTuple):
             "component": verdict.component,
             "group": verdict.group,
             "sentence": verdict.sentence,
-            "rates_Bps": rates,
+            "rates": rates,
+            "units": {step: quantity.unit for step, quantity in quantities.items()},
         }
 
 

@@ -105,7 +105,7 @@ def _is_named(raw: object) -> bool:
     return isinstance(raw, Mapping) and isinstance(raw.get("name"), str)
 
 
-def _text(read: Callable[[str], Any], example: str) -> BeforeValidator:
+def with_unit(read: Callable[[str], Any], example: str) -> BeforeValidator:
     """Return a validator that reads text with ``read``; its trouble becomes pydantic's."""
 
     def validate(value: object) -> Any:
@@ -149,25 +149,25 @@ def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-Rate = Annotated[float, _text(_positive(parse_rate), "200 MB/s")]
+Rate = Annotated[float, with_unit(_positive(parse_rate), "200 MB/s")]
 """Bytes per second, written ``200 MB/s`` or ``10 Gbit/s``."""
 
-LineRate = Annotated[float, _text(_positive(parse_line_rate), "10 Gbit/s")]
+LineRate = Annotated[float, with_unit(_positive(parse_line_rate), "10 Gbit/s")]
 """Bytes per second, written in bits as links are sold: ``10 Gbit/s``."""
 
-Size = Annotated[int, _text(_positive(parse_bytes), "1 GiB")]
+Size = Annotated[int, with_unit(_positive(parse_bytes), "1 GiB")]
 """Bytes, written ``1 GiB``."""
 
-Duration = Annotated[float, _text(_positive(parse_duration), "30 s")]
+Duration = Annotated[float, with_unit(_positive(parse_duration), "30 s")]
 """Seconds, written ``30 s``, ``10 min``, ``36 h``."""
 
-Percent = Annotated[float, _text(_percent(1.0), "10 %")]
+Percent = Annotated[float, with_unit(_percent(1.0), "10 %")]
 """A fraction of 1, written ``10 %``."""
 
-LessThanAll = Annotated[float, _text(_percent(0.99), "10 %")]
+LessThanAll = Annotated[float, with_unit(_percent(0.99), "10 %")]
 """A loss, written ``10 %``: of a loss of all there is no logarithm."""
 
-Spread = Annotated[float, _text(_percent(100.0), "10 %")]
+Spread = Annotated[float, with_unit(_percent(100.0), "10 %")]
 """A deviation of logarithms, written ``10 %``: rates that differ fourfold have one above 100 %."""
 
 Names = Annotated[list[str], BeforeValidator(_as_list)]

@@ -63,7 +63,7 @@ def test_a_small_screen_is_not_filled_over(
 def test_a_node_tells_programs_its_rates(tmp_path: Path, run: Run) -> None:
     said = run("status", "--json", *documents(tmp_path, 200e6)).document
     assert [one["component"] for one in said["components"]] == ["OST0", "OST1", "oss3"]
-    assert said["components"][0]["rates_Bps"]["read"][-1] == 200e6
+    assert said["components"][0]["rates"]["read"][-1] == 200e6
 
 
 def test_a_terminal_without_bars_has_digits(

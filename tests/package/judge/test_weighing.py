@@ -31,6 +31,7 @@ from tests.package.judgements import (
 
 SENT = BASELINE._replace(median=117e6)
 READ = {"read/single": REFERENCE}
+OPERATIONS = tuple(map(Operation, ("write", "read", "reread", "send", "receive")))
 NAMES = [f"scratch-OST000{number}" for number in range(6)]
 HEALTHY = [200e6] * 10
 
@@ -98,7 +99,7 @@ def test_one_low_night_is_none() -> None:
 
 
 def test_a_night_that_was_bad_for_all_is_nobodys_fault() -> None:
-    low = [(name, op, [*HEALTHY, *[70e6] * 4]) for name in NAMES for op in Operation]
+    low = [(name, op, [*HEALTHY, *[70e6] * 4]) for name in NAMES for op in OPERATIONS]
     assert not any(one and one.worth_a_word for one in evidence(taken(*low)).values())
 
 

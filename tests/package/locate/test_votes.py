@@ -13,7 +13,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Series, Snapshot
-from tests.package.judge.test_weighing import NAMES, fleet, nightly, taken
+from tests.package.judge.test_weighing import NAMES, OPERATIONS, fleet, nightly, taken
 from tests.package.judgements import (
     BASELINE,
     CEILING,
@@ -96,12 +96,12 @@ def test_beside_peers_that_are_mostly_busy_nothing_is_good(
     newest: Sequence[float], vote: Vote
 ) -> None:
     nights = [*EIGHT, *(1e6 * rate for rate in newest)]
-    found = spoken(taken(*((name, op, nights) for name in NAMES for op in Operation)), SITE)
+    found = spoken(taken(*((name, op, nights) for name in NAMES for op in OPERATIONS)), SITE)
     assert {one.vote for one in found.values() if one} == {vote}
 
 
 def test_what_the_whole_group_has_lost_shows_beside_the_baselines() -> None:
-    lost = [(name, op, [*EIGHT, *[80e6] * 9]) for name in NAMES for op in Operation]
+    lost = [(name, op, [*EIGHT, *[80e6] * 9]) for name in NAMES for op in OPERATIONS]
     found = spoken(taken(*lost), SITE)
     assert {one.vote for one in found.values() if one} == {Vote.BAD}
     assert {round(one.rate / 1e6) for one in found.values() if one} == {80}

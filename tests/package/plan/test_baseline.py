@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.limits import Baseline
+from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.units import parse_rate
 from plumbline.plan.baseline import (
     Candidate,
@@ -20,7 +21,6 @@ from plumbline.plan.baseline import (
     accept,
     biggest_first,
     compare,
-    rate_text,
     read_baselines,
     read_candidates,
     review,
@@ -121,7 +121,7 @@ def test_a_document_of_another_form_is_refused(case: dict[str, Any]) -> None:
     ],
 )
 def test_a_rate_is_kept_to_a_part_in_ten_thousand(rate: float, text: str) -> None:
-    assert rate_text(rate) == text
+    assert BYTES_PER_S.text(rate) == text
     assert parse_rate(text) == pytest.approx(rate, rel=1e-4)
 
 

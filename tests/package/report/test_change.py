@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.trend import Note, VersionChange
 from plumbline.report.change import change_figure, find_change
 from plumbline.report.site import Days, Metric, Metrics, Site, daily, find_metrics
@@ -27,7 +28,7 @@ def drawn(since: int) -> tuple[Site, Metrics]:
 @pytest.mark.slow
 def test_a_test_is_held_against_the_fortnight_before_the_day() -> None:
     _, metrics = drawn(since=10)
-    test = find_change("ost write", metrics[WRITES], (TODAY - 9) * DAY_S)
+    test = find_change("ost write", BYTES_PER_S, metrics[WRITES], (TODAY - 9) * DAY_S)
     assert test is not None
     assert test.members == 6
     assert test.days[TODAY - 20] == pytest.approx(0, abs=0.01)
@@ -39,7 +40,7 @@ def test_a_test_is_held_against_the_fortnight_before_the_day() -> None:
 @pytest.mark.parametrize("nights", [1, 2, 5, 10])
 def test_a_change_is_whole_from_its_first_night_on(nights: int) -> None:
     _, metrics = drawn(since=nights)
-    test = find_change("ost write", metrics[WRITES], (TODAY - nights + 1) * DAY_S)
+    test = find_change("ost write", BYTES_PER_S, metrics[WRITES], (TODAY - nights + 1) * DAY_S)
     assert test is not None
     assert test.change == pytest.approx(LOST, abs=0.01)
     assert test.latest == pytest.approx(54e6, rel=0.01)
@@ -60,7 +61,7 @@ def test_the_day_itself_belongs_to_the_new_time(day: int, change: float) -> None
         rates=[rate for _, rate in runs],
         days=Days({each: rate for each, rate in one.days.items() if each < TODAY - 2}),
     )
-    test = find_change("ost write", [cut], day * DAY_S)
+    test = find_change("ost write", BYTES_PER_S, [cut], day * DAY_S)
     assert test is not None
     assert test.change == pytest.approx(change, abs=0.01)
 
@@ -72,7 +73,7 @@ def test_a_change_in_the_middle_of_a_day_parts_its_runs() -> None:
     before = [(noon - 3600 - day * DAY_S, 100.0) for day in range(5)]
     times, rates = zip(*before, (noon + 3600, 30.0))
     runs = one._replace(times=times, rates=rates, days=daily(times, rates, NOW))
-    test = find_change("ost write", [runs], noon)
+    test = find_change("ost write", BYTES_PER_S, [runs], noon)
     assert test is not None
     assert (test.before, test.latest) == (100.0, 30.0)
     assert test.change == pytest.approx(-0.7)
@@ -80,7 +81,7 @@ def test_a_change_in_the_middle_of_a_day_parts_its_runs() -> None:
 
 
 def test_what_was_not_measured_before_the_day_has_no_change(site: Site, metrics: Metrics) -> None:
-    assert find_change("ost", metrics[WRITES], (TODAY - 300) * DAY_S) is None
+    assert find_change("ost", BYTES_PER_S, metrics[WRITES], (TODAY - 300) * DAY_S) is None
     figure = change_figure(site, metrics, (TODAY - 300) * DAY_S)
     assert "choose another day with --against" in figure.absent
 

@@ -49,8 +49,8 @@ def test_each_operation_has_its_picture() -> None:
     figure = composite_figure(of(one("a", 100), one("a", 120, operation=Operation.READ)))
     assert [plot.title for plot in figure.plots] == ["write", "read"]
     assert list(figure.numbers)[1:] == [
-        ("write", "a", "client1", 0.0, 100e6),
-        ("read", "a", "client1", 0.0, 120e6),
+        ("write", "a", "client1", 0.0, 100e6, "B/s"),
+        ("read", "a", "client1", 0.0, 120e6, "B/s"),
     ]
 
 
@@ -71,7 +71,7 @@ def test_what_the_servers_counted_is_drawn_beside_what_the_clients_saw() -> None
     ]
     assert [trace["name"] for trace in read.data] == ["a"]
     assert "1 counter of 1 server, all traffic included" in figure.finding
-    assert ("write", "disk1", "oss1 devices", 1.0, 110e6) in figure.numbers
+    assert ("write", "disk1", "oss1 devices", 1.0, 110e6, "B/s") in figure.numbers
     assert [row.cells[2] for row in figure.table.rows] == ["client1", "client1", "oss1 devices"]
 
 
