@@ -25,7 +25,9 @@ class Node(NamedTuple):
     running: Sequence[Sequence[Any]] = ()
 
 
-def bring(folder: Path, nodes: Mapping[str, Node], at: float) -> Path:
+def bring(
+    folder: Path, nodes: Mapping[str, Node], at: float, environment: Mapping[str, str] = {}
+) -> Path:
     """Return the history of a site, collected from its nodes by ``folder/plan.json``.
 
     What the command printed lies in ``folder/collected.json``.
@@ -51,6 +53,7 @@ def bring(folder: Path, nodes: Mapping[str, Node], at: float) -> Path:
         "--json",
         *chosen,
         at=at,
+        environment=environment,
     )
     assert answer.code == 0, answer.out[:2000] + answer.err[:2000]
     new = sum(node["new"] for node in answer.document()["nodes"])

@@ -65,7 +65,10 @@ def number(value: Optional[float]) -> str:
     """Return a number without an exponent, which not every grapher reads."""
     if value is None:
         return ""
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4f}".rstrip("0").rstrip(".")
+    if abs(value) >= 1000:
+        return f"{value:.0f}"
+    # the time of a call is far below a second
+    return f"{value:.{4 if abs(value) >= 0.01 else 7}f}".rstrip("0").rstrip(".")
 
 
 def _cut(text: str) -> str:

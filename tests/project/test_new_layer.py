@@ -1,0 +1,249 @@
+"""A layer in other quantities needs its own file, its probe, and a line in each registry.
+
+Here such a branch is made: a copy of the package with a layer ``meta`` that creates and looks up
+files, in operations per second and in seconds.  All else is asked as it is.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, Iterator, NamedTuple
+
+import pytest
+
+from plumbline.model.codec import read
+from plumbline.model.spec import ProbeSpec
+from tests.characterization.door import Node, bring
+from tests.characterization.product import Answer, inventories, parsed, run
+from tests.project.repository import ROOT
+
+pytestmark = pytest.mark.slow
+
+LAYER = '''"""Metadata of targets: files that are created, and the time to look one up."""
+
+from __future__ import annotations
+
+from plumbline.model.layers.layer import Layer
+from plumbline.model.quantity import OPERATIONS_PER_S, SECONDS
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.spec import ProbeSpec
+
+META = Layer(
+    name="meta",
+    noun="target",
+    operations=(
+        Operation.define("create", OPERATIONS_PER_S),
+        Operation.define("lookup", SECONDS),
+    ),
+    scenarios=(Scenario.SINGLE,),
+    spec=ProbeSpec("mdtest", bytes=0, seconds=10.0),
+    tools=("mdtest",),
+    min_efficiency=0.0,
+    depth=5,
+    results="metadata",
+    on_targets=True,
+    grouped=True,
+)
+'''
+PROBE = '''"""mdtest: create and look up files."""
+
+from __future__ import annotations
+
+from plumbline.measure.probes import interface as answer
+from plumbline.measure.probes.interface import Job
+from plumbline.model.command import Completed
+from plumbline.model.layers.meta import META
+from plumbline.model.record import Measurement
+
+OPERATIONS = META.operations
+VERSION_COMMAND = ("mdtest", "--version")
+
+
+def command(job: Job) -> tuple[str, ...]:
+    """Return the call."""
+    return ("mdtest", f"-W={job.spec.seconds:g}", "-d", job.subject)
+
+
+def limit_s(job: Job) -> float:
+    """Return the seconds after which it is stuck."""
+    return job.spec.seconds + 30
+
+
+def parse(job: Job, completed: Completed) -> Measurement:
+    """Return the rate."""
+    seconds, rate = (answer.number("mdtest", "rate", word) for word in completed.stdout.split())
+    return Measurement(bytes=0, seconds=seconds, rate=rate)
+'''
+NIGHTS, NOW, DAY_S = 8, 1_767_225_600.0, 86400.0
+SLOW = "scratch-OST0002"
+CREATES, LOOKUP_S = 4000.0, 0.002
+
+
+class Branch(NamedTuple):
+    """A copy of the package with the layer, and a console that has recorded a week of it."""
+
+    source: Path
+    folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return the variables with which the branch's plumbline runs."""
+        return {"PYTHONPATH": str(self.source)}
+
+    def ask(self, *argv: str, at: float = NOW) -> Answer:
+        """Return the answer of the branch's plumbline."""
+        return run(*argv, at=at, environment=self.environment)
+
+    def of_site(self, verb: str, *options: str) -> Answer:
+        """Return the answer of a verb that reads plan and history."""
+        site = ("--plan", f"{self.folder}/plan.json", "--history", f"{self.folder}/history.sqlite")
+        return self.ask(verb, *site, *options)
+
+
+def insert(path: Path, *pairs: tuple[str, str]) -> None:
+    """Put text into a registry."""
+    text = path.read_text(encoding="utf-8")
+    for before, after in pairs:
+        assert before in text
+        text = text.replace(before, after, 1)
+    path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def branch(tmp_path_factory: pytest.TempPathFactory) -> Branch:
+    folder = tmp_path_factory.mktemp("branch")
+    made = Branch(folder / "src", folder)
+    package = made.source / "plumbline"
+    shutil.copytree(
+        ROOT / "src" / "plumbline", package, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (package / "model" / "layers" / "meta.py").write_text(LAYER, encoding="utf-8")
+    insert(
+        package / "model" / "layers" / "__init__.py",
+        ("import FS\n", "import FS\nfrom plumbline.model.layers.meta import META\n"),
+        ("(OST, RAW, NET, FS)", "(OST, RAW, NET, FS, META)"),
+    )
+    probes = package / "measure" / "probes"
+    (probes / "mdtest.py").write_text(PROBE, encoding="utf-8")
+    insert(
+        probes / "__init__.py",
+        ("import fio, iperf3, ", "import fio, iperf3, mdtest, "),
+        ('"fio": fio', '"mdtest": mdtest, "fio": fio'),
+    )
+    inventory = folder / "inventory"
+    shutil.copytree(inventories() / "lab", inventory)
+    policy = inventory / "group_vars" / "all" / "policy.yml"
+    insert(policy, ("    ost:\n", "    meta: {limits: {warning: '90:'}}\n    ost:\n"))
+    planned = made.ask("plan", "-i", str(inventory), "--json")
+    assert planned.code == 0, planned.err
+    (folder / "plan.json").write_text(planned.out, encoding="utf-8")
+    nodes = {"client1": Node(list(records(planned.document()["nodes"]["client1"])))}
+    bring(folder, nodes, NOW, made.environment)
+    return made
+
+
+def records(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a week of the layer; one target is slow in the last nights."""
+    entries = [entry for entry in node["entries"] if entry["layer"] == "meta"]
+    for night in range(NIGHTS):
+        for number, entry in enumerate(entries):
+            slow = entry["component"] == SLOW and night >= NIGHTS - 3
+            left = (0.4 if slow else 1.0) * (1 + 0.01 * ((night + number) % 3))
+            for operation, rate in (("create", left * CREATES), ("lookup", left / LOOKUP_S)):
+                at = NOW - (NIGHTS - night) * DAY_S + 3600 + 20 * number
+                yield {
+                    "schema": 1,
+                    "id": f"{entry['component']} {operation} {night}",
+                    "run_id": f"night {night}",
+                    "layer": "meta",
+                    "component": entry["component"],
+                    "operation": operation,
+                    "scenario": "single",
+                    "outcome": "ok",
+                    "host": "client1",
+                    "started_at": at,
+                    "finished_at": at + 10.0,
+                    "path": entry["path"],
+                    "seconds": 10.0,
+                    "rate": rate,
+                    "repeats": [rate],
+                    "spec": entry["spec"],
+                    "spec_hash": read(ProbeSpec, entry["spec"]).hash(),
+                    "versions": {},
+                }
+
+
+def test_its_services_judge_it_in_its_units(branch: Branch) -> None:
+    documents = parsed(branch.of_site("judge", "--json").out)
+    verdicts = {
+        verdict["component"]: verdict
+        for document in documents
+        for verdict in document["verdicts"]
+        if verdict["layer"] == "meta" and not verdict["group"]
+    }
+    assert {name: verdict["state"] for name, verdict in verdicts.items()} == {
+        f"scratch-OST000{number}": "CRITICAL" if number == 2 else "OK" for number in range(6)
+    }
+    slow, fine = verdicts[SLOW], verdicts["scratch-OST0000"]["sentence"]
+    assert slow["sentence"].startswith(
+        f"{SLOW} create 1.6 kops/s, no baseline yet, 40 % of its 5 peers' median 4.0 kops/s: "
+        "40 % of its peers in the same run over 3 runs"
+    )
+    assert "lookup 2.0 ms, no baseline yet, 100 % of its 5 peers' median 2.0 ms" in fine
+    assert any("lookup 5.0 ms" in line for line in slow["evidence"])
+    batch = branch.folder / "batch"
+    assert branch.of_site("submit", "--batch", str(batch)).code == 0
+    (line,) = (
+        line
+        for line in batch.read_text(encoding="utf-8").splitlines()
+        if f"META {SLOW} create lookup;2;" in line
+    )
+    # more creates are better, and less time
+    assert line.endswith("| 'create_ops'=1600;3636:;2020:;0 'lookup_s'=0.005;0.0022;0.00396;0")
+
+
+def test_its_figures_have_their_unit_wherever_they_are_shown(branch: Branch) -> None:
+    metrics = branch.of_site("metrics").out
+    labels = f'layer="meta",component="{SLOW}",file_system="scratch"'
+    for name, operation, value in (
+        ("rate_operations_per_second", "create", 1600.0),
+        ("rate_seconds", "lookup", 0.005),
+        ("peers_operations_per_second", "create", 4040.0),
+    ):
+        sample = f'{{{labels},operation="{operation}",scenario="single"}} {value}\n'
+        assert f"plumbline_{name}{sample}" in metrics
+    assert f"meta   {SLOW}  create " in branch.of_site("status").out
+    past = branch.ask("history", SLOW, "--layer", "meta", "--state", str(branch.folder)).out
+    assert ("1.6 kops/s" in past, "5.0 ms" in past, "MB/s" in past) == (True, True, False)
+    report = branch.folder / "report"
+    assert branch.of_site("report", "--output", str(report)).code == 0
+    numbers = (report / "data" / "targets.csv").read_text(encoding="utf-8")
+    assert f"meta,scratch,{SLOW},create,single,CRITICAL,1600.0,,,ops/s," in numbers
+    assert f"meta,scratch,{SLOW},lookup,single,CRITICAL,0.005,,,s," in numbers
+    page = (report / "index.html").read_text(encoding="utf-8")
+    axes = ("ops/s", "ms", "MB/s")
+    assert [f'{{"text": "{unit}"}}' in page for unit in axes] == [True] * 3
+
+
+def test_its_baseline_is_accepted_in_its_units(branch: Branch) -> None:
+    inventory, folder = str(branch.folder / "inventory"), branch.folder
+    records = branch.ask("history", "--layer", "meta", "--state", str(folder), "--json")
+    (folder / "records.jsonl").write_text(records.out, encoding="utf-8")
+    options = ("-i", inventory, "--records", str(folder / "records.jsonl"))
+    assert branch.ask("baseline", "capture", *options).code == 0
+    shown = branch.ask("baseline", "diff", "-i", inventory).out
+    assert ("4.0 kops/s" in shown, "2.0 ms" in shown) == (True, True)
+    accept = ("baseline", "accept", "-i", inventory, "--reason", "first", "--by", "ada")
+    assert branch.ask(*accept).code == 0
+    document = folder / "inventory" / "group_vars" / "all" / "baselines.yml"
+    text = document.read_text(encoding="utf-8")
+    assert ("median: 4.04 kops/s" in text, "median: 0.0019802 s" in text) == (True, True)
+    assert "4.0 kops/s, 2.0 ms" in branch.ask("plan", "-i", inventory).out
+
+
+def test_what_knows_bytes_alone_leaves_it_out(branch: Branch) -> None:
+    assert "0 slow and 0 good measurements" in branch.of_site("locate").out
+    days = ("--days", "2", "--noise", "none", "--without-suspects")
+    simulated = branch.ask("simulate", "-i", str(branch.folder / "inventory"), *days)
+    assert (simulated.code, simulated.err) == (0, "")
