@@ -17,7 +17,7 @@ from socket import gethostname
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.cli.options import named_directories, own_expectations, spelled
-from plumbline.cli.output import show
+from plumbline.cli.output import remark, show
 from plumbline.cli.progress import end, print_commands, progress, show_result
 from plumbline.doors.ranks import table
 from plumbline.judge.fs import judge_whole, wholes
@@ -446,6 +446,12 @@ def probe_fs(arguments: argparse.Namespace) -> int:
         )
     if arguments.dry_run:
         return print_commands([unit])
+    if arguments.directory and not arguments.json:
+        directories = {entry.component: str(entry.target["directory"]) for entry in members.entries}
+        ranks = terms.ranks_per_target * len(members.entries)
+        each = max(1, ranks // terms.launch.hosts)
+        if caveat := runs.caveat(directories, planned // ranks, runs.memory_bytes(), each):
+            remark(caveat)
     result = _measured(arguments, members, entries, unit)
     if arguments.directory:
         # a sum without a baseline has nothing to be judged by

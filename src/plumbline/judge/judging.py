@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Iterable, Iterator, Mapping, Optional, Sequence
 
 from plumbline.judge.component import decide, rulings_on
@@ -9,13 +10,24 @@ from plumbline.judge.fs import Ruled, decide_whole, wholes
 from plumbline.judge.group import by_group, decide_group
 from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.pair import judge_pair_host, judge_pair_service
-from plumbline.judge.phrases import Ruling, odds_text, of_service, weighed
+from plumbline.judge.phrases import Ruling, odds_of_run, of_service, weighed, within_chance
 from plumbline.judge.service import by_evidence, evidence, with_runs
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.verdict import Reason, State, Verdict
+
+
+class By(Enum):
+    """By what a component is judged."""
+
+    RUNS = 1
+    """By its last runs together, as its services are."""
+    LAST_RUN = 2
+    """By its last run alone, as while somebody looks, with the others behind it."""
+    COMPARISON = 3
+    """By its last run alone, where no service watches it."""
 
 
 class Judging:
@@ -28,18 +40,17 @@ class Judging:
         now: float,
         *,
         evidence: bool = True,
-        last_run: bool = False,
+        by: By = By.RUNS,
     ) -> None:
         """Judge at ``now`` by what is ``known`` of the last runs together.
 
-        To put ``evidence`` into words takes half of the time.  With ``last_run`` a component is
-        judged by its last run alone, as while somebody looks, with the others behind it.
+        To put ``evidence`` into words takes half of the time.
         """
         self._memory = memory
         self._weighed = known
         self._now = now
         self._evidence = evidence
-        self._last_run = last_run
+        self._by = by
         self._known: dict[tuple[str, str], tuple[Ruling, ...]] = {}
 
     def components(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
@@ -96,8 +107,8 @@ class Judging:
 
     def _host(self, entry: Expectation, known: Optional[Evidence]) -> Verdict:
         of = entry, self._memory.of(entry.layer, entry.component), self._memory.running, self._now
-        if self._last_run:
-            return _with_others(judge_pair_host(*of), known)
+        if self._by is not By.RUNS:
+            return self._with_others(judge_pair_host(*of), known)
         return judge_pair_service(*of, known)
 
     def _target(self, entry: Expectation, known: Optional[Evidence]) -> Verdict:
@@ -106,30 +117,34 @@ class Judging:
         if self._evidence:
             lines = tuple(line for ruling in rulings for line in evidence(ruling, self._now))
             verdict = verdict._replace(evidence=lines)
-        return _with_others(verdict, known) if self._last_run else with_runs(verdict, known)
+        return (with_runs if self._by is By.RUNS else self._with_others)(verdict, known)
+
+    def _with_others(self, verdict: Verdict, known: Optional[Evidence]) -> Verdict:
+        """Return the verdict on the last run alone, with what the last ones say together behind it.
+
+        The odds of a single run are shown to whoever looks.  Where they are so low that nobody
+        would measure again for them, the run is within chance, and no alarm.
+        """
+        low = verdict.state.alarm and verdict.reason.of_one_run
+        services = self._by is By.LAST_RUN
+        lines = tuple(weighed(known, services=services))
+        texts = lines or (odds_of_run(known, services=services),) * low
+        sentence = "; ".join((verdict.sentence, *texts))
+        if services and (low or verdict.reason.fine):
+            sentence += of_service(known, low=low)
+        if low and known and within_chance(known):
+            verdict = verdict._replace(state=State.OK, reason=Reason.WATCHED)
+        return verdict._replace(sentence=sentence, evidence=(*lines, *verdict.evidence))
 
     def _by_evidence(self, entry: Expectation, known: Optional[Evidence]) -> tuple[Ruling, ...]:
         rulings = self._rulings(entry)
-        return rulings if self._last_run else by_evidence(rulings, known)
+        return by_evidence(rulings, known) if self._by is By.RUNS else rulings
 
     def _rulings(self, entry: Expectation) -> tuple[Ruling, ...]:
         place = entry.layer, entry.component
         if place not in self._known:
             self._known[place] = rulings_on(entry, self._memory.of(*place), self._now)
         return self._known[place]
-
-
-def _with_others(verdict: Verdict, known: Optional[Evidence]) -> Verdict:
-    """Return the verdict on the last run alone, with what the last ones say together behind it.
-
-    The odds of a single run are shown to whoever looks, however low they are.
-    """
-    said = tuple(weighed(known))
-    low = verdict.state.alarm and verdict.reason.of_one_run
-    sentence = "; ".join((verdict.sentence, *(said or (odds_text(known),) * low)))
-    if low or verdict.reason.fine:
-        sentence += of_service(known, low=low)
-    return verdict._replace(sentence=sentence, evidence=(*said, *verdict.evidence))
 
 
 def _damaged(layer: str, name: str, error: DocumentError) -> Verdict:

@@ -102,10 +102,17 @@ def measured_ago(rulings: Iterable[Ruling], now: float) -> str:
     return f"; measured {age(min(ends), now)}" if ends and now - min(ends) > NEW_S else ""
 
 
-def weighed(evidence: Optional[Evidence]) -> Iterator[str]:
-    """Yield the evidence of the last runs, if it is worth a word."""
+def weighed(evidence: Optional[Evidence], *, services: bool = True) -> Iterator[str]:
+    """Yield the evidence of the last runs, if it is worth a word.
+
+    ``services`` says whether there are some that it may give an alarm.
+    """
     if evidence and evidence.worth_a_word and evidence.ratio is not None:
-        yield f"{evidence.what} {over_runs(evidence)}, {odds(evidence.needed)} for an alarm"
+        yield f"{evidence.what} {over_runs(evidence)}{_needed(evidence, services)}"
+
+
+def _needed(evidence: Evidence, services: bool) -> str:
+    return f", {odds(evidence.needed)} for an alarm" if services else ""
 
 
 def over_runs(evidence: Evidence) -> str:
@@ -152,14 +159,25 @@ def of_service(evidence: Optional[Evidence], *, low: bool) -> str:
     """
     if evidence is None or evidence.shared or evidence.alarm is low:
         return ""
-    return f"; its service {'still has the alarm' if evidence.alarm else 'is OK'}{more(evidence)}"
+    if evidence.alarm:
+        return f"; its service still has the alarm{more(evidence)}"
+    runs = number(evidence.more, "more run") if evidence.more else ""
+    return f"; its service watches{runs and f': {runs} like this one for an alarm'}"
 
 
-def odds_text(evidence: Optional[Evidence]) -> str:
-    """Return the odds that the finding of one run is not chance."""
+def within_chance(evidence: Evidence) -> bool:
+    """Return whether a slow run says so little that nobody would measure again for it."""
+    return not (evidence.shared or evidence.in_question)
+
+
+def odds_of_run(evidence: Optional[Evidence], *, services: bool) -> str:
+    """Return the odds that a slow run is not chance."""
     if evidence is None or evidence.shared:
         return so_far(evidence)
-    return f"odds {odds(evidence.odds)} to 1 against chance, {odds(evidence.needed)} for an alarm"
+    needed = _needed(evidence, services)
+    if within_chance(evidence):
+        return f"within chance, odds of {odds(evidence.odds)} to 1{needed}"
+    return f"odds {odds(evidence.odds)} to 1 against chance{needed}"
 
 
 def number(count: int, noun: str) -> str:

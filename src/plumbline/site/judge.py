@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.explain import explain
-from plumbline.judge.judging import Judging
+from plumbline.judge.judging import By, Judging
 from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.phrases import weighed
 from plumbline.model.errors import DocumentError
@@ -100,7 +100,8 @@ def place_here(expectations: str, snapshot: str, choice: Choice) -> tuple[str, P
 def judge_here(selection: Place, choice: Choice, now: float, *, last_run: bool) -> list[Verdict]:
     """Return the verdicts asked for of this node; with a component named, without groups."""
     chosen = selection.chosen
-    judging = Judging(selection.memory, selection.known, now, last_run=last_run)
+    by = By.LAST_RUN if last_run else By.RUNS
+    judging = Judging(selection.memory, selection.known, now, by=by)
     if choice.component:
         return list(judging.components(chosen))
     # what is driven at once is judged as a whole

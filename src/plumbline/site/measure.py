@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Any, Callable, ContextManager, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge import confirm as confirming
-from plumbline.judge.judging import Judging
+from plumbline.judge.judging import By, Judging
 from plumbline.judge.weighing import Weighing
 from plumbline.measure.caches import WITHOUT
 from plumbline.measure.lock import Locks, OwnLocks
@@ -143,7 +143,8 @@ def measure(
         # of what another run is measuring for the first time there is nothing to say yet
         if not session.busy or snapshot.of(entry.layer, entry.component)
     ]
-    judging = Judging(snapshot, snapshot, snapshot.written_at, last_run=True)
+    by = By.LAST_RUN if options.verdicts else By.COMPARISON
+    judging = Judging(snapshot, snapshot, snapshot.written_at, by=by)
     verdicts = tuple(judging.components(chosen))
     return Result(run_id, records, verdicts, tuple(session.busy), interrupted)
 
@@ -282,8 +283,11 @@ def measure_once(
             locks.dissolve()
 
 
-def caveat(directories: Mapping[str, str], size_bytes: int, memory: int) -> str:
-    """Return what the comparison cannot show: devices in common, and what ``memory`` bytes hold."""
+def caveat(directories: Mapping[str, str], size_bytes: int, memory: int, files: int = 1) -> str:
+    """Return what the comparison cannot show: devices in common, and what ``memory`` bytes hold.
+
+    ``files`` of ``size_bytes`` each are written by a host before it reads the first of them.
+    """
     devices: dict[str, list[str]] = {}
     for name, path in directories.items():
         devices.setdefault(_device(path), []).append(name)
@@ -293,11 +297,11 @@ def caveat(directories: Mapping[str, str], size_bytes: int, memory: int) -> str:
         for device, names in devices.items()
         if device and len(names) > 1
     ]
-    if size_bytes < memory:
-        enough = math.ceil(2 * memory / _GIB)
+    if size_bytes * files < memory:
+        enough = math.ceil(2 * memory / files / _GIB)
         parts.append(
-            f"{format_size(size_bytes)} fit into the page cache: where direct I/O is not honoured, "
-            f"rates are those of memory; --bytes {enough}GiB measures the storage"
+            f"{format_size(size_bytes * files)} fit into the page cache: where direct I/O is not "
+            f"honoured, rates are those of memory; --bytes {enough}GiB measures the storage"
         )
     return "; ".join(parts)
 

@@ -159,30 +159,38 @@ def test_the_last_run_is_judged_by_itself_with_the_others_behind_it(execute: Run
     (said,) = (one for one in verdicts if one["component"] == "OST1")
     assert (said["state"], said["reason"]) == ("CRITICAL", "below_level")
     assert said["sentence"].endswith(
-        "55 to 1 against chance, 8,103 for an alarm; its service is OK"
+        "55 to 1 against chance, 8,103 for an alarm; its service watches"
     )
 
 
 @pytest.mark.parametrize(
-    ("known", "said"),
+    ("known", "said", "code"),
     [
         (
-            slow(alarm=False, odds=1.0, ratio=0.74),
-            "; odds 3 to 1 against chance, 8,103 for an alarm; its service is OK",
+            slow(alarm=False, odds=2.5, ratio=0.74, more=1),
+            "; odds 12 to 1 against chance, 8,103 for an alarm; its service watches: 1 more run "
+            "like this one for an alarm",
+            2,
         ),
-        (NOTHING, "; too few runs to tell it from chance"),
+        (
+            slow(alarm=False, odds=1.0, ratio=0.74),
+            "; within chance, odds of 3 to 1, 8,103 for an alarm; its service watches",
+            0,
+        ),
+        (NOTHING, "; too few runs to tell it from chance", 2),
         (
             slow(alarm=False, odds=1.0, shared=True),
             "; its group has lost as much and has the alarm",
+            2,
         ),
     ],
 )
 def test_who_looks_is_told_the_odds_of_what_one_run_has_found(
-    execute: Run, known: Known, said: str
+    execute: Run, known: Known, said: str, code: int
 ) -> None:
     (low,) = (
         line
-        for line in execute(measured(80e6), "--last-run", known=known, code=2).out.splitlines()
+        for line in execute(measured(80e6), "--last-run", known=known, code=code).out.splitlines()
         if "OST1" in line
     )
     assert low.endswith(said)

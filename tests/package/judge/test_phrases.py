@@ -11,7 +11,7 @@ from plumbline.judge.measured import measured
 from plumbline.judge.phrases import (
     number,
     odds,
-    odds_text,
+    odds_of_run,
     over_runs,
     peers,
     several,
@@ -105,6 +105,9 @@ def test_one_peer_has_no_median(count: int, words: str) -> None:
 
 def test_the_odds_of_one_run_are_said_but_where_its_group_or_nobody_has_them() -> None:
     known = evidence(odds=log(9000), needed=log(8000))
-    assert odds_text(known) == "odds 9,000 to 1 against chance, 8,000 for an alarm"
-    assert odds_text(known._replace(shared=True)) == so_far(known._replace(shared=True))
-    assert odds_text(None) == so_far(None)
+    said = odds_of_run(known, services=True)
+    assert said == "odds 9,000 to 1 against chance, 8,000 for an alarm"
+    assert odds_of_run(known, services=False) == "odds 9,000 to 1 against chance"
+    shared = known._replace(shared=True)
+    assert odds_of_run(shared, services=True) == so_far(shared)
+    assert odds_of_run(None, services=True) == so_far(None)

@@ -8,7 +8,7 @@ from typing import Iterator, NamedTuple
 
 import pytest
 
-from plumbline.judge.judging import Judging
+from plumbline.judge.judging import By, Judging
 from plumbline.model.expectation import Expectations
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation
@@ -87,7 +87,7 @@ class Node:
         node = Expectations("client1", "lab", raw)
         memory, known = remembered(node, self.history)
         now = NOW + (self.runs + 1) * MINUTE_S
-        judging = Judging(memory, known, now, last_run=last_run)
+        judging = Judging(memory, known, now, by=By.LAST_RUN if last_run else By.RUNS)
         (found,) = judging.components(one for one in node.every() if one.component == SLOW)
         return found
 
@@ -158,7 +158,7 @@ def test_service_and_last_run_tell_one_story(history: History) -> None:
     assert service.reason is Reason.WATCHED
     assert service.sentence.endswith("; 1 more run like this one raises an alarm")
     assert playbook.sentence.endswith(
-        "; its service is OK; 1 more run like this one raises an alarm"
+        "; its service watches: 1 more run like this one for an alarm"
     )
     node.by_name(0.34)
     both = node.verdict(last_run=True), node.verdict()
