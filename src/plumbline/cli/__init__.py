@@ -71,6 +71,17 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 class _Parser(argparse.ArgumentParser):
     """Ends with UsageError's code: argparse's own 2 would read as CRITICAL."""
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a word that is no choice, with the one that may have been meant."""
+        # most words are right, and do not wait for it
+        from difflib import get_close_matches
+
+        choices = tuple(map(str, action.choices or ()))
+        near = [] if str(value) in choices else get_close_matches(str(value), choices, n=1)
+        if near:
+            raise argparse.ArgumentError(action, f"{value!r}: did you mean {near[0]}?")
+        super()._check_value(action, value)
+
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(UsageError.exit_code, f"{self.prog}: {message}\n")
@@ -144,6 +155,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     parser = build_parser(_asked(words))
     _complete(parser)
+    if not words:
+        parser.print_help()
+        return UsageError.exit_code
     arguments = parser.parse_args(words)
     try:
         code: int = arguments.run(arguments)

@@ -17,6 +17,7 @@ from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.observe.command import SystemRunner
+from plumbline.observe.query import complaint, reason_of
 from plumbline.store.files import EXPECTATIONS, STATE
 from plumbline.store.snapshot import load_expectations
 
@@ -105,6 +106,12 @@ def named_directories(words: Sequence[str], least: int = 2) -> dict[str, str]:
         if name in directories:
             raise UsageError(f"--directory {name} is given twice; name each directory differently")
         directories[name] = _real(path)
+        same = next(other for other, real in directories.items() if real == directories[name])
+        if same != name:
+            raise UsageError(
+                f"--directory {same} and {name} are the same folder {directories[name]}; leave "
+                "one out"
+            )
     if len(directories) < least:
         raise UsageError("--directory is given once; give it twice or more, to have a comparison")
     return directories
@@ -113,10 +120,13 @@ def named_directories(words: Sequence[str], least: int = 2) -> dict[str, str]:
 def _real(path: str) -> str:
     """Return the path without links; a mount that does not answer cannot block here."""
     # the working directory is that of the caller
-    completed = SystemRunner()(["realpath", "--canonicalize-existing", "--", path], 10.0)
+    folder = f"{path.rstrip('/')}/"
+    completed = SystemRunner()(["realpath", "--canonicalize-existing", "--", folder], 10.0)
     if not completed.ok:
-        reason = "it gives no answer" if completed.timed_out else completed.stderr.strip()
-        raise UsageError(f"--directory {path}: {reason}; name a directory that is there")
+        reason = "it gives no answer" if completed.timed_out else reason_of(completed)
+        raise UsageError(
+            f"--directory {path}: {reason or complaint(completed)}; name a directory that is there"
+        )
     return completed.stdout.rstrip("\n")
 
 

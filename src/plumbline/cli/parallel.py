@@ -446,6 +446,9 @@ def probe_fs(arguments: argparse.Namespace) -> int:
         )
     if arguments.dry_run:
         return print_commands([unit])
+    if arguments.directory:
+        # what is not here is said once, before each directory could say so
+        find_launcher(terms.launch, SystemRunner())
     if arguments.directory and not arguments.json:
         directories = {entry.component: str(entry.target["directory"]) for entry in members.entries}
         ranks = terms.ranks_per_target * len(members.entries)

@@ -35,7 +35,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST
 from plumbline.model.units import format_bytes, format_rate, parse_bytes
 from plumbline.model.verdict import State, worst
-from plumbline.observe.command import SystemClock
+from plumbline.observe.command import SystemClock, locate
 from plumbline.site import measure as runs
 from plumbline.store.files import DATABASE, EXPECTATIONS
 from plumbline.store.history import Confirmed, History
@@ -138,6 +138,8 @@ def _compare(arguments: argparse.Namespace) -> int:
     units = [TargetUnit(entry) for entry in expectations.find(OST.name)]
     if arguments.dry_run:
         return print_commands(units)
+    # what is not here is said once, before each directory could say so
+    locate(units[0].entry.spec.tool)
     caveat = runs.caveat(directories, size, runs.memory_bytes())
     if caveat and not arguments.json:
         print(caveat, flush=True)

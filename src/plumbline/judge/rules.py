@@ -133,12 +133,13 @@ def incomparable(measured: Measured) -> Optional[Finding]:
     if measured.provisional:
         text = (
             f"{figures(measured)}: too uncertain to judge; measure it together with its peers, or "
-            "run plumbline baseline capture"
+            "on a site run plumbline baseline capture"
         )
     else:
         text = (
             f"{measured.what} measured {measured.shown(measured.rate)} but nothing to compare "
-            f"with: {measured.doubt}, no peers in the same run; run plumbline baseline capture"
+            f"with: {measured.doubt}, no peers in the same run; measure it together with others, "
+            "or on a site run plumbline baseline capture"
         )
     return Finding(State.UNKNOWN, Reason.NO_REFERENCE, text)
 

@@ -133,7 +133,8 @@ def format_size(size: int) -> str:
 
 def format_amount(value: float, unit: str) -> str:
     """Return a value in a unit, which may have a decimal prefix, e.g. ``1.2 kops/s``."""
-    prefix = "G" if value >= 1e10 else "M" if value >= 1e5 else "k" if value >= 1e3 else ""
+    levels = (("T", 1e13), ("G", 1e10), ("M", 1e5), ("k", 1e3))
+    prefix = next((prefix for prefix, least in levels if value >= least), "")
     scaled = value / _PREFIX[prefix]
     digits = 1 if prefix else 0
     return f"{scaled:.{digits}f} {prefix}{unit}"

@@ -34,7 +34,8 @@ class Space(NamedTuple):
             more = f" and {format_bytes(more_bytes)} more are needed" if more_bytes else ""
             raise SkipTarget(
                 f"{where} is {self.fill:.0%} full{more}, the limit is {limit:.0%}; "
-                "free space, or raise fill_limit"
+                "free space, measure less (--bytes, or bytes of the policy), or raise the policy's "
+                "fill_limit"
             )
 
 

@@ -10,7 +10,9 @@ that a file system found itself damaged, EROFS that it gave up writing.
 from __future__ import annotations
 
 import errno
+import os
 import re
+from pathlib import Path
 from typing import Callable, Optional, Sequence
 
 from plumbline.model.command import CommandRunner, Completed, Within, lines
@@ -106,12 +108,28 @@ def objection(completed: Completed, *, own: bool, within: Optional[Within] = Non
 
 def complaint(completed: Completed, within: Optional[Within] = None) -> str:
     """Return in one line what a command that did not succeed was, where, and said."""
-    called = " ".join(completed.argv) + (f" in {within.path}" if within else "")
+    place = f" in {within.path}" if within else ""
+    called = " ".join(completed.argv) + place
     if completed.timed_out or completed.hung:
         stuck = " and cannot be ended: it is stuck in the kernel" if completed.hung else ""
         return f"{called} gave no answer in {completed.seconds:.0f} s{stuck}"
     output = lines(completed.stderr) or lines(completed.stdout) or ["without a word"]
+    reason = reason_of(completed)
+    if reason and Path(completed.argv[0]).name in _ABOUT_FILES:
+        # what a person would be told about the file, and not how it was looked at
+        what = output[-1].split(": ")[-2:-1] or [called]
+        return f"{what[0]}: {reason}{place if what[0].find('/') < 0 else ''}"
     return f"{called} failed with exit code {completed.exit_code}: {output[-1]}"
+
+
+_ABOUT_FILES = frozenset(("cat", "find", "realpath", "rm", "rmdir", "stat", "touch", "truncate"))
+
+
+def reason_of(completed: Completed) -> str:
+    """Return why the system refused a command that did not succeed, empty where it did not say."""
+    output = lines(completed.stderr)
+    reason = output[-1].rpartition(": ")[2] if output else ""
+    return reason if reason in map(os.strerror, errno.errorcode) else ""
 
 
 NEEDS_DEBUGFS = (
