@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from tests.characterization.product import run
+from tests.characterization.product import Answer, run
 
 _MOST = 500
 """Records of one answer."""
@@ -26,11 +26,11 @@ class Node(NamedTuple):
 
 
 def bring(
-    folder: Path, nodes: Mapping[str, Node], at: float, environment: Mapping[str, str] = {}
+    folder: Path, nodes: Mapping[str, Node], at: float, run: Callable[..., Answer] = run
 ) -> Path:
     """Return the history of a site, collected from its nodes by ``folder/plan.json``.
 
-    What the command printed lies in ``folder/collected.json``.
+    ``run`` carries out the command.  What that printed lies in ``folder/collected.json``.
     """
     answers, history = folder / "answers", folder / "history.sqlite"
     answers.mkdir(exist_ok=True)
@@ -53,7 +53,6 @@ def bring(
         "--json",
         *chosen,
         at=at,
-        environment=environment,
     )
     assert answer.code == 0, answer.out[:2000] + answer.err[:2000]
     new = sum(node["new"] for node in answer.document()["nodes"])

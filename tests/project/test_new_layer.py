@@ -139,7 +139,7 @@ def branch(tmp_path_factory: pytest.TempPathFactory) -> Branch:
     assert planned.code == 0, planned.err
     (folder / "plan.json").write_text(planned.out, encoding="utf-8")
     nodes = {"client1": Node(list(records(planned.document()["nodes"]["client1"])))}
-    bring(folder, nodes, NOW, made.environment)
+    bring(folder, nodes, NOW, partial(run, environment=made.environment))
     return made
 
 

@@ -30,9 +30,9 @@ from plumbline.model.layers.ost import OST
 from plumbline.model.limits import Limits
 from plumbline.model.units import format_bytes, parse_bytes, parse_duration
 from plumbline.model.verdict import Verdict
-from plumbline.observe.command import SystemClock
+from plumbline.observe.command import SystemClock, SystemRunner
 from plumbline.parallel.job import Fixed
-from plumbline.parallel.launch import Client, Launch, by_slurm, parse_clients
+from plumbline.parallel.launch import Client, Launch, by_slurm, find_launcher, parse_clients
 from plumbline.parallel.run import Course, Files, FsUnit
 from plumbline.parallel.terms import Aggregation, Method, named_test, share_of_memory, spread
 from plumbline.site import measure as runs

@@ -135,11 +135,12 @@ def _compare(arguments: argparse.Namespace) -> int:
     """Measure directories given as NAME=PATH, print how they compare, and return the exit code."""
     directories, size = named_directories(arguments.directory), _file_bytes(arguments)
     expectations = runs.expected(directories, size)
-    units = [TargetUnit(entry) for entry in expectations.find(OST.name)]
+    entries = list(expectations.find(OST.name))
+    units = [TargetUnit(entry) for entry in entries]
     if arguments.dry_run:
         return print_commands(units)
     # what is not here is said once, before each directory could say so
-    locate(units[0].entry.spec.tool)
+    locate(entries[0].spec.tool)
     caveat = runs.caveat(directories, size, runs.memory_bytes())
     if caveat and not arguments.json:
         print(caveat, flush=True)

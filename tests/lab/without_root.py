@@ -1,0 +1,109 @@
+"""The demonstration where there is no root: real probes, a recorded site, a simulated one.
+
+It writes into .cache/demo and into a temporary folder, which it removes.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.characterization.door import Node, bring
+from tests.characterization.histories import END_S, baselines, nodes_of
+from tests.characterization.product import COMMAND, ROOT, Answer
+from tests.characterization.scenes import SCENES
+from tests.lab.demo import say
+from tests.project.repository import tracked
+
+FOLDER = ROOT / ".cache" / "demo"
+RECORDED = "example-faults"
+"""The scene whose twelve nights are taken for those before this one."""
+SIMULATED = ("--days", "21", "--fault", "oss02-lun1=60%@3", "--fault", "work-OST0007=30%@4")
+
+NEXT = """\
+  Next: docs/guide.md describes a site of your own. With root, `make demo` builds
+  a storage cluster in containers, breaks a disk and a link, and shows what Nagios reports."""
+
+
+def show(*words: str, most: int = 40) -> None:
+    """Print a command as a person would type it, and so many lines of its answer."""
+    print(f"  $ plumbline {shlex.join(words)}", flush=True)
+    with subprocess.Popen([COMMAND, *words], stdout=subprocess.PIPE, text=True) as process:
+        for number, line in enumerate(process.stdout or ()):
+            if number < most:
+                print(f"  {line}", end="", flush=True)
+    if number >= most:
+        print(f"  ... and {number + 1 - most} lines more")
+
+
+def quietly(*words: str, at: float = 0.0) -> Answer:
+    """Return the answer of a command; ``at`` is the moment of whoever plays another clock."""
+    done = subprocess.run(
+        [COMMAND, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def main() -> None:
+    """Tell what each part of plumbline does, on this machine and on two others."""
+    say("Four directories of this machine are compared, by the probe that nodes run each night")
+    with TemporaryDirectory(prefix="plumbline-demo-") as folder:
+        places = [f"{name}={folder}/{name}" for name in "abcd"]
+        for place in places:
+            Path(place.partition("=")[2]).mkdir()
+        show(
+            *("probe", "ost", "--quiet", "--bytes", "64MiB"),
+            *(word for place in places for word in ("--directory", place)),
+        )
+    say("A site with 24 servers, recorded for twelve nights: what is slow, and where is the cause?")
+    source = recorded()
+    show("status", *source, most=9)
+    show("locate", *source)
+    say("Its report is drawn: ceilings, baselines, every target and every night")
+    show("report", *source, "-o", str(FOLDER / "report"))
+    say("The same site, simulated: would its policy see a slow disk, and how often is it wrong?")
+    show("simulate", "-i", str(FOLDER / "inventory"), *SIMULATED)
+    say("Done")
+    print(f"  Report: file://{FOLDER}/report/index.html\n{NEXT}")
+
+
+def recorded() -> tuple[str, ...]:
+    """Return the options for the plan and the history of the recorded site."""
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    (scene,) = (scene for scene in SCENES if scene.name == RECORDED)
+    for path in tracked(f"inventories/{scene.site}"):
+        copy = FOLDER / "inventory" / path.relative_to(ROOT / "inventories" / scene.site)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    accepted = FOLDER / "inventory" / "group_vars" / "all" / "baselines.yml"
+    accepted.write_text(baselines(scene.site), encoding="utf-8")
+    planned = quietly("plan", "-i", str(FOLDER / "inventory"), "--json")
+    if planned.code:
+        sys.exit(planned.err)
+    (FOLDER / "plan.json").write_text(planned.out, encoding="utf-8")
+    now = time.time()
+    nodes = {name: later(node, now - END_S) for name, node in nodes_of(scene).items()}
+    history = bring(FOLDER, nodes, now, quietly)
+    return ("--plan", str(FOLDER / "plan.json"), "--history", str(history))
+
+
+def later(node: Node, seconds: float) -> Node:
+    """Return what a node has measured, so many seconds later."""
+    times = "started_at", "finished_at"
+    return node._replace(
+        records=[
+            {**record, **{key: record[key] + seconds for key in times}} for record in node.records
+        ]
+    )
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("plumbline: interrupted")
