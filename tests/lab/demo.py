@@ -18,6 +18,9 @@ LAYERS = ("ost", "net")
 BASELINE_RUNS = "2"
 MOST_RUNS = 4
 
+PROBLEMS = "cgi-bin/status.cgi?host=all&servicestatustypes=28"
+"""The page of Nagios with what is WARNING, UNKNOWN or CRITICAL."""
+
 NEXT = """\
   Next, with .cache/venv/bin in front of PATH, to ask what is slow, to mend it, and to remove all:
     ansible-playbook -i inventories/lab playbooks/debug_slow_storage.yml -e budget=10min
@@ -82,11 +85,16 @@ def main() -> None:
     console = Console(lab)
     show(console.services())
     say(f"Now {' and '.join(fault.story for fault in FAULTS)}")
+    began = time.time()
     found = broken(lab, console)
     lab.on_host("mon1", "systemctl start plumbline-report")
     say("Done: the lab stays up, and broken")
     table(found)
-    print(f"\n  Nagios: {lab.page}   user {console.user}   password {console.password}")
+    notified = dict(console.told(began))
+    print(f"\n  Nagios has notified of {', '.join(sorted(notified)) or 'nothing yet'}.")
+    print("  An alarm that follows from another one is shown, and notifies nobody.")
+    problems = urljoin(lab.page, PROBLEMS)
+    print(f"\n  Nagios: {problems}   user {console.user}   password {console.password}")
     print(f"  Report: {urljoin(lab.page, '/plumbline/index.html')}\n\n{NEXT}")
 
 
@@ -97,7 +105,10 @@ def broken(lab: Lab, console: Console) -> dict[str, Found]:
     began = time.monotonic()
     found: dict[str, Found] = {}
     for layer in LAYERS * MOST_RUNS:
-        say(f"The layer {layer} is measured: one slow run is watched, several are an alarm")
+        say(
+            f"The layer {layer} is measured, in about a minute: one slow run is watched, several "
+            "are an alarm"
+        )
         services = lab.measure_again(console, layer)
         seconds = time.monotonic() - began
         for fault in FAULTS:
