@@ -27,7 +27,18 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"plumbline {__version__}\n"
 
 
-@pytest.mark.parametrize("words", [[], ["fly"], ["probe"], ["probe", "fly"], ["probe", "ost", "x"]])
+def test_the_command_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 64
+    assert capsys.readouterr().out.startswith("usage: plumbline")
+
+
+def test_a_slip_of_a_verb_is_answered_with_the_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="64"):
+        main(["prob"])
+    assert "did you mean probe?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["fly"], ["probe"], ["probe", "fly"], ["probe", "ost", "x"]])
 def test_a_call_that_is_not_understood_ends_with_64(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

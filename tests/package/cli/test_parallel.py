@@ -163,7 +163,7 @@ def test_a_dry_run_prints_the_call_and_touches_nothing(tmp_path: Path) -> None:
         (["--clients", "c1", "--hostfile", "h"], "say the same; give one of them"),
         (["--hostfile", "nowhere"], "--hostfile nowhere: No such file"),
         (["--profile", "nowhere/calls"], "--profile nowhere/calls cannot be written"),
-        (["--directory", "all=a"], "that is the name of all together"),
+        (["--directory", "all=."], "that is the name of all together"),
     ],
 )
 def test_a_call_that_makes_no_sense_is_a_sentence(

@@ -161,7 +161,7 @@ def test_without_baseline_and_peers_nothing_is_judged() -> None:
     assert (finding.state, finding.reason) == (State.UNKNOWN, Reason.NO_REFERENCE)
     assert finding.text == (
         "read measured 200.0 MB/s but nothing to compare with: no baseline yet, no peers in the "
-        "same run; run plumbline baseline capture"
+        "same run; measure it together with others, or on a site run plumbline baseline capture"
     )
 
 

@@ -514,7 +514,7 @@ def test_what_does_not_fit_is_not_begun(site: Site) -> None:
     spec = site.entry("a", SIMPLE).spec._replace(bytes=each)
     records = measured(site.unit(spec=spec))
     assert {record.outcome for record in records} == {Outcome.SKIPPED}
-    assert "free space, or raise fill_limit" in records[0].reason
+    assert "free space, measure less (--bytes" in records[0].reason
     assert site.left() == []
 
 
