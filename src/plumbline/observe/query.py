@@ -10,9 +10,7 @@ that a file system found itself damaged, EROFS that it gave up writing.
 from __future__ import annotations
 
 import errno
-import os
 import re
-from pathlib import Path
 from typing import Callable, Optional, Sequence
 
 from plumbline.model.command import CommandRunner, Completed, Within, lines
@@ -115,7 +113,7 @@ def complaint(completed: Completed, within: Optional[Within] = None) -> str:
         return f"{called} gave no answer in {completed.seconds:.0f} s{stuck}"
     output = lines(completed.stderr) or lines(completed.stdout) or ["without a word"]
     reason = reason_of(completed)
-    if reason and Path(completed.argv[0]).name in _ABOUT_FILES:
+    if reason and completed.argv[0].rpartition("/")[2] in _ABOUT_FILES:
         # what a person would be told about the file, and not how it was looked at
         what = output[-1].split(": ")[-2:-1] or [called]
         return f"{what[0]}: {reason}{place if what[0].find('/') < 0 else ''}"
@@ -123,13 +121,21 @@ def complaint(completed: Completed, within: Optional[Within] = None) -> str:
 
 
 _ABOUT_FILES = frozenset(("cat", "find", "realpath", "rm", "rmdir", "stat", "touch", "truncate"))
+_REFUSALS = (
+    "No such file or directory",
+    "Not a directory",
+    "Operation not permitted",
+    "Permission denied",
+    "Read-only file system",
+    "Too many levels of symbolic links",
+)
 
 
 def reason_of(completed: Completed) -> str:
     """Return why the system refused a command that did not succeed, empty where it did not say."""
     output = lines(completed.stderr)
     reason = output[-1].rpartition(": ")[2] if output else ""
-    return reason if reason in map(os.strerror, errno.errorcode) else ""
+    return reason if reason in _REFUSALS else ""
 
 
 NEEDS_DEBUGFS = (
