@@ -90,6 +90,21 @@ def _moment(text: str, option: str, day: datetime) -> datetime:
     return midnight + timedelta(hours=hour, minutes=minute)
 
 
+def deployed(arguments: argparse.Namespace) -> Expectations:
+    """Return what this node measures by its plan.
+
+    Raises:
+        DocumentError: that is damaged, or missing; the sentence says what works without it.
+    """
+    path = arguments.expectations or EXPECTATIONS
+    if not Path(path).is_symlink() and not Path(path).exists():
+        raise DocumentError(
+            f"expectations {path}: no such file; deploy the role agent; without it directories can "
+            "be compared: plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b"
+        )
+    return load_expectations(path)
+
+
 def named_directories(words: Sequence[str], least: int = 2) -> dict[str, str]:
     """Return real paths by name, ``least`` or more.
 

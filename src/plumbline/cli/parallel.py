@@ -16,7 +16,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.cli.options import named_directories, own_expectations, spelled
+from plumbline.cli.options import deployed, named_directories, own_expectations, spelled
 from plumbline.cli.output import remark, show
 from plumbline.cli.progress import end, print_commands, progress, show_result
 from plumbline.doors.ranks import table
@@ -40,7 +40,7 @@ from plumbline.site import parallel as fs
 from plumbline.site.verdicts import published_by
 from plumbline.store.files import DATABASE, EXPECTATIONS, SNAPSHOT_FILE
 from plumbline.store.history import History
-from plumbline.store.snapshot import load_expectations, load_snapshot
+from plumbline.store.snapshot import load_snapshot
 
 _DEFAULTS = {
     "test": "ost",
@@ -113,7 +113,7 @@ def _given(words: Sequence[str], least: int) -> fs.Members:
 
 def _expected(arguments: argparse.Namespace) -> fs.Members:
     """Return the targets of one file system that this node drives, or else measures alone."""
-    expectations = load_expectations(arguments.expectations or EXPECTATIONS)
+    expectations = deployed(arguments)
     drives = any(LAYERS[entry["layer"]].by_ranks for entry in expectations.entries)
     targets = [
         expectation
@@ -314,7 +314,7 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
     used = {name for name, value in vars(arguments).items() if value not in (None, False)}
     if not used <= _GOES_WITH:
         return None
-    document = load_expectations(arguments.expectations or EXPECTATIONS)
+    document = deployed(arguments)
     if all(not LAYERS[entry["layer"]].by_ranks for entry in document.entries):
         return None
     systems, chosen = list(wholes(document.find(FS.name))), arguments.file_system
@@ -480,7 +480,7 @@ def _measured(
 
 def _beside_all(arguments: argparse.Namespace, own: Expectations) -> Expectations:
     """Return a run's expectations with all else that this node measures and its snapshot keeps."""
-    expectations = load_expectations(arguments.expectations or EXPECTATIONS)
+    expectations = deployed(arguments)
     places = {(entry["layer"], entry["component"]) for entry in own.entries}
     rest = [
         entry

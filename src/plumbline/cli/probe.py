@@ -11,6 +11,7 @@ from typing import Iterator, Mapping, Optional, Sequence
 
 from plumbline.cli import parallel
 from plumbline.cli.options import (
+    deployed,
     named_directories,
     own_expectations,
     refuse_both,
@@ -37,9 +38,8 @@ from plumbline.model.units import format_bytes, format_rate, parse_bytes
 from plumbline.model.verdict import State, worst
 from plumbline.observe.command import SystemClock, locate
 from plumbline.site import measure as runs
-from plumbline.store.files import DATABASE, EXPECTATIONS
+from plumbline.store.files import DATABASE
 from plumbline.store.history import Confirmed, History
-from plumbline.store.snapshot import load_expectations
 
 
 def probe(arguments: argparse.Namespace) -> int:
@@ -56,7 +56,7 @@ def probe(arguments: argparse.Namespace) -> int:
         return _tell_apart(arguments)
     if arguments.directory:
         return _compare(arguments)
-    expectations = load_expectations(arguments.expectations or EXPECTATIONS)
+    expectations = deployed(arguments)
     if arguments.confirm:
         return _confirm(expectations, arguments)
     return _measure(expectations, arguments)
@@ -186,7 +186,7 @@ def _component(arguments: argparse.Namespace) -> tuple[Expectations, Locks]:
     """Return a target of this node; raise PrivilegeError where its caches may not be dropped."""
     if len(arguments.component or ()) != 1:
         raise UsageError("--caches tells those of one target apart: give one --component")
-    expectations = load_expectations(arguments.expectations or EXPECTATIONS)
+    expectations = deployed(arguments)
     (entry,) = expectations.find(OST.name, arguments.component[0])
     expectations = own_expectations(arguments, expectations, [entry])
     if not expectations.drops_caches:

@@ -5,24 +5,17 @@ Neither is believed blindly, see :mod:`plumbline.store.files`.
 
 from __future__ import annotations
 
-import os
-
 from plumbline.model.expectation import Expectations
 from plumbline.model.series import Running, Snapshot
 from plumbline.store.files import EXPECTATIONS, SNAPSHOT, load
 
 _DEPLOY = "deploy the role agent again"
-_NOT_DEPLOYED = (
-    "deploy the role agent; without it directories can be compared: plumbline probe ost "
-    "--directory a=/mnt/a --directory b=/mnt/b"
-)
 _PROBE = "run a probe to write it, for example: systemctl start plumbline-ost.service"
 
 
 def load_expectations(path: str = EXPECTATIONS) -> Expectations:
     """Return what this node measures; raise DocumentError naming file and remedy."""
-    remedy = _DEPLOY if os.path.lexists(path) else _NOT_DEPLOYED
-    return Expectations.from_json(load(path, "expectations", remedy))
+    return Expectations.from_json(load(path, "expectations", _DEPLOY))
 
 
 def load_snapshot(path: str = SNAPSHOT) -> Snapshot:

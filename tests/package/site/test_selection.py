@@ -62,11 +62,7 @@ def said_of(expectations: str, taken: str, choice: Choice, now: float) -> str:
             "rate is -3, which is no rate",
         ),
         ("snapshot", lambda old: damaged(old, running=[["ost"]]), "the snapshot is damaged"),
-        (
-            "expectations",
-            None,
-            "expectations.json: no such file; deploy the role agent; without it directories",
-        ),
+        ("expectations", None, "expectations.json: no such file; deploy the role agent again"),
         ("expectations", lambda old: "{", "expectations.json is damaged (Expecting property"),
         ("expectations", lambda old: damaged(old, schema=2), "expectations has schema 2"),
         (
