@@ -214,7 +214,8 @@ def test_its_figures_have_their_unit_wherever_they_are_shown(branch: Branch) -> 
     ):
         sample = f'{{{labels},operation="{operation}",scenario="single"}} {value}\n'
         assert f"plumbline_{name}{sample}" in metrics
-    (line,) = (line for line in branch.of_site("status").out.splitlines() if " meta " in line)
+    lines = branch.of_site("status").out.splitlines()
+    line = next(line for line in lines if " meta " in line)
     # a narrow page has the course of the rates without their name
     assert (line.split()[:3], "1.6 kops/s" in line) == (["CRITICAL", "meta", SLOW], True)
     past = branch.ask("history", SLOW, "--layer", "meta", "--state", str(branch.folder)).out
