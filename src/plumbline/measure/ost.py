@@ -26,6 +26,7 @@ from plumbline.measure.trial import (
 from plumbline.measure.unit_context import Retry, UnitContext
 from plumbline.model.errors import SkipTarget, ToolError
 from plumbline.model.expectation import Expectation
+from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.spec import ProbeSpec
 
@@ -126,7 +127,8 @@ class _Operations:
         """Return the obstacle to a task, empty if it can begin."""
         if self._hung:
             return f"not tried, because {self._hung}"
-        if task.operation is not Operation.WRITE and self._written is None:
+        reads = task.operation is not Operation.WRITE and task.operation.quantity == BYTES_PER_S
+        if reads and self._written is None:
             return (
                 f"{task.title} was not tried: no write before it in this run went well, and holes "
                 "in the file read too fast"

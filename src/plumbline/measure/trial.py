@@ -32,6 +32,7 @@ from plumbline.model.errors import (
     ToolError,
 )
 from plumbline.model.expectation import Expectation, Partner
+from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Measurement, Operation, Outcome, Record, Scenario, Tool
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import format_duration
@@ -273,7 +274,12 @@ class Trial:
         if completed.hung or completed.timed_out:
             self.fail(Failure(Outcome.HUNG, _hung(self._job, completed)))
             return
-        self.measurements.append(self._probe.parse(self._job, completed))
+        measurement = self._probe.parse(self._job, completed)
+        if not measurement.bytes and self._job.operation.quantity == BYTES_PER_S:
+            raise ToolError(
+                f"{self._job.spec.tool} moved 0 bytes; run the tool by hand to see what it prints"
+            )
+        self.measurements.append(measurement)
 
     def _version(self) -> str:
         completed = self._runner(self._probe.VERSION_COMMAND, _VERSION_LIMIT_S)

@@ -254,6 +254,8 @@ class _MeasurementFields(NamedTuple):
 class Measurement(_MeasurementFields):
     """One operation, once: bytes moved, seconds it took, and the rate the tool gives for it.
 
+    What gives no bytes per second may move none.
+
     ``profile`` holds one value a second, empty where the tool tells none; ``retransmits``
     counts TCP segments, None where that is unknown; ``flags`` are SHORT (the time limit
     came before the bytes) and CONFIDENCE_MISSED.  With an impossible value it cannot be built.
@@ -264,12 +266,11 @@ class Measurement(_MeasurementFields):
     def __new__(cls, *args: Any, **kwargs: Any) -> Measurement:
         """Build and validate; raise ToolError naming the impossible value."""
         self = super().__new__(cls, *args, **kwargs)
-        positive = {"bytes": self.bytes, "seconds": self.seconds, "rate": self.rate}
-        for name, value in positive.items():
+        for name, value in (("seconds", self.seconds), ("rate", self.rate)):
             if not 0 < value <= LARGEST:
                 raise _impossible(name, value, "is not a positive, plausible number")
         times = self.latency or ()
-        zero_or_more = (*self.profile, *times, self.retransmits or 0)
+        zero_or_more = (self.bytes, *self.profile, *times, self.retransmits or 0)
         for value in zero_or_more:
             if not 0 <= value <= LARGEST:
                 raise _impossible("detail", value, "is negative or not a plausible number")

@@ -8,10 +8,13 @@ import pytest
 import yaml
 
 from plumbline.measure.ost import TargetUnit
+from plumbline.measure.probes import PROBES
+from plumbline.measure.probes.interface import Job
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.limits import Baseline, Limits, Reference
-from plumbline.model.record import Flag, Outcome
+from plumbline.model.quantity import OPERATIONS_PER_S
+from plumbline.model.record import Flag, Measurement, Operation, Outcome
 from tests.package.fakes import Answer, FakeRunner
 from tests.package.measure.units import NONE, SIZE, FakeClock, expectation, fio_report, measured
 from tests.package.recorded import data, reply
@@ -95,6 +98,43 @@ def test_a_first_repeat_that_was_cut_short_is_not_enough() -> None:
     entry = entry._replace(spec=entry.spec._replace(transfer_bytes=65536))
     (write,) = measured(TargetUnit(entry), runner, FakeClock())
     assert (write.flags, len(write.repeats)) == ((Flag.SHORT,), 2)
+
+
+class Metadata:
+    """A probe that creates files, which moves no bytes."""
+
+    VERSION_COMMAND = ("fio", "--version")
+
+    def __init__(self, operation: Operation) -> None:
+        self.OPERATIONS = (operation,)
+
+    def command(self, job: Job) -> tuple[str, ...]:
+        return ("fio", "--name", job.subject)
+
+    def limit_s(self, job: Job) -> float:
+        return job.spec.seconds
+
+    def parse(self, job: Job, completed: Completed) -> Measurement:
+        return Measurement(bytes=0, seconds=1.0, rate=850.0)
+
+
+@pytest.mark.parametrize(
+    ("operation", "outcome", "reason"),
+    [
+        (Operation.define("create", OPERATIONS_PER_S), Outcome.OK, ""),
+        (Operation.WRITE, Outcome.FAILED, "metadata moved 0 bytes"),
+    ],
+)
+def test_only_what_gives_bytes_per_second_must_move_some(
+    operation: Operation, outcome: Outcome, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PROBES, "metadata", Metadata(operation))
+    spec = expectation("a").spec._replace(tool="metadata")
+    entry = expectation("a", spec=spec, references={f"{operation.value}/single": NONE})
+    (record,) = measured(TargetUnit(entry), target(), FakeClock())
+    assert (record.outcome, reason in record.reason) == (outcome, True)
+    assert record.rate == (850.0 if outcome is Outcome.OK else None)
+    assert record.coverage is None
 
 
 def not_installed(argv: tuple[str, ...]) -> Completed:

@@ -107,16 +107,19 @@ def test_a_sound_measurement_keeps_its_values() -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 1e19, 0.0, -1.0])
-@pytest.mark.parametrize("key", ["bytes", "seconds", "rate"])
-def test_bytes_seconds_and_rate_are_positive_numbers(key: str, value: float) -> None:
-    name = key.replace("_Bps", "")
-    with pytest.raises(ToolError, match=rf"measured {name} .* not a positive"):
+@pytest.mark.parametrize("key", ["seconds", "rate"])
+def test_seconds_and_rate_are_positive_numbers(key: str, value: float) -> None:
+    with pytest.raises(ToolError, match=rf"measured {key} .* not a positive"):
         measurement(**{key: value})
 
 
 @pytest.mark.parametrize(
     "changes",
     [
+        {"bytes": -1},
+        {"bytes": math.nan},
+        {"bytes": math.inf},
+        {"bytes": 1e19},
         {"profile": (1.0, -1.0)},
         {"profile": (math.nan,)},
         {"latency": Latency(0.1, math.inf, 0.2, 0.3)},
