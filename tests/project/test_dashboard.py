@@ -11,14 +11,13 @@ from typing import Any, Iterator
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from plumbline.doors.prometheus import families
 from plumbline.model.service import DEVICE_INFO
-from tests.package.cli.test_metrics import looked, measured, told
+from tests.package.cli.test_metrics import NAMES, looked, measured, told
 from tests.package.prometheus import PROGRAM, PROMTOOL, Prometheus, holding
 from tests.project.repository import ROOT
 
 DASHBOARD = json.loads((ROOT / "roles/metrics/files/grafana-dashboard.json").read_text())
-METRICS = {family.name for family in families((), 0.0)} - {DEVICE_INFO}
+METRICS = NAMES - {DEVICE_INFO}
 """What is told, but for what joins the metrics of others to components."""
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 LABELS = {"layer", "component", "file_system", "operation", "scenario", "group", "node", "version"}
