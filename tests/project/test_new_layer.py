@@ -6,6 +6,7 @@ files, in operations per second and in seconds.  All else is asked as it is.
 
 from __future__ import annotations
 
+import json
 import shutil
 from functools import partial
 from pathlib import Path
@@ -45,6 +46,7 @@ META = Layer(
     results="metadata",
     on_targets=True,
     grouped=True,
+    if_named=True,
 )
 '''
 PROBE = '''"""mdtest: create and look up files."""
@@ -173,6 +175,18 @@ def records(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
                     "spec_hash": read(ProbeSpec, entry["spec"]).hash(),
                     "versions": {},
                 }
+
+
+def test_it_is_planned_where_the_policy_names_it_alone(branch: Branch) -> None:
+    plan = branch.ask("plan", "-i", str(inventories() / "lab"), "--json").document()
+    named = json.loads((branch.folder / "plan.json").read_text(encoding="utf-8"))
+    for document, layers in (
+        (plan, {"ost", "raw", "net", "fs"}),
+        (named, {"ost", "raw", "net", "fs", "meta"}),
+    ):
+        nodes = document["nodes"].values()
+        assert {entry["layer"] for node in nodes for entry in node["entries"]} == layers
+        assert document["schedule"].keys() == layers
 
 
 def test_its_services_judge_it_in_its_units(branch: Branch) -> None:

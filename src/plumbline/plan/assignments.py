@@ -381,7 +381,7 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
     """
     measured = []
     for layer in LAYERS.values():
-        places = _places(layer, topology, policy)
+        places = _places(layer, topology, policy) if policy.measures(layer.name) else []
         _refuse_unknown_names(policy, layer.name, places)
         measured += [_assignment(policy, layer.name, place, places) for place in places]
     refuse_two_clients(measured)

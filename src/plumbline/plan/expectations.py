@@ -568,7 +568,7 @@ def _schedule(policy: Policy, measured: Sequence[Assignment]) -> dict[str, dict[
         "window_s": round(slots.window),
         "slots": max(map(cycle, hosts), default=0),
     }
-    timers = ((name, policy.layer(name).schedule) for name in LAYERS)
+    timers = ((name, policy.layer(name).schedule) for name in LAYERS if policy.measures(name))
     schedule = {name: _timed(timer) if isinstance(timer, Timer) else net for name, timer in timers}
     if not policy.layers.fs.clients:
         del schedule[FS.name]

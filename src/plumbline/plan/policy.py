@@ -369,6 +369,10 @@ class Policy(Strict):
     conditions: ConditionsPolicy = ConditionsPolicy()
     """Parameters of Lustre that are followed, to show when they changed."""
 
+    def measures(self, name: str) -> bool:
+        """Return whether one of LAYERS is measured: by default, or because it is named here."""
+        return not LAYERS[name].if_named or name in self.layers.model_fields_set
+
     def layer(self, name: str) -> Layer:
         """Return the rules of one of LAYERS."""
         rules: Layer = getattr(self.layers, name)

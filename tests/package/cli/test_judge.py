@@ -12,6 +12,7 @@ import pytest
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence, Subject
+from plumbline.model.layers import LAYERS
 from plumbline.model.series import Series
 from tests.package.cli.driver import Printed, Run, call
 from tests.package.judgements import (
@@ -143,7 +144,7 @@ def test_a_damaged_series_spoils_its_component_alone(tmp_path: Path, run: Run) -
 
 def test_what_is_not_expected_here_is_named(execute: Run) -> None:
     with pytest.raises(
-        DocumentError, match="client1 have no OST9 in layer ost, raw, net, fs; add it"
+        DocumentError, match=f"client1 have no OST9 in layer {', '.join(LAYERS)}; add it"
     ):
         execute([], "--component", "OST9")
     with pytest.raises(DocumentError, match="no component in layer raw"):

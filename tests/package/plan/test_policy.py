@@ -92,9 +92,11 @@ def test_all_keys_are_read() -> None:
 
 def test_each_layer_has_a_floor_of_its_own_which_the_site_may_set() -> None:
     floors = {layer: limits_of(load({}), layer, "g", "c").min_efficiency for layer in LAYERS}
-    assert floors == {"ost": 0.3, "raw": 0.5, "net": 0.1, "fs": 0.35}
+    assert {"ost": 0.3, "raw": 0.5, "net": 0.1, "fs": 0.35}.items() <= floors.items()
     policy = load({"limits": {"min_efficiency": "0 %"}})
-    assert [limits_of(policy, layer, "g", "c").min_efficiency for layer in LAYERS] == [0.0] * 4
+    assert [limits_of(policy, layer, "g", "c").min_efficiency for layer in LAYERS] == [0.0] * len(
+        LAYERS
+    )
 
 
 def test_a_goal_is_of_a_group_and_may_differ_between_directions() -> None:

@@ -65,7 +65,8 @@ def test_the_schedules_are_those_of_the_policy() -> None:
             "net": {"schedule": {"slot": "4 h"}},
         },
     }
-    assert fleet(policy=policy).periods_s == {"ost": 86400, "raw": 7 * 86400, "net": 4 * 3600}
+    periods_s = fleet(policy=policy).periods_s
+    assert {"ost": 86400, "raw": 7 * 86400, "net": 4 * 3600}.items() <= periods_s.items()
 
 
 def test_a_site_where_nothing_is_measured_is_refused() -> None:

@@ -46,6 +46,9 @@ class Layer(NamedTuple):
     whole: bool = False
     """All components of a group are measured at once, and the group is judged as a whole."""
 
+    if_named: bool = False
+    """It is measured where the policy names it, and nowhere by default."""
+
     @property
     def per_target(self) -> bool:
         """Return whether it measures the targets of a file system one by one."""
