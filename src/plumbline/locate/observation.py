@@ -69,7 +69,7 @@ class Site:
                 yield from _alone(node, expectation, together)
 
     def _pairs(self, node: str, entry: Expectation) -> Iterator[PlannedMeasurement]:
-        for operation, scenario, reference in steps(entry):
+        for operation, scenario, reference in steps_in_bytes(entry):
             for partner in entry.partners:
                 other = self._own.get(partner.name, frozenset())
                 sends = operation is Operation.SEND
@@ -140,12 +140,15 @@ def steps(entry: Expectation) -> Iterator[tuple[Operation, Scenario, Reference]]
         yield Operation(operation), Scenario(scenario), reference
 
 
+def steps_in_bytes(entry: Expectation) -> Iterator[tuple[Operation, Scenario, Reference]]:
+    """Yield those that give bytes per second, which is what parts carry."""
+    return (step for step in steps(entry) if step[0].quantity == BYTES_PER_S)
+
+
 def _alone(
     node: str, entry: Expectation, together: Counter[tuple[str, str]]
 ) -> Iterator[PlannedMeasurement]:
-    for operation, scenario, reference in steps(entry):
-        if operation.quantity != BYTES_PER_S:
-            continue
+    for operation, scenario, reference in steps_in_bytes(entry):
         shared = scenario is Scenario.TOGETHER
         words = f"{operation.value} together" if shared else operation.value
         of = Measurable(

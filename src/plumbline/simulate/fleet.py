@@ -11,11 +11,10 @@ from random import Random
 from types import MappingProxyType
 from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.locate.observation import steps
+from plumbline.locate.observation import steps_in_bytes
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
-from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.service import PathService, Service, SitePart
 from plumbline.plan.duration import seconds_of
@@ -176,9 +175,7 @@ class Member(NamedTuple):
 
     def flows(self) -> Iterator[Flow]:
         """Yield all that moves bytes of it, for each partner where there are some."""
-        for operation, scenario, _ in steps(self.expectation):
-            if operation.quantity != BYTES_PER_S:
-                continue
+        for operation, scenario, _ in steps_in_bytes(self.expectation):
             step = (*self.key, operation, scenario)
             for partner in self.expectation.partners:
                 yield Flow(*step, partner.name)
@@ -314,9 +311,8 @@ def _covered(expectation: Expectation, node: str) -> bool:
 
 
 def _refuse_unlimited(expectation: Expectation) -> None:
-    for operation, _, reference in steps(expectation):
-        moves = operation.quantity == BYTES_PER_S
-        if moves and reference.ceiling is None and not expectation.partners:
+    for operation, _, reference in steps_in_bytes(expectation):
+        if reference.ceiling is None and not expectation.partners:
             raise DocumentError(
                 f"plumbline_topology: no part on the path of {expectation.component} has a "
                 f"rate for {operation.value}; give one of "
