@@ -75,7 +75,13 @@ def parts(*entries: dict[str, Any], **document: Any) -> dict[str, Any]:
     return {"schema": 1, "site": "lab", "parts": list(entries), **document}
 
 
-def paper(name: str, zone: Zone = Zone.FASTEST) -> Topology:
-    """Return one of the machines of the papers: redstorm, edison or bgl."""
+def paper(name: str, zone: Zone = Zone.FASTEST, *, network: bool = False) -> Topology:
+    """Return one of the machines of the papers: redstorm, edison, bgl or jaguar.
+
+    Only with its ``network`` it has addresses: bgl's 1248 hosts make 78,624 pairs.
+    """
     text = (INVENTORIES / name / "group_vars" / "all" / "topology.yml").read_text(encoding="utf-8")
-    return build(yaml.safe_load(text)["plumbline_topology"], zone)
+    document = yaml.safe_load(text)["plumbline_topology"]
+    for entry in document["parts"] if not network else ():
+        entry.pop("address", None)
+    return build(document, zone)

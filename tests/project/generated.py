@@ -17,7 +17,7 @@ from plumbline.cli.people import PEOPLE
 from plumbline.doors import prometheus
 from plumbline.observe import counters
 from tests.project.repository import document, tracked
-from tests.project.test_papers import BLUE_GENE, EDISON, RED_STORM, Case
+from tests.project.test_papers import BLUE_GENE, EDISON, JAGUAR, RED_STORM, Case
 
 _MARKED = re.compile(r"(?<=<!-- generated: )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _MARKUP = re.compile(r"\b[A-Z]\(([^)]*)\)")
@@ -126,6 +126,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "red_storm": lambda: _figures(RED_STORM),
     "edison": lambda: _figures(EDISON),
     "blue_gene": lambda: _figures(BLUE_GENE),
+    "jaguar": lambda: _figures(JAGUAR),
 }
 
 

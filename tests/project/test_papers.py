@@ -11,9 +11,12 @@ from typing import Any, Callable, NamedTuple
 
 import pytest
 
+from plumbline.model.limits import Baseline
 from plumbline.plan.assignments import assignments
+from plumbline.plan.baseline import Key, read_baselines, write_baselines
+from plumbline.plan.policy import limits_of
 from plumbline.plan.policy import load as load_policy
-from plumbline.plan.references import Line, at_once, measurements, speeds
+from plumbline.plan.references import Line, at_once, measurements, speeds, with_demonstrated
 from plumbline.topology.ceiling import Capacities, together
 from plumbline.topology.document import Zone, load
 from plumbline.topology.graph import Topology, build
@@ -26,9 +29,12 @@ GB = 1e9
 FASTEST = Zone.FASTEST
 
 
-def said(machine: str) -> Any:
-    path = ROOT / "inventories" / machine / "group_vars" / "all" / "topology.yml"
-    return document(path)["plumbline_topology"]
+MACHINES = ("redstorm", "edison", "bgl", "jaguar")
+
+
+def said(machine: str, name: str = "topology") -> Any:
+    path = ROOT / "inventories" / machine / "group_vars" / "all" / f"{name}.yml"
+    return document(path)[f"plumbline_{name}"] if path.exists() else {}
 
 
 @cache
@@ -428,10 +434,35 @@ BLUE_GENE = [
     ),
 ]
 
+JAGUAR = [
+    Case(
+        "2.2",
+        "36 servers, 144 targets of 4 Gb/s: 72 GB/s",
+        "at once all of `scratch`, in sum",
+        72 * GB,
+        partial(rate, "jaguar", "scratch", "read"),
+    ),
+    Case(
+        "2.2",
+        "a target: 4 Gb/s",
+        "part `oss36-fc2-port2`: 500 MB/s",
+        500 * MB,
+        partial(part, "jaguar", "oss36-fc2-port2"),
+    ),
+    Case(
+        "2.2",
+        "a card that serves two targets",
+        "at once `oss[01-36]-fc[1-2]`: 1 GB/s",
+        1 * GB,
+        partial(rate, "jaguar", "oss36-fc2", "write"),
+    ),
+]
+
 CASES = [
     *(("Red Storm", case) for case in RED_STORM),
     *(("Edison", case) for case in EDISON),
     *(("BlueGene/L", case) for case in BLUE_GENE),
+    *(("Jaguar", case) for case in JAGUAR),
 ]
 
 
@@ -499,7 +530,12 @@ def test_fibre_channel_is_faster_than_its_name_and_spends_some_of_it_on_frames()
 
 @pytest.mark.parametrize(
     ("machine", "servers", "targets"),
-    [("redstorm", 160, [320]), ("edison", 84, [96, 96, 144]), ("bgl", 224, [448])],
+    [
+        ("redstorm", 160, [320]),
+        ("edison", 84, [96, 96, 144]),
+        ("bgl", 224, [448]),
+        ("jaguar", 36, [144]),
+    ],
 )
 def test_the_machines_have_the_sizes_of_the_papers(
     machine: str, servers: int, targets: list[int]
@@ -508,3 +544,60 @@ def test_the_machines_have_the_sizes_of_the_papers(
     systems = Counter(one.file_system for one in topology.targets.values())
     assert list(systems.values()) == targets
     assert sum(host.kind == "server" for host in topology.hosts()) == servers
+
+
+def demonstrated(machine: str) -> dict[Key, Baseline]:
+    return read_baselines(said(machine, "baselines"))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_demonstrated_rates_are_baselines_that_nothing_is_held_against(machine: str) -> None:
+    accepted = demonstrated(machine)
+    written = write_baselines(accepted)["plumbline_baselines"]
+    assert written == said(machine, "baselines")
+    assert all(baseline.demonstrated for baseline in accepted.values())
+    assert all("section" in baseline.reason for baseline in accepted.values())
+    # each stands beside a line of plumbline ceiling
+    topology = site(machine)
+    policy = load_policy(said(machine, "policy"))
+    every = (*measurements(topology, assignments(topology, policy)), *at_once(topology))
+    shown = with_demonstrated(topology, every, accepted)
+    assert {rate for line in shown for rate in line.demonstrated.values()} == {
+        baseline.median for baseline in accepted.values()
+    }
+
+
+@cache
+def shares(machine: str) -> dict[str, float]:
+    """Return what each file system gave at once, as a share of the ceiling, by operation."""
+    return {
+        f"{key.component} {key.operation}": baseline.median
+        / rate(machine, key.component, key.operation)
+        for key, baseline in demonstrated(machine).items()
+        if key.layer == "fs" and line(machine, key.component, key.operation).scenario == "all"
+    }
+
+
+def test_no_file_system_of_a_paper_is_below_its_floor_but_the_first_blue_gene() -> None:
+    floors = {
+        machine: limits_of(load_policy(said(machine, "policy")), "fs", "", "").min_efficiency
+        for machine in MACHINES
+    }
+    # of Jaguar's path the paper leaves out the controllers, which shows in its writes
+    assert floors == {"redstorm": 0.5, "edison": 0.5, "bgl": 0.5, "jaguar": 0.3}
+    assert shares("redstorm") == pytest.approx({"scratch write": 0.845}, rel=1e-3)
+    assert shares("edison") == pytest.approx(
+        {
+            f"{name} {operation}": share
+            for name, share in (("fs1", 0.6), ("fs2", 0.75), ("fs3", 1.0))
+            for operation in ("write", "read")
+        }
+    )
+    assert shares("bgl") == pytest.approx({"lustre write": 0.863, "lustre read": 1.071}, rel=1e-3)
+    assert shares("jaguar") == pytest.approx(
+        {"scratch write": 0.347, "scratch read": 0.583}, rel=1e-2
+    )
+    for machine in MACHINES:
+        assert min(shares(machine).values()) > floors[machine]
+    # section 1: "no more than 12 GB/s for writes", "well below half the rate initially expected"
+    assert 12 * GB / rate("bgl", "lustre", "write") < floors["bgl"]

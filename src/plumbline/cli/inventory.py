@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 from plumbline.cli.output import print_json
-from plumbline.doors.ceilings import tables
+from plumbline.doors.ceilings import share_notes, tables
 from plumbline.doors.icinga import icinga_objects
 from plumbline.doors.monitored import monitored, read_options
 from plumbline.doors.nagios import nagios_objects
@@ -23,9 +23,10 @@ from plumbline.model.limits import Reference
 from plumbline.model.units import format_duration
 from plumbline.model.validation import read_json
 from plumbline.plan.assignments import assignments
+from plumbline.plan.baseline import read_baselines
 from plumbline.plan.expectations import SCHEMA, Plan, meetings
 from plumbline.plan.policy import load
-from plumbline.plan.references import at_once, measurements, pairs
+from plumbline.plan.references import at_once, measurements, pairs, with_demonstrated
 from plumbline.site.inventory import plan_of, read_inventory, topology_of
 
 _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
@@ -40,6 +41,7 @@ def ceiling(arguments: argparse.Namespace) -> int:
     lines = [line for line in every if layer in (None, line.layer)]
     if layer and LAYERS[layer].paired:
         lines += pairs(topology, measured)
+    lines = list(with_demonstrated(topology, lines, read_baselines(inventory.baselines)))
     if arguments.json:
         # a line each: quick to write for many, and still to be searched
         documents = (json.dumps(line.to_json(), allow_nan=False) for line in lines)
@@ -126,6 +128,8 @@ def _plan_lines(plan: Plan, node: Optional[str]) -> Iterator[str]:
                     f"after {format_duration(limit_s)}, the last of it unmeasured: raise its limit"
                 )
     yield from _meetings(plan, names)
+    entries = (entry for name in names for entry in plan.expectations[name])
+    yield from (f"note: {note}" for note in share_notes(entries))
     chosen = [service for service in plan.services if node in (None, service.node)]
     yield f"{len(rows)} measurements, {len(chosen)} services"
 

@@ -36,13 +36,15 @@ def check(arguments: argparse.Namespace) -> int:
             "this host has what nodes need, which reads no inventory; do so on the monitoring host "
             "or on the control host"
         )
+    from plumbline.doors.ceilings import share_notes
     from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory, topology_of
 
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)
     # follows every path, so that a check finds what a plan would
     plan = plan_of(inventory, topology)
-    notes = _notes(topology, deployed_hosts(inventory))
+    entries = [entry for entries in plan.expectations.values() for entry in entries]
+    notes = [*_notes(topology, deployed_hosts(inventory)), *share_notes(entries)]
     document = {
         "schema": 1,
         "site": topology.site,
@@ -50,9 +52,10 @@ def check(arguments: argparse.Namespace) -> int:
         "targets": [target._asdict() for target in topology.targets.values()],
         "notes": notes,
     }
-    count = sum(len(entries) for entries in plan.expectations.values())
     lines = [_table(topology), *(f"note: {note}" for note in notes)]
-    lines.append(f"{topology.site} is sound: {count} measurements, {len(plan.services)} services")
+    lines.append(
+        f"{topology.site} is sound: {len(entries)} measurements, {len(plan.services)} services"
+    )
     show(arguments, document, lines, indent=1)
     if arguments.live and not arguments.json:
         return _live([plan.node(name) for name in plan.expectations])

@@ -6,8 +6,10 @@ A site of 320 targets on 80 controllers takes some ten rows; programs get every 
 from __future__ import annotations
 
 from collections import Counter
+from statistics import median
 from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
+from plumbline.model.expectation import Expectation
 from plumbline.model.units import format_rate
 from plumbline.plan.references import Line
 from plumbline.topology.graph import Topology
@@ -30,6 +32,15 @@ _Entry = tuple[tuple[str, ...], tuple[str, ...]]
 """Cells, and the parts that the last cell names."""
 
 
+class _Demonstrated(NamedTuple):
+    """Rates that were demonstrated in a layer, and their median share of the ceiling."""
+
+    layer: str
+    rate: str
+    share: str
+    operations: tuple[str, ...]
+
+
 class _Fold(NamedTuple):
     """Lines that differ in operations and names alone, which the topology writes alike."""
 
@@ -38,6 +49,7 @@ class _Fold(NamedTuple):
     components: tuple[str, ...]
     limiting: tuple[str, ...]
     following: tuple[str, ...]
+    demonstrated: tuple[_Demonstrated, ...]
 
 
 class _Names:
@@ -89,7 +101,7 @@ def _table(names: _Names, flows: str, lines: Sequence[Line]) -> Table:
 
 
 def _entries(names: _Names, fold: _Fold) -> Iterator[_Entry]:
-    """Yield a fold, and what comes next when the parts that limit it are made faster."""
+    """Yield a fold, what comes next when its limiting parts are faster, and what was shown."""
     line, operations = fold.line, ", ".join(fold.operations)
     of, rate, following = ", ".join(names.written(fold.components)), *_rates(line)
     if line.flows == "one":
@@ -104,6 +116,10 @@ def _entries(names: _Names, fold: _Fold) -> Iterator[_Entry]:
     yield cells, names.written(fold.limiting) or ("no part on the path has a rate",)
     if fold.following:
         yield next_cells, names.written(fold.following)
+    for shown in fold.demonstrated:
+        what = f"{shown.layer} {', '.join(shown.operations)}"
+        rates = (shown.rate,) if line.flows == "one" else ("", shown.rate)
+        yield ("", "", what, *rates), (f"demonstrated{shown.share}",)
 
 
 def _wrapped(entry: _Entry, room: int) -> Iterator[tuple[str, ...]]:
@@ -133,18 +149,62 @@ def _fold_names(names: _Names, lines: Iterable[Line]) -> Iterator[_Fold]:
             _each_once([line.component] for line in same),
             _each_once(_parts(line)[0] for line in same),
             _each_once(_parts(line)[1] for line in same),
+            tuple(_demonstrated(same)),
         )
+
+
+def _demonstrated(lines: Sequence[Line]) -> Iterator[_Demonstrated]:
+    """Yield what was demonstrated of lines of one operation, layer by layer."""
+    limit = lines[0].limit
+    for layer in dict.fromkeys(layer for line in lines for layer in line.demonstrated):
+        rates = [line.demonstrated[layer] for line in lines if layer in line.demonstrated]
+        share = f", {100 * median(rates) / limit.ceiling.rate:.0f} %" if limit else ""
+        rate = _span((min(rates), max(rates)))
+        yield _Demonstrated(layer, rate, share, (lines[0].operation,))
 
 
 def _fold_operations(folds: Iterable[_Fold]) -> list[_Fold]:
     """Join the operations for which all else is the same."""
     alike: dict[object, list[_Fold]] = {}
     for fold in folds:
-        alike.setdefault((_texts(fold.line), *fold[2:]), []).append(fold)
+        names = (fold.components, fold.limiting, fold.following)
+        alike.setdefault((_texts(fold.line), *names), []).append(fold)
     return [
-        same[0]._replace(operations=_each_once(fold.operations for fold in same))
+        same[0]._replace(
+            operations=_each_once(fold.operations for fold in same),
+            demonstrated=tuple(_each_rate(shown for fold in same for shown in fold.demonstrated)),
+        )
         for same in alike.values()
     ]
+
+
+def _each_rate(shown: Iterable[_Demonstrated]) -> Iterator[_Demonstrated]:
+    """Yield each rate of a layer once, with the operations that gave it."""
+    alike: dict[object, list[_Demonstrated]] = {}
+    for rate in shown:
+        alike.setdefault(rate[:3], []).append(rate)
+    for same in alike.values():
+        yield same[0]._replace(operations=_each_once(rate.operations for rate in same))
+
+
+def share_notes(entries: Iterable[Expectation]) -> Iterator[str]:
+    """Yield which targets and devices have no rate of their own, and by what their floors go."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        shares = {
+            step.partition("/")[0]: format_rate(reference.ceiling.share)
+            for step, reference in entry.references.items()
+            if reference.ceiling and reference.ceiling.share is not None
+        }
+        rates = ", ".join(f"{operation} {rate}" for operation, rate in shares.items())
+        if shares:
+            alike.setdefault((entry.layer, rates), []).append(entry.component)
+    for (layer, rates), names in alike.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield (
+            f"{layer} {names[0]}{more}: no part of its own has a rate, so its floor goes by an "
+            f"even share of the parts that several share ({rates}); give the part it lies on a rate"
+        )
 
 
 def _each_once(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:

@@ -102,7 +102,8 @@ def least_rate(measured: Measured) -> Optional[float]:
     if ceiling is None or not share or ceiling.even is not None or measured.record.partner:
         return None
     cap_Bps = (measured.record.spec or {}).get("rate_cap_Bps")
-    return share * (min(ceiling.rate, cap_Bps) if cap_Bps else ceiling.rate)
+    whole = ceiling.demonstrable
+    return share * (min(whole, cap_Bps) if cap_Bps else whole)
 
 
 def shortfall_of(measured: Measured, level: Optional[float]) -> Optional[Shortfall]:
@@ -176,17 +177,21 @@ def below_floor(measured: Measured) -> Optional[Finding]:
 def floor_words(missing: Shortfall, measured: Measured, part: str, number: str = "") -> str:
     """Return the demonstrated share of a ceiling, the part that limits it, and the floor."""
     assert measured.ceiling is not None
-    least = measured.limits.min_efficiency
-    share = (
-        missing.share
-        * (least_rate(measured) or least * measured.ceiling.rate)
-        / measured.ceiling.rate
-    )
+    ceiling, least = measured.ceiling, measured.limits.min_efficiency
+    whole = ceiling.demonstrable
+    share = missing.share * (least_rate(measured) or least * whole) / whole
     return (
-        f"{missing.nights} {100 * share:.3g} % of the ceiling "
-        f"{measured.shown(measured.ceiling.rate)} (limited by {part}){number}, "
-        f"floor {100 * least:g} %"
+        f"{missing.nights} {100 * share:.3g} % of {_whole_words(measured)} (limited by {part})"
+        f"{number}, floor {100 * least:g} %"
     )
+
+
+def _whole_words(measured: Measured) -> str:
+    """Return of what a floor is a share: the ceiling, or an even share of it."""
+    assert measured.ceiling is not None
+    form, share = measured.shown, measured.ceiling.share
+    text = f"the ceiling {form(measured.ceiling.rate)}"
+    return text if share is None else f"its share {form(share)} of {text}"
 
 
 def goal_words(missing: Shortfall, measured: Measured, goal: float) -> str:
@@ -302,7 +307,7 @@ def _below_floor(members: Sequence[Measured], number: int) -> Optional[Finding]:
     kinds: dict[float, list[Measured]] = {}
     for of in members:
         if least_rate(of) is not None and of.ceiling is not None:
-            kinds.setdefault(of.ceiling.rate, []).append(of)
+            kinds.setdefault(of.ceiling.demonstrable, []).append(of)
     for of_kind in kinds.values():
         low = [member for member in map(_low, of_kind) if member]
         # a contended night of a member is no reason to wait with what the others show

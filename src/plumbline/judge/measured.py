@@ -261,6 +261,9 @@ def doubt_about(baseline: Optional[Baseline], record: Record, limits: Limits) ->
     """Return why a record cannot be compared with a baseline, empty when it can."""
     if baseline is None:
         return "no baseline yet"
+    if baseline.demonstrated:
+        rate = record.operation.quantity.format(baseline.median)
+        return f"{rate} were demonstrated with {baseline.terms}, by no probe"
     weakness = limits.weakness(baseline)
     if weakness:
         return f"its baseline {weakness}"
@@ -273,7 +276,7 @@ def era_of(baseline: Optional[Baseline], record: Record, limits: Limits) -> str:
 
     For example ``client 2.3.0 -> 2.4.0``.
     """
-    if baseline is None or limits.weakness(baseline):
+    if baseline is None or baseline.demonstrated or limits.weakness(baseline):
         return ""
     changed = differences(of_baseline(baseline), of_record(record), limits.fill_change)
     names = {*(record.versions or {}), *baseline.versions}

@@ -146,7 +146,7 @@ class Expectation(NamedTuple):
         say little of such a run: repeats tell a low figure from a hiccup of one of them.
         """
         baseline = self.reference(operation, scenario).baseline
-        if baseline is None or baseline.runs < self.limits.min_runs:
+        if baseline is None or baseline.demonstrated or baseline.runs < self.limits.min_runs:
             return False
         ratio = rate / baseline.median
         low = self.limits.alerts(100 * ratio)

@@ -83,13 +83,24 @@ class Ceiling(NamedTuple):
     """The theoretical rate of a path, in bytes per second, and the component(s) that set it.
 
     ``kinds`` says of each in ``limited_by`` what it is, where that is known.  ``even`` is set
-    for one of several that run at once: what it gets where all of them get alike.
+    for one of several that run at once: what it gets where all of them get alike.  ``share`` is
+    set where no part of its own has a rate: what is left of the parts that several share.
     """
 
     rate: Annotated[float, rates]
     limited_by: tuple[str, ...]
     kinds: tuple[str, ...] = ()
     even: Optional[Annotated[float, rates]] = None
+    share: Optional[Annotated[float, rates]] = None
+
+    @property
+    def demonstrable(self) -> float:
+        """Return the rate whose least part a healthy component demonstrates."""
+        return self.rate if self.share is None else self.share
+
+
+DEMONSTRATED = "demonstrated"
+"""The specification of a rate that no probe has measured: a figure of a report, or of a vendor."""
 
 
 @formerly(median_Bps="median")
@@ -103,7 +114,7 @@ class Baseline(NamedTuple):
     ``host``, the ``tool`` with its version, and the median ``fill`` (a fraction).  ``profile`` are
     the rates of equal parts of a parallel run's time, relative to their mean; empty where none is
     kept.  ``below_floor`` says below which floor the median was when a person accepted it, empty
-    where it was not.
+    where it was not.  With the specification DEMONSTRATED it is shown and never a reference.
     """
 
     median: Annotated[float, rates]
@@ -121,6 +132,11 @@ class Baseline(NamedTuple):
     fill: Optional[Annotated[float, Within(0, 1)]] = None
     profile: Annotated[tuple[Annotated[float, amounts], ...], _rates_of_parts] = ()
     below_floor: str = ""
+
+    @property
+    def demonstrated(self) -> bool:
+        """Return whether no probe has measured it, so that no run is held against it."""
+        return self.spec_hash == DEMONSTRATED
 
 
 @formerly(goal_Bps="goal", goal_part_Bps="goal_part")

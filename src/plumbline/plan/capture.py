@@ -93,11 +93,12 @@ def _below_floor(median: float, key: Key, expected: Expected) -> str:
     if ceiling is None or ceiling.even is not None:
         return ""
     least = expectation.limits.min_efficiency
-    reachable = _reachable(ceiling.rate, expectation.spec.rate_cap_Bps)
-    if median >= _ROUNDING * least * reachable:
+    whole = ceiling.demonstrable
+    if median >= _ROUNDING * least * _reachable(whole, expectation.spec.rate_cap_Bps):
         return ""
-    share = _share(key.quantity, median, ceiling.rate)
-    return f"{share} of the ceiling {key.quantity.format(ceiling.rate)}, floor {100 * least:g} %"
+    of = "the ceiling" if ceiling.share is None else "its share"
+    share = _share(key.quantity, median, whole)
+    return f"{share} of {of} {key.quantity.format(whole)}, floor {100 * least:g} %"
 
 
 def _reachable(ceiling_rate: float, cap_Bps: Optional[float]) -> float:
@@ -410,6 +411,8 @@ def ages(accepted: Baselines, expected: Expected, newest: Newest, today: date) -
     """
     aged = []
     for key, baseline in sorted(accepted.items()):
+        if baseline.demonstrated:
+            continue
         age_days = (today - date.fromisoformat(baseline.last)).days
         expectation = expected.get((key.layer, key.component))
         if expectation is None or key.reference not in expectation.references:
@@ -456,4 +459,4 @@ def _missing(accepted: Baselines, expected: Expected) -> tuple[Key, ...]:
         for (layer, component), expectation in expected.items()
         for reference in expectation.references
     )
-    return tuple(sorted(key for key in keys if key not in accepted))
+    return tuple(sorted(key for key in keys if key not in accepted or accepted[key].demonstrated))

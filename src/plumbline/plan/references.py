@@ -12,11 +12,13 @@ Takes topology and measurements, gives one line for each ceiling, which ``plumbl
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+from collections import Counter
+from types import MappingProxyType
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import PARALLEL, Expectation, Partner
-from plumbline.model.layers import LAYERS
+from plumbline.model.layers import BY_DEPTH, LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.layers.ost import OST
 from plumbline.model.layers.raw import RAW
@@ -29,6 +31,7 @@ from plumbline.plan.assignments import Assignment, Step, by_server
 from plumbline.plan.baseline import Baselines, Key
 from plumbline.plan.policy import Policy, goal_of
 from plumbline.topology.ceiling import Capacities, Limit, alone, in_sum, together
+from plumbline.topology.document import NETWORK
 from plumbline.topology.graph import Route, Topology
 from plumbline.topology.paths import Sharing, between, sharings, to_target
 
@@ -227,9 +230,13 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
     Parts carry bytes: what is counted in another quantity has no ceiling.
     """
     capacities = speeds(topology)
+    sharers = _sharers(measured)
     limits = {
-        (assignment.layer, assignment.component, step): alone(
-            capacities.of(step[0], _kind_of_host(topology, assignment)), assignment.path
+        (assignment.layer, assignment.component, step): _with_share(
+            topology,
+            assignment,
+            capacities.of(step[0], _kind_of_host(topology, assignment)),
+            sharers,
         )
         if step[0].quantity == BYTES_PER_S
         else None
@@ -246,6 +253,42 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
     for members, whole in by_file_system(measured):
         limits.update(limits_of_all(topology, capacities, members, whole))
     return limits
+
+
+def _sharers(measured: Sequence[Assignment]) -> Mapping[tuple[str, str], int]:
+    """Return how many targets or devices of a layer cross each part."""
+    return Counter(
+        (assignment.layer, name)
+        for assignment in measured
+        if LAYERS[assignment.layer].grouped
+        for name in assignment.path
+    )
+
+
+def _with_share(
+    topology: Topology,
+    assignment: Assignment,
+    parts: Capacities,
+    sharers: Mapping[tuple[str, str], int],
+) -> Optional[Limit]:
+    """Return the limit of one alone, with its share where the storage's parts are all shared.
+
+    The way of the node that measures belongs to whatever is measured, and the network to all.
+    """
+    limit = alone(parts, assignment.path)
+    if limit is None or not LAYERS[assignment.layer].grouped:
+        return limit
+    way = {name for route in topology.routes[assignment.node] for name in route}
+    shares = [
+        (sharers[assignment.layer, name], rate)
+        for name in assignment.path
+        if name not in way and (rate := parts.get(name)) is not None
+        if topology.components[name].kind not in NETWORK
+    ]
+    least = min((rate / number for number, rate in shares), default=limit.ceiling.rate)
+    if least >= limit.ceiling.rate or any(number == 1 for number, _ in shares):
+        return limit
+    return limit._replace(ceiling=limit.ceiling._replace(share=least))
 
 
 def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceilings:
@@ -334,7 +377,8 @@ class Line(NamedTuple):
     them.  ``component`` is what is measured, the part that several cross, or what they all belong
     to.  ``scenario`` is ``single``, ``together`` or ``all``.  ``limit`` is of the sum and None
     where a flow has no part with a rate on its path.  ``each_Bps`` is the lowest and the highest
-    rate of a flow.
+    rate of a flow.  ``demonstrated`` are the baselines of the same flows, in bytes per second, by
+    layer from the disk to all targets at once.
     """
 
     layer: str
@@ -347,6 +391,7 @@ class Line(NamedTuple):
     limit: Optional[Limit]
     each_Bps: Optional[tuple[float, float]]
     path: tuple[str, ...]
+    demonstrated: Mapping[str, float] = MappingProxyType({})
 
     def to_json(self) -> dict[str, Any]:
         """Return the line for programs; rates are None and parts empty where there are none."""
@@ -365,6 +410,7 @@ class Line(NamedTuple):
             "next_Bps": then.rate if then else None,
             "next_limited_by": then.limited_by if then else (),
             "each_Bps": self.each_Bps,
+            "demonstrated_Bps": dict(self.demonstrated),
             "path": self.path,
         }
 
@@ -432,3 +478,18 @@ def _of_sharing(sharing: Sharing, capacities: Speeds) -> Iterator[Line]:
             share and (share.lowest_Bps, share.highest_Bps),
             (),
         )
+
+
+def with_demonstrated(
+    topology: Topology, lines: Iterable[Line], accepted: Baselines
+) -> Iterator[Line]:
+    """Yield lines beside what was accepted for the same flows, and for the device of a target."""
+    for line in lines:
+        target = topology.targets.get(line.component)
+        names = (line.component, target.on) if target else (line.component,)
+        scenario = "together" if line.scenario == "all" else line.scenario
+        keys = (
+            Key(layer.name, name, line.operation, scenario) for layer in BY_DEPTH for name in names
+        )
+        rates = {key.layer: accepted[key].median for key in keys if key in accepted}
+        yield line._replace(demonstrated=rates)

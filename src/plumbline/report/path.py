@@ -14,6 +14,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.layers.raw import RAW
+from plumbline.model.limits import Reference
 from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation
 from plumbline.model.units import format_rate
@@ -124,7 +125,7 @@ def _measured(name: str, members: Sequence[Member]) -> Stage:
         len(members),
         middle(member.ceiling_rate for member in members),
         None,
-        middle(member.baseline_rate for member in members),
+        middle(member.demonstrated_rate for member in members),
         middle(member.now_rate for member in members),
         False,
     )
@@ -215,7 +216,7 @@ def _share(path: Path) -> float:
 
 
 def _at_once(site: Site) -> Iterator[str]:
-    """Yield what the targets of each file system gave together in its latest parallel run."""
+    """Yield what the targets of each file system gave together: its last run, and a report."""
     groups = dict.fromkeys(
         expectation.group
         for expectation in site.expectations
@@ -228,6 +229,23 @@ def _at_once(site: Site) -> Iterator[str]:
                 of = f"{course.layer} {course.component}"
                 latest = Operation(course.operation).quantity.format(rates[-1])
                 yield f"{of} {course.operation}: {latest} from all at once."
+    for expectation in site.expectations:
+        for step, reference in expectation.references.items() if expectation.parallel else ():
+            if reference.baseline and reference.baseline.demonstrated:
+                operation = Operation(step.partition("/")[0])
+                of = f"{expectation.layer} {expectation.component} {operation.value}"
+                yield f"{of}: {_demonstrated(operation, reference)}."
+
+
+def _demonstrated(operation: Operation, reference: Reference) -> str:
+    """Return a baseline, and its share of the ceiling, in words."""
+    assert reference.baseline is not None
+    form, ceiling = operation.quantity.format, reference.ceiling
+    text = f"{form(reference.baseline.median)} demonstrated"
+    if ceiling is None:
+        return text
+    share = percent(reference.baseline.median / ceiling.rate)
+    return f"{text}, {share} of the ceiling {form(ceiling.rate)}"
 
 
 def _whole(metrics: Metrics) -> list[Metric]:

@@ -150,7 +150,13 @@ class Member(NamedTuple):
 
     @property
     def baseline_rate(self) -> Optional[float]:
-        """Return the median of what it has given."""
+        """Return the median of what its probe has given."""
+        baseline = self.reference.baseline
+        return baseline.median if baseline and not baseline.demonstrated else None
+
+    @property
+    def demonstrated_rate(self) -> Optional[float]:
+        """Return the median of what it has given, whether its probe has measured it or not."""
         return self.reference.baseline.median if self.reference.baseline else None
 
     @property

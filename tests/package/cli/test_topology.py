@@ -52,6 +52,20 @@ def test_hosts_that_ansible_does_not_know_are_noted(tmp_path: Path, run: Run) ->
     assert "note: client1 is not in hosts.yml" in run("topology", "check", "-i", folder).out
 
 
+def test_targets_without_a_rate_of_their_own_are_noted_with_the_share_that_they_have(
+    run: Run,
+) -> None:
+    note = (
+        "ost fs1-OST0000 and 335 more: no part of its own has a rate, so its floor goes by an even "
+        "share of the parts that several share (write 500.0 MB/s, read 500.0 MB/s); give the part "
+        "it lies on a rate"
+    )
+    edison = str(INVENTORIES / "edison")
+    assert run("topology", "check", "-i", edison, "--json").document["notes"] == [note]
+    assert f"note: {note}\n" in run("plan", "-i", edison).out
+    assert "note:" not in run("topology", "check", "-i", str(INVENTORIES / "redstorm")).out
+
+
 @pytest.mark.parametrize("name", ["lab", "example"])
 def test_the_inventories_of_the_project_are_sound(name: str, run: Run) -> None:
     document = run("topology", "check", "-i", str(INVENTORIES / name), "--json").document

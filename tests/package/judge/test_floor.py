@@ -96,6 +96,17 @@ def test_the_sentence_names_measured_ceiling_part_floor_and_beginning() -> None:
     assert finding.counts
 
 
+def test_where_only_shared_parts_have_a_rate_the_share_is_held_by() -> None:
+    shared = Reference(CEILING._replace(share=60e6), None)
+    finding = apply(measured(recorded([25e6] * 5), shared, FLOOR))
+    assert (finding.state, finding.reason) == BELOW
+    assert finding.text == (
+        "read: best of 5 nights 41.7 % of its share 60.0 MB/s of the ceiling 250.0 MB/s (limited "
+        "by disk oss2-disk1), floor 50 %: since 2024-09-29"
+    )
+    assert [found(recorded([rate] * 5), shared) for rate in (29.9e6, 30e6)] == [BELOW, NOTHING]
+
+
 def test_what_was_always_so_is_dated_as_far_as_it_is_remembered() -> None:
     always = apply(measured(recorded([50e6] * SAMPLES), NO_BASELINE, FLOOR))
     assert always.text.endswith(": since 2024-09-04 or earlier")

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
-from typing import Iterator, Mapping
+from typing import Iterator, Mapping, Optional
 
 import pytest
 import yaml
 
+from plumbline.judge.fs import judge_whole
 from plumbline.judge.judging import judge_day
 from plumbline.model.expectation import Expectation
+from plumbline.model.record import Operation, Scenario
 from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import Policy, load
 from plumbline.simulate.course import weigh
-from plumbline.simulate.fleet import NONE, QUIET, YEAR, Flow, Noise, build
+from plumbline.simulate.fleet import NONE, QUIET, REACHED, YEAR, Flow, Noise, build
 from plumbline.simulate.weather import Capacity, Measuring, Weather, end_of
+from tests.package.judge.test_floor import recorded
+from tests.package.judgements import NOW, snapshot
 from tests.package.sites import INVENTORIES, paper
 
 QUARTER = 0.25
@@ -51,32 +57,82 @@ def nights(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "noise", "systems"),
+    ("name", "noise", "systems", "even"),
     [
-        ("edison", YEAR, ["fs1", "fs2", "fs3"]),
-        ("redstorm", YEAR, ["scratch"]),
-        ("bgl", NONE, ["lustre"]),
+        # of the ceiling of one alone, what eight and sixteen share
+        ("edison", YEAR, ["fs1", "fs2", "fs3"], 500 / 4000),
+        ("redstorm", YEAR, ["scratch"], 1.0),
+        ("bgl", NONE, ["lustre"], 50 / 125),
     ],
 )
-def test_a_quarter_of_the_ceiling_is_one_warning_a_file_system_by_the_fifth_night(
-    name: str, noise: Noise, systems: list[str]
+def test_a_quarter_of_what_it_can_have_is_one_warning_a_file_system_by_the_fifth_night(
+    name: str, noise: Noise, systems: list[str], even: float
 ) -> None:
-    *before, fifth = nights(name, noise, 5, {"ost": QUARTER})
+    *before, fifth = nights(name, noise, 5, {"ost": QUARTER * even})
     assert not [verdict for night in before for verdict in night if verdict.reason in FLOORS]
     below = [verdict for verdict in fifth if verdict.reason in FLOORS]
     assert [(verdict.component, verdict.group, verdict.state) for verdict in below] == [
         (system, True, State.WARNING) for system in systems
     ]
     for verdict in below:
-        assert verdict.sentence.startswith(
-            f"file system {verdict.component} write: best of 5 nights 2"
-        )
-        assert "; read: best of 5 nights 2" in verdict.sentence
+        shares = re.findall(r"best of 5 nights ([0-9.]+) % of", verdict.sentence)
+        assert len(shares) == 2
+        assert all(14 < float(share) < 30 for share in shares)
         assert verdict.sentence.count("floor 30 %: since 2026-01-01") == 2
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "noise"), [("edison", YEAR), ("redstorm", YEAR), ("bgl", QUIET)])
+@pytest.mark.parametrize(("rate_MBps", "systems"), [(700, []), (100, ["fs1", "fs2", "fs3"])])
+def test_a_target_of_edison_is_held_by_its_share_of_a_unit(
+    rate_MBps: float, systems: list[str]
+) -> None:
+    every = list(nights("edison", NONE, 10, {"ost": rate_MBps / 4000 / REACHED}))
+    below = [verdict for verdict in every[-1] if verdict.reason in FLOORS]
+    assert [verdict.component for verdict in below] == systems
+    if not systems:
+        assert not [verdict for night in every for verdict in night if verdict.state.alarm]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "noise"), [("edison", YEAR), ("redstorm", YEAR), ("bgl", QUIET), ("jaguar", YEAR)]
+)
 def test_a_healthy_site_is_above_its_floors(name: str, noise: Noise) -> None:
     found = [verdict for night in nights(name, noise, 8, {}) for verdict in night]
     assert not [verdict.sentence for verdict in found if verdict.reason in FLOORS]
+
+
+@pytest.mark.parametrize(
+    ("write_GBps", "read_GBps", "reason"),
+    # the first test of all, the last, and the ones between
+    [(12, 12, Reason.BELOW_FLOOR), (29, 22, None), (23, 15, None)],
+)
+def test_the_first_file_system_of_blue_gene_alarms_and_the_mended_one_does_not(
+    write_GBps: float, read_GBps: float, reason: Optional[Reason]
+) -> None:
+    plan = compile_plan(paper("bgl"), policy("bgl"), {})
+    entries = [entry for entry in plan.expectations["io0001"] if entry.layer == "fs"]
+    whole = entries[-1]
+    rates = {Operation.WRITE: write_GBps, Operation.READ: read_GBps, Operation.REREAD: read_GBps}
+    memory = snapshot(
+        *(
+            recorded(
+                [1e9 * rate] * 5,
+                layer="fs",
+                component="lustre",
+                host=whole.host,
+                operation=operation,
+                scenario=Scenario.TOGETHER,
+                spec_hash=whole.spec.hash(),
+            )
+            for operation, rate in rates.items()
+        )
+    )
+    verdict = judge_whole([whole], "lustre", memory, NOW)
+    assert (verdict.reason is Reason.BELOW_FLOOR) is (reason is Reason.BELOW_FLOOR)
+    if reason:
+        assert verdict.sentence.startswith(
+            "file system lustre write together: best of 5 nights 35.7 % of the ceiling 33.6 GB/s "
+            "(limited by array ddn01"
+        )
+        assert verdict.state is State.WARNING

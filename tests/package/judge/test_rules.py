@@ -9,7 +9,7 @@ import pytest
 from plumbline.judge.measured import measured
 from plumbline.judge.phrases import Finding
 from plumbline.judge.rules import apply
-from plumbline.model.limits import Limits, Range, Reference
+from plumbline.model.limits import DEMONSTRATED, Limits, Range, Reference
 from plumbline.model.record import Flag
 from plumbline.model.series import Sample
 from plumbline.model.verdict import Reason, State
@@ -134,6 +134,11 @@ def test_a_measurement_meets_its_rule(
         (BASELINE._replace(runs=3), {}, "its baseline rests on 3 runs of 5 needed"),
         (BASELINE._replace(spread=0.14), {}, "its baseline spreads by 14 %, more than 10 %"),
         (BASELINE, {"spec_hash": "xyz"}, "taken with another probe specification"),
+        (
+            BASELINE._replace(spec_hash=DEMONSTRATED, terms="IOR"),
+            {"versions": {"client": "2.17.57"}},
+            "202.1 MB/s were demonstrated with IOR, by no probe",
+        ),
         (
             BASELINE._replace(versions={"client": "2.15.5"}),
             {"versions": {"client": "2.17.57"}},

@@ -10,7 +10,7 @@ import pytest
 from plumbline.model.codec import read
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations, Partner
-from plumbline.model.limits import Baseline, Ceiling, Limits, Range, Reference
+from plumbline.model.limits import DEMONSTRATED, Baseline, Ceiling, Limits, Range, Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 
@@ -71,6 +71,7 @@ def test_few_runs_do_not_say_what_is_usual_and_no_baseline_says_nothing() -> Non
     asked = Operation.READ, Scenario.SINGLE, BASELINE.median
     assert expected(runs=5).usual(*asked)
     assert not expected(runs=4).usual(*asked)
+    assert not expected(spec_hash=DEMONSTRATED).usual(*asked)
     assert expected(runs=4, limits=Limits(min_runs=4)).usual(*asked)
     assert not EXPECTATION.usual(Operation.WRITE, Scenario.SINGLE, BASELINE.median)
 

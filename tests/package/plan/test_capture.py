@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
-from plumbline.model.limits import Baseline, Ceiling, Limits, Reference
+from plumbline.model.limits import DEMONSTRATED, Baseline, Ceiling, Limits, Reference
 from plumbline.model.record import Flag, Operation, Record
 from plumbline.model.spec import ProbeSpec, terms
 from plumbline.plan.baseline import Key, accept, refuse_below_floor
@@ -249,6 +249,12 @@ def test_a_baseline_of_today_holds() -> None:
     assert aged(HELD, [run(9, fill=0.4)]) == ()
 
 
+def test_what_was_demonstrated_by_other_means_is_not_renewed_and_stands_for_no_baseline() -> None:
+    shown = {key("a"): HELD._replace(spec_hash=DEMONSTRATED, last="2007-03-13")}
+    found = ages(shown, SITE, {}, TODAY)
+    assert (found.total, found.aged, key("a") in found.missing) == (1, (), True)
+
+
 @pytest.mark.parametrize(
     ("last", "reasons"),
     [
@@ -357,6 +363,9 @@ def test_what_nothing_is_asked_of_is_below_nothing() -> None:
     assert below(captured(site("a", reference=Reference(None, None)), a=10)) == ""
     even = Reference(CEILING._replace(even=60e6), None)
     assert below(captured(site("a", reference=even), a=60)) == ""
+    shared = site("a", reference=Reference(CEILING._replace(share=60e6), None))
+    assert below(captured(shared, a=30)) == ""
+    assert below(captured(shared, a=29)) == "29.0 MB/s is 48.3 % of its share 60.0 MB/s, floor 50 %"
     capped = site("a", cap_Bps=100e6)
     assert [below(captured(capped, a=rate)) == "" for rate in (49.9, 50)] == [False, True]
 

@@ -536,9 +536,9 @@ def test_the_document_has_what_the_roles_need() -> None:
 def test_the_machines_of_the_papers_can_be_planned() -> None:
     measured = {
         name: sum(map(len, compile_plan(paper(name), load({}), {}).expectations.values()))
-        for name in ("redstorm", "edison", "bgl")
+        for name in ("redstorm", "edison", "bgl", "jaguar")
     }
-    assert measured == {"redstorm": 640, "edison": 336, "bgl": 448}
+    assert measured == {"redstorm": 640, "edison": 336, "bgl": 448, "jaguar": 144}
 
 
 def test_every_kind_of_target_is_understood_where_it_is_measured() -> None:

@@ -229,7 +229,7 @@ def test_a_part_of_one_server_is_shown_on_it() -> None:
 
 @pytest.mark.slow
 def test_no_two_services_have_one_name() -> None:
-    for machine in ("redstorm", "edison", "bgl"):
+    for machine in ("redstorm", "edison", "bgl", "jaguar"):
         topology = paper(machine)
         measured = assignments(topology, load({}))
         every = path_services(topology, measured, services(measured))

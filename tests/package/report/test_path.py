@@ -6,6 +6,8 @@ from array import array
 
 import pytest
 
+from plumbline.model.expectation import PARALLEL
+from plumbline.model.limits import DEMONSTRATED, Reference
 from plumbline.model.trend import Course
 from plumbline.report.figure import Plot
 from plumbline.report.path import find_path, path_figure
@@ -34,6 +36,31 @@ def test_a_stage_has_the_rate_of_one_flow_and_of_all_together(site: Site, metric
     whole = find_path(site, metrics, WRITE, metrics[WRITE]).whole
     assert whole.now_rate == pytest.approx(107.6e6, rel=0.01)
     assert whole.baseline_rate == pytest.approx(107.6e6, rel=0.001)
+
+
+def test_what_was_demonstrated_is_shown_and_no_band_is_drawn_about_it(
+    site: Site, metrics: Metrics
+) -> None:
+    def shown(reference: Reference) -> Reference:
+        baseline = reference.baseline
+        return reference._replace(baseline=baseline and baseline._replace(spec_hash=DEMONSTRATED))
+
+    members = [member._replace(reference=shown(member.reference)) for member in metrics[WRITE]]
+    assert find_path(site, metrics, WRITE, members).whole.baseline_rate == pytest.approx(
+        107.6e6, rel=0.001
+    )
+    assert {member.baseline_rate for member in members} == {None}
+    first = members[0]
+    whole = first.of._replace(
+        component="scratch",
+        layer="fs",
+        target={"kind": PARALLEL},
+        references={"write/together": first.reference},
+    )
+    figure = path_figure(site._replace(expectations=[*site.expectations, whole]), metrics)
+    assert figure.finding.endswith(
+        "\nfs scratch write: 107.6 MB/s demonstrated, 90 % of the ceiling 119.6 MB/s."
+    )
 
 
 def test_a_write_says_nothing_of_reads(site: Site, metrics: Metrics) -> None:
