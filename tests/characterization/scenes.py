@@ -75,7 +75,8 @@ SCENES = (
         (Fault("fs2", 0.3, 7, "read"),),
         (Change("ost *", RELEASE, 1), Change("ost *", NEXT_RELEASE, 7)),
     ),
-    Scene("edison-floor", "edison", (Fault("site", 0.75, 1),), baselines=False),
+    # of the share of 500 MB/s that a target has of its unit, a fifth
+    Scene("edison-floor", "edison", (Fault("site", 0.97, 1),), baselines=False),
     Scene(
         "redstorm-faults",
         "redstorm",

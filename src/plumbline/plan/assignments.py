@@ -11,7 +11,7 @@ The first client launches; each target and the whole are components of layer ``f
 from __future__ import annotations
 
 from collections import Counter
-from itertools import groupby
+from itertools import groupby, zip_longest
 from math import inf
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, TypeVar
 
@@ -41,7 +41,7 @@ from plumbline.parallel.terms import (
     spread,
 )
 from plumbline.plan.policy import Policy, bytes_given, hung_after_given, limits_of, spec_of, test_of
-from plumbline.topology.graph import Component, Target, Topology
+from plumbline.topology.graph import Component, Route, Target, Topology
 from plumbline.topology.paths import host_of, to_device, to_network, to_target
 
 
@@ -313,21 +313,37 @@ def _file_system(
         places.append(Place(target.name, launcher, host, name, target.reach, path, FS.steps()))
     # in a group of its own: the sum is nobody's peer
     group = f"{name} as a whole"
-    whole = Place(name, launcher, launcher, group, _manner(policy), (launcher,), FS.steps())
+    manner = _manner(topology, policy)
+    whole = Place(name, launcher, launcher, group, manner, (launcher,), FS.steps())
     return [*places, whole]
 
 
-def _manner(policy: Policy) -> dict[str, Any]:
+def _manner(topology: Topology, policy: Policy) -> dict[str, Any]:
     """Return how the launching node is to drive the whole."""
     rules = policy.layers.fs
     return {
         "kind": PARALLEL,
         "test": rules.test,
         "ranks_per_target": rules.ranks_per_target,
-        "clients": list(rules.clients),
+        "clients": _in_turn([(name, topology.routes[name][0]) for name in rules.clients]),
         "launcher": rules.launcher,
         "work": rules.work,
     }
+
+
+def _in_turn(ways: Sequence[tuple[str, Route]]) -> list[str]:
+    """Return clients so that those in a row come by different switches, and then by other cards.
+
+    Ranks go to the first ones, so a few of many clients share as little of the network as they
+    can.  The first one stays the first.
+    """
+    if len(ways) < 2:
+        return [name for name, _ in ways]
+    behind: dict[Route, list[tuple[str, Route]]] = {}
+    for name, way in ways:
+        behind.setdefault(way[-1:], []).append((name, way[:-1]))
+    turns = zip_longest(*map(_in_turn, behind.values()))
+    return [name for turn in turns for name in turn if name is not None]
 
 
 def spec_of_all(policy: Policy, name: str, targets: int) -> ProbeSpec:

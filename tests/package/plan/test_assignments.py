@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from fnmatch import fnmatchcase
 from typing import Any, Optional
 
@@ -21,7 +22,7 @@ from plumbline.plan.references import Line, at_once, find_ceilings, measurements
 from plumbline.topology.ceiling import Limit
 from plumbline.topology.graph import build
 from tests.package.recorded import data
-from tests.package.sites import part, site
+from tests.package.sites import paper, part, site
 from tests.project.repository import ROOT
 
 
@@ -519,3 +520,30 @@ def test_the_parameters_of_the_documented_example_are_those_of_a_real_lustre() -
     patterns = example[1].replace('"', "").split(", ")
     absent = [one for one in patterns if not any(fnmatchcase(name, one) for name in names)]
     assert absent == []
+
+
+def test_ranks_are_spread_over_switches_and_then_over_cards() -> None:
+    topology = paper("bgl")
+    policy = load({"layers": {"fs": {"clients": ["io[0001-1024]"], "work": "/p/lustre/probe"}}})
+    measured = assignments(topology, policy)
+    (whole,) = (entry for entry in measured if (entry.layer, entry.component) == ("fs", "lustre"))
+    names = whole.target["clients"]
+    # whoever launches stays the first, and nobody is left out
+    assert names[:7] == ["io0001", "io0193", "io0385", "io0577", "io0769", "io0961", "io0025"]
+    assert sorted(names) == [f"io{number:04d}" for number in range(1, 1025)]
+    chosen = [topology.routes[name][0] for name in names[:448]]
+    assert set(Counter(way[2] for way in chosen).values()) == {64, 76, 77}
+    assert set(Counter(way[1] for way in chosen).values()) == {9, 10, 21, 22}
+    # section 1: the arrays limit; the first 448 in their order would have had 17.5 GB/s
+    ceilings = find_ceilings(topology, measured)
+    for operation, rate in ((Operation.WRITE, 33.6e9), (Operation.READ, 22.4e9)):
+        ceiling = ceilings["fs", "lustre", (operation, Scenario.TOGETHER)]
+        assert ceiling is not None
+        assert ceiling.rate == pytest.approx(rate)
+        assert set(ceiling.kinds) == {"array"}
+
+
+def test_clients_behind_one_switch_keep_their_order() -> None:
+    names = ["client1", "oss2", "oss1"]
+    found = driven(site(), clients=names, work="/mnt/scratch")
+    assert found["scratch"].target["clients"] == names
