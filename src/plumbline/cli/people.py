@@ -92,6 +92,12 @@ PEOPLE.add(
         type=count,
     ),
     option("--loss LOSSES", "losses of random faults, such as 40%% or 15,20,30%%", "20-90%"),
+    option(
+        "--healthy",
+        "where the rates of healthy components come from",
+        "ceilings",
+        choices=("ceilings", "baselines"),
+    ),
     option("--noise", "kind of noise", "year", choices=("year", "quiet", "none")),
     option(
         "--without-suspects",

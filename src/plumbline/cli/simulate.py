@@ -12,6 +12,7 @@ from plumbline.cli.progress import progress
 from plumbline.doors.simulation import Simulated, tables
 from plumbline.measure.unit_context import Step
 from plumbline.model.errors import UsageError
+from plumbline.plan.baseline import Baselines, read_baselines
 from plumbline.plan.policy import load
 from plumbline.simulate.campaign import Attempt, Tally, Terms, campaign, days_for
 from plumbline.simulate.fleet import (
@@ -29,7 +30,7 @@ from plumbline.simulate.score import Outcome, Setting, add, outcome_of
 from plumbline.simulate.summary import to_json
 from plumbline.simulate.weather import Capacity
 from plumbline.site.forked import forked
-from plumbline.site.inventory import read_inventory, topology_of
+from plumbline.site.inventory import Inventory, read_inventory, topology_of
 from plumbline.site.nodes import without_collector
 from plumbline.site.paths import Site
 from plumbline.site.publish import SuspectingDaily
@@ -53,12 +54,13 @@ def simulate(arguments: argparse.Namespace) -> int:
         "days": setting.days,
         "fleets": outcome.fleets,
         "noise": arguments.noise,
+        "healthy": arguments.healthy,
         "seed": setting.seed,
         "alarm_budget": setting.budget,
         "longest_runs": [longest._asdict() for longest in fleet.longest()],
     }
     of = (fleet.site, len(fleet.members), arguments.noise, arguments.seed, setting.budget)
-    texts = tables(Simulated(*of, longest=tuple(fleet.longest())), outcome)
+    texts = tables(Simulated(*of, tuple(fleet.longest()), arguments.healthy), outcome)
     if arguments.json:
         print_json(to_json(outcome, given), indent=1)
     else:
@@ -145,7 +147,8 @@ def _setting(arguments: argparse.Namespace) -> Setting:
     losses = parse_losses(arguments.loss)
     inventory = read_inventory(arguments.inventory)
     policy = load(inventory.policy)
-    fleet = build(topology_of(inventory), policy)
+    healthy = _healthy(inventory) if arguments.healthy == "baselines" else {}
+    fleet = build(topology_of(inventory), policy, healthy)
     capacity, site = Capacity(fleet), Site(fleet.paths, fleet.services, fleet.parts)
     faults = tuple(dict.fromkeys(_faults(arguments.fault, fleet)))
     refuse_unknown(faults, FaultTargets(capacity.components, fleet.systems), arguments.days)
@@ -166,6 +169,16 @@ def _setting(arguments: argparse.Namespace) -> Setting:
         policy.alarm_budget,
         None if arguments.without_suspects else lambda: SuspectingDaily(site),
     )
+
+
+def _healthy(inventory: Inventory) -> Baselines:
+    """Return what the site was seen to give; raise UsageError where nobody has accepted any."""
+    accepted = read_baselines(inventory.baselines)
+    if not accepted:
+        raise UsageError(
+            f"{inventory.baselines_file} has no baselines; accept some, or leave --healthy out"
+        )
+    return accepted
 
 
 def _faults(texts: Sequence[str], fleet: Fleet) -> Iterator[Fault]:

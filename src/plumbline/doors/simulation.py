@@ -29,7 +29,8 @@ _MOST_FAULTS = 20
 class Simulated(NamedTuple):
     """Subject of a simulation, and the false alarms that the site may have in a month.
 
-    ``longest`` is the node of each layer whose run takes longest.
+    ``longest`` is the node of each layer whose run takes longest; ``healthy`` says where the rates
+    of healthy components come from.
     """
 
     site: str
@@ -38,6 +39,7 @@ class Simulated(NamedTuple):
     seed: int
     budget: float
     longest: tuple[Longest, ...] = ()
+    healthy: str = "ceilings"
 
 
 def tables(setup: Simulated, outcome: Outcome) -> Iterator[str]:
@@ -67,7 +69,8 @@ def _summary(setup: Simulated, outcome: Outcome) -> Iterator[str]:
     before = "after those for baselines" if later else "from the installation on"
     yield (
         f"{setup.site}: {setup.components} components, {outcome.days} days of "
-        f"{number(outcome.fleets, 'fleet')} {before}, noise {setup.noise}, seed {setup.seed}"
+        f"{number(outcome.fleets, 'fleet')} {before}, noise {setup.noise}, seed {setup.seed}, "
+        f"healthy rates by {setup.healthy}"
     )
     longest = [
         f"{layer.layer} {format_duration(layer.seconds)} on {layer.node}" for layer in setup.longest

@@ -14,14 +14,17 @@ from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional
 from plumbline.locate.observation import steps_in_bytes
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import LAYERS
+from plumbline.model.layers import BY_DEPTH, LAYERS
+from plumbline.model.layers.ost import OST
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.service import PathService, Service, SitePart
+from plumbline.plan.baseline import Baselines, Key
 from plumbline.plan.duration import seconds_of
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import Policy
 from plumbline.plan.references import Speeds, speeds
 from plumbline.topology.graph import Topology
+from plumbline.topology.paths import sharings
 
 
 class Noise(NamedTuple):
@@ -206,6 +209,8 @@ class Fleet(NamedTuple):
     """Those of the plan that say the suspects."""
     parts: Mapping[str, SitePart] = MappingProxyType({})
     """Kind of each part of the plan."""
+    demonstrated: Mapping[Flow, float] = MappingProxyType({})
+    """What flows give while all is well, in bytes per second; others a share of their ceiling."""
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -250,8 +255,8 @@ class Fleet(NamedTuple):
         raise UsageError(f"{component!r} {what}, so it has no neighbour; name two faults instead")
 
 
-def build(topology: Topology, policy: Policy) -> Fleet:
-    """Return the fleet of a site.
+def build(topology: Topology, policy: Policy, healthy: Optional[Baselines] = None) -> Fleet:
+    """Return the fleet of a site; ``healthy`` are baselines that it gives while all is well.
 
     Raises:
         DocumentError: the documents do not fit together, nothing is measured, or something is on
@@ -289,7 +294,35 @@ def build(topology: Topology, policy: Policy) -> Fleet:
         plan.services,
         plan.paths,
         plan.parts,
+        _demonstrated(topology, members, healthy or {}),
     )
+
+
+def _demonstrated(
+    topology: Topology, members: Sequence[Member], healthy: Baselines
+) -> dict[Flow, float]:
+    """Return the baseline of each flow, or else its even share of those that it is part of.
+
+    Of several such the one of the fewest flows counts, and of two layers the lower one.
+    """
+    shares: dict[tuple[str, str, str], float] = {}
+    for sharing in reversed(list(sharings(topology))):
+        for layer in reversed(BY_DEPTH):
+            for operation in layer.operations:
+                key = Key(layer.name, sharing.of, operation.value, Scenario.TOGETHER.value)
+                for name in sharing.paths if key in healthy else ():
+                    measured = OST.name if layer.on_targets else layer.name
+                    component = topology.targets[name].on if layer.on_devices else name
+                    share = healthy[key].median / len(sharing.paths)
+                    shares[measured, component, key.operation] = share
+    rates = {}
+    for flow in (flow for member in members for flow in member.flows()):
+        key = Key(flow.layer, flow.component, flow.operation.value, flow.scenario.value)
+        if key in healthy:
+            rates[flow] = healthy[key].median
+        elif (flow.layer, flow.component, key.operation) in shares:
+            rates[flow] = shares[flow.layer, flow.component, key.operation]
+    return rates
 
 
 def _system(expectation: Expectation, systems: Mapping[str, str]) -> str:

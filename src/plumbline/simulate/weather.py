@@ -236,6 +236,8 @@ class Capacity:
             for name in place.path:
                 self._crossing.setdefault(name, {})[flow] = None
         self._needed: dict[str, float] = {}
+        # so that the rate of a run, which is REACHED of this, is what was demonstrated
+        self._most = {flow: rate / REACHED for flow, rate in fleet.demonstrated.items()}
         self.healthy_Bps: dict[Flow, float] = self._rates(self._places, ())
         self._needed = self._most_asked()
 
@@ -297,7 +299,7 @@ class Capacity:
                 continue
             shares = together(capacities, {str(n): path for n, path in enumerate(paths.values())})
             rates.update(zip(paths, map(_rate, shares.values())))
-        return rates
+        return {flow: min(rate, self._most.get(flow, rate)) for flow, rate in rates.items()}
 
     def _capacity(self, name: str, way: str, share: Mapping[str, float]) -> Optional[float]:
         rate_Bps = self._given[way].get(name)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
 
 from plumbline.cli import main
+from plumbline.model.errors import UsageError
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate import course
-from tests.package.cli.driver import Run, inventory
+from tests.package.cli.driver import Run, call, inventory
 from tests.package.sites import INVENTORIES, part, site
 
 PAGE = INVENTORIES.parent / "docs" / "simulate.md"
@@ -180,3 +183,26 @@ def test_a_call_that_is_not_understood_ends_with_64(tmp_path: Path, argv: tuple[
     with pytest.raises(SystemExit) as ended:
         main(["simulate", "-i", inventory(tmp_path), *argv])
     assert ended.value.code == 64
+
+
+@pytest.mark.slow
+def test_an_inventory_that_accuses_the_healthy_machine_of_its_paper_is_seen_beforehand(
+    tmp_path: Path, run: Run
+) -> None:
+    folder = tmp_path / "edison"
+    copytree(INVENTORIES / "edison", folder)
+    # of FS1, which was 30 % full, 60 % of the ceiling were demonstrated
+    policy = {"layers": {"ost": {"limits": {"min_efficiency": "70 %"}}}}
+    path = folder / "group_vars" / "all" / "policy.yml"
+    path.write_text(json.dumps({"plumbline_policy": {"schema": 1, **policy}}), encoding="utf-8")
+    asked = ("-i", str(folder), "--days", "7", "--noise", "quiet", "--healthy")
+    found = document(run, *asked, "baselines")
+    (alarm,) = found["false_alarms"]
+    assert (alarm["layer"], alarm["group"], alarm["reason"]) == ("ost", True, "below_floor")
+    assert found["healthy"] == "baselines"
+    assert not document(run, *asked, "ceilings")["false_alarms"]
+
+
+def test_healthy_rates_need_baselines(tmp_path: Path, run: Run) -> None:
+    with pytest.raises(UsageError, match=r"baselines.yml has no baselines; accept some, or leave"):
+        call("simulate", "-i", inventory(tmp_path), "--healthy", "baselines")

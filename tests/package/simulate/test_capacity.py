@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plumbline.model.limits import DEMONSTRATED, Baseline
 from plumbline.model.record import Operation, Scenario
+from plumbline.plan.baseline import Key
 from plumbline.plan.policy import load
-from plumbline.simulate.fleet import Fault, Fleet, Flow, build
+from plumbline.simulate.fleet import REACHED, Fault, Fleet, Flow, build
 from plumbline.simulate.weather import Capacity
 from tests.package.simulate.fleets import fleet
 from tests.package.sites import paper, part, site
@@ -26,7 +28,7 @@ def shares(capacity: Capacity, *faults: Fault) -> dict[Flow, float]:
     }
 
 
-@pytest.mark.parametrize("machine", ["edison", "redstorm", "bgl"])
+@pytest.mark.parametrize("machine", ["edison", "redstorm", "bgl", "jaguar"])
 def test_a_healthy_flow_gives_what_the_plan_calls_its_ceiling(machine: str) -> None:
     of = build(paper(machine), load({}))
     healthy = Capacity(of).healthy_Bps
@@ -152,3 +154,41 @@ def test_what_a_part_and_a_release_take_adds_up() -> None:
     slowed = [flow for flow in alone if flow.layer == "ost"]
     assert slowed
     assert [both[flow] for flow in slowed] == pytest.approx([alone[flow] / 2 for flow in slowed])
+
+
+def baseline(rate: float) -> Baseline:
+    return Baseline(rate, 0, 1, "2014-05-07", "2014-05-07", DEMONSTRATED, {}, "ada", "a paper")
+
+
+def test_a_healthy_flow_gives_what_was_demonstrated_of_it_or_its_even_share() -> None:
+    topology = paper("edison")
+    healthy = {
+        Key("fs", "edison", "write", "together"): baseline(168e9),
+        Key("fs", "fs1", "write", "together"): baseline(28.8e9),
+        Key("ost", "ssu01", "write", "together"): baseline(3.2e9),
+        Key("fs", "ssu01", "write", "together"): baseline(3.6e9),
+        Key("ost", "fs1-OST0001", "write", "single"): baseline(450e6),
+    }
+    of = Capacity(build(topology, load({}), healthy)).healthy_Bps
+    rates = {
+        (flow.component, flow.operation): rate * REACHED / 1e6
+        for flow, rate in of.items()
+        if flow.layer == "ost"
+    }
+    # its own, that of its unit in the lower layer, of its file system, of the site, its ceiling
+    assert rates["fs1-OST0001", WRITE] == pytest.approx(450)
+    assert rates["fs1-OST0000", WRITE] == pytest.approx(400)
+    assert rates["fs1-OST0008", WRITE] == pytest.approx(300)
+    assert rates["fs2-OST0000", WRITE] == pytest.approx(500)
+    assert rates["fs2-OST0000", READ] == pytest.approx(4000 * REACHED)
+
+
+def test_a_fault_slows_what_was_demonstrated_where_no_slack_is_left() -> None:
+    steps = ("write", "read")
+    healthy = {Key("fs", "fs1", step, "together"): baseline(28.8e9) for step in steps}
+    capacity = Capacity(build(paper("edison"), load({}), healthy))
+    array = shares(capacity, Fault("oss01-array1", 0.4, operation="write"))
+    assert list(array.values()) == pytest.approx([0.6])
+    # a unit of 4 GB/s has slack for one target of 300 MB/s
+    unit = shares(capacity, Fault("ssu01", 0.4, operation="write"))
+    assert not unit
