@@ -66,7 +66,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             forks,
         )
         with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-            console = Console(Plumbline(options).ask, Path(folder), _say)
+            console = Console(
+                Plumbline(options).ask, Path(folder), _say, verbose=bool(Display().verbosity)
+            )
             try:
                 found = Investigation(options["plan"], question, crew, console).run(
                     dry=bool(self._task.check_mode)

@@ -47,12 +47,20 @@ class Question(NamedTuple):
 
 
 class Console(NamedTuple):
-    """What the control host gives: plumbline, a folder for this alone, lines, and a clock."""
+    """What the control host gives: plumbline, a folder for this alone, lines, and a clock.
+
+    ``verbose`` asks for the commands of the tools and for all that was measured.
+    """
 
     plumbline: Callable[[Sequence[str]], str]
     folder: Path
     say: Say
     clock: Callable[[], float] = time.time
+    verbose: bool = False
+
+
+_SHOWN = 5
+"""Rows of evidence where nobody asks for more."""
 
 
 class Investigation:
@@ -223,12 +231,24 @@ class Investigation:
         self._console.say([*answer["sentences"], answer["summary"], coming])
 
     def _say_end(self, answer: Mapping[str, Any]) -> None:
-        self._console.say([*answer["table"], "Commands:", *answer["commands"], ""])
-        self._console.say([*answer["sentences"], answer["summary"]])
-        self._console.say(f"Does not vote: {one}" for one in answer["unused"])
-        self._console.say(f"Not within the budget: {one}" for one in answer["beyond"])
+        """Say the evidence first and the result last, where whoever waits looks."""
+        table, unused, beyond = answer["table"], answer["unused"], answer["beyond"]
+        if self._console.verbose:
+            self._console.say([*table, "Commands:", *answer["commands"]])
+            self._console.say(f"Speaks neither for nor against a part: {text}" for text in unused)
+        else:
+            self._console.say(table[: 1 + _SHOWN])
+            counts = {
+                "rows": max(0, len(table) - 1 - _SHOWN),
+                "commands of tools": len(answer["commands"]),
+                "results without a say": len(unused),
+            }
+            hidden = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+            self._console.say([f"Shown with -v: {hidden}"] if hidden else [])
+        self._console.say(f"Not within the budget: {text}" for text in beyond)
         spent = f"{len(self._done)} steps, {round(self._elapsed_s())} s"
-        self._console.say([f"Ended: {answer['reason']}, {spent}"])
+        self._console.say([f"Ended: {answer['reason']}, {spent}", ""])
+        self._console.say([*answer["sentences"], answer["summary"]])
 
     def _result(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         return {**answer, "steps": list(self._done)}

@@ -33,9 +33,9 @@ def test_it_measures_until_the_slow_disk_is_named(site: PretendedSite, tmp_path:
         "Suspects, ambiguous: disk oss2-disk1 or target scratch-OST0002",
         "Step 3: raw read of oss2-disk1, about ",
         "vote  measurement",
-        "Commands:\n",
-        "Suspect: disk oss2-disk1 (1 of 1 slow target crosses it",
+        "Shown with -v: ",
         "Ended: ",
+        "Suspect: disk oss2-disk1 (1 of 1 slow target crosses it",
     )
     started = [one for one in site.units() if " start " in one and "net" not in one]
     assert started == [

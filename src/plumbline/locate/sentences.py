@@ -197,7 +197,7 @@ def summary(located: Located) -> str:
     votes = [observation.vote for observation in located.observations]
     text = (
         f"{votes.count(Vote.BAD)} slow and {votes.count(Vote.GOOD)} good measurements, "
-        f"{votes.count(Vote.NONE)} do not vote"
+        f"{votes.count(Vote.NONE)} that speak neither for nor against a part"
     )
     if not located.complete:
         text += "; the search was cut short: other or fewer components may explain it too"

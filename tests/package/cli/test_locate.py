@@ -209,7 +209,9 @@ def test_the_document_is_for_programs(execute: Run) -> None:
 
 
 def test_a_history_without_anything_to_vote_is_unknown(execute: Run) -> None:
-    assert execute([], code=3).out == ("0 slow and 0 good measurements, 48 do not vote.\n")
+    assert execute([], code=3).out == (
+        "0 slow and 0 good measurements, 48 that speak neither for nor against a part.\n"
+    )
 
 
 @pytest.mark.slow

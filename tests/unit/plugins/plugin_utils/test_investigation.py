@@ -81,7 +81,10 @@ class Desk:
         **how: Any,
     ) -> dict[str, Any]:
         crew = Crew(PLAN, [one.name for one in nodes], limit, Site(*nodes))
-        console = Console(self.plumbline, self.folder, self.said.extend, self.clock)
+        verbose = how.get("verbose", False)
+        console = Console(
+            self.plumbline, self.folder, self.said.extend, self.clock, verbose=verbose
+        )
         found = Investigation(PLAN, question, crew, console).run(dry=how.get("dry", False))
         return dict(found)
 
@@ -112,10 +115,21 @@ def test_each_step_is_shown_measured_and_brought_back(
         "known: nothing that is not OK",
         *("Suspect: disk d.", "1 slow", "Step 1: ost, about 30 s"),
         *("Suspect: disk d.", "1 slow", "Step 2: raw oss2-disk1, about 30 s"),
-        *("a table", "Commands:", "oss1: fio", ""),
-        *("Suspect: disk d.", "1 slow", "Does not vote: raw x: contended"),
+        *("a table", "Shown with -v: 1 commands of tools, 1 results without a say"),
         "Not within the budget: a long one",
-        "Ended: certain, 2 steps, 2 s",
+        *("Ended: certain, 2 steps, 2 s", "", "Suspect: disk d.", "1 slow"),
+    ]
+
+
+def test_whoever_asks_is_shown_commands_and_what_says_nothing(
+    tmp_path: Path, all_nodes: list[Pretended]
+) -> None:
+    desk = Desk(tmp_path)
+    desk.run(*all_nodes, verbose=True)
+    end = desk.said.index("Commands:")
+    assert desk.said[end - 1 : end + 3] == [
+        *("a table", "Commands:", "oss1: fio"),
+        "Speaks neither for nor against a part: raw x: contended",
     ]
 
 
