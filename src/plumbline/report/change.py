@@ -90,7 +90,7 @@ def change_figure(site: Site, metrics: Metrics, against: Optional[float] = None)
     changes = [
         change
         for of in metrics
-        for name, members in _split(of, metrics[of]).items()
+        for name, members in split(of, metrics[of]).items()
         if (change := find_change(name, of.quantity, members, against))
     ]
     if not changes:
@@ -106,7 +106,7 @@ def change_figure(site: Site, metrics: Metrics, against: Optional[float] = None)
     )
 
 
-def _split(metric: Metric, members: Sequence[Member]) -> dict[str, Sequence[Member]]:
+def split(metric: Metric, members: Sequence[Member]) -> dict[str, Sequence[Member]]:
     """Return the members of each file system; what else is measured is one test for the site."""
     groups = by_group(members)
     if not LAYERS[metric.layer].on_targets or not 1 < len(groups) <= _MOST_GROUPS:

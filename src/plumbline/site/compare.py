@@ -1,0 +1,155 @@
+"""Two periods of a site, or two runs, side by side: what an upgrade has brought or taken.
+
+Every test of every layer is compared by the same components: the median of what each gave in one
+period and in the other.  So Red Storm's authors compared their harness before and after each
+upgrade, and Edison's report its tests by month.
+"""
+
+from __future__ import annotations
+
+from array import array
+from datetime import datetime
+from pathlib import Path
+from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
+
+from plumbline.model.layers import BY_DEPTH
+from plumbline.model.quantity import Quantity
+from plumbline.model.trend import Course
+from plumbline.report.change import split
+from plumbline.report.site import Member, Metrics, Site, find_metrics, middle
+from plumbline.site.changed import condition_changes
+from plumbline.store.collection import read_notes
+from plumbline.store.plan import SitePlan
+from plumbline.store.trends import Pictures
+
+APART = 0.15
+"""A component whose change is further from the middle one than this is named."""
+
+
+class Period(NamedTuple):
+    """A time from ``begin`` until ``end``, in seconds since the epoch, and how a person named it."""
+
+    begin: float
+    end: float
+    name: str
+
+
+class Test(NamedTuple):
+    """One test in both periods; ``members`` components were measured in both.
+
+    ``ceiling``, ``before`` and ``after`` are medians over them, in the unit of ``quantity``;
+    ``change`` is the median of their changes, a fraction; ``ceiling`` is None where it is unknown.
+    """
+
+    name: str
+    quantity: Quantity
+    members: int
+    ceiling: Optional[float]
+    before: float
+    after: float
+    change: float
+    apart: tuple[tuple[str, float], ...]
+    """Components that have changed otherwise than the middle one, with their changes."""
+
+
+class Comparison(NamedTuple):
+    """Tests in the order from disk to file system; ``lost`` were measured in one period alone."""
+
+    tests: tuple[Test, ...]
+    lost: tuple[str, ...]
+    between: tuple[tuple[float, str], ...]
+    """What happened from the begin of the first period to the end of the second, with its time."""
+
+
+def compare(plan: SitePlan, path: Path, before: Period, after: Period) -> Comparison:
+    """Return two periods side by side.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: the plan or a record is damaged.
+    """
+    since = min(before.begin, after.begin)
+    with Pictures(path, since) as pictures:
+        courses, versions = pictures.courses(), pictures.version_changes()
+    first, second = (_metrics(plan, courses, period) for period in (before, after))
+    tests, lost = [], []
+    depth = {layer.name: layer.depth for layer in BY_DEPTH}
+    for metric in sorted(first, key=lambda metric: depth.get(metric.layer, 0)):
+        later = {member.name: member for member in second[metric]}
+        for name, members in split(metric, first[metric]).items():
+            pairs = [(member, later[member.name]) for member in members]
+            measured = [pair for pair in pairs if all(member.days for member in pair)]
+            if measured:
+                tests.append(_test(name, metric.quantity, measured))
+            elif any(member.days for pair in pairs for member in pair):
+                lost.append(name)
+    happened = [
+        *((note.at, note.text) for note in read_notes(path)),
+        *((change.at, change.text) for change in versions),
+        *((change.at, change.text) for change in condition_changes(plan, path, since)),
+    ]
+    until = max(before.end, after.end)
+    between = sorted(event for event in happened if since <= event[0] < until)
+    return Comparison(tuple(tests), tuple(lost), tuple(between))
+
+
+def period_of_run(path: Path, run_id: str) -> Optional[Period]:
+    """Return when a run was, None if the history has none of that name.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+    """
+    query = "SELECT min(started_at), max(started_at) FROM records WHERE run_id = ?"
+    with Pictures(path, 0.0) as pictures:
+        ((begin, end),) = pictures.table(query, (run_id,))
+    return None if begin is None else Period(begin, end + 1e-3, run_id)
+
+
+def _metrics(plan: SitePlan, courses: Sequence[Course], period: Period) -> Metrics:
+    expectations = [entry for entries in plan.measured().values() for entry in entries]
+    within = [_within(course, period) for course in courses]
+    return find_metrics(Site(plan.site, period.end, expectations, plan.parts, {}, {}, within))
+
+
+def _within(course: Course, period: Period) -> Course:
+    """Return what of a course lies in a period."""
+    runs = [
+        run for run in zip(course.times, course.rates) if period.begin <= run[0] < period.end
+    ]
+    times, rates = (array("d", values) for values in zip(*runs)) if runs else (array("d"),) * 2
+    return course._replace(times=times, rates=rates, days=0)
+
+
+def _test(name: str, quantity: Quantity, pairs: Iterable[tuple[Member, Member]]) -> Test:
+    rows = list(_rows(pairs))
+    change = middle(after / before - 1 for _, before, after, _ in rows)
+    assert change is not None
+    apart = [
+        (component, after / before - 1)
+        for component, before, after, _ in rows
+        if len(rows) > 1 and abs((after / before) / (1 + change) - 1) > APART
+    ]
+    return Test(
+        name,
+        quantity,
+        len(rows),
+        middle(ceiling for *_, ceiling in rows),
+        middle(before for _, before, _, _ in rows) or 0.0,
+        middle(after for _, _, after, _ in rows) or 0.0,
+        change,
+        tuple(sorted(apart, key=lambda each: -abs(each[1] - change))),
+    )
+
+
+def _rows(
+    pairs: Iterable[tuple[Member, Member]],
+) -> Iterator[tuple[str, float, float, Optional[float]]]:
+    for first, second in pairs:
+        before, after = middle(first.days.rates()), middle(second.days.rates())
+        if before and after:
+            yield first.name, before, after, first.ceiling_rate
+
+
+def day(moment: float) -> str:
+    """Return the local date of a moment, in seconds since the epoch."""
+    return datetime.fromtimestamp(moment).astimezone().date().isoformat()
