@@ -414,6 +414,17 @@ all its nodes. The page needs no network and no server.""",
 )
 
 PEOPLE.add(
+    "report.compare",
+    "set two periods or two runs of a site side by side",
+    positional("before", help="a day, days as 2026-11-20..2026-11-27, or the name of a run"),
+    positional("after", help="the same, to be compared with the first"),
+    *(shared.CONSOLE_PLAN, shared.CONSOLE_HISTORY, shared.JSON),
+    description="""Compare what every test of every layer gave before and after an upgrade: medians
+of the components that were measured in both, next to their ceilings, which components have
+changed otherwise than the others, and what happened between. Days are those of UTC.""",
+)
+
+PEOPLE.add(
     "records.note",
     "record an event of the site, such as an upgrade",
     positional("text", nargs="?", help='for example "Lustre 2.15.8"'),

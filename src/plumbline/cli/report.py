@@ -1,4 +1,4 @@
-"""``plumbline report``: draw a whole site as plain files that open from disk."""
+"""``plumbline report`` draws a whole site, ``compare`` sets two periods of it side by side."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ from datetime import timezone
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import Iterable, Optional
+from typing import Iterable, Iterator, Optional
 
 from plumbline.cli.options import parse_date, parse_moment
 from plumbline.cli.output import remark, show
+from plumbline.doors.table import render
+from plumbline.judge.phrases import moment, several
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageError
+from plumbline.model.units import DAY_S
 from plumbline.parallel.profile import Profile, unpack
+from plumbline.report.change import signed
 from plumbline.report.figure import numbers
 from plumbline.report.moment import Past
 from plumbline.report.overview import overview
 from plumbline.report.page import LIBRARY, PAGE, Extras, figures, pages
 from plumbline.report.site import find_metrics
+from plumbline.site import compare as comparing
+from plumbline.site.compare import Comparison, Period, Test
 from plumbline.site.nodes import without_collector
 from plumbline.site.prometheus import Prometheus
 from plumbline.site.report import find_suspects, look_back, probed, read_site
@@ -59,6 +65,78 @@ def report(arguments: argparse.Namespace) -> int:
     page, absent = str(directory / PAGE), {figure.id: figure.absent for figure in drawn}
     show(arguments, {"schema": 1, "page": page, "absent": absent}, [page])
     return 0
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """Print two periods side by side and return 0, whatever has changed."""
+    history = Path(arguments.history)
+    before, after = (_period(text, history) for text in (arguments.before, arguments.after))
+    compared = comparing.compare(load_plan(arguments.plan), history, before, after)
+    if not compared.tests:
+        raise UsageError(
+            f"nothing was measured both in {before.name} and in {after.name}; choose days or runs "
+            "that plumbline history shows"
+        )
+    document = {
+        "schema": 1,
+        **{name: period._asdict() for name, period in (("before", before), ("after", after))},
+        "tests": [{**test._asdict(), "quantity": test.quantity.unit} for test in compared.tests],
+        "lost": compared.lost,
+        "between": [{"at": at, "text": text} for at, text in compared.between],
+    }
+    show(arguments, document, _compared(compared))
+    return 0
+
+
+def _period(text: str, history: Path) -> Period:
+    """Return a day, days as FROM..TO, or a run by its name; days are those of UTC."""
+    first, _, last = text.partition("..")
+    try:
+        begin, end = (
+            parse_date(day, "a period").replace(tzinfo=timezone.utc).timestamp()
+            for day in (first, last or first)
+        )
+    except UsageError:
+        if run := comparing.period_of_run(history, text):
+            return run
+        raise UsageError(
+            f"{text!r} is no day, such as 2026-11-20, no days, such as 2026-11-20..2026-11-27, and "
+            "no run of this history; plumbline history shows its runs"
+        ) from None
+    if end < begin:
+        raise UsageError(f"{text!r} ends before it begins")
+    return Period(begin, end + DAY_S, text)
+
+
+_COMPARED = ("test", "measured", "ceiling", "before", "after", "change", "of ceiling")
+_MOST_APART = 4
+
+
+def _compared(compared: Comparison) -> Iterator[str]:
+    yield render(_COMPARED, [_row(test) for test in compared.tests])
+    for test in compared.tests:
+        if test.apart:
+            texts = [f"{name} {signed(change)}" for name, change in test.apart]
+            yield f"{test.name}, apart from the others: {several(texts, _MOST_APART)}"
+    if compared.lost:
+        yield f"Measured in one of both alone: {', '.join(compared.lost)}"
+    for at, text in compared.between:
+        yield f"{moment(at)}: {text}"
+
+
+def _row(test: Test) -> tuple[str, ...]:
+    shown = test.quantity.format
+    return (
+        test.name,
+        str(test.members),
+        "unknown" if test.ceiling is None else shown(test.ceiling),
+        shown(test.before),
+        shown(test.after),
+        signed(test.change),
+        ""
+        if test.ceiling is None
+        else f"{test.before / test.ceiling:.0%} -> {test.after / test.ceiling:.0%}",
+    )
 
 
 def _library(file: Optional[str]) -> str:

@@ -204,12 +204,12 @@ def _findings(changes: Sequence[Change], day: str) -> Iterable[str]:
         if abs((change.last or 0.0) - (change.change or 0.0)) >= _WORTH_NAMING
     ]
     if fresh:
-        texts = [f"{change.name} {_signed(change.last)}" for change in fresh]
+        texts = [f"{change.name} {signed(change.last)}" for change in fresh]
         yield f"On the last day alone: {several(texts, _NAMED)}."
-    yield f"The largest change: {measured[0].name} {_signed(measured[0].change)}."
+    yield f"The largest change: {measured[0].name} {signed(measured[0].change)}."
     further = [change for change in measured[1:] if abs(change.change or 0.0) >= _WORTH_NAMING]
     if further:
-        texts = [f"{change.name} {_signed(change.change)}" for change in further]
+        texts = [f"{change.name} {signed(change.change)}" for change in further]
         yield f"Also: {several(texts, _NAMED)}."
 
 
@@ -272,12 +272,12 @@ def _cells(change: Change) -> tuple[str, ...]:
         str(change.members),
         change.quantity.format(change.before),
         "not measured since" if change.latest is None else change.quantity.format(change.latest),
-        _signed(change.change),
-        _signed(change.last),
+        signed(change.change),
+        signed(change.last),
     )
 
 
-def _signed(change: Optional[float]) -> str:
+def signed(change: Optional[float]) -> str:
     """Return a change in percent, empty where it is not known; what rounds to none has no sign."""
     if change is None:
         return ""

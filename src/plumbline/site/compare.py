@@ -8,7 +8,6 @@ upgrade, and Edison's report its tests by month.
 from __future__ import annotations
 
 from array import array
-from datetime import datetime
 from pathlib import Path
 from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
@@ -23,7 +22,7 @@ from plumbline.store.plan import SitePlan
 from plumbline.store.trends import Pictures
 
 APART = 0.15
-"""A component whose change is further from the middle one than this is named."""
+"""A component whose rate has changed by more than this beside the middle one is named."""
 
 
 class Period(NamedTuple):
@@ -49,7 +48,7 @@ class Test(NamedTuple):
     after: float
     change: float
     apart: tuple[tuple[str, float], ...]
-    """Components that have changed otherwise than the middle one, with their changes."""
+    """Components whose change is another one than that in the middle, with theirs."""
 
 
 class Comparison(NamedTuple):
@@ -113,9 +112,7 @@ def _metrics(plan: SitePlan, courses: Sequence[Course], period: Period) -> Metri
 
 def _within(course: Course, period: Period) -> Course:
     """Return what of a course lies in a period."""
-    runs = [
-        run for run in zip(course.times, course.rates) if period.begin <= run[0] < period.end
-    ]
+    runs = [run for run in zip(course.times, course.rates) if period.begin <= run[0] < period.end]
     times, rates = (array("d", values) for values in zip(*runs)) if runs else (array("d"),) * 2
     return course._replace(times=times, rates=rates, days=0)
 
@@ -148,8 +145,3 @@ def _rows(
         before, after = middle(first.days.rates()), middle(second.days.rates())
         if before and after:
             yield first.name, before, after, first.ceiling_rate
-
-
-def day(moment: float) -> str:
-    """Return the local date of a moment, in seconds since the epoch."""
-    return datetime.fromtimestamp(moment).astimezone().date().isoformat()
