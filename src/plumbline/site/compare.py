@@ -26,7 +26,7 @@ APART = 0.15
 
 
 class Period(NamedTuple):
-    """A time from ``begin`` until ``end``, in seconds since the epoch, and how a person named it."""
+    """A time from ``begin`` until ``end``, seconds since the epoch, and how a person named it."""
 
     begin: float
     end: float
