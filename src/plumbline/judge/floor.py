@@ -96,14 +96,26 @@ def least_rate(measured: Measured) -> Optional[float]:
     """Return the least that a measurement alone should give, None where nothing is asked of it.
 
     A pair of hosts is judged with all partners, one of several targets at once as a whole.  What
-    the probe itself keeps below cannot be demonstrated.
+    the probe itself keeps below cannot be demonstrated, and what was demonstrated is judged by
+    the evidence against that: a busy week of a whole site is no fault of a disk.
     """
     ceiling, share = measured.ceiling, measured.limits.min_efficiency
     if ceiling is None or not share or ceiling.even is not None or measured.record.partner:
         return None
     cap_Bps = (measured.record.spec or {}).get("rate_cap_Bps")
     whole = ceiling.demonstrable
-    return share * (min(whole, cap_Bps) if cap_Bps else whole)
+    level = share * (min(whole, cap_Bps) if cap_Bps else whole)
+    return None if has_demonstrated(measured, level) else level
+
+
+def has_demonstrated(measured: Measured, level: float) -> bool:
+    """Return whether the same probe has a baseline of at least so much, however much it varied."""
+    baseline = measured.given.baseline
+    return (
+        baseline is not None
+        and baseline.spec_hash == measured.record.spec_hash
+        and baseline.median >= level
+    )
 
 
 def shortfall_of(measured: Measured, level: Optional[float]) -> Optional[Shortfall]:
@@ -274,6 +286,7 @@ def host_below(pairs: Sequence[Measured]) -> Optional[Finding]:
     The best of each night with any partner: one slow partner is none of its matter.
     """
     rated = [of for of in pairs if of.ceiling is not None and of.limits.min_efficiency]
+    rated = [of for of in rated if not has_demonstrated(of, _floor_of_pair(of))]
     nights = best_of_nights(share for of in rated for share in _shares(of))
     missing = shortfall(nights, cut=_cut(rated))
     if missing is None or accepted(rated[0], _best(rated)):
@@ -286,10 +299,14 @@ def _cut(members: Sequence[Measured]) -> bool:
     return any(len(of.samples) >= SAMPLES for of in members)
 
 
+def _floor_of_pair(measured: Measured) -> float:
+    assert measured.ceiling is not None
+    return measured.limits.min_efficiency * measured.ceiling.rate
+
+
 def _shares(measured: Measured) -> Iterator[tuple[float, float]]:
     """Yield when a pair was measured and what it gave, in parts of its floor."""
-    assert measured.ceiling is not None
-    level = measured.limits.min_efficiency * measured.ceiling.rate
+    level = _floor_of_pair(measured)
     yield from (
         (sample.started_at, sample.rate / level) for sample in sound(measured) if sample.rate
     )

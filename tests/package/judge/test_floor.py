@@ -256,3 +256,24 @@ def test_the_sentence_of_a_goal_names_what_was_promised() -> None:
         "read: best of 5 nights 150.0 MB/s, 75 % of the goal 200.0 MB/s, ceiling 250.0 MB/s "
         "(limited by disk oss2-disk1): since 2024-09-29"
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "asked"),
+    [
+        # it is held by what it has given, and five low nights by the odds against that
+        ({}, False),
+        # however much that varied, and under whatever version
+        ({"spread": 0.4}, False),
+        ({"versions": {"client": "2.12.0"}}, False),
+        # what was accepted below the floor is no demonstration of it
+        ({"median": 120e6}, True),
+        # nor is what another probe gave
+        ({"spec_hash": "another"}, True),
+    ],
+)
+def test_what_has_given_more_than_its_floor_has_none(changes: dict[str, Any], asked: bool) -> None:
+    of = measured(
+        recorded([110e6] * NIGHTS), Reference(CEILING, BASELINE._replace(**changes)), FLOOR
+    )
+    assert (least_rate(of) is not None) is asked
