@@ -89,7 +89,19 @@ def meet(names: Sequence[str], partners: Sequence[str]) -> list[tuple[str, ...]]
         return [tuple(partners[index * block : (index + 1) * block]) for index in range(many)]
     raise DocumentError(
         f"{many} names ({names[0]} to {names[-1]}) cannot be spread evenly over {few} "
-        f"({partners[0]} to {partners[-1]})"
+        f"({partners[0]} to {partners[-1]}){_hexadecimal(names, few)}"
+    )
+
+
+def _hexadecimal(names: Sequence[str], number: int) -> str:
+    """Return the range that was meant where OSTs were numbered as people count."""
+    numbered = re.fullmatch(r"(.*-OST)([0-9a-f]{4})", names[0])
+    if not numbered:
+        return ""
+    stem, first = numbered.groups()
+    return (
+        f"; Lustre numbers its targets in hexadecimal: {number} of them are "
+        f"{stem}[{first}-{int(first, 16) + number - 1:04x}]"
     )
 
 

@@ -60,6 +60,12 @@ def test_two_names_that_meet_four_have_two_each() -> None:
     assert meet(["a", "b"], ["a1", "a2", "b1", "b2"]) == [("a1", "a2"), ("b1", "b2")]
 
 
+def test_targets_that_were_numbered_in_decimal_are_told_their_range() -> None:
+    names, arrays = expand("fs-OST[0000-0047]", HEXADECIMAL), expand("oss[01-48]")
+    with pytest.raises(DocumentError, match=r"in hexadecimal: 48 of them are fs-OST\[0000-002f\]"):
+        meet(names, arrays)
+
+
 def test_names_that_do_not_come_out_even_are_refused_with_both_ranges() -> None:
     with pytest.raises(DocumentError, match=r"4 names \(d1 to d4\) .* over 3 \(oss1 to oss3\)"):
         meet(expand("d[1-4]"), expand("oss[1-3]"))
