@@ -15,7 +15,7 @@ from plumbline.plan.references import Line
 from plumbline.topology.graph import Topology
 
 _WIDTH = 120
-_NARROWEST = 24
+_NARROWEST = 18
 """Characters of a table, and of its last column where the others take up more than their share."""
 
 _BESIDE = ("one", "together")
@@ -158,9 +158,12 @@ def _demonstrated(lines: Sequence[Line]) -> Iterator[_Demonstrated]:
     limit = lines[0].limit
     for layer in dict.fromkeys(layer for line in lines for layer in line.demonstrated):
         rates = [line.demonstrated[layer] for line in lines if layer in line.demonstrated]
-        share = f", {100 * median(rates) / limit.ceiling.rate:.0f} %" if limit else ""
+        share = median(rates) / limit.ceiling.rate if limit else None
+        # what a disk gives by itself is no share of what the way to its target carries
+        own = share is not None and (share <= 1 or layer == lines[0].layer)
+        words = f", {share:.0%}".replace("%", " %") if own else ""
         rate = _span((min(rates), max(rates)))
-        yield _Demonstrated(layer, rate, share, (lines[0].operation,))
+        yield _Demonstrated(layer, rate, words, (lines[0].operation,))
 
 
 def _fold_operations(folds: Iterable[_Fold]) -> list[_Fold]:

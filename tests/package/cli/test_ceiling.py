@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from plumbline.model.units import format_rate
+from tests.characterization.product import inventories
 from tests.package.cli.driver import Run, inventory
 from tests.package.sites import INVENTORIES, part, site
 
@@ -104,12 +105,17 @@ def test_what_was_demonstrated_stands_below_its_ceiling(tmp_path: Path, run: Run
     entry = {**baseline, **days, "accepted_by": "ada", "reason": "new"}
     steps = {f"scratch-OST{number}": {"read/single": entry} for number in range(4)}
     steps["scratch-OST3"] = {"read/single": {**entry, "median": "70 MB/s"}}
-    document = {"plumbline_baselines": {"schema": 1, "accepted": {"ost": steps}}}
+    disk = {"oss1-disk1": {"read/single": {**entry, "median": "95 MB/s"}}}
+    accepted = {"ost": steps, "raw": disk}
+    document = {"plumbline_baselines": {"schema": 1, "accepted": accepted}}
     path = tmp_path / "group_vars" / "all" / "baselines.yml"
     path.write_text(json.dumps(document), encoding="utf-8")
     # of several the lowest and the highest, and the share of the one in the middle
     own = rows(run("ceiling", "-i", folder).out)
     assert ["ost", "read", "60.0-70.0", "MB/s", "demonstrated,", "75", "%"] in own
+    # what a disk gives by itself is more than the way to its target carries, and no share of it
+    assert ["raw", "read", "95.0", "MB/s", "demonstrated"] in own
+    assert ["raw", "read", "95.0", "MB/s", "demonstrated,", "119", "%"] in own
 
 
 def test_rates_are_shown_for_a_zone_of_the_disks(tmp_path: Path, run: Run) -> None:
@@ -123,7 +129,8 @@ def test_rates_are_shown_for_a_zone_of_the_disks(tmp_path: Path, run: Run) -> No
 
 @pytest.mark.parametrize("name", ["lab", "example", "redstorm", "edison", "bgl", "jaguar"])
 def test_the_table_fits_120_columns_and_a_screen(name: str, run: Run) -> None:
-    lines = run("ceiling", "-i", str(INVENTORIES / name)).out.splitlines()
+    # a lab that runs has accepted baselines in its own
+    lines = run("ceiling", "-i", str(inventories() / name)).out.splitlines()
     assert max(map(len, lines)) <= 120
     # bgl has hosts and targets of five kinds, in layers of which the others have at most three
     assert len(lines) <= (80 if name == "bgl" else 40)
