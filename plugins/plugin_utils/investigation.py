@@ -47,7 +47,7 @@ class Question(NamedTuple):
 
 
 class Console(NamedTuple):
-    """What the control host gives: plumbline, a folder for this alone, lines, and a clock.
+    """Means of the control host: plumbline, a folder for this alone, lines, and a clock.
 
     ``verbose`` asks for the commands of the tools and for all that was measured.
     """

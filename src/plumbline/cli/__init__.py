@@ -73,13 +73,12 @@ class _Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a word that is no choice, with the one that may have been meant."""
-        # most words are right, and do not wait for it
-        from difflib import get_close_matches
+        if action.choices is not None and value not in action.choices:
+            # most words are right, and do not wait for it
+            from difflib import get_close_matches
 
-        choices = tuple(map(str, action.choices or ()))
-        near = [] if str(value) in choices else get_close_matches(str(value), choices, n=1)
-        if near:
-            raise argparse.ArgumentError(action, f"{value!r}: did you mean {near[0]}?")
+            for near in get_close_matches(str(value), map(str, action.choices), n=1):
+                raise argparse.ArgumentError(action, f"{value!r}: did you mean {near}?")
         super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:

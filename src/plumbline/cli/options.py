@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import signal
 import threading
@@ -97,7 +98,7 @@ def deployed(arguments: argparse.Namespace) -> Expectations:
         DocumentError: that is damaged, or missing; the sentence says what works without it.
     """
     path = arguments.expectations or EXPECTATIONS
-    if not Path(path).is_symlink() and not Path(path).exists():
+    if not os.path.lexists(path):
         raise DocumentError(
             f"expectations {path}: no such file; deploy the role agent; without it directories can "
             "be compared: plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b"

@@ -80,12 +80,21 @@ def compare(arguments: argparse.Namespace) -> int:
     document = {
         "schema": 1,
         **{name: period._asdict() for name, period in (("before", before), ("after", after))},
-        "tests": [{**test._asdict(), "quantity": test.quantity.unit} for test in compared.tests],
+        "tests": [{**test._asdict(), **_figures(test)} for test in compared.tests],
         "lost": compared.lost,
         "between": [{"at": at, "text": text} for at, text in compared.between],
     }
     show(arguments, document, _compared(compared))
     return 0
+
+
+def _figures(test: Test) -> dict[str, object]:
+    """Return the rates of a test as figures in their unit."""
+    rates = {"ceiling": test.ceiling, "before": test.before, "after": test.after}
+    figures = {
+        name: None if rate is None else test.quantity.figure(rate) for name, rate in rates.items()
+    }
+    return {**figures, "quantity": test.quantity.unit}
 
 
 def _period(text: str, history: Path) -> Period:

@@ -6,6 +6,7 @@ A site of 320 targets on 80 controllers takes some ten rows; programs get every 
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 from statistics import median
 from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
@@ -158,10 +159,10 @@ def _demonstrated(lines: Sequence[Line]) -> Iterator[_Demonstrated]:
     limit = lines[0].limit
     for layer in dict.fromkeys(layer for line in lines for layer in line.demonstrated):
         rates = [line.demonstrated[layer] for line in lines if layer in line.demonstrated]
-        share = median(rates) / limit.ceiling.rate if limit else None
+        share = median(rates) / limit.ceiling.rate if limit else inf
         # what a disk gives by itself is no share of what the way to its target carries
-        own = share is not None and (share <= 1 or layer == lines[0].layer)
-        words = f", {share:.0%}".replace("%", " %") if own else ""
+        own = share <= 1 or (limit and layer == lines[0].layer)
+        words = f", {100 * share:.0f} %" if own else ""
         rate = _span((min(rates), max(rates)))
         yield _Demonstrated(layer, rate, words, (lines[0].operation,))
 

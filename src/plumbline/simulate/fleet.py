@@ -210,7 +210,7 @@ class Fleet(NamedTuple):
     parts: Mapping[str, SitePart] = MappingProxyType({})
     """Kind of each part of the plan."""
     demonstrated: Mapping[Flow, float] = MappingProxyType({})
-    """What flows give while all is well, in bytes per second; others a share of their ceiling."""
+    """Rates of flows while all is well, in bytes per second; others give a share of a ceiling."""
 
     @property
     def systems(self) -> tuple[str, ...]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from array import array
 from pathlib import Path
-from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import Iterable, Iterator, NamedTuple, Optional
 
-from plumbline.model.layers import BY_DEPTH
+from plumbline.model.layers import LAYERS
 from plumbline.model.quantity import Quantity
 from plumbline.model.trend import Course
 from plumbline.report.change import split
+from plumbline.report.marks import marks
 from plumbline.report.site import Member, Metrics, Site, find_metrics, middle
 from plumbline.site.changed import condition_changes
 from plumbline.store.collection import read_notes
@@ -36,8 +37,8 @@ class Period(NamedTuple):
 class Test(NamedTuple):
     """One test in both periods; ``members`` components were measured in both.
 
-    ``ceiling``, ``before`` and ``after`` are medians over them, in the unit of ``quantity``;
-    ``change`` is the median of their changes, a fraction; ``ceiling`` is None where it is unknown.
+    ``ceiling``, ``before`` and ``after`` are medians over them, rates of ``quantity``; ``change``
+    is the median of their changes, a fraction; ``ceiling`` is None where it is unknown.
     """
 
     name: str
@@ -57,7 +58,7 @@ class Comparison(NamedTuple):
     tests: tuple[Test, ...]
     lost: tuple[str, ...]
     between: tuple[tuple[float, str], ...]
-    """What happened from the begin of the first period to the end of the second, with its time."""
+    """Events from the begin of the first period to the end of the last, with their times."""
 
 
 def compare(plan: SitePlan, path: Path, before: Period, after: Period) -> Comparison:
@@ -69,11 +70,21 @@ def compare(plan: SitePlan, path: Path, before: Period, after: Period) -> Compar
     """
     since = min(before.begin, after.begin)
     with Pictures(path, since) as pictures:
-        courses, versions = pictures.courses(), pictures.version_changes()
-    first, second = (_metrics(plan, courses, period) for period in (before, after))
+        site = Site(
+            name=plan.site,
+            now=max(before.end, after.end),
+            expectations=[entry for entries in plan.measured().values() for entry in entries],
+            parts=plan.parts,
+            verdicts={},
+            groups={},
+            courses=pictures.courses(),
+            notes=read_notes(path),
+            changes=pictures.version_changes(),
+            conditions=condition_changes(plan, path, since),
+        )
+    first, second = (_metrics(site, period) for period in (before, after))
     tests, lost = [], []
-    depth = {layer.name: layer.depth for layer in BY_DEPTH}
-    for metric in sorted(first, key=lambda metric: depth.get(metric.layer, 0)):
+    for metric in sorted(first, key=lambda metric: LAYERS[metric.layer].depth):
         later = {member.name: member for member in second[metric]}
         for name, members in split(metric, first[metric]).items():
             pairs = [(member, later[member.name]) for member in members]
@@ -82,13 +93,7 @@ def compare(plan: SitePlan, path: Path, before: Period, after: Period) -> Compar
                 tests.append(_test(name, metric.quantity, measured))
             elif any(member.days for pair in pairs for member in pair):
                 lost.append(name)
-    happened = [
-        *((note.at, note.text) for note in read_notes(path)),
-        *((change.at, change.text) for change in versions),
-        *((change.at, change.text) for change in condition_changes(plan, path, since)),
-    ]
-    until = max(before.end, after.end)
-    between = sorted(event for event in happened if since <= event[0] < until)
+    between = ((mark.at, mark.text) for mark in marks(site) if since <= mark.at < site.now)
     return Comparison(tuple(tests), tuple(lost), tuple(between))
 
 
@@ -104,10 +109,8 @@ def period_of_run(path: Path, run_id: str) -> Optional[Period]:
     return None if begin is None else Period(begin, end + 1e-3, run_id)
 
 
-def _metrics(plan: SitePlan, courses: Sequence[Course], period: Period) -> Metrics:
-    expectations = [entry for entries in plan.measured().values() for entry in entries]
-    within = [_within(course, period) for course in courses]
-    return find_metrics(Site(plan.site, period.end, expectations, plan.parts, {}, {}, within))
+def _metrics(site: Site, period: Period) -> Metrics:
+    return find_metrics(site._replace(courses=[_within(each, period) for each in site.courses]))
 
 
 def _within(course: Course, period: Period) -> Course:
