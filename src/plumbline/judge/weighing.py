@@ -282,19 +282,13 @@ class Weighing:
         take_all([self])
         return {subject: found for subject, found in self._evidence.items() if found}
 
-    def everything(self) -> Questions:
-        """Return what is asked of all components and groups that are not weighed yet."""
-        subjects = [(*place, False) for place in self._measured]
-        return self._questions([*subjects, *self._group_subjects()])
+    def subjects(self) -> list[Subject]:
+        """Return all components and groups."""
+        groups = ((*place, True) for place in self._groups)
+        return [*((*place, False) for place in self._measured), *groups]
 
-    def _group_subjects(self) -> list[Subject]:
-        return [(*place, True) for place in self._groups]
-
-    def take(self, subjects: Iterable[Subject]) -> None:
-        """Weigh some components and groups in one go: a tenth of the time of one after another."""
-        _take([(self, self._questions(subjects))])
-
-    def _questions(self, subjects: Iterable[Subject]) -> Questions:
+    def questions(self, subjects: Iterable[Subject]) -> Questions:
+        """Return what is asked of some subjects, as far as they are not weighed yet."""
         questions: Questions = {}
         for subject in subjects:
             if subject not in self._evidence:
@@ -488,14 +482,16 @@ class Alarming(NamedTuple):
 
 def take_all(weighings: Sequence[Weighing]) -> None:
     """Weigh all that several know, such as one for each day, in one go."""
-    _take([(weighing, weighing.everything()) for weighing in weighings])
+    take([(weighing, weighing.subjects()) for weighing in weighings])
 
 
-def _take(asked: Sequence[tuple[Weighing, Questions]]) -> None:
+def take(asked: Sequence[tuple[Weighing, Iterable[Subject]]]) -> None:
+    """Weigh some subjects of each in one go: a tenth of the time of one after another."""
+    every = [(weighing, weighing.questions(subjects)) for weighing, subjects in asked]
     weights = iter(
-        weigh([subject_of(*each) for _, questions in asked for each in questions.values()])
+        weigh([subject_of(*each) for _, questions in every for each in questions.values()])
     )
-    for weighing, questions in asked:
+    for weighing, questions in every:
         weighing.answer(questions, list(islice(weights, len(questions))))
 
 

@@ -9,12 +9,13 @@ find the parts that explain the verdicts of a day.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from random import Random
-from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.confirm import Layer, Past, Place, moved, places, steps_of, turns, wanted
 from plumbline.judge.judging import Judging, judge_day
-from plumbline.judge.weighing import Weighing
+from plumbline.judge.weighing import Weighing, take
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation, Measured
 from plumbline.model.layers import LAYERS
@@ -42,6 +43,15 @@ class _Node(NamedTuple):
     every: Sequence[Expectation]
     measured: list[Measured]
     open: list[float]
+
+
+class _Look(NamedTuple):
+    """The time from the first look at the run that began at ``begun`` to the end, epoch seconds."""
+
+    node: _Node
+    begun: float
+    now: float
+    ends: float
 
 
 class Confirming:
@@ -77,31 +87,31 @@ class Confirming:
 
     def day(self, number: int, rates_Bps: Mapping[Flow, float]) -> None:
         """Confirm what was low on a day, the first of which is 1, or before it and is not done."""
-        for node in self._nodes:
-            planned = [*starts(number, self._periods_s[node.chosen[0].layer])]
-            for begun, ends in zip(planned, [*planned[1:], end_of(number)]):
-                self._after(node, begun, (begun + _AFTER_S, ends), rates_Bps)
-            if node.open and not planned:
-                looks = end_of(number - 1) + _FIRST_S, end_of(number)
-                self._after(node, node.open[0], looks, rates_Bps)
+        for looks in zip_longest(*(self._looks(node, number) for node in self._nodes)):
+            evidence = [_NodeEvidence(look, self._measuring) for look in looks if look]
+            # no node asks about what another one measures, so all are weighed in one go
+            take([known.asked() for known in evidence])
+            for known in evidence:
+                self._confirm(known, rates_Bps)
 
-    def _after(
-        self,
-        node: _Node,
-        begun: float,
-        looks: tuple[float, float],
-        rates_Bps: Mapping[Flow, float],
-    ) -> None:
-        """Confirm what was low in the planned run of ``begun``, from the first look to the end."""
-        now, ends = looks
+    def _looks(self, node: _Node, number: int) -> Iterator[_Look]:
+        """Yield when a node looks at its runs on a day: after each, or in the morning once."""
+        planned = [*starts(number, self._periods_s[node.chosen[0].layer])]
+        for begun, ends in zip(planned, [*planned[1:], end_of(number)]):
+            yield _Look(node, begun, begun + _AFTER_S, ends)
+        if node.open and not planned:
+            yield _Look(node, node.open[0], end_of(number - 1) + _FIRST_S, end_of(number))
+
+    def _confirm(self, known: _NodeEvidence, rates_Bps: Mapping[Flow, float]) -> None:
+        """Confirm what was low in a planned run, from the first look to the end."""
+        node, begun, now, ends = known.look
         past = Past(
             node.measured,
             dict.fromkeys((expectation.component for expectation in node.chosen), begun),
         )
         queue: Sequence[Place] = ()
-        memory_of_node = _NodeEvidence(node, self._measuring, now)
         while now < ends:
-            layer = Layer(node.chosen, memory_of_node.verdict, memory_of_node)
+            layer = Layer(node.chosen, known.verdict, known)
             queue = places(wanted(layer), past, now)
             due = turns(layer, queue, past, now)
             if not due:
@@ -110,9 +120,7 @@ class Confirming:
                 records = moved(turn, f"{now} {number}", now, layer)
                 node.measured.extend(records)
                 self._measuring.again(steps_of(turn, layer), now, rates_Bps)
-            memory_of_node.forget(
-                {expectation.component for turn in due for expectation in turn.chosen}, now
-            )
+            known.forget({expectation.component for turn in due for expectation in turn.chosen}, now)
             now += node.chosen[0].confirm.every_s
         node.open[:] = [begun] if any(not place.candidate.obstacle for place in queue) else []
 
@@ -120,33 +128,41 @@ class Confirming:
 class _NodeEvidence:
     """Evidence and verdicts on what a node measures, kept until something is measured again."""
 
-    def __init__(self, node: _Node, measuring: Measuring, now: float) -> None:
-        self._node = node
+    def __init__(self, look: _Look, measuring: Measuring) -> None:
+        self.look = look
         self._measuring = measuring
         self._evidence: dict[Subject, Optional[Evidence]] = {}
         self._verdicts: dict[tuple[str, str], Verdict] = {}
-        self.forget((), now)
+        self._now = look.now
+        self._weighing = self._weigh()
 
-    def forget(self, components: Iterable[str], now: float) -> None:
+    def _weigh(self) -> Weighing:
+        every, memory = self.look.node.every, self._measuring.memory
+        return Weighing({"": every}, {"": memory}, counting=False)
+
+    def asked(self) -> tuple[Weighing, list[Subject]]:
+        """Return what is not known of the components, and who weighs it."""
+        subjects = (entry.subject for entry in self.look.node.chosen)
+        return self._weighing, [each for each in subjects if each not in self._evidence]
+
+    def forget(self, components: Collection[str], now: float) -> None:
         """Weigh some components again, at a moment in epoch seconds."""
-        memory, again = self._measuring.memory, frozenset(components)
         self._now = now
-        self._weighing = Weighing({"": self._node.every}, {"": memory}, counting=False)
         self._evidence = {
             key: evidence
             for key, evidence in self._evidence.items()
-            if key[1] not in again and not key[2]
+            if key[1] not in components and not key[2]
         }
         self._verdicts = {
-            key: evidence for key, evidence in self._verdicts.items() if key[1] not in again
+            key: verdict for key, verdict in self._verdicts.items() if key[1] not in components
         }
-        every = (entry.subject for entry in self._node.chosen)
-        self._weighing.take(subject for subject in every if subject not in self._evidence)
+        self._weighing = self._weigh()
+        take([self.asked()])
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence of the last runs on a component or group."""
         if subject not in self._evidence:
-            self._weighing.take([subject])
+            take([(self._weighing, [subject])])
             self._evidence[subject] = self._weighing.evidence(subject)
         return self._evidence[subject]
 
