@@ -101,12 +101,11 @@ def head() -> Iterator[str]:
     yield "# Evidence"
     yield ""
     yield paragraph(
-        "For engineers who ask what the default limits are worth. After this page you know what "
-        "they find, how soon, and how often they are wrong on data that others recorded. `make "
-        "bench` writes it (`tests/bench/evidence.py`), with the judge of the checks and of "
-        "`plumbline judge --replay FILE.csv`. An alarm takes the odds that a budget of one false "
-        "alarm a month for all components of a file asks for. How long disturbances last was "
-        "measured on this year of benchmarks; nothing was chosen on these disks."
+        "For engineers: what the default limits find, how soon, and how often they are wrong on "
+        "data that others recorded. `make bench` writes this page (`tests/bench/evidence.py`) with "
+        "the judge of the checks and of `plumbline judge --replay FILE.csv`. An alarm needs the "
+        "odds that a budget of one false alarm a month asks for. How long disturbances last was "
+        "fitted to the year of benchmarks; nothing was fitted to the disks."
     )
 
 
@@ -142,9 +141,9 @@ def disks() -> Iterator[str]:
         )
     yield ""
     yield paragraph(
-        f"The same disks with noise put on top, and in every third host one disk made {MILD} times "
-        "slower. Rows name the standard deviations of the noise: of each sample (with long tails), "
-        "of each disk's day, of each disk for good."
+        f"The same disks with noise added, and one disk in every third host made {MILD} times "
+        "slower. *Noise*: standard deviations of each sample (with long tails), of each disk's "
+        "day, of each disk for good."
     )
     yield ""
     yield table(
@@ -252,7 +251,7 @@ def year() -> Iterator[str]:
     yield paragraph(
         f"{runs} runs in {len(long)} series (file system, program, operation, ranks, size) of "
         f"{LEAST_RUNS} runs or more; coverage where the file has it, no peers, no baselines. "
-        f"The loss is put on from a random run on, {INJECTIONS} times in each series."
+        f"The loss starts at a random run, {INJECTIONS} times in each series."
     )
     yield ""
     yield table("", "plumbline", "fixed: below 80 % of the series' median")

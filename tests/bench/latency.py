@@ -155,10 +155,10 @@ def section() -> Iterator[str]:
     healthy = {(host, one.disk) for host, samples in hosts.items() for one in samples} - known
     yield "\n## Latency under load\n"
     yield paragraph(
-        f"The same {len(healthy) + len(known)} disks as `plumbline latency` compares them, asked "
-        "after each window of throughput and latency. The data have three hours a day. *Made "
-        "slower*: one disk more in every third host; *noise*: standard deviation of each sample; "
-        "*all* peers: the disks are compared as the OSTs of one file system are."
+        f"The same {len(healthy) + len(known)} disks as `plumbline latency` compares them after "
+        "each window; the data have three hours a day. *Made slower*: one more disk in every third "
+        "host. *Noise*: standard deviation of each sample. Peers *all*: compared as OSTs of one "
+        "file system."
     )
     yield ""
     yield (
@@ -171,10 +171,10 @@ def section() -> Iterator[str]:
         yield _line(row, _by_host(tried(row, chosen, known)), known, healthy)
     yield ""
     yield paragraph(
-        "In the lab a client wrote 60 MB/s to six disks and no probe ran (`python -m "
-        "tests.lab.under_load`). A disk that was made to give 20 MB/s of its 100 kept nobody "
-        "waiting and was not named in 25 minutes. At 5 MB/s, with windows of a minute, it was "
-        "named after 20 minutes, and no other disk in 57."
+        "In the lab a client wrote 60 MB/s to six disks without a probe (`python -m "
+        "tests.lab.under_load`). A disk with 20 of its 100 MB/s kept nobody waiting and was not "
+        "named in 25 minutes. One with 5 MB/s, in windows of a minute, was named after 20 minutes, "
+        "and no other disk in 57."
     )
 
 

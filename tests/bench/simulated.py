@@ -60,9 +60,9 @@ def simulated(sites: Sequence[str] = SITES) -> Iterator[str]:
         yield _healthy(site, asked(site, _MONTHS))
     yield ""
     yield paragraph(
-        "With faults. *By chance* is what the same fleets without the faults would "
-        "be credited with; *seen* are the faults that slow a measurement, and the alarms are "
-        "the notifications of each fault that any service notified of."
+        "With faults: the share of the *seen* faults, those that slow a measurement, found within "
+        "so many days; and the notifications per fault. *By chance* is what the same fleets "
+        "without the faults would be credited with."
     )
     yield ""
     yield (

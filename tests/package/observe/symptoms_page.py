@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Iterable, Iterator, Protocol
+from typing import Iterable, Protocol
 
 from plumbline.model.verdict import State
 from plumbline.observe import enclosure, links, lnet, lustre, md, smart, zfs
@@ -12,7 +12,7 @@ from plumbline.observe.symptom import KERNEL, Direction
 from tests.project.repository import ROOT
 
 PAGE = ROOT / "docs" / "symptoms.md"
-_HEAD = "| collector | kind | severity | suspicion | finds |\n|---|---|---|---|---|\n"
+_HEAD = "| collector | suspicion | severity | `kind`: finding |\n|---|---|---|---|\n"
 _TABLE = re.compile(re.escape(_HEAD) + r"(?:\|.*\n)*")
 _OPTIONAL = re.compile(r"(?<=[\w}])\{\w+[^}]*\}")
 _VALUE = re.compile(r"\{(\w+)[^}]*\}")
@@ -45,19 +45,19 @@ RULES: dict[str, Iterable[Known]] = {
 }
 
 
-def _rows() -> Iterator[str]:
+def table() -> str:
+    """Return a row for each collector, suspicion and severity, with the symptoms of that kind."""
+    rows: dict[tuple[str, str, str], dict[str, None]] = {}
     for collector, rules in RULES.items():
         for rule in rules:
             words = _VALUE.sub(lambda value: value[1].upper(), _OPTIONAL.sub("", rule.words))
-            cells = (f"`{collector}`", f"`{rule.kind}`", rule.severity.name, rule.direction.value)
-            yield f"| {' | '.join(cells)} | {words} |\n"
-    for words in HARMLESS:
-        yield f"| `{KERNEL}` | | | nothing | {words} |\n"
-
-
-def table() -> str:
-    """Return the table of all that the collectors know."""
-    return _HEAD + "".join(dict.fromkeys(_rows()))
+            row = (collector, rule.direction.value, rule.severity.name)
+            rows.setdefault(row, {})[f"`{rule.kind}`: {words}"] = None
+    rows[KERNEL, "nothing", ""] = dict.fromkeys(HARMLESS)
+    return _HEAD + "".join(
+        f"| `{collector}` | {direction} | {severity} | {'<br>'.join(symptoms)} |\n"
+        for (collector, direction, severity), symptoms in rows.items()
+    )
 
 
 def main() -> None:
