@@ -9,6 +9,7 @@ import argparse
 import json
 import re
 import sys
+from collections import Counter
 from typing import Any, Callable, Iterable, Iterator
 
 from plumbline.cli import build_parser
@@ -91,13 +92,26 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
 VERBS = {**PEOPLE, **MACHINES}
 
 
+OFTEN = 3
+"""Commands that share an option with its meaning, for it to be described once."""
+
+
 def _commands() -> str:
-    """Return a section for each command, with what it does and all its options."""
-    sections = []
-    for parser in _calls(build_parser()):
+    """Return the options that commands share, and a section for each command with its own."""
+    calls = {parser: dict(_arguments(parser)) for parser in _calls(build_parser())}
+    number = Counter(row for rows in calls.values() for row in rows.items())
+    meanings = Counter(name for (name, _), times in number.items() if times >= OFTEN)
+    shared = {row for row in number if number[row] >= OFTEN and meanings[row[0]] == 1}
+    sections = [_table("| option of several commands | meaning |", sorted(shared))]
+    for parser, rows in calls.items():
         brief = VERBS[parser.prog.partition(" ")[2]].help.capitalize()
-        head = f"\n## {parser.prog}\n\n{_text(parser.description or f'{brief}.')}\n\n"
-        sections.append(head + _table("| option | meaning |", _arguments(parser)))
+        sections.append(f"\n## {parser.prog}\n\n{_text(parser.description or f'{brief}.')}\n\n")
+        also = [name for name, meaning in rows.items() if (name, meaning) in shared]
+        own = [row for row in rows.items() if row not in shared]
+        if own:
+            sections.append(_table("| option | meaning |", own))
+        if also:
+            sections.append(f"{chr(10) if own else ''}Also {', '.join(also)}.\n")
     # the interpreter that runs is the default of some option
     return "".join(sections).replace(sys.executable, "this one") + "\n"
 
