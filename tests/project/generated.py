@@ -34,8 +34,12 @@ def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
+def _list(rows: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"- {name}: {meaning}\n" for name, meaning in rows)
+
+
 def _text(description: Any) -> str:
-    """Return a description of Ansible as one cell of a table."""
+    """Return a description of Ansible as one line."""
     sentences = [description] if isinstance(description, str) else description
     plain = _MARKUP.sub(r"`\1`", " ".join(str(sentence) for sentence in sentences))
     return " ".join(plain.split())
@@ -43,16 +47,16 @@ def _text(description: Any) -> str:
 
 def _default(option: dict[str, Any]) -> str:
     if "default" not in option:
-        return "required" if option.get("required") else ""
+        return " (required)" if option.get("required") else ""
     value = option["default"]
-    return f"`{value if isinstance(value, str) and value else json.dumps(value)}`"
+    return f" (`{value if isinstance(value, str) and value else json.dumps(value)}`)"
 
 
-def _options(options: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
+def _options(options: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str]]:
     for name, option in options.items():
-        yield f"`{name}`", _default(option), _text(option["description"])
+        yield f"`{name}`{_default(option)}", _text(option["description"])
         for key, part in option.get("options", {}).items():
-            yield f"`{name}`: `{key}`", _default(part), _text(part["description"])
+            yield f"`{name}`: `{key}`{_default(part)}", _text(part["description"])
 
 
 def _roles() -> str:
@@ -63,9 +67,7 @@ def _roles() -> str:
         entry = document(path)["argument_specs"].get("main", {})
         if entry.get("options"):
             head = f"\n## {path.parts[-3]}\n\n{_text(entry['short_description'])}.\n\n"
-            sections.append(
-                head + _table("| option | default | meaning |", _options(entry["options"]))
-            )
+            sections.append(head + _list(_options(entry["options"])))
     return "".join(sections) + "\n"
 
 
@@ -102,16 +104,15 @@ def _commands() -> str:
     number = Counter(row for rows in calls.values() for row in rows.items())
     meanings = Counter(name for (name, _), times in number.items() if times >= OFTEN)
     shared = {row for row in number if number[row] >= OFTEN and meanings[row[0]] == 1}
-    sections = [_table("| option of several commands | meaning |", sorted(shared))]
+    sections = [_list(sorted(shared))]
     for parser, rows in calls.items():
         brief = VERBS[parser.prog.partition(" ")[2]].help.capitalize()
         sections.append(f"\n## {parser.prog}\n\n{_text(parser.description or f'{brief}.')}\n\n")
         also = [name for name, meaning in rows.items() if (name, meaning) in shared]
         own = [row for row in rows.items() if row not in shared]
-        if own:
-            sections.append(_table("| option | meaning |", own))
+        sections.append(_list(own))
         if also:
-            sections.append(f"{chr(10) if own else ''}Also {', '.join(also)}.\n")
+            sections.append(f"- also {', '.join(also)}\n")
     # the interpreter that runs is the default of some option
     return "".join(sections).replace(sys.executable, "this one") + "\n"
 
