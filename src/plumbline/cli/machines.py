@@ -25,8 +25,8 @@ MACHINES.add(
         [],
         nargs="*",
     ),
-    description="""Read a question and what was measured since it was asked; print the next step,
-or what was found, as JSON.""",
+    description="""\
+Read a question and the measurements since; print the next step, or the result, as JSON.""",
 )
 
 MACHINES.add(
@@ -49,8 +49,9 @@ MACHINES.add(
     ),
     option("--wait SECONDS", "time limit for Nagios to read its pipe", 10.0),
     *(shared.SITE_PLAN, shared.JSON),
-    description="""Judge a site by its plan and the history of its nodes, or take documents of
-plumbline judge --json, and hand all verdicts to Nagios as passive results in one file.""",
+    description="""\
+Judge a site by its plan and the history of its nodes, or take documents of plumbline judge
+--json, and hand all verdicts to Nagios as passive results in one file.""",
 )
 
 MACHINES.add(
@@ -58,8 +59,9 @@ MACHINES.add(
     "send the records of this node to a console",
     shared.RECORDS,
     option("--wait TIME", "how long to wait for a request", "1min"),
-    description="""Answer the requests of plumbline collect, one line of JSON each on standard
-input, with what this node has measured since.""",
+    description="""\
+Answer plumbline collect, one line of JSON each on standard input, with the new records of this
+node.""",
 )
 
 MACHINES.add(
@@ -70,8 +72,7 @@ MACHINES.add(
     option("--stale TIME", "how long the document is valid, such as 90m", "1 h"),
     option("--notified-after TIME", "delay of an alarm's notification", "30 min"),
     option("--json", "print the document as well"),
-    description="""Name the components that explain slow measurements, as plumbline locate does,
-and write for each file system and each shared component what check_path is to say.""",
+    description="Find suspects as plumbline locate does, and write them for check_path.",
 )
 
 MACHINES.add(
@@ -80,9 +81,9 @@ MACHINES.add(
     shared.OUTPUT,
     option("--format", "form of the output", "prometheus", choices=("prometheus", "checkmk")),
     *shared.SOURCE,
-    description="""Judge what this node, or with --plan and --history a whole site, has measured,
-and write it as metrics for the textfile collector of Prometheus's node exporter, or as lines of
-a Checkmk local check.""",
+    description="""\
+Judge this node, or with --plan and --history a whole site, and write metrics for the textfile
+collector of Prometheus's node exporter, or lines of a Checkmk local check.""",
 )
 
 MACHINES.add(
@@ -92,7 +93,6 @@ MACHINES.add(
     option("--every TIME", "period of --output, or of the table without it (default: once)"),
     option("--lnet-health", "read LNet's health by lnetctl too; needs CAP_NET_ADMIN"),
     description="""\
-Read what Lustre counts on this server, client or router, and write it as metrics for the textfile
-collector of Prometheus's node exporter, or show rates as they are now with --every alone.  A file
-that gives no answer is left out until it does.""",
+Write Lustre's counters of this server, client or router as metrics for the textfile collector of
+Prometheus's node exporter; with --every alone show rates live.""",
 )

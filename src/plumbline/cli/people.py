@@ -26,8 +26,8 @@ PEOPLE.add(
     ),
     shared.JSON,
     description="""\
-Read topology, policy and baselines of an inventory, follow the path of everything that is
-measured, and count.  Nothing is measured.""",
+Check topology, policy and baselines of an inventory, follow every path, and count the parts.
+Nothing is measured.""",
     epilog="For example: plumbline topology check -i inventories/mysite",
 )
 
@@ -43,8 +43,8 @@ PEOPLE.add(
     ),
     *(shared.INVENTORY, shared.JSON),
     description="""\
-Print the highest rate that each measurement can have by the topology, the parts
-that set it, and what comes next when these are made faster.""",
+Print the ceiling of each measurement by the topology, the parts that set it, and the next
+limit.""",
     epilog="For example: plumbline ceiling -i inventories/mysite --layer ost",
 )
 
@@ -68,8 +68,8 @@ PEOPLE.add(
         '{"contact_groups": ["storage"]}',
     ),
     shared.JSON,
-    description="""Work out from topology, policy and baselines of an inventory which node
-measures what, and what is expected of it. Nothing is measured.""",
+    description="""\
+Show which node measures what, and what is expected of it. Nothing is measured.""",
     epilog="For example: plumbline plan -i inventories/mysite --node client1",
 )
 
@@ -117,9 +117,8 @@ PEOPLE.add(
         choices=(0, 1, 2, 3),
     ),
     description="""\
-Let the days pass on the site of an inventory: its plan measures, noise and busy spells disturb,
-parts lose speed, the judge judges under the inventory's policy.  Prints how often healthy
-components alarm in a month, and after how many days faults do.  Nothing is measured.""",
+Simulate the plan of an inventory with noise, busy spells and faults, and judge it by the policy.
+Prints false alarms a month and days to detection. Nothing is measured.""",
     epilog="""\
 noise:  year   a production file system, fitted to a year of benchmarks on five file systems
         quiet  a file system that few use
@@ -170,8 +169,8 @@ PEOPLE.add(
         option("--profile FILE", "record every call in FILE (default: off)"),
     ),
     description="""\
-Measure what this node is to measure in a layer, keep the records, and judge them.
-With --directory: compare directories, and keep nothing.""",
+Measure what this node is to measure in a layer, keep the records, and judge them. With
+--directory: compare directories, and keep nothing.""",
     epilog="""\
 Exit codes: the worst verdict, 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; 75 when another run holds
 one of the targets, 77 when this user may not measure one; see plumbline --help for the others.
@@ -208,8 +207,9 @@ PEOPLE.add(
     option("--dry-run", "print points, bytes and seconds"),
     option("--json", "print points and knees"),
     *(shared.LOCK_FOLDER, shared.QUIET),
-    description="""Drive all targets of a file system at once, again and again with other numbers of
-writers, sizes of calls and stripes, and say where more brings nothing.""",
+    description="""\
+Drive all targets of a file system at once with more and more writers, other sizes of calls and
+stripes, and show where more stops helping.""",
     epilog="""\
 Lists are numbers or sizes with commas: --writers 1,2,4,8 --transfer 10000B,1MiB.  Every combination
 is one point, the ends of all lists first.  The same call again goes on where the last one ended.
@@ -235,8 +235,9 @@ PEOPLE.add(
     ),
     *(shared.DEPLOYED, shared.RECORDS),
     option("--json", "print the records, one a line"),
-    description="""Read the counters of this server's block devices and Lustre targets once a second
-while a probe runs elsewhere, and keep the rates in the history of this node.""",
+    description="""\
+Record the counters of this server's block devices and Lustre targets once a second while a probe
+runs elsewhere.""",
     epilog="""\
 It reads counters and nothing else, stops at its limit, and keeps what it has when it is
 ended earlier (SIGTERM or Ctrl-C).  The report draws it beside what the clients of a run saw.
@@ -306,9 +307,8 @@ _baseline(
     "",
     option("--records FILE", _OF_RECORDS, [], nargs="+"),
     description="""\
-List the baselines that are older than max_age of the policy, taken under other conditions than
-the newest records show, or of nothing that is measured. Ends with 0 when all hold, with 1 when
-some are to be renewed.""",
+List baselines that are older than max_age, taken under other conditions than the newest records,
+or of nothing that is measured. Exit code 1: some are to be renewed.""",
 )
 
 PEOPLE.add(
@@ -330,8 +330,9 @@ PEOPLE.add(
     option("--publish", "write the verdicts for the checks, and print how many have changed"),
     option("--json", "print one document per node"),
     *(shared.LAST_RUN, shared.VERBOSE),
-    description="""Hold what was measured last against ceiling, baseline and peers, and print a
-verdict with its reason for each component. Nothing is measured.""",
+    description="""\
+Compare the latest measurements with ceiling, baseline and peers, and print a verdict with its
+reason for each component. Nothing is measured.""",
     epilog="For example: plumbline judge --layer ost -v",
 )
 
@@ -356,10 +357,8 @@ PEOPLE.add(
     ),
     *(shared.SITE_PLAN, shared.JSON),
     description="""\
-Compare the latency of each device and each OST with that of its peers at equal throughput, under
-the load that they have anyway, from what Prometheus keeps of node exporter, of plumbline metrics
-and of plumbline counters.  Nothing is measured.  A suspicion notifies nobody: it names the probe
-that confirms it.""",
+Compare the latency of each device and OST with that of its peers at equal throughput, under the
+load of users, from Prometheus. Nothing is measured, and a suspicion notifies nobody.""",
     epilog="For example: plumbline latency --plan plan.json --prometheus http://console:9090",
 )
 
@@ -387,8 +386,9 @@ PEOPLE.add(
     option("--limit TIME", "time limit per node, such as 90s", "2 min"),
     option("--at-once N", "nodes at a time", 16),
     *(shared.CONSOLE_PLAN, shared.CONSOLE_HISTORY, shared.QUIET, shared.JSON),
-    description="""Ask every node of a plan for what it has measured since it was last asked, and
-add it to the history of this host. It can be ended at any moment and run again.""",
+    description="""\
+Bring the new records of all nodes of a plan to the history of this host. It can be interrupted at
+any moment.""",
 )
 
 PEOPLE.add(
@@ -409,8 +409,8 @@ PEOPLE.add(
     option("--profile FILE", "draw the calls that plumbline probe fs --profile kept"),
     option("--library FILE", "Plotly's plotly.min.js; default: that of the Python package"),
     *(shared.CONSOLE_PLAN, shared.CONSOLE_HISTORY, shared.JSON),
-    description="""Draw what a site should give, gives and gave, from its plan and the history of
-all its nodes. The page needs no network and no server.""",
+    description="""\
+Draw a site from its plan and the history of all nodes. The page needs no network and no server.""",
 )
 
 PEOPLE.add(
@@ -419,9 +419,9 @@ PEOPLE.add(
     positional("before", help="a day, days as 2026-11-20..2026-11-27, or the name of a run"),
     positional("after", help="the same, to be compared with the first"),
     *(shared.CONSOLE_PLAN, shared.CONSOLE_HISTORY, shared.JSON),
-    description="""Compare what every test of every layer gave before and after an upgrade: medians
-of the components that were measured in both, next to their ceilings, which components have
-changed otherwise than the others, and what happened between. Days are those of UTC.""",
+    description="""\
+Compare the medians of every test before and after an upgrade, with their ceilings, the components
+that changed otherwise than the others, and what happened in between. Days are UTC.""",
 )
 
 PEOPLE.add(
@@ -430,8 +430,8 @@ PEOPLE.add(
     positional("text", nargs="?", help='for example "Lustre 2.15.8"'),
     option("--at DATE", "date, such as 2026-11-20 or 2026-11-20T14:00 (default: now)"),
     *(shared.CONSOLE_HISTORY, shared.JSON),
-    description="""Keep a note with its date in the history of the console; plumbline report marks
-it. Without a text, show all notes.""",
+    description="""\
+Keep a note with its date; plumbline report marks it. Without a text, show all notes.""",
 )
 
 PEOPLE.add(
@@ -440,8 +440,9 @@ PEOPLE.add(
     *shared.SOURCE,
     option("--all", "show all components, not one screen"),
     shared.JSON,
-    description="""Judge what was measured last, as plumbline judge does, and show the states of
-all layers and what is not OK with its course.""",
+    description="""\
+Judge the latest measurements, and show the states of all layers and what is not OK with its
+recent rates.""",
     epilog="For example: plumbline status --all",
 )
 
@@ -455,9 +456,9 @@ PEOPLE.add(
     ),
     option("--commands FILE", "commands of the site's own that print symptoms", COMMANDS),
     *(shared.DEPLOYED, shared.RECORDS, shared.JSON),
-    description="""Look at arrays, disks, enclosures, links, Lustre connections and the kernel's
-messages of this node. Counters are compared with those of earlier looks. Exit code 1 when
-something raises the suspicion against a component.""",
+    description="""\
+Look at arrays, disks, enclosures, links, Lustre connections and kernel messages of this node.
+Exit code 1: a symptom incriminates a component.""",
     epilog="For example: plumbline symptoms --save",
 )
 
@@ -468,9 +469,9 @@ PEOPLE.add(
     option("--since TIME", "only changes since then", "2w"),
     option("--differences", "with --plan: show nodes that differ from their peers instead"),
     *(shared.RECORDS, shared.JSON),
-    description="""Show what has changed on this node, or with --plan and --history on all nodes of
-a site: software, firmware, parameters of Lustre and of modules, mounts, kernel settings, disks
-and links. The timer of plumbline symptoms looks for it.""",
+    description="""\
+Show changes on this node, or with --plan and --history of a site: software, firmware, parameters
+of Lustre and modules, mounts, kernel settings, disks and links.""",
     epilog="For example: plumbline changes --since 2w",
 )
 
@@ -479,8 +480,9 @@ PEOPLE.add(
     "show the targets that hold a file",
     positional("path", metavar="PATH", help="absolute path of a file"),
     *(shared.DEPLOYED, shared.JSON),
-    description="""Print the targets that hold a file, from its layout; its data is not read. To be
-asked on a host that measures targets of its file system.""",
+    description="""\
+Print the targets that hold a file, from its layout, on a host that measures targets of its file
+system. No data is read.""",
     epilog="For example: plumbline where /scratch/u/results.h5",
 )
 
@@ -504,8 +506,8 @@ PEOPLE.add(
     option("--plan FILE", f"default {PLAN}, if it is there"),
     option("--history FILE", f"default {HISTORY}, if it is there"),
     shared.JSON,
-    description="""Print which jobs used which targets, by the job_stats of the servers in the
-history of the console and by Darshan logs; Slurm, or a file of job times, says what they are
-called. Ends with 65 where something was left out.""",
+    description="""\
+Print which jobs used which targets, by the servers' job_stats and by Darshan logs; Slurm, or a
+file of job times, gives their names. Exit code 65: something was left out.""",
     epilog='For example: plumbline jobs --during "02:00 to 03:00" --target scratch-OST0003',
 )
