@@ -115,7 +115,13 @@ def _weigh(subjects: Sequence[Subject]) -> list[Weight]:
         moments_of(in_order([claim.runs for claim in subject.alone])) for subject in subjects
     ]
     streams = [
-        _Stream(number, place, source, subject.question.limit, len(claim.sources) > 1)
+        _Stream(
+            number,
+            place,
+            source,
+            max(source.least, subject.question.limit),
+            len(claim.sources) > 1,
+        )
         for number, subject in enumerate(subjects)
         for place, claim in enumerate(subject.claims)
         for source in claim.sources

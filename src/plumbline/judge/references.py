@@ -267,6 +267,13 @@ _HALVED = 0.5
 """Of its usual coverage: a run that loses half and more to others is not its own."""
 _BEFORE = 8
 """Earlier runs that stand for a level."""
+_NEWEST = 8
+"""Runs that are held against those before them, where both are a measurement's own."""
+_LEVEL_MOVES = 0.2
+"""Without peers a level moves by up to this in weeks, a logarithm: of the alarms of a year of
+benchmarks a third were such moves.  A smaller loss is not looked for."""
+_RUNS_KNOWN = 10
+"""As many runs' worth is known beforehand of how often a measurement is disturbed."""
 _BESIDE_S = 1800.0
 """What begins within so many seconds of a run of a few is beside it: they take turns."""
 
@@ -533,13 +540,19 @@ def _usual(measurement: Measurement) -> float:
 
 
 def _own_history(measurement: Measurement) -> Optional[ComparedSource]:
-    """Return the newer half of the runs beside the median of the older one."""
+    """Return the newest eight runs, or fewer, beside the median of eight before them or more.
+
+    How often earlier runs were disturbed says how often the next ones are.
+    """
     table = Table([measurement], _usual(measurement))
-    count = max(_BEFORE, len(table.at) // 2)
+    count = max(_BEFORE, len(table.at) - _NEWEST)
     if len(table.at) <= count:
         return None
     before = table.rates[:count].tolist()
     level, spread = median(before), max(_SPREAD_ALONE, deviation(before))
     rows = rows_of(table.at[count:], table.rates[count:] - level, spread)
+    low = sum(rate - level < -max(2 * spread, _LEVEL_MOVES) for rate in before)
+    often = (ALONE.lower * _RUNS_KNOWN + low) / (_RUNS_KNOWN + count)
+    noise = ALONE._replace(lower=max(ALONE.lower, often))
     off = error_of_median(spread, count)
-    return ComparedSource(Source(rows, off, ALONE), Against.HISTORY.value)
+    return ComparedSource(Source(rows, off, noise, _LEVEL_MOVES), Against.HISTORY.value)

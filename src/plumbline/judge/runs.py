@@ -82,12 +82,14 @@ def in_order(parts: Sequence[Rows]) -> Rows:
 class Source(NamedTuple):
     """One measurement, or several weighed as one: its runs in the order of time.
 
-    ``off`` is the standard deviation of what the reference of all of them is off by, a logarithm.
+    ``off`` is the standard deviation of what the reference of all of them is off by, ``least`` the
+    smallest loss that it can tell; both are logarithms.
     """
 
     runs: Rows
     off: float
     noise: Noise = BESIDE_PEERS
+    least: float = 0.0
 
 
 class Claim(NamedTuple):

@@ -21,8 +21,8 @@ from plumbline.judge.pair import of_pair
 from plumbline.judge.recursion import weigh
 from plumbline.judge.references import ComparedSource, Era, Measurement, References, common
 from plumbline.judge.runs import (
-    ALONE,
     AT,
+    BESIDE_PEERS,
     NUMBER,
     RATIO,
     Change,
@@ -174,7 +174,8 @@ def _merged(sources: Sequence[Source]) -> Source:
     """Return several measurements as one, with the noise of the worst of them."""
     noise: Noise = max((source.noise for source in sources), key=lambda noise: noise.lower)
     runs = in_order([source.runs for source in sources])
-    return Source(runs, max(source.off for source in sources), noise)
+    off, least = (max(values) for values in zip(*((s.off, s.least) for s in sources)))
+    return Source(runs, off, noise, least)
 
 
 def tell_apart(asked: dict[tuple[str, str], list[NamedMeasurement]]) -> None:
@@ -305,7 +306,7 @@ class Weighing:
             self._evidence[subject] = _evidence(compared, question, weight, more.get(subject))
         for subject, (compared, _) in questions.items():
             evidence = self._evidence[subject]
-            alone = any(other.source.noise is ALONE for _, other in compared)
+            alone = any(other.source.noise is not BESIDE_PEERS for _, other in compared)
             if evidence and evidence.alarm and alone and not subject[2]:
                 self._evidence[subject] = self._as_its_group(subject[:2], evidence)
 

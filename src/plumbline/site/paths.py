@@ -1,9 +1,10 @@
 """From suspects to the verdicts that check_path shows, one for each path service of the plan.
 
 One cause, one alarm: of components that explain the same measurements equally well one bears the
-alarm, a host where there is one, and Nagios keeps quiet about the services behind it.  A file
-system names all its suspects; its own alarm is for what would be silenced otherwise: a second fault
-behind a component that is itself at fault.
+alarm, a host where there is one, and Nagios keeps quiet about the services behind it.  What is slow
+in one component alone is the alarm of that one.  A file system names all its suspects; its own
+alarm is for what would be silenced otherwise: a second fault behind a component that is itself at
+fault.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def path_verdicts(
         _Alarm(
             ambiguity_set,
             text + _since(located, ambiguity_set),
-            _bearers(ambiguity_set, shared, site.parts, standing),
+            _bearers(located, ambiguity_set, shared, site, standing),
         )
         for ambiguity_set, text in zip(located.sets, said)
     ]
@@ -79,7 +80,7 @@ def causes(site: Site, located: Located) -> dict[tuple[str, str], str]:
     """
     shared = _shared(site)
     found = {
-        place: [shared[name] for name in _bearers(ambiguity_set, shared, site.parts, ())]
+        place: [shared[name] for name in _bearers(located, ambiguity_set, shared, site, ())]
         for place, ambiguity_set in explanations(located).items()
     }
     return {place: listed(names, " and ") for place, names in found.items() if names}
@@ -96,7 +97,7 @@ def explained(
     shared = _shared(site)
     found: dict[tuple[str, str], list[str]] = {}
     for ambiguity_set in located.sets:
-        names = [shared[name] for name in _bearers(ambiguity_set, shared, site.parts, standing)]
+        names = [shared[name] for name in _bearers(located, ambiguity_set, shared, site, standing)]
         for place in explained_by(located, ambiguity_set) if names else ():
             found.setdefault(place, []).extend(names)
     return found
@@ -108,14 +109,16 @@ def _shared(site: Site) -> dict[str, str]:
 
 
 def _bearers(
+    located: Located,
     ambiguity: AmbiguitySet,
     shared: Mapping[str, str],
-    parts: Mapping[str, SitePart],
+    site: Site,
     standing: Collection[str],
 ) -> tuple[str, ...]:
     """Return the components that bear the alarm: those of one alternative, the most telling one.
 
     One that has borne it until now keeps it: that others may be at fault too is no second alarm.
+    What slows a single component has the alarm of that one.
     """
 
     def telling(names: tuple[str, ...]) -> tuple[int, int, int]:
@@ -124,7 +127,11 @@ def _bearers(
         hosts = [name for name in known if name in parts and parts[name].kind in _HOSTS]
         return len(before), len(known), len(hosts)
 
-    return tuple(name for name in max(headline(ambiguity), key=telling) if name in shared)
+    parts = site.parts
+    most = max(headline(ambiguity), key=telling)
+    if len(explained_by(located, ambiguity)) == 1 and not telling(most)[0]:
+        return ()
+    return tuple(name for name in most if name in shared)
 
 
 def _since(located: Located, ambiguity: AmbiguitySet) -> str:
@@ -166,7 +173,9 @@ def _of_component(
         text = " ".join(alarm.sentence for alarm in borne)
     elif mine:
         state, reason = State.OK, Reason.ALARM_ELSEWHERE
-        others = listed([shared[name] for alarm in mine for name in alarm.bearers], " and ")
+        bearers = [shared[name] for alarm in mine for name in alarm.bearers]
+        places = {place: None for alarm in mine for place in explained_by(located, alarm.of)}
+        others = listed(bearers or [" ".join(place) for place in places], " and ")
         text = f"{path.name} may be at fault too; the alarm is that of {others}"
     elif not slow + good:
         state, reason = State.UNKNOWN, Reason.NOT_JUDGED

@@ -220,6 +220,18 @@ def test_of_parts_that_cannot_be_told_apart_one_bears_the_alarm(tmp_path: Path) 
     assert "nic oss3-nic may be at fault too; the alarm is that of server oss3" in out
 
 
+def test_what_is_slow_in_one_component_alone_is_its_own_alarm(tmp_path: Path) -> None:
+    """The parts before a slow target may be at fault too, and none of their services alarms."""
+    targets = of_layer("ost", measured(SLOW_LINK))
+    document = publish(
+        tmp_path, [record for record in targets if record.component != "scratch-OST0004"]
+    )
+    assert states(document) == {"file system scratch": "WARNING"}
+    code, out = check(document, "--service", "server oss3")
+    assert code == 0
+    assert "server oss3 may be at fault too; the alarm is that of ost scratch-OST0005" in out
+
+
 def submitted(folder: Path) -> list[str]:
     """Return the lines that Nagios gets of targets and disks, from what was published."""
     batch = folder / "batch"

@@ -413,16 +413,25 @@ def test_a_run_that_lost_half_of_its_usual_coverage_is_not_its_own_history(
     assert len(found.source.runs) == 2 + used
 
 
-@pytest.mark.parametrize(
-    ("runs", "judged"), [(9, 1), (10, 2), (16, 8), (17, 9), (18, 9), (19, 10), (30, 15)]
-)
-def test_the_newer_half_of_its_own_runs_is_held_against_the_older(runs: int, judged: int) -> None:
+@pytest.mark.parametrize(("runs", "judged"), [(9, 1), (10, 2), (15, 7), (16, 8), (17, 8), (30, 8)])
+def test_the_newest_of_its_own_runs_are_held_against_those_before(runs: int, judged: int) -> None:
     one = measurement(baseline=None, samples=samples([RATE] * (runs - judged) + [90e6] * judged))
     found = References([one]).of(one)
     assert found is not None
     assert list(found.source.runs[:, RATIO]) == pytest.approx([log(0.45)] * judged)
     assert found.source.runs[0, SPREAD] == 0.05
     assert found.source.off == pytest.approx(1.2533 * 0.05 / sqrt(runs - judged))
+
+
+@pytest.mark.parametrize(("low", "share"), [(0, 0.15), (3, 0.15), (4, 0.171875), (10, 0.359375)])
+def test_what_was_often_disturbed_is_expected_to_be_so_again(low: int, share: float) -> None:
+    """Ten runs' worth of 15 %, and the 22 runs before."""
+    rates = [RATE] * (22 - low) + [RATE / 2] * low + [RATE] * 8
+    one = measurement(baseline=None, samples=samples(rates))
+    found = References([one]).of(one)
+    assert found is not None
+    assert found.source.noise.lower == pytest.approx(share)
+    assert found.source.least == 0.2
 
 
 @pytest.mark.parametrize(("known", "judged"), [(1, False), (2, False), (3, True), (4, True)])
