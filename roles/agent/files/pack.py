@@ -3,12 +3,13 @@
 Run on the control host: ``pack.py SOURCE CACHE`` prints the paths of two, one a line: of what a
 node runs, and of everything, for the console.  A node runs the checks and the verbs whose modules
 the command line names as a node's, with all modules that these import.  Equal sources give the
-same bytes on any machine, so a host can tell from the name alone whether it has them.
+same name on any machine, so a host can tell from it alone whether it has them.
 """
 
 from __future__ import annotations
 
 import ast
+import gzip
 import hashlib
 import io
 import os
@@ -135,12 +136,12 @@ def archive(files: Mapping[str, Path]) -> bytes:
 
 
 def keep(content: bytes, cache: Path) -> Path:
-    """Write an archive into the cache unless it is there, and return its path."""
-    target = cache / f"plumbline-{hashlib.sha256(content).hexdigest()[:16]}.tar"
+    """Write an archive, compressed, into the cache unless it is there, and return its path."""
+    target = cache / f"plumbline-{hashlib.sha256(content).hexdigest()[:16]}.tar.gz"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as partial:
-            partial.write(content)
+            partial.write(gzip.compress(content, mtime=0))
         os.replace(partial.name, target)
     return target
 
