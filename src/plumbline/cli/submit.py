@@ -15,7 +15,7 @@ from plumbline.model.verdict import Judged
 from plumbline.site.command_pipe import hand_over
 from plumbline.site.documents import read_verdicts
 from plumbline.site.nodes import without_collector
-from plumbline.site.submit import judge_with_causes
+from plumbline.site.publish import judge_with_causes
 from plumbline.store.plan import SitePlan, load_plan
 from plumbline.store.replacing import replace_own
 

@@ -12,8 +12,9 @@ import shutil
 import sys
 import time
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterable, Mapping, Optional, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence
 
 from plumbline.cli.options import asks_for_site
 from plumbline.cli.output import print_json, remark
@@ -22,6 +23,7 @@ from plumbline.doors.prometheus import exposition, families
 from plumbline.doors.status import DIGITS, Screen
 from plumbline.doors.status import status as screen
 from plumbline.doors.table import render
+from plumbline.judge.judging import By
 from plumbline.judge.replay import Judged
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectations
@@ -31,19 +33,20 @@ from plumbline.observe.command import SystemRunner
 from plumbline.observe.gather import LocalSystem
 from plumbline.observe.node import Parts
 from plumbline.observe.symptom import Report
-from plumbline.site import judge as judging
 from plumbline.site.documents import SCHEMA
+from plumbline.site.nodes import Choice, Judgement, NodeJudgement
+from plumbline.site.nodes import judgement as site_judgement
 from plumbline.site.replay import replay_file
 from plumbline.site.verdicts import (
     NodeVerdicts,
     publish,
-    status_of_node,
-    status_of_site,
-    tell_node,
-    tell_site,
+    rates_of_node,
+    rates_of_site,
+    tell,
     verdicts_on,
 )
-from plumbline.store.facts import SYMPTOMS_FILE
+from plumbline.site.verdicts import status as lines_of
+from plumbline.store.facts import SYMPTOMS_FILE, collected_reports
 from plumbline.store.plan import load_plan
 from plumbline.store.replacing import replace_own
 from plumbline.store.snapshot import load_expectations, load_snapshot
@@ -61,18 +64,36 @@ def judge(arguments: argparse.Namespace) -> int:
         return _replay(arguments, site=site)
     if arguments.together:
         raise UsageError("--together belongs to --replay FILE.csv: name the file, or leave it out")
-    now = time.time()
-    if arguments.explain:
-        return _explain(arguments, now, site=site)
-    nodes = _judged(arguments, now, site=site)
+    choice = Choice(arguments.layer, arguments.explain or arguments.component)
+    with _judgement(arguments) as judgement:
+        if arguments.explain:
+            return _explain(judgement, choice)
+        by = By.LAST_RUN if arguments.last_run else By.RUNS
+        nodes: dict[str, list[Verdict]] = {}
+        for judged in judgement.verdicts(choice, evidence=True, by=by):
+            nodes.setdefault(judged.node, []).append(judged.verdict)
+    if not nodes:
+        raise judgement.nothing_of(choice)
     verdicts = [verdict for of_node in nodes.values() for verdict in of_node]
     if arguments.json:
         for node, of_node in nodes.items():
             # on one line where there may be thousands
-            print_json(_document(node, now, of_node), None if site else 1)
+            print_json(_document(node, judgement.now, of_node), None if site else 1)
     else:
         _print(verdicts, arguments.verbose)
     return worst(verdict.state for verdict in verdicts)
+
+
+@contextmanager
+def _judgement(arguments: argparse.Namespace) -> Iterator[Judgement]:
+    """Read what is judged now: this node, or with a plan and a history a whole site."""
+    now = time.time()
+    if asks_for_site(arguments):
+        with site_judgement(load_plan(arguments.plan), Path(arguments.history), now) as judgement:
+            yield judgement
+    else:
+        expectations = load_expectations(arguments.expectations)
+        yield NodeJudgement(expectations, load_snapshot(arguments.snapshot), now)
 
 
 def _publish(arguments: argparse.Namespace, *, site: bool) -> int:
@@ -121,30 +142,16 @@ def _print_replayed(judged: Sequence[Judged], unit: str) -> None:
     print(f"{components} components, {len(judged)} days of components: {summary}")
 
 
-def _judged(arguments: argparse.Namespace, now: float, *, site: bool) -> dict[str, list[Verdict]]:
-    """Return the verdicts asked for, by node."""
-    choice = judging.Choice(arguments.layer, arguments.component)
-    if site:
-        return judging.judge_there(load_plan(arguments.plan), Path(arguments.history), choice, now)
-    node, place = judging.place_here(arguments.expectations, arguments.snapshot, choice)
-    return {node: judging.judge_here(place, choice, now, last_run=arguments.last_run)}
-
-
-def _explain(arguments: argparse.Namespace, now: float, *, site: bool) -> int:
+def _explain(judgement: Judgement, choice: Choice) -> int:
     """Print how the verdicts on a component came about; return the worst of them."""
-    choice = judging.Choice(arguments.layer, arguments.explain)
-    if site:
-        plan = load_plan(arguments.plan)
-        explained = judging.explain_there(plan, Path(arguments.history), choice, now)
-    else:
-        _, place = judging.place_here(arguments.expectations, arguments.snapshot, choice)
-        explained = list(judging.explain_all(place, now))
     states = []
-    for verdict, lines in explained:
+    for verdict, lines in judgement.explained(choice):
         print(f"{verdict.state.name} {verdict.layer} {verdict.sentence}")
         for line in lines:
             print(f"  {line}")
         states.append(verdict.state)
+    if not states:
+        raise judgement.nothing_of(choice)
     return worst(states)
 
 
@@ -170,22 +177,23 @@ _NO_TERMINAL = (200, 40)
 
 def status(arguments: argparse.Namespace) -> int:
     """Print the screen and return the exit code of the worst verdict."""
-    site = asks_for_site(arguments)
-    now = time.time()
-    if site:
-        plan = load_plan(arguments.plan)
-        name = plan.site
-        lines, silent = status_of_site(plan, Path(arguments.history), now)
-    else:
-        node = load_expectations(arguments.expectations)
-        name = node.node
-        lines, silent = status_of_node(node, load_snapshot(arguments.snapshot), now), ()
+    with _judgement(arguments) as judgement:
+        if arguments.plan:
+            rates, unanswered = rates_of_site(Path(arguments.history), judgement.now)
+        else:
+            rates, unanswered = rates_of_node(judgement), ()
+        lines = lines_of(judgement, rates)
+    silent = [node for node in unanswered if node.node in judgement.nodes]
     if arguments.json:
-        document = {"schema": 1, "of": name, "components": [line.to_json() for line in lines]}
+        document = {
+            "schema": 1,
+            "of": judgement.name,
+            "components": [line.to_json() for line in lines],
+        }
         print_json({**document, "unanswered": [node.to_json() for node in silent]})
     else:
         rows = len(lines) + len(silent) if arguments.all else None
-        text = screen(name, lines, _screen(rows), silent)
+        text = screen(judgement.name, lines, _screen(rows), silent)
         print(_written(text, sys.stdout.encoding))
     return worst(line.verdict.state for line in lines)
 
@@ -208,12 +216,18 @@ def _screen(rows: Optional[int]) -> Screen:
 
 def metrics(arguments: argparse.Namespace) -> int:
     """Write the metrics and return 0, whatever they say."""
-    site, now = asks_for_site(arguments), time.time()
+    with _judgement(arguments) as judgement:
+        now, site = judgement.now, bool(arguments.plan)
+        # what a document asks for is expected since it was deployed
+        since = os.stat(arguments.plan or arguments.expectations).st_mtime
+        nodes = list(tell(judgement, since))
     if site:
-        plan, since = load_plan(arguments.plan), _deployed_at(arguments.plan)
-        nodes = tuple(tell_site(plan, Path(arguments.history), since, now))
+        reports = collected_reports(Path(arguments.history), judgement.documents, now)
+        nodes = [node._replace(symptoms=reports[node.node].report) for node in nodes]
     else:
-        nodes = (_told_by_node(arguments, now),)
+        symptoms = _symptoms(os.path.dirname(arguments.snapshot))
+        devices = _devices(judgement.documents[judgement.name])
+        nodes = [node._replace(symptoms=symptoms, devices=devices) for node in nodes]
     checkmk = arguments.format == "checkmk"
     text = _checkmk(nodes, now, site) if checkmk else exposition(families(nodes, now))
     if arguments.output:
@@ -240,16 +254,6 @@ def _checkmk(nodes: Iterable[NodeVerdicts], now: float, site: bool) -> str:
     )
 
 
-def _told_by_node(arguments: argparse.Namespace, now: float) -> NodeVerdicts:
-    expectations = load_expectations(arguments.expectations)
-    snapshot = load_snapshot(arguments.snapshot)
-    verdicts = tell_node(expectations, snapshot, _deployed_at(arguments.expectations), now)
-    return verdicts._replace(
-        symptoms=_symptoms(os.path.dirname(arguments.snapshot)),
-        devices=_devices(expectations),
-    )
-
-
 def _devices(expectations: Expectations) -> Mapping[str, str]:
     """Return the kernel's name of each component that is a device; none of damaged expectations."""
     try:
@@ -269,8 +273,3 @@ def _symptoms(folder: str) -> Optional[Report]:
     except DocumentError as error:
         remark(f"without symptoms: {error}")
         return None
-
-
-def _deployed_at(path: str) -> float:
-    """Return since when what a document asks for is expected, in seconds since the epoch."""
-    return os.stat(path).st_mtime

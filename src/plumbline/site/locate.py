@@ -19,7 +19,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import SiteSymptoms
 from plumbline.site.changed import SharedLoss, differing, less_shared, shared_losses, with_changes
-from plumbline.site.nodes import Judgement, judgement
+from plumbline.site.nodes import SiteJudgement, judgement
 from plumbline.store.facts import collected_symptoms
 from plumbline.store.plan import SitePlan
 
@@ -82,7 +82,7 @@ def locate_site(
 
 
 def locate_in(
-    site: Judgement,
+    site: SiteJudgement,
     earlier: Mapping[str, Memory] = MappingProxyType({}),
     *,
     last_run: bool = False,

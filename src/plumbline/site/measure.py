@@ -41,7 +41,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import DAY_S, format_rate, format_size
 from plumbline.model.verdict import Verdict
 from plumbline.observe.command import SystemClock, SystemRunner, by_hand
-from plumbline.site.nodes import remembered
+from plumbline.site.nodes import SiteJudgement, plan_of_node
 from plumbline.site.verdicts import Verdicts
 from plumbline.store.facts import suspected_here
 from plumbline.store.files import DATABASE, SNAPSHOT_FILE
@@ -203,10 +203,10 @@ def confirmation(
     """Return what is to be confirmed at a moment in epoch seconds; raise as histories do."""
     history, confirmed = kept
     entries = expectations.find(layer)
-    memory, weighing = remembered(expectations, history)
-    judging = Judging(memory, weighing, now, evidence=False)
+    judged = SiteJudgement(plan_of_node(expectations), history, now)
     suspected, trouble = _suspected(history, layer, now)
-    of = confirming.Layer(entries, judging.component, weighing, suspected)
+    component = judged.judging(expectations.node).component
+    of = confirming.Layer(entries, component, judged.weighing, suspected)
     oldest_s = max(entry.limits.stale_after_s for entry in entries)
     past = confirming.Past(
         [run for run in confirmed.measured(layer) if run.at <= now],

@@ -1,4 +1,4 @@
-"""Nodes of a site: what each measures and remembers, and how its services are judged.
+"""The judgement of a node or a whole site: what each node measures and remembers, and verdicts.
 
 A file system whose targets are driven at once is a group that is judged as a whole.
 """
@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import gc
 import os
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Iterable, Iterator, NamedTuple, Optional
+from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.judging import Judging
+from plumbline.judge.explain import explain
+from plumbline.judge.judging import By, Judging
+from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.node import JudgedNode, judge_node
+from plumbline.judge.phrases import weighed
 from plumbline.judge.weighing import Weighing
-from plumbline.model.errors import StoreError
-from plumbline.model.expectation import Expectations
+from plumbline.model.errors import DocumentError, StoreError
+from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
+from plumbline.model.series import Snapshot
 from plumbline.model.service import NODE, Service
-from plumbline.model.verdict import Judged
+from plumbline.model.verdict import Judged, Verdict
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from plumbline.store.recent import Recent, groups_of
@@ -40,20 +45,6 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
-class Remembered(NamedTuple):
-    """Records of one node, and their evidence."""
-
-    memory: Recent
-    weighing: Weighing
-
-
-def remembered(node: Expectations, history: History) -> Remembered:
-    """Return the records of one node in an open history, weighed beside one another."""
-    measured = node.every()
-    memory = Recent(history, groups_of(measured))
-    return Remembered(memory, Weighing({node.node: measured}, {node.node: memory}))
-
-
 @contextmanager
 def opened(history: Path) -> Iterator[History]:
     """Open the history of a site for reading; raise StoreError where there is none."""
@@ -71,40 +62,132 @@ def require(history: Path) -> None:
         )
 
 
-class Judgement:
-    """All nodes of a site at one moment: what each measures and remembers, all weighed together."""
+class Choice(NamedTuple):
+    """Choice of a layer and a component; None is every one."""
+
+    layer: Optional[str] = None
+    component: Optional[str] = None
+
+    def __str__(self) -> str:
+        """Return it in words, for a document that has nothing of it."""
+        return f"{self.component or 'component'} in layer {self.layer or ', '.join(LAYERS)}"
+
+    def of(self, measured: Iterable[Expectation]) -> list[Expectation]:
+        """Return those of some expectations that are chosen."""
+        return [
+            entry
+            for entry in measured
+            if self.layer in (None, entry.layer) and self.component in (None, entry.component)
+        ]
+
+
+_ALL = Choice()
+
+
+class Judgement(ABC):
+    """Nodes at one moment: what each measures and remembers, and what their runs say together."""
+
+    name: str
+    """That of the node or of the site."""
+    source: str
+    """Where the expectations stand, in words."""
+    memories: Mapping[str, Memory]
+
+    def __init__(self, documents: Mapping[str, Expectations], now: float) -> None:
+        """Take the expectations of nodes; raise DocumentError where one is damaged."""
+        self.now = now
+        self.documents = documents
+        self.nodes = {name: document.every() for name, document in documents.items()}
+
+    @property
+    @abstractmethod
+    def known(self) -> EvidenceSource:
+        """Return the evidence of all runs."""
+
+    def judging(self, node: str, *, evidence: bool = False, by: By = By.RUNS) -> Judging:
+        """Return the judge of what a node measures; ``evidence`` as for :class:`Judging`."""
+        return Judging(self.memories[node], self.known, self.now, evidence=evidence, by=by)
+
+    def verdicts(
+        self,
+        choice: Choice = _ALL,
+        *,
+        evidence: bool = False,
+        members: bool = False,
+        by: By = By.RUNS,
+    ) -> Iterator[Judged]:
+        """Yield the verdicts on components and groups, node by node; of one component no groups.
+
+        With ``members`` targets that are driven at once have verdicts of their own beside that of
+        the whole; one that is chosen has it anyway.
+        """
+        members = members or choice.component is not None
+        for node, measured in self.nodes.items():
+            chosen = choice.of(measured)
+            judging = self.judging(node, evidence=evidence, by=by)
+            alone = [entry for entry in chosen if members or not LAYERS[entry.layer].whole]
+            groups = () if choice.component else judging.groups(chosen)
+            for verdict in (*judging.components(alone), *groups):
+                yield Judged(node, self.now, verdict if evidence else verdict._replace(evidence=()))
+
+    def explained(self, choice: Choice) -> Iterator[tuple[Verdict, Sequence[str]]]:
+        """Yield the verdicts on what is chosen, each with lines on how the rules came to it."""
+        for node, measured in self.nodes.items():
+            chosen, memory = choice.of(measured), self.memories[node]
+            verdicts = self.judging(node, evidence=True).components(chosen)
+            for entry, verdict in zip(chosen, verdicts):
+                lines = explain(entry, memory.of(entry.layer, entry.component), self.now)
+                known = weighed(self.known.evidence(entry.subject))
+                yield verdict, (*known, *lines)
+
+    def nothing_of(self, choice: Choice) -> DocumentError:
+        """Return the error for a choice of what no node measures."""
+        return DocumentError(
+            f"{self.source} has no {choice}; add it to the topology, plan and deploy it again"
+        )
+
+
+class NodeJudgement(Judgement):
+    """A node by its two documents."""
+
+    def __init__(self, expectations: Expectations, snapshot: Snapshot, now: float) -> None:
+        """Take the documents; raise DocumentError where an expectation is damaged."""
+        super().__init__({expectations.node: expectations}, now)
+        self.name = expectations.node
+        self.source = f"the deployed plan of {self.name}"
+        self.memories = {self.name: snapshot}
+        self._snapshot = snapshot
+
+    @property
+    def known(self) -> EvidenceSource:
+        """Return what the last runs say together by the snapshot."""
+        return self._snapshot
+
+
+class SiteJudgement(Judgement):
+    """All nodes of a plan by an open history, weighed together."""
 
     def __init__(self, plan: SitePlan, history: History, now: float) -> None:
         """Read the last runs of all nodes; see :func:`judgement`."""
+        super().__init__(plan.nodes, now)
+        self.name, self.source = plan.site, f"plan {plan.path}"
         self.plan = plan
         self.history = history.path
-        self.now = now
-        self.nodes = plan.measured()
-        self.memories = {
+        self.recent = {
             name: Recent(history, groups_of(measured)).settled()
             for name, measured in self.nodes.items()
         }
+        self.memories = self.recent
 
     @cached_property
     def weighing(self) -> Weighing:
         """Return the evidence of all runs; who looks at the last run alone does not ask for it."""
-        return Weighing(self.nodes, self.memories)
+        return Weighing(self.nodes, self.recent)
 
-    def judging(self, node: str, *, evidence: bool = False) -> Judging:
-        """Return the judge of what a node measures; ``evidence`` as for :class:`Judging`."""
-        return Judging(self.memories[node], self.weighing, self.now, evidence=evidence)
-
-    def verdicts(self, *, evidence: bool = False, members: bool = False) -> Iterator[Judged]:
-        """Yield the verdicts on all components and groups, node by node.
-
-        With ``members`` targets that are driven at once have verdicts of their own beside that of
-        the whole.
-        """
-        for node, measured in self.nodes.items():
-            judging = self.judging(node, evidence=evidence)
-            alone = [each for each in measured if members or not LAYERS[each.layer].whole]
-            for verdict in (*judging.components(alone), *judging.groups(measured)):
-                yield Judged(node, self.now, verdict if evidence else verdict._replace(evidence=()))
+    @property
+    def known(self) -> EvidenceSource:
+        """Return the same."""
+        return self.weighing
 
     def services(self) -> list[Judged]:
         """Return the verdicts that the services of the plan show, those on nodes among them."""
@@ -114,14 +197,19 @@ class Judgement:
         judged = list(self.verdicts())
         for name, measured in self.nodes.items() if on_nodes else ():
             if measured:
-                node = JudgedNode(self.plan.nodes[name], since, self.now, measured)
+                node = JudgedNode(self.documents[name], since, self.now, measured)
                 verdict = judge_node(node, self.memories[name])._replace(evidence=())
                 judged.append(Judged(name, self.now, verdict))
         return judged
 
 
+def plan_of_node(document: Expectations) -> SitePlan:
+    """Return the plan of a site that is one node."""
+    return SitePlan("", {document.node: document}, ())
+
+
 @contextmanager
-def judgement(plan: SitePlan, history: Path, now: float) -> Iterator[Judgement]:
+def judgement(plan: SitePlan, history: Path, now: float) -> Iterator[SiteJudgement]:
     """Read a site for one judgement at ``now``, in seconds since the epoch.
 
     Raises:
@@ -129,7 +217,15 @@ def judgement(plan: SitePlan, history: Path, now: float) -> Iterator[Judgement]:
         DocumentError: the expectations of a node are damaged.
     """
     with opened(history) as kept, without_collector():
-        yield Judgement(plan, kept, now)
+        yield SiteJudgement(plan, kept, now)
+
+
+def judge_site(
+    plan: SitePlan, history: Path, now: float, *, evidence: bool = False, members: bool = False
+) -> list[Judged]:
+    """Return the verdicts of :meth:`Judgement.verdicts`; raise as :func:`judgement` does."""
+    with judgement(plan, history, now) as site:
+        return list(site.verdicts(evidence=evidence, members=members))
 
 
 def in_alarm(judged: Iterable[Judged], services: Iterable[Service]) -> set[int]:

@@ -1,4 +1,7 @@
-"""Suspects of a site as path services; one fault notifies once.
+"""What Nagios shows of a site: suspects as path services, and notes behind other verdicts.
+
+One fault notifies once.  Notes name the service that bears an alarm, and what changed before a
+group lost as a whole; no node knows them alone.
 
 A suspect that explains nothing but alarms of which somebody was notified is shown as OK and names
 them.  A suspect that was notified keeps its alarm for a while where what it silenced is not healthy
@@ -18,13 +21,15 @@ from plumbline.locate.observation import Site as Measured
 from plumbline.locate.observe import observe
 from plumbline.locate.suspects import locate
 from plumbline.model.errors import DocumentError
+from plumbline.model.evidence import Subject
 from plumbline.model.service import NOTHING, PathService, Service, Standing, Suspicion
-from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.model.verdict import Judged, Reason, State, Verdict
 from plumbline.observe.symptom import SiteSymptoms
 from plumbline.site.changed import less_shared, shared_losses
 from plumbline.site.locate import SiteLocated, left_out, locate_in, sentences
-from plumbline.site.nodes import in_alarm, judgement
-from plumbline.site.paths import Site, explained, path_verdicts
+from plumbline.site.nodes import SiteJudgement, in_alarm, judgement
+from plumbline.site.paths import Site, causes, explained, path_verdicts
+from plumbline.site.verdicts import judge_symptoms
 from plumbline.store.plan import SitePlan
 from plumbline.store.replacing import replace_own
 from plumbline.store.verdicts import document, load_standing
@@ -223,6 +228,50 @@ def _standing(path: Path) -> tuple[Standing, list[str]]:
         return load_standing(str(path)), []
     except DocumentError as error:
         return NOTHING, [f"{error}; earlier alarms are not known"]
+
+
+def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]:
+    """Return the verdicts of all services at ``now``, in seconds since the epoch.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: the plan is damaged.
+    """
+    with judgement(plan, history, now) as site:
+        judged = site.services()
+        if plan.paths and any(_may_have_a_note(each.verdict) for each in judged):
+            notes = _notes(site)
+            judged = [_noted(each, notes) for each in judged]
+    return [*judged, *judge_symptoms(plan, history, now)]
+
+
+def _may_have_a_note(verdict: Verdict) -> bool:
+    if verdict.group:
+        return verdict.reason is Reason.SLOW
+    return verdict.state.alarm or verdict.reason is Reason.WATCHED
+
+
+def _notes(site: SiteJudgement) -> dict[Subject, str]:
+    """Return what is said behind the sentence on a component or group."""
+    plan, located = site.plan, locate_in(site)
+    borne = causes(Site(plan.paths, plan.services, plan.parts), located.located)
+    return {
+        **{(*place, False): f"explained by {text}" for place, text in borne.items()},
+        **{
+            (loss.layer, loss.group, True): f"since {loss.changes}"
+            for loss in located.shared
+            if loss.changes
+        },
+    }
+
+
+def _noted(judged: Judged, found: Mapping[Subject, str]) -> Judged:
+    """Return a verdict with what is said of it, where something is."""
+    verdict = judged.verdict
+    note = found.get((verdict.layer, verdict.component, verdict.group))
+    if note is None or not _may_have_a_note(verdict):
+        return judged
+    return judged._replace(verdict=verdict._replace(sentence=f"{verdict.sentence}; {note}"))
 
 
 _NOTIFIED_AFTER_S = 1800.0

@@ -30,9 +30,8 @@ from plumbline.report.suspects import Suspects
 from plumbline.site.changed import condition_changes
 from plumbline.site.forked import forked
 from plumbline.site.jobs import used_meanwhile
-from plumbline.site.judge import judge_site
 from plumbline.site.locate import locate_site
-from plumbline.site.nodes import Judgement, require
+from plumbline.site.nodes import SiteJudgement, judge_site, require
 from plumbline.site.prometheus import Curve, Prometheus, Span
 from plumbline.store.collection import read_notes
 from plumbline.store.facts import Collected, collected_reports, has_said
@@ -408,7 +407,7 @@ def probed(plan: SitePlan, history: Path, past: Past, thinned_until: str) -> cha
     with PastHistory(history, past.end) as kept:
         began = kept.since(past.begin)
         places = {(run.layer, run.component) for run in began}
-        site = Judgement(plan, kept, past.end)
+        site = SiteJudgement(plan, kept, past.end)
         for name, measured in site.nodes.items():
             chosen = [each for each in measured if (each.layer, each.component) in places]
             for each, verdict in zip(chosen, site.judging(name).components(chosen)):

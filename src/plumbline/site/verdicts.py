@@ -35,8 +35,7 @@ from plumbline.model.trend import Course
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Judged, State, Verdict
 from plumbline.observe.symptom import HOLDS_S, KINDS, Report, title
-from plumbline.site.judge import judge_site
-from plumbline.site.nodes import judgement
+from plumbline.site.nodes import Judgement
 from plumbline.store.collection import Unanswered
 from plumbline.store.facts import Collected, collected_reports
 from plumbline.store.files import DATABASE, SNAPSHOT_FILE, VERDICTS_FOLDER
@@ -276,46 +275,20 @@ class NodeVerdicts(NamedTuple):
     devices: Mapping[str, str] = {}
 
 
-def tell_node(
-    expectations: Expectations, snapshot: Snapshot, since: float, now: float
-) -> NodeVerdicts:
-    """Return what a node tells at ``now`` of what is expected ``since``, in epoch seconds.
-
-    Raises:
-        DocumentError: the expectations are damaged.
-    """
-    judging = Judging(snapshot, snapshot, now, evidence=False)
-    every = expectations.every()
-    return _judged_node(JudgedNode(expectations, since, now, every), every, snapshot, judging)
-
-
-def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterator[NodeVerdicts]:
-    """Yield what each node of a site tells, by the history of all.
-
-    Raises:
-        StoreError: there is no such history, or it cannot be read.
-        DocumentError: the expectations of a node are damaged.
-    """
-    with judgement(plan, history, now) as site:
-        reports = collected_reports(history, plan.nodes, now)
-        for name, measured in site.nodes.items():
-            node = JudgedNode(plan.nodes[name], since, now, measured)
-            verdicts = _judged_node(node, measured, site.memories[name], site.judging(name))
-            yield verdicts._replace(symptoms=reports[name].report)
-
-
-def _judged_node(
-    node: JudgedNode, chosen: Sequence[Expectation], memory: Memory, judging: Judging
-) -> NodeVerdicts:
-    # of what is driven at once the whole has a verdict, among the groups
-    alone = [each for each in chosen if not LAYERS[each.layer].whole]
-    return NodeVerdicts(
-        node.expectations.node,
-        tuple(zip(alone, judging.components(alone))),
-        tuple(judging.groups(chosen)),
-        tuple(step for each in chosen for step in _steps(each, memory, node.now)),
-        judge_node(node, memory) if node.expectations.entries else None,
-    )
+def tell(judgement: Judgement, since: float) -> Iterator[NodeVerdicts]:
+    """Yield what each node tells of what is expected ``since``, in epoch seconds."""
+    for name, measured in judgement.nodes.items():
+        judging, memory = judgement.judging(name), judgement.memories[name]
+        node = JudgedNode(judgement.documents[name], since, judgement.now, measured)
+        # of what is driven at once the whole has a verdict, among the groups
+        alone = [entry for entry in measured if not LAYERS[entry.layer].whole]
+        yield NodeVerdicts(
+            name,
+            tuple(zip(alone, judging.components(alone))),
+            tuple(judging.groups(measured)),
+            tuple(step for entry in measured for step in _steps(entry, memory, node.now)),
+            judge_node(node, memory) if measured else None,
+        )
 
 
 def _steps(entry: Expectation, memory: Memory, now: float) -> list[Step]:
@@ -360,19 +333,34 @@ class Line(NamedTuple):
         }
 
 
-def status_of_node(expectations: Expectations, snapshot: Snapshot, now: float) -> list[Line]:
-    """Return what a node knows of each component that it measures."""
-    chosen = expectations.every()
-    judging = Judging(snapshot, snapshot, now, evidence=False)
-    lines = []
-    for each, verdict in zip(chosen, judging.components(chosen)):
-        samples: dict[str, list[Sample]] = {}
-        for series in snapshot.of(each.layer, each.component):
-            step = step_name(series.latest.operation.value, series.latest.scenario.value)
-            samples.setdefault(step, []).extend(series.samples)
-        rates = {step: _in_time(of_step) for step, of_step in samples.items()}
-        lines.append(Line(verdict, rates))
-    return [*lines, *_group_lines(judging.groups(chosen))]
+Rates = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
+"""Rates of each step of components, by layer and name, oldest first; NaN for a run without one."""
+
+
+def status(judgement: Judgement, rates: Rates) -> list[Line]:
+    """Return the verdict on each component with its rates, and on each group that is not OK."""
+    judged = [each.verdict for each in judgement.verdicts(members=True)]
+    lines = [
+        Line(verdict, rates.get((verdict.layer, verdict.component), {}))
+        for verdict in judged
+        if not verdict.group
+    ]
+    return [*lines, *_group_lines(judged)]
+
+
+def rates_of_node(judgement: Judgement) -> Rates:
+    """Return the rates that a node remembers; raise DocumentError where a series is damaged."""
+    rates = {}
+    for name, measured in judgement.nodes.items():
+        for entry in measured:
+            steps: dict[str, list[Sample]] = {}
+            for series in judgement.memories[name].of(entry.layer, entry.component):
+                step = step_name(series.latest.operation.value, series.latest.scenario.value)
+                steps.setdefault(step, []).extend(series.samples)
+            rates[entry.layer, entry.component] = {
+                step: _in_time(samples) for step, samples in steps.items()
+            }
+    return rates
 
 
 def _in_time(samples: Iterable[Sample]) -> list[float]:
@@ -381,29 +369,10 @@ def _in_time(samples: Iterable[Sample]) -> list[float]:
     return [nan if sample.rate is None else sample.rate for sample in ordered]
 
 
-class Status(NamedTuple):
-    """States of the components of a site, and its nodes that did not answer lately."""
-
-    lines: Sequence[Line]
-    unanswered: Sequence[Unanswered]
-
-
-def status_of_site(plan: SitePlan, history: Path, now: float) -> Status:
-    """Return what the history of a site knows of each component.
-
-    Raises:
-        StoreError: there is no such history, or it cannot be read.
-        DocumentError: the plan is damaged.
-    """
-    judged = [verdict.verdict for verdict in judge_site(plan, history, now, members=True)]
+def rates_of_site(history: Path, now: float) -> tuple[Rates, Sequence[Unanswered]]:
+    """Return the rates in a history, and the nodes that did not answer; raise StoreError."""
     with Pictures(history, now - _BACK_DAYS * DAY_S) as pictures:
-        rates = _by_component(pictures.courses())
-        silent = [node for node in pictures.unanswered() if node.node in plan.nodes]
-    verdicts: Sequence[Verdict] = [verdict for verdict in judged if not verdict.group]
-    lines = [
-        Line(verdict, rates.get((verdict.layer, verdict.component), {})) for verdict in verdicts
-    ]
-    return Status([*lines, *_group_lines(judged)], silent)
+        return _by_component(pictures.courses()), pictures.unanswered()
 
 
 def _group_lines(judged: Iterable[Verdict]) -> Iterator[Line]:

@@ -144,10 +144,10 @@ def test_a_damaged_series_spoils_its_component_alone(tmp_path: Path, run: Run) -
 
 def test_what_is_not_expected_here_is_named(execute: Run) -> None:
     with pytest.raises(
-        DocumentError, match=f"client1 have no OST9 in layer {', '.join(LAYERS)}; add it"
+        DocumentError, match=f"client1 has no OST9 in layer {', '.join(LAYERS)}; add it"
     ):
         execute([], "--component", "OST9")
-    with pytest.raises(DocumentError, match="no component in layer raw"):
+    with pytest.raises(DocumentError, match="client1 has no component in layer raw"):
         execute([], "--layer", "raw")
 
 

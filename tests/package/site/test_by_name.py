@@ -8,12 +8,12 @@ from typing import Iterator, NamedTuple
 
 import pytest
 
-from plumbline.judge.judging import By, Judging
+from plumbline.judge.judging import By
 from plumbline.model.expectation import Expectations
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.site.nodes import remembered
+from plumbline.site.nodes import SiteJudgement, plan_of_node
 from plumbline.store.history import History
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation
 from tests.package.records import record
@@ -85,9 +85,10 @@ class Node:
         """Return the verdict of the service of the target, or that of the playbook."""
         raw = tuple(one.to_json() for one in self.chosen)
         node = Expectations("client1", "lab", raw)
-        memory, known = remembered(node, self.history)
         now = NOW + (self.runs + 1) * MINUTE_S
-        judging = Judging(memory, known, now, by=By.LAST_RUN if last_run else By.RUNS)
+        judged = SiteJudgement(plan_of_node(node), self.history, now)
+        by = By.LAST_RUN if last_run else By.RUNS
+        judging = judged.judging("client1", evidence=True, by=by)
         (found,) = judging.components(one for one in node.every() if one.component == SLOW)
         return found
 

@@ -15,7 +15,7 @@ from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.expectation import Expectations
 from plumbline.model.series import Running
 from plumbline.model.verdict import Reason, State
-from plumbline.site.judge import judge_site
+from plumbline.site.nodes import judge_site
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from tests.package.cli.driver import call

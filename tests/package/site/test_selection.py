@@ -12,7 +12,8 @@ import pytest
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
 from plumbline.model.verdict import State
-from plumbline.site.judge import Choice, judge_here, place_here
+from plumbline.site.nodes import Choice, NodeJudgement
+from plumbline.store.snapshot import load_expectations, load_snapshot
 from tests.package.judgements import expectation, series, snapshot, write
 
 
@@ -23,12 +24,12 @@ def damaged(text: str, **changes: Any) -> str:
 def said_of(expectations: str, taken: str, choice: Choice, now: float) -> str:
     """Return why there is no verdict, or what it says, which is UNKNOWN."""
     try:
-        _, place = place_here(expectations, taken, choice)
+        judgement = NodeJudgement(load_expectations(expectations), load_snapshot(taken), now)
     except DocumentError as error:
         return str(error)
-    (verdict,) = judge_here(place, choice, now, last_run=False)
-    assert verdict.state is State.UNKNOWN
-    return verdict.sentence
+    (judged,) = judgement.verdicts(choice)
+    assert judged.verdict.state is State.UNKNOWN
+    return judged.verdict.sentence
 
 
 @pytest.mark.parametrize(
@@ -65,11 +66,6 @@ def said_of(expectations: str, taken: str, choice: Choice, now: float) -> str:
         ("expectations", None, "expectations.json: no such file; deploy the role agent again"),
         ("expectations", lambda old: "{", "expectations.json is damaged (Expecting property"),
         ("expectations", lambda old: damaged(old, schema=2), "expectations has schema 2"),
-        (
-            "expectations",
-            lambda old: damaged(old, entries=[]),
-            "expectations of client1 have no component in layer ost; add it to the topology",
-        ),
         (
             "expectations",
             lambda old: old.replace('"80:"', '"fast"'),

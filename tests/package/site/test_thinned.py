@@ -20,8 +20,8 @@ from plumbline.plan.capture import capture
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
 from plumbline.report.site import find_metrics
-from plumbline.site.judge import judge_site
 from plumbline.site.locate import locate_site, sentences
+from plumbline.site.nodes import judge_site
 from plumbline.site.report import read_site
 from plumbline.store.collection import ConsoleHistory
 from plumbline.store.history import History, Selection
