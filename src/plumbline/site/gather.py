@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import signal
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError, PlumblineError, StoreError, ToolError
-from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request, Suspected
+from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request
 from plumbline.model.record import SCHEMA, Record
 from plumbline.model.series import Running
 from plumbline.model.trend import NodeClock
@@ -90,7 +89,7 @@ class Conversation:
             self._alarm.start()
         except RuntimeError as error:
             self.kill()
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise ToolError(
                 f"no thread can be had to watch {argv[0]}; ask fewer at once"
             ) from error
@@ -98,12 +97,7 @@ class Conversation:
     def __enter__(self) -> Conversation:
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._alarm.cancel()
         for stream in self._streams:
             with suppress(OSError):
@@ -256,145 +250,98 @@ def gather(nodes: Sequence[str], options: GatherOptions) -> Iterator[Gathered]:
 
     Raises:
         StoreError: the history cannot be written; the nodes asked so far are kept.
+        ToolError: no thread can be had to ask a node.
     """
-    with ConsoleHistory(options.history):
-        work = _Work(nodes, options)
+    work = _Work(options)
+    with ConsoleHistory(options.history), ThreadPoolExecutor(options.at_once) as pool:
         try:
-            yield from work.results()
+            for asked in as_completed([pool.submit(work.node, node) for node in nodes]):
+                yield asked.result()
+        except RuntimeError as error:
+            raise ToolError(
+                f"no thread can be had to ask a node: {error}; ask fewer at once"
+            ) from error
         finally:
+            pool.shutdown(wait=False, cancel_futures=True)
             work.stop()
 
 
 class _Work:
-    """The threads, and what they share."""
+    """Asks nodes, each in a thread of its own, until somebody stops it."""
 
-    def __init__(self, nodes: Sequence[str], options: GatherOptions) -> None:
-        self._count = len(nodes)
+    def __init__(self, options: GatherOptions) -> None:
         self._options = options
-        self._waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
-        for node in nodes:
-            self._waiting.put(node)
-        self._found: queue.SimpleQueue[Gathered | Exception] = queue.SimpleQueue()
         self._keeping = threading.Lock()
-        self._stopped = threading.Event()
+        self._stopped = False
         self._open: set[Conversation] = set()
-        self._threads = [
-            threading.Thread(target=self._ask_on, daemon=True)
-            for _ in range(min(options.at_once, self._count))
-        ]
-
-    def results(self) -> Iterator[Gathered]:
-        """Yield as many results as there are nodes; raise what ended the work before."""
-        self._start()
-        for _ in range(self._count):
-            result = self._found.get()
-            if isinstance(result, Exception):
-                raise result
-            yield result
-
-    def _start(self) -> None:
-        try:
-            for thread in self._threads:
-                thread.start()
-        except RuntimeError as error:
-            # where there are no more, those that there are ask everybody
-            if self._threads[0].ident is None:
-                raise ToolError("no thread can be had to ask a node; end other work") from error
 
     def stop(self) -> None:
         """End what still runs; what is being kept is kept to its end."""
-        self._stopped.set()
+        self._stopped = True
         for conversation in list(self._open):
             conversation.kill()
-        for thread in self._threads:
-            if thread.ident is not None:
-                thread.join()
 
-    def _ask_on(self) -> None:
-        try:
-            with ConsoleHistory(self._options.history) as kept:
-                while not self._stopped.is_set():
-                    node = self._waiting.get_nowait()
-                    self._found.put(self._node(node, kept))
-        except queue.Empty:
-            return
-        # whoever waits for a result would wait for ever
-        except Exception as error:  # noqa: BLE001
-            self._found.put(error)
-
-    def _node(self, node: str, kept: ConsoleHistory) -> Gathered:
+    def node(self, node: str) -> Gathered:
         """Collect from one node; only a history that cannot be written ends all."""
-        ledger_at = facts.collected_at(self._options.history, node)
-        state = _Progress(node, kept.cursor(node), ledger_at)
-        try:
-            argv = [word.replace("{node}", node) for word in self._options.remote]
-            with Conversation(argv, self._options.limit_s) as conversation:
-                self._open.add(conversation)
-                try:
-                    self._talk(conversation, state, kept)
-                finally:
-                    self._open.discard(conversation)
-        except StoreError:
-            raise
-        except PlumblineError as error:
-            return self._failed(state.result, str(error), kept)
-        # what nobody has thought of is this node's trouble, and no other's
-        except Exception as error:  # noqa: BLE001
-            return self._failed(state.result, f"its answer cannot be kept: {error!r}", kept)
-        return state.result
+        with ConsoleHistory(self._options.history) as kept:
+            state = _Progress(node, self._options.history, kept)
+            try:
+                argv = [word.replace("{node}", node) for word in self._options.remote]
+                with Conversation(argv, self._options.limit_s) as conversation:
+                    self._open.add(conversation)
+                    try:
+                        self._talk(conversation, state)
+                    finally:
+                        self._open.discard(conversation)
+            except StoreError:
+                raise
+            except PlumblineError as error:
+                state.note(trouble=str(error))
+            # what nobody has thought of is this node's trouble, and no other's
+            except Exception as error:  # noqa: BLE001
+                state.note(trouble=f"its answer cannot be kept: {error!r}")
+            if state.result.trouble:
+                with self._keeping:
+                    kept.failed(node, state.result.trouble, time.time())
+            return state.result
 
-    def _failed(self, result: Gathered, trouble: str, kept: ConsoleHistory) -> Gathered:
-        with self._keeping:
-            kept.failed(result.node, trouble, time.time())
-        return result._replace(trouble=trouble)
-
-    def _talk(self, conversation: Conversation, state: _Progress, kept: ConsoleHistory) -> None:
-        suspected = state.suspected(self._options.history)
-        while not self._stopped.is_set():
+    def _talk(self, conversation: Conversation, state: _Progress) -> None:
+        request = state.first_request()
+        while not self._stopped:
             asked_at = time.time()
-            # with the first request alone: the ledger may have some megabytes
-            known_at, state.ledger_at = state.ledger_at, None
-            request = Request(state.result.cursor, conditions_at=known_at, suspected=suspected)
-            answer, suspected = conversation.ask(request), None
+            answer = conversation.ask(request)
             state.compare(answer.head.now, asked_at, time.time())
-            state.untaken(answer.head.untaken)
             with self._keeping:
-                state.keep(answer, kept)
-                state.keep_ledger(self._options.history, answer.head.conditions)
+                state.keep(answer)
             if not answer.more:
-                break
-        else:
-            return
-        state.look_again(conversation)
-        if state.clock:
-            kept.clock(state.clock)
-        running = [Running(*begun) for begun in answer.head.running]
-        kept.running(state.result.node, running)
-        _keep_symptoms(self._options.history, state.result.node, answer.head.symptoms)
-        unsaid = (answer.head.symptoms or {}).get(TROUBLE, "")
-        state.result = state.result._replace(unsaid=whole_text(f"{unsaid!s:.300}"))
+                state.look_again(conversation)
+                state.keep_last(answer.head)
+                return
+            request = Request(state.result.cursor)
 
 
 class _Progress:
     """Progress of reading a node."""
 
-    def __init__(self, node: str, cursor: Cursor, ledger_at: float) -> None:
-        self.result = Gathered(node, cursor=cursor)
-        self.ledger_at: Optional[float] = ledger_at
-        self.clock: Optional[NodeClock] = None
+    def __init__(self, node: str, history: Path, kept: ConsoleHistory) -> None:
+        self.result = Gathered(node, cursor=kept.cursor(node))
+        self._history = history
+        self._kept = kept
+        self._clock: Optional[NodeClock] = None
 
-    def suspected(self, history: Path) -> Optional[tuple[Suspected, ...]]:
-        """Return what is suspected of the node; None, and a note, where it cannot be read."""
+    def note(self, **changes: Any) -> None:
+        """Change what came of the node."""
+        self.result = self.result._replace(**changes)
+
+    def first_request(self) -> Request:
+        """Return the request that alone asks for the ledger, which may have some megabytes."""
+        node, suspected = self.result.node, None
         try:
-            return facts.of_node(history, self.result.node, time.time())
+            suspected = facts.of_node(self._history, node, time.time())
         except DocumentError as error:
-            self.untaken(str(error))
-            return None
-
-    def untaken(self, why: str) -> None:
-        """Note why the node does not know what is suspected of it."""
-        if why:
-            self.result = self.result._replace(untaken=whole_text(f"{why:.300}"))
+            self.note(untaken=_short(error))
+        known_at = facts.collected_at(self._history, node)
+        return Request(self.result.cursor, conditions_at=known_at, suspected=suspected)
 
     def compare(self, node_time: float, asked_at: float, answered_at: float) -> None:
         """Note how far the node's clock is ahead: the quickest answer says it best.
@@ -402,52 +349,62 @@ class _Progress:
         The node looked at its clock at some moment between question and answer.
         """
         within_s = abs(answered_at - asked_at) / 2
-        if self.clock is None or within_s < self.clock.within_s:
+        if self._clock is None or within_s < self._clock.within_s:
             ahead_s = node_time - (asked_at + answered_at) / 2
-            self.clock = NodeClock(self.result.node, answered_at, ahead_s, within_s)
-            self.result = self.result._replace(clock_s=round(ahead_s, 1))
+            self._clock = NodeClock(self.result.node, answered_at, ahead_s, within_s)
+            self.note(clock_s=round(ahead_s, 1))
 
     def look_again(self, conversation: Conversation) -> None:
         """Compare the clocks once more where the way to the node took long, as a login does.
 
         What was answered before stands, whether or not there is another answer.
         """
-        if self.clock is None or self.clock.within_s <= _CLOCK_WITHIN_S:
+        if self._clock is None or self._clock.within_s <= _CLOCK_WITHIN_S:
             return
         asked_at = time.time()
         with suppress(PlumblineError):
             answer = conversation.ask(Request(self.result.cursor, 1))
             self.compare(answer.head.now, asked_at, time.time())
 
-    def keep(self, answer: Answer, kept: ConsoleHistory) -> None:
-        """Keep an answer and the cursor behind it."""
-        before, now = self.result, time.time()
-        cursor = answer.cursor or (Cursor() if answer.head.again else before.cursor)
-        again = before.again or answer.head.again
+    def keep(self, answer: Answer) -> None:
+        """Keep an answer and the cursor behind it, and the ledger of conditions if it has one."""
+        before, head, now = self.result, answer.head, time.time()
+        cursor = answer.cursor or (Cursor() if head.again else before.cursor)
+        again = before.again or head.again
         oldest = now - KEEP_DAYS * DAY_S
         # what was dropped here for its age must not come back as the latest to arrive
         records = [
             record
             for record in answer.records
-            if not again or (record.started_at >= oldest and not kept.is_thinned(record))
+            if not again or (record.started_at >= oldest and not self._kept.is_thinned(record))
         ]
-        self.result = before._replace(
-            new=before.new + kept.keep(before.node, records, cursor, now),
+        self.note(
+            new=before.new + self._kept.keep(before.node, records, cursor, now),
             cursor=cursor,
             again=again,
             damaged=before.damaged + answer.damaged,
+            untaken=_short(head.untaken) or before.untaken,
         )
-
-    def keep_ledger(self, history: Path, ledger: Optional[Mapping[str, Any]]) -> None:
-        """Keep a node's ledger of conditions; one that is damaged leaves the earlier copy."""
-        if ledger is None:
-            return
+        # one that is damaged leaves the earlier copy
         try:
-            if TROUBLE in ledger:
-                raise DocumentError(f"{ledger[TROUBLE]!s:.300}")
-            facts.keep_collected(history, self.result.node, ledger)
+            if head.conditions is not None:
+                if TROUBLE in head.conditions:
+                    raise DocumentError(f"{head.conditions[TROUBLE]!s:.300}")
+                facts.keep_collected(self._history, before.node, head.conditions)
         except DocumentError as error:
-            self.result = self.result._replace(conditions=whole_text(str(error)))
+            self.note(conditions=whole_text(str(error)))
+
+    def keep_last(self, head: Head) -> None:
+        """Keep what a node says of this moment: its clock, its runs, its symptoms."""
+        if self._clock:
+            self._kept.clock(self._clock)
+        self._kept.running(self.result.node, [Running(*begun) for begun in head.running])
+        _keep_symptoms(self._history, self.result.node, head.symptoms)
+        self.note(unsaid=_short((head.symptoms or {}).get(TROUBLE, "")))
+
+
+def _short(trouble: object) -> str:
+    return whole_text(f"{trouble!s:.300}")
 
 
 def _keep_symptoms(history: Path, node: str, symptoms: Optional[Mapping[str, Any]]) -> None:

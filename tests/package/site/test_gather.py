@@ -23,7 +23,7 @@ from uuid import uuid4
 import pytest
 
 from plumbline.cli import main
-from plumbline.model.errors import StoreError
+from plumbline.model.errors import StoreError, ToolError
 from plumbline.model.exchange import MOST_RECORDS, Head
 from plumbline.model.record import Record
 from plumbline.model.series import Running
@@ -420,32 +420,20 @@ def test_a_node_that_nothing_can_watch_over_is_told(
     assert "no thread can be had to watch sh; ask fewer at once" in capsys.readouterr().out
 
 
-def test_as_many_threads_as_can_be_had_ask_all_nodes(
+def test_where_no_thread_can_be_had_fewer_are_to_be_asked(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started = threading.Thread.start
-    first: list[threading.Thread] = []
-
-    def start(self: threading.Thread) -> None:
-        # a Timer is another class
-        if type(self) is threading.Thread and len(first) == 1:
-            no_thread(self)
-        first.append(self)
-        started(self)
-
-    monkeypatch.setattr(threading.Thread, "start", start)
-    site.measure("client1")
-    site.measure("oss1")
-    assert site.collect() == 0
-    assert len(site.kept()) == 2
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    options = GatherOptions(site.history, site.remote, 30.0, 2)
+    with pytest.raises(ToolError, match="can't start new thread; ask fewer at once"):
+        list(gather(NODES, options))
 
 
 def test_whoever_stops_early_waits_for_no_node(site: Site) -> None:
     site.measure("client1")
-    work = _Work(NODES, GatherOptions(site.history, site.remote, 30.0, 1))
-    with Collection(site.history) as collection:
-        work.stop()
-        assert work._node("client1", collection).trouble == ""
+    work = _Work(GatherOptions(site.history, site.remote, 30.0, 1))
+    work.stop()
+    assert work.node("client1").trouble == ""
     assert site.kept() == []
 
 
