@@ -39,7 +39,7 @@ from plumbline.model.verdict import State, worst
 from plumbline.observe.command import SystemClock, locate
 from plumbline.site import measure as runs
 from plumbline.store.files import DATABASE
-from plumbline.store.history import Confirmed, History
+from plumbline.store.history import History
 
 
 def probe(arguments: argparse.Namespace) -> int:
@@ -224,16 +224,15 @@ def _confirm(expectations: Expectations, arguments: argparse.Namespace) -> int:
     if not path.exists():
         print(f"{_NOTHING}: history {path}: nothing was measured here yet")
         return 0
-    with History(path) as history, Confirmed(path) as confirmed:
-        kept = history, confirmed
+    with History(path) as history:
         if arguments.dry_run:
-            print(_queue(runs.confirmation(expectations, arguments.layer, kept, time.time())))
+            print(_queue(runs.confirmation(expectations, arguments.layer, history, time.time())))
             return 0
         if busy := runs.busy_components(history):
             print(f"another run measures {several(busy)}; the next moment of the timer confirms")
             return 0
         options = parallel.run_options(arguments, keep_files=True)
-        return _print_confirmed(runs.confirm(expectations, arguments.layer, kept, options))
+        return _print_confirmed(runs.confirm(expectations, arguments.layer, history, options))
 
 
 def _queue(moment: runs.Confirmation) -> str:

@@ -22,9 +22,9 @@ from plumbline.model.units import parse_duration
 from plumbline.observe.command import SystemRunner
 from plumbline.site.answers import answer
 from plumbline.store.collection import add_note, read_notes
-from plumbline.store.database import Day
+from plumbline.store.database import Day, Selection
 from plumbline.store.files import DATABASE
-from plumbline.store.history import History, Selection, SeriesKey
+from plumbline.store.history import History, SeriesKey
 from plumbline.store.snapshot import load_expectations
 
 

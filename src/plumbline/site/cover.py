@@ -13,9 +13,11 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
+from plumbline.model.trend import SERVER
 from plumbline.model.units import DAY_S
 from plumbline.observe import coverage
-from plumbline.store.collection import CoveredRecord, Uncovered
+from plumbline.store.collection import ConsoleHistory, CoveredRecord, read_clocks
+from plumbline.store.database import Selection
 
 _LOOKED_BACK_S = 3 * DAY_S
 """A node that was away over a weekend still gets its coverage."""
@@ -62,17 +64,17 @@ def cover(history: Path, nodes: Mapping[str, Expectations], now: float) -> Cover
     measured = dict(_measured(nodes))
     result = Coverage()
     covered: list[CoveredRecord] = []
-    with Uncovered(history) as uncovered:
-        work = _Work(uncovered, measured, now)
+    with ConsoleHistory(history) as kept:
+        work = _Work(kept, measured, now)
         for layer in LAYERS:
             names = {component for known, component in measured if known == layer}
             since = now - _LOOKED_BACK_S
-            for record in uncovered.records(layer, names, since) if names else ():
+            for record in kept.uncovered(layer, names, since) if names else ():
                 outcome = work.found(record)
                 result = _counted(result, outcome, measured[layer, record.component])
                 covered += [outcome] if outcome else []
         if covered:
-            uncovered.cover(covered)
+            kept.cover(covered)
     return result
 
 
@@ -102,12 +104,12 @@ class _Work:
     """Uncovered records of a history, and the components of the plan."""
 
     def __init__(
-        self, uncovered: Uncovered, measured: Mapping[tuple[str, str], Measured], now: float
+        self, history: ConsoleHistory, measured: Mapping[tuple[str, str], Measured], now: float
     ) -> None:
-        self._uncovered = uncovered
+        self._history = history
         self._measured = measured
         self._now = now
-        self._clocks = uncovered.clocks()
+        self._clocks = {clock.node: clock for clock in read_clocks(history)}
         ahead_s = max((abs(clock.ahead_s) for clock in self._clocks.values()), default=0.0)
         # clocks that are far apart are refused, but have to be seen for that
         self._reach_s = coverage.PART_S + 2 * (ahead_s + coverage.MOST_APART_S)
@@ -124,11 +126,14 @@ class _Work:
     def _said(self, record: Record) -> Optional[coverage.Coverage]:
         component = self._measured[record.layer, record.component]
         try:
-            run = self._uncovered.run(record)
+            own = Selection(record.layer, record.component, run_id=record.run_id)
+            run = [part for part in self._history.records(own) if part.rate is not None]
             begin = min(record.started_at for record in run) - self._reach_s
             end = max(record.finished_at for record in run) + self._reach_s
             counted = {
-                target: coverage.by_sampling(self._uncovered.counted(target, begin, end))
+                target: coverage.by_sampling(
+                    [*self._history.records(Selection(SERVER, target, begin, until=end))]
+                )
                 for target in component.targets
             }
         except DocumentError as error:

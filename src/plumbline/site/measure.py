@@ -43,9 +43,10 @@ from plumbline.model.verdict import Verdict
 from plumbline.observe.command import SystemClock, SystemRunner, by_hand
 from plumbline.site.nodes import SiteJudgement, plan_of_node
 from plumbline.site.verdicts import Verdicts
+from plumbline.store.database import Selection
 from plumbline.store.facts import suspected_here
 from plumbline.store.files import DATABASE, SNAPSHOT_FILE
-from plumbline.store.history import KEEP_DAYS, Confirmed, History, Selection
+from plumbline.store.history import KEEP_DAYS, History
 from plumbline.store.publish import Publisher
 from plumbline.store.recent import groups_of
 
@@ -198,10 +199,9 @@ class Confirmation(NamedTuple):
 
 
 def confirmation(
-    expectations: Expectations, layer: str, kept: tuple[History, Confirmed], now: float
+    expectations: Expectations, layer: str, history: History, now: float
 ) -> Confirmation:
     """Return what is to be confirmed at a moment in epoch seconds; raise as histories do."""
-    history, confirmed = kept
     entries = expectations.find(layer)
     judged = SiteJudgement(plan_of_node(expectations), history, now)
     suspected, trouble = _suspected(history, layer, now)
@@ -209,8 +209,8 @@ def confirmation(
     of = confirming.Layer(entries, component, judged.weighing, suspected)
     oldest_s = max(entry.limits.stale_after_s for entry in entries)
     past = confirming.Past(
-        [run for run in confirmed.measured(layer) if run.at <= now],
-        confirmed.planned_at(layer, now - oldest_s, now),
+        [run for run in history.confirmed(layer) if run.at <= now],
+        history.planned_at(layer, now - oldest_s, now),
     )
     queue = confirming.places(confirming.wanted(of), past, now)
     left_bytes = confirming.bytes_left(entries[0], past.measured, now)
@@ -231,7 +231,7 @@ def busy_components(history: History) -> list[str]:
 
 
 def confirm(
-    expectations: Expectations, layer: str, kept: tuple[History, Confirmed], options: RunOptions
+    expectations: Expectations, layer: str, history: History, options: RunOptions
 ) -> list[Result]:
     """Carry out one run after another until none is due or the limit is reached.
 
@@ -241,16 +241,16 @@ def confirm(
     results: list[Result] = []
     while deadline is None or time.monotonic() < deadline:
         now = time.time()
-        queue = confirmation(expectations, layer, kept, now)
+        queue = confirmation(expectations, layer, history, now)
         if not queue.due:
             break
         turn = queue.due[0]
         run_id = f"{run_id_at(now)}-{len(results)}"
-        kept[1].begin(confirming.moved(turn, run_id, now, queue.layer))
+        history.begin_confirmation(confirming.moved(turn, run_id, now, queue.layer))
         limit_s = None if deadline is None else max(0.0, deadline - time.monotonic())
         units = units_of(layer, confirming.steps_of(turn, queue.layer))
         run = options._replace(limit_s=limit_s, run_id=run_id)
-        results.append(measure(expectations, units, kept[0], run))
+        results.append(measure(expectations, units, history, run))
         if results[-1].interrupted:
             break
     return results

@@ -17,6 +17,7 @@ was kept of it then.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Collection, Iterator, NamedTuple, Optional, Sequence
 
@@ -25,7 +26,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import Cursor
 from plumbline.model.record import Record
 from plumbline.model.series import Running
-from plumbline.model.trend import SERVER, NodeClock, Note
+from plumbline.model.trend import NodeClock, Note
 from plumbline.model.units import DAY_S
 from plumbline.observe.coverage import OTHERS, Others
 from plumbline.store.database import (
@@ -86,6 +87,21 @@ _FAIL = (
     "INSERT INTO collected (node, seq, id, tried_at, trouble) VALUES (?, 0, '', ?, ?) "
     "ON CONFLICT (node) DO UPDATE SET tried_at = excluded.tried_at, trouble = excluded.trouble"
 )
+
+
+_OPEN = (
+    "SELECT component, body FROM records WHERE started_at >= ? AND layer = ? AND coverage IS NULL "
+    "AND rate IS NOT NULL ORDER BY seq"
+)
+_COVER = "UPDATE records SET coverage = ?, body = ? WHERE id = ? AND coverage IS NULL"
+
+
+class CoveredRecord(NamedTuple):
+    """Coverage of a record by the servers' counters; None if they leave it in doubt."""
+
+    record: Record
+    coverage: Optional[float]
+    others: Others
 
 
 class ConsoleHistory(Store):
@@ -149,67 +165,17 @@ class ConsoleHistory(Store):
         day = day_of(record.started_at)
         return any(day_of(figure.at) == day for (blob,) in rows for figure in unpacked(blob))
 
-    def _forget(self, node: str) -> None:
-        self.change("DELETE FROM running WHERE run_id = ?", (_run_of(node),))
-
-
-def _run_of(node: str) -> str:
-    """Return the run id under which a console notes what a node measures."""
-    return f"collected from {node}"
-
-
-_OPEN = (
-    "SELECT component, body FROM records WHERE started_at >= ? AND layer = ? AND coverage IS NULL "
-    "AND rate IS NOT NULL ORDER BY seq"
-)
-_RUN = (
-    "SELECT body FROM records WHERE run_id = ? AND layer = ? AND component = ? AND rate IS NOT NULL"
-)
-_COUNTED = (
-    "SELECT body FROM records WHERE layer = ? AND component = ? AND started_at BETWEEN ? AND ? "
-    "ORDER BY started_at"
-)
-_COVER = "UPDATE records SET coverage = ?, body = ? WHERE id = ? AND coverage IS NULL"
-
-
-class CoveredRecord(NamedTuple):
-    """Coverage of a record by the servers' counters; None if they leave it in doubt."""
-
-    record: Record
-    coverage: Optional[float]
-    others: Others
-
-
-class Uncovered(Store):
-    """The history of a console, for whoever covers its records; use it in a ``with``.
-
-    Each method raises StoreError when the history cannot be read or written, and DocumentError for
-    a damaged record.
-    """
-
-    def records(self, layer: str, components: Collection[str], since: float) -> Iterator[Record]:
+    def uncovered(self, layer: str, components: Collection[str], since: float) -> Iterator[Record]:
         """Yield what was measured since, in epoch seconds, and has no coverage.
 
         One that is damaged is left out: whoever judges says so.
         """
         for component, body in self.table(_OPEN, (since, layer)):
-            record = self._sound(body) if component in components else None
-            if record is not None and OTHERS not in (record.details or {}):
-                yield record
-
-    def run(self, record: Record) -> list[Record]:
-        """Return all measurements of a record's component in its run."""
-        key = record.run_id, record.layer, record.component
-        return [read_record(body, self.path) for (body,) in self.table(_RUN, key)]
-
-    def counted(self, target: str, begin: float, end: float) -> list[Record]:
-        """Return what servers have counted of a target, by records that begin in this time."""
-        rows = self.table(_COUNTED, (SERVER, target, begin, end))
-        return [read_record(body, self.path) for (body,) in rows]
-
-    def clocks(self) -> dict[str, NodeClock]:
-        """Return how the clock of each node stood when it was last asked."""
-        return {clock.node: clock for clock in read_clocks(self)}
+            if component in components:
+                with suppress(DocumentError):
+                    record = read_record(body, self.path)
+                    if OTHERS not in (record.details or {}):
+                        yield record
 
     def cover(self, covered: Sequence[CoveredRecord]) -> None:
         """Keep for good what the counters say of records: all of it, or nothing."""
@@ -217,11 +183,13 @@ class Uncovered(Store):
             for entry in covered:
                 self.change(_COVER, (entry.coverage, deflated(_body(entry)), entry.record.id))
 
-    def _sound(self, body: object) -> Optional[Record]:
-        try:
-            return read_record(body, self.path)
-        except DocumentError:
-            return None
+    def _forget(self, node: str) -> None:
+        self.change("DELETE FROM running WHERE run_id = ?", (_run_of(node),))
+
+
+def _run_of(node: str) -> str:
+    """Return the run id under which a console notes what a node measures."""
+    return f"collected from {node}"
 
 
 def _body(covered: CoveredRecord) -> str:

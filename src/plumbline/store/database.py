@@ -277,6 +277,19 @@ Component = tuple[str, str]
 """Layer and name."""
 
 
+class Selection(NamedTuple):
+    """Selection of records; None takes all.  The span of starts is in seconds since the epoch."""
+
+    layer: Optional[str] = None
+    component: Optional[str] = None
+    since: Optional[float] = None
+    run_id: Optional[str] = None
+    until: Optional[float] = None
+
+
+_SPAN = {"since": "started_at >= ?", "until": "started_at <= ?"}
+
+
 class Store:
     """One SQLite file, which is closed at the end of its ``with``.
 
@@ -338,6 +351,21 @@ class Store:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise self._sentence(error) from error
+
+    def records(self, selection: Selection) -> Iterator[Record]:
+        """Yield the selected records in the order of their arrival.
+
+        Raises:
+            StoreError: the file cannot be read.
+            DocumentError: a record is damaged.
+        """
+        chosen = {name: value for name, value in selection._asdict().items() if value is not None}
+        tests = [_SPAN.get(name, f"{name} = ?") for name in chosen]
+        where = f"WHERE {' AND '.join(tests)}" if tests else ""
+        # the names are those of Selection's own fields, the values are bound
+        query = f"SELECT body FROM records {where} ORDER BY seq"
+        for (body,) in self.rows(query, tuple(chosen.values())):
+            yield read_record(body, self.path)
 
     def revisions_of(self, components: Iterable[Component]) -> dict[Component, int]:
         """Return how often the records of components have changed; 0 where nothing has yet."""

@@ -46,15 +46,6 @@ KEEP_SERVER_DAYS = 7
 _BESIDE_S = 3600.0
 
 
-class Selection(NamedTuple):
-    """Selection of records; None takes all.  ``since`` is seconds since the epoch."""
-
-    layer: Optional[str] = None
-    component: Optional[str] = None
-    since: Optional[float] = None
-    run_id: Optional[str] = None
-
-
 class SeriesKey(NamedTuple):
     """Key of records that are comparable in time; ``partner`` is empty if there is none."""
 
@@ -126,16 +117,6 @@ class History(Store):
                 "SELECT layer, name, is_group, body FROM evidence"
             )
         }
-
-    def records(self, selection: Selection) -> Iterator[Record]:
-        """Yield the selected records in the order of their arrival."""
-        chosen = {name: value for name, value in selection._asdict().items() if value is not None}
-        tests = ["started_at >= ?" if name == "since" else f"{name} = ?" for name in chosen]
-        where = f"WHERE {' AND '.join(tests)}" if tests else ""
-        # the names are those of Selection's own fields, the values are bound
-        query = f"SELECT body FROM records {where} ORDER BY seq"
-        for (body,) in self.rows(query, tuple(chosen.values())):
-            yield read_record(body, self.path)
 
     def series(self, layer: str, component: str) -> tuple[SeriesKey, ...]:
         """Return the keys of all series of a component."""
@@ -245,30 +226,11 @@ class History(Store):
                 self.change("DELETE FROM records WHERE seq = ?", (seq,))
         return len(gone)
 
+    def begin_confirmation(self, run: Sequence[Measured]) -> None:
+        """Note a run that confirms, at least one measurement, for good before it begins.
 
-def _document(body: object) -> dict[str, Any]:
-    try:
-        document = read_json(inflated(body))
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
-
-
-def _beside(moments: Sequence[float], at: float) -> bool:
-    """Return whether one of some moments, in their order, is near another one."""
-    place = bisect_left(moments, at - _BESIDE_S)
-    return place < len(moments) and moments[place] <= at + _BESIDE_S
-
-
-class Confirmed(Store):
-    """The notes on confirmation in one history; use it in a ``with``.
-
-    Each measurement is noted before it begins: one that is killed counts, or it could be tried for
-    ever.
-    """
-
-    def begin(self, run: Sequence[Measured]) -> None:
-        """Note a run, at least one measurement, for good before it begins."""
+        One that is killed counts, or it could be tried for ever.
+        """
         with self.together():
             self.change("DELETE FROM confirmed WHERE at < ?", (run[0].at - KEEP_DAYS * DAY_S,))
             for measurement in run:
@@ -278,8 +240,8 @@ class Confirmed(Store):
                     measurement,
                 )
 
-    def measured(self, layer: str) -> tuple[Measured, ...]:
-        """Return what was begun in a layer, the oldest first."""
+    def confirmed(self, layer: str) -> tuple[Measured, ...]:
+        """Return what was begun to confirm in a layer, the oldest first."""
         rows = self.table(
             "SELECT run_id, at, layer, component, bytes, control FROM confirmed "
             "WHERE layer = ? ORDER BY seq",
@@ -300,3 +262,17 @@ class Confirmed(Store):
                 (since, until, layer),
             )
         )
+
+
+def _document(body: object) -> dict[str, Any]:
+    try:
+        document = read_json(inflated(body))
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _beside(moments: Sequence[float], at: float) -> bool:
+    """Return whether one of some moments, in their order, is near another one."""
+    place = bisect_left(moments, at - _BESIDE_S)
+    return place < len(moments) and moments[place] <= at + _BESIDE_S

@@ -14,7 +14,7 @@ from typing import Any, Optional, Sequence
 from plumbline.model.layers.net import NET
 from plumbline.model.trend import SERVER, Course, PairTest, Run, VersionChange
 from plumbline.store.collection import Unanswered, read_clocks, read_unanswered
-from plumbline.store.database import SERIES, Store, figured, month_of, read_record
+from plumbline.store.database import SERIES, Selection, Store, figured, month_of, read_record
 from plumbline.store.version_changes import version_changes
 
 _COURSES = (
@@ -29,9 +29,6 @@ _DAYS = f"SELECT {SERIES}, figures FROM days WHERE month >= ? ORDER BY {SERIES},
 _LATEST_RUN = (
     "SELECT run_id FROM records WHERE layer = ? AND rate IS NOT NULL AND started_at >= ? "
     "ORDER BY seq DESC LIMIT 1"
-)
-_SERVERS = (
-    "SELECT body FROM records WHERE layer = ? AND started_at BETWEEN ? AND ? ORDER BY started_at"
 )
 _LONGEST_SAMPLE_S = 3600.0
 _SLACK_S = 60.0
@@ -95,11 +92,8 @@ class Pictures(Store):
         """Return the latest run of the first of ``layers`` that has one, None without any."""
         for layer in layers:
             for (run_id,) in self.table(_LATEST_RUN, (layer, self._since)):
-                query = "SELECT body FROM records WHERE run_id = ? AND layer = ? ORDER BY seq"
-                rows = self.table(query, (run_id, layer))
-                return self._watched(
-                    Run(layer, run_id, tuple(read_record(body, self.path) for (body,) in rows))
-                )
+                records = self.records(Selection(layer, run_id=run_id))
+                return self._watched(Run(layer, run_id, tuple(records)))
         return None
 
     def _watched(self, run: Run) -> Run:
@@ -108,10 +102,10 @@ class Pictures(Store):
         slack_s = _SLACK_S + 2 * max((abs(clock.ahead_s) for clock in clocks), default=0.0)
         begun = min(record.started_at for record in run.records) - slack_s
         ended = max(record.finished_at for record in run.records) + slack_s
-        rows = self.table(_SERVERS, (SERVER, begun - _LONGEST_SAMPLE_S, ended))
-        records = [read_record(body, self.path) for (body,) in rows]
-        servers = tuple(record for record in records if record.finished_at >= begun)
-        return run._replace(servers=servers, clocks=clocks)
+        begins = Selection(SERVER, since=begun - _LONGEST_SAMPLE_S, until=ended)
+        servers = (record for record in self.records(begins) if record.finished_at >= begun)
+        in_time = sorted(servers, key=lambda record: record.started_at)
+        return run._replace(servers=tuple(in_time), clocks=clocks)
 
     def _pair(self, cells: list[Any], body: object) -> PairTest:
         component, partner, operation, started_at, rate = cells

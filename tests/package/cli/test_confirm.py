@@ -20,7 +20,8 @@ from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Record
 from plumbline.model.series import Process, Running
 from plumbline.model.spec import ProbeSpec
-from plumbline.store.history import Confirmed, History, Selection
+from plumbline.store.database import Selection
+from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot
 from tests.package.cli.driver import call
 from tests.package.cli.test_probe import OPERATIONS, Node
@@ -85,8 +86,8 @@ class Client(Node):
         return printed.getvalue()
 
     def confirmed(self) -> list[Measured]:
-        with Confirmed(self.database) as confirmed:
-            return list(confirmed.measured("ost"))
+        with History(self.database) as history:
+            return list(history.confirmed("ost"))
 
     def pass_time(self, hours: float) -> None:
         """Let everything that is known lie so much longer ago."""

@@ -13,7 +13,8 @@ from plumbline.model.limits import Limits, Reference
 from plumbline.model.spec import ProbeSpec
 from plumbline.parallel.profile import unpack
 from plumbline.parallel.terms import TESTS
-from plumbline.store.history import History, Selection
+from plumbline.store.database import Selection
+from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot
 from tests.package.cli.driver import finish, start
 from tests.package.parallel.test_run import PYTHON, missing, processes

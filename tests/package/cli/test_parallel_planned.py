@@ -13,7 +13,8 @@ from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.record import Scenario
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
-from plumbline.store.history import History, Selection
+from plumbline.store.database import Selection
+from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot
 from plumbline.topology.graph import build
 from tests.package.cli.driver import Run, call, finish

@@ -19,7 +19,8 @@ from plumbline.model.record import Operation
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.site.measure import Result
-from plumbline.store.history import History, Selection
+from plumbline.store.database import Selection
+from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot
 from plumbline.store.verdicts import load_published
 from tests.package.cli.driver import finish, start

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.store.history import History, Selection
+from plumbline.store.database import Selection
+from plumbline.store.history import History
 from tests.package.cli.driver import SOURCE, Run
 from tests.package.observe.symptoms_nodes import expectations
 

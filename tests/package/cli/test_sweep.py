@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.store.history import History, Selection
+from plumbline.store.database import Selection
+from plumbline.store.history import History
 from tests.package.cli.driver import Run, finish, start
 from tests.package.cli.test_parallel import directories, expect_directories
 from tests.package.parallel.test_run import PYTHON, missing, processes

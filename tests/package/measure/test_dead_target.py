@@ -21,7 +21,8 @@ from plumbline.measure.trial import Recorder
 from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Outcome, Record
-from plumbline.store.history import History, Selection
+from plumbline.store.database import Selection
+from plumbline.store.history import History
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
 from tests.package.measure.targets import EVERY, FILES, imports, of_ost
 from tests.package.measure.units import FakeClock, expectation

@@ -19,7 +19,8 @@ from plumbline.model.errors import PrivilegeError, StoreError
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
-from plumbline.store.history import History, Selection
+from plumbline.store.database import Selection
+from plumbline.store.history import History
 from tests.package.measure.units import FakeClock, expectation, is_free
 from tests.package.waiting import eventually
 

@@ -23,9 +23,9 @@ from plumbline.observe.coverage import Job, Others, others_of
 from plumbline.observe.gather import LocalSystem
 from plumbline.observe.job_stats import Jobs
 from plumbline.site.cover import cover
-from plumbline.store.collection import CoveredRecord, Uncovered
-from plumbline.store.database import inflated
-from plumbline.store.history import History, Selection
+from plumbline.store.collection import ConsoleHistory, CoveredRecord
+from plumbline.store.database import Selection, inflated
+from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from tests.package.judgements import BASELINE, expectation
 from tests.package.measure.units import FakeClock
@@ -170,8 +170,8 @@ def test_a_coverage_of_its_own_is_left_alone(lustre: Lustre) -> None:
     lustre.sampled(180 * MB)
     assert lustre.collect() == 0
     assert lustre.known().coverage == 0.97
-    with Uncovered(lustre.history) as uncovered:
-        uncovered.cover([CoveredRecord(lustre.known(), 0.3, Others("oss1"))])
+    with ConsoleHistory(lustre.history) as history:
+        history.cover([CoveredRecord(lustre.known(), 0.3, Others("oss1"))])
     assert lustre.known().coverage == 0.97
 
 
@@ -268,8 +268,8 @@ def test_half_a_year_of_a_large_site_is_not_read_again(lustre: Lustre) -> None:
         for day in range(10):
             at = time.time() - day * 86400.0 - 60
             history.save(record(component=OST, started_at=at, finished_at=at + 10))
-    with Uncovered(lustre.history) as uncovered:
-        found = list(uncovered.records("ost", {OST}, time.time() - 3 * 86400.0))
+    with ConsoleHistory(lustre.history) as history:
+        found = list(history.uncovered("ost", {OST}, time.time() - 3 * 86400.0))
     assert len(found) == 3
 
 

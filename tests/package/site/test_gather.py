@@ -31,9 +31,9 @@ from plumbline.observe.conditions import Bill
 from plumbline.site.gather import GatherOptions, _Work, gather
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.collection import read_clocks
-from plumbline.store.database import Store
+from plumbline.store.database import Selection, Store
 from plumbline.store.facts import collected_ledgers, keep_bill
-from plumbline.store.history import History, Selection
+from plumbline.store.history import History
 from plumbline.store.trends import Pictures
 from tests.package.observe.nodes import bill, condition
 from tests.package.records import record

@@ -24,7 +24,8 @@ from plumbline.site.locate import locate_site, sentences
 from plumbline.site.nodes import judge_site
 from plumbline.site.report import read_site
 from plumbline.store.collection import ConsoleHistory
-from plumbline.store.history import History, Selection
+from plumbline.store.database import Selection
+from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from plumbline.store.thinning import Thinned, Thinning
 from tests.package.locate.scenes import lab, rate

@@ -13,7 +13,8 @@ from plumbline.model.series import Running
 from plumbline.model.trend import NodeClock, Note
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.collection import Unanswered, add_note, read_clocks, read_notes
-from plumbline.store.history import History, Selection
+from plumbline.store.database import Selection
+from plumbline.store.history import History
 from plumbline.store.trends import Pictures
 from tests.package.records import record
 

@@ -16,7 +16,8 @@ from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Running
 from plumbline.model.trend import SERVER
 from plumbline.store.collection import ConsoleHistory, read_notes
-from plumbline.store.history import KEEP_RECORDS, History, Selection, SeriesKey
+from plumbline.store.database import Selection
+from plumbline.store.history import KEEP_RECORDS, History, SeriesKey
 from tests.package.judgements import evidence
 from tests.package.records import failed, record
 

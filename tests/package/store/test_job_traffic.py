@@ -10,7 +10,8 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
 from plumbline.observe.jobs import DARSHAN, JobIo
 from plumbline.store import job_traffic
-from plumbline.store.history import History, Selection
+from plumbline.store.database import Selection
+from plumbline.store.history import History
 from plumbline.store.job_traffic import JobTraffic
 from tests.package.records import record
 

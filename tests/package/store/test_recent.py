@@ -15,7 +15,8 @@ from plumbline.model.series import SAMPLES, Running
 from plumbline.model.trend import SERVER
 from plumbline.parallel.profile import form
 from plumbline.store import recent as past
-from plumbline.store.history import History, Selection, SeriesKey
+from plumbline.store.database import Selection
+from plumbline.store.history import History, SeriesKey
 from plumbline.store.recent import Member, PastHistory, Rates, Recent, apart, retransmitted
 from tests.package.parallel.curves import declining, flat
 from tests.package.records import failed, record

@@ -19,8 +19,8 @@ from plumbline.model.record import Record
 from plumbline.model.units import DAY_S
 from plumbline.site.gather import tidy
 from plumbline.store.collection import ConsoleHistory as Collection
-from plumbline.store.database import RECORD, Day, packed, row, unpacked
-from plumbline.store.history import KEEP_DAYS, KEEP_RECORDS, History, Selection, SeriesKey
+from plumbline.store.database import RECORD, Day, Selection, packed, row, unpacked
+from plumbline.store.history import KEEP_DAYS, KEEP_RECORDS, History, SeriesKey
 from plumbline.store.thinning import KEEP_WHOLE_DAYS, Thinned, Thinning
 from plumbline.store.trends import Pictures
 from tests.package.records import failed, record
