@@ -68,6 +68,7 @@ from plumbline.site.documents import read_records, read_verdicts
 from plumbline.site.gather import _place, _record_of, _unreadable
 from plumbline.site.inventory import deployed_hosts, plan_of, read_document, read_inventory
 from plumbline.site.investigate import read_earlier, read_request, sent_symptoms
+from plumbline.site.parallel import read_ledger
 from plumbline.site.verdicts import Verdicts
 from plumbline.store.facts import (
     collected_report,
@@ -82,7 +83,6 @@ from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from plumbline.store.samples import read_samples
 from plumbline.store.snapshot import load_expectations, load_snapshot
-from plumbline.store.sweep_file import SweepFile
 from plumbline.store.verdicts import document as paths_document
 from plumbline.store.verdicts import load_collection, load_path, load_report, load_standing
 from plumbline.store.version_changes import parse_versions
@@ -686,7 +686,7 @@ def _verdicts(data: bytes, folder: Path) -> object:
 
 
 def _sweep(data: bytes, folder: Path) -> object:
-    return SweepFile(Path(put(folder, "sweep.json", data))).load()
+    return read_ledger(Path(put(folder, "sweep.json", data)))
 
 
 # --- what is typed

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Callable, Iterator, Sequence
 
 from plumbline.cli.output import print_json, show
@@ -29,7 +28,7 @@ from plumbline.simulate.fleet import (
 from plumbline.simulate.score import Outcome, Setting, add, outcome_of
 from plumbline.simulate.summary import to_json
 from plumbline.simulate.weather import Capacity
-from plumbline.site.forked import forked
+from plumbline.site.forked import on_all_processors
 from plumbline.site.inventory import Inventory, read_inventory, topology_of
 from plumbline.site.nodes import without_collector
 from plumbline.site.paths import Site
@@ -70,39 +69,24 @@ def simulate(arguments: argparse.Namespace) -> int:
 
 def _outcomes(setting: Setting, fleets: int, show: Callable[[Step], None]) -> Iterator[Outcome]:
     """Yield the outcome of each fleet in turn; ``show`` takes each step."""
-    count = _processors(fleets)
-    if count == 1:
-        for number in range(fleets):
-            yield outcome_of(
-                setting,
-                number,
-                lambda day: show(Step(f"day {day}", day, setting.days)),
-            )
+    if fleets == 1:
+        yield outcome_of(setting, 0, lambda day: show(Step(f"day {day}", day, setting.days)))
         return
-    outcomes = forked(lambda number: outcome_of(setting, number), range(fleets), count)
+    outcomes = on_all_processors(lambda number: outcome_of(setting, number), range(fleets))
     for number, outcome in enumerate(outcomes, start=1):
         show(Step("fleets", number, fleets))
         yield outcome
 
 
-def _processors(pieces: int) -> int:
-    """Return on how many processors so many pieces of work can be done at once."""
-    return min(pieces, len(os.sched_getaffinity(0)))
-
-
 def _attempts(setting: Setting, terms: Terms, number: int) -> Iterator[Attempt]:
     """Yield so many attempts; several processors have them sooner, and the same ones."""
-    firsts = range(0, number, _OF_A_FLEET)
 
-    def tried(first: int) -> Iterator[Attempt]:
+    def tried(first: int) -> list[Attempt]:
         seed = f"{setting.seed}/{first}"
         attempts = campaign(setting.fleet, setting.capacity, terms, seed)
-        return islice(attempts, min(_OF_A_FLEET, number - first))
+        return list(islice(attempts, min(_OF_A_FLEET, number - first)))
 
-    count = _processors(len(firsts))
-    every = map(tried, firsts) if count == 1 else forked(lambda at: [*tried(at)], firsts, count)
-    for attempts in every:
-        yield from attempts
+    return chain.from_iterable(on_all_processors(tried, range(0, number, _OF_A_FLEET)))
 
 
 def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
 
@@ -34,7 +33,6 @@ from plumbline.site.measure import interruptible, memory_bytes
 from plumbline.site.parallel import OPERATIONS, Plan
 from plumbline.store.files import DATABASE, STATE
 from plumbline.store.history import History
-from plumbline.store.sweep_file import SweepFile
 
 _MOST_POINTS = 1000
 
@@ -149,7 +147,7 @@ def sweep(arguments: argparse.Namespace) -> int:
         with locks.hold("sweep", plan.name), interruptible():
             ledger = _begun(arguments, plan)
             plan = plan.going_on(ledger)
-            SweepFile(plan.path).save(ledger)
+            plan.save(ledger)
             with History(plan.state / DATABASE) as history, progress(arguments.quiet) as step:
                 teller = _Teller(plan, ledger, step, arguments.quiet)
                 points = runs.Points(plan, history, locks, teller)
@@ -253,14 +251,11 @@ def _values(point: Point, axes: Sequence[str]) -> Iterator[str]:
 
 
 def _begun(arguments: argparse.Namespace, plan: Plan) -> Ledger:
-    if not arguments.again:
-        with suppress(FileNotFoundError):
-            return SweepFile(plan.path).load()
-    return Ledger(plan.document(), plan.bytes)
+    return Ledger(plan.document(), plan.bytes) if arguments.again else plan.begun()
 
 
 def _sweep(plan: Plan) -> Sweep:
-    return Sweep(plan.grid.points(), plan.load, plan.budget, SweepFile(plan.path))
+    return Sweep(plan.grid.points(), plan.load, plan.budget, plan.save)
 
 
 class _Teller:

@@ -36,12 +36,12 @@ from plumbline.observe.symptom import Report
 from plumbline.site.documents import SCHEMA
 from plumbline.site.nodes import Choice, Judgement, NodeJudgement
 from plumbline.site.nodes import judgement as site_judgement
-from plumbline.site.replay import replay_file
 from plumbline.site.verdicts import (
     NodeVerdicts,
     publish,
     rates_of_node,
     rates_of_site,
+    replay_file,
     tell,
     verdicts_on,
 )

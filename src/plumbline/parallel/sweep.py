@@ -19,7 +19,6 @@ from typing import (
     Mapping,
     NamedTuple,
     Optional,
-    Protocol,
     Sequence,
 )
 
@@ -362,14 +361,6 @@ def _remark(axis: str, operation: Operation, setting: str, rates: Mapping[int, f
 _FAILURES = 3
 
 
-class Keeper(Protocol):
-    """File that keeps the state of a sweep."""
-
-    def save(self, ledger: Ledger) -> None:
-        """Save the ledger."""
-        ...
-
-
 class Budget(NamedTuple):
     """Budget of a whole sweep, over all its parts."""
 
@@ -390,24 +381,24 @@ class Sweep(NamedTuple):
     points: tuple[Point, ...]
     load: Load
     budget: Budget
-    keeper: Keeper
+    save: Callable[[Ledger], None]
 
     def work_off(self, ledger: Ledger, measure: Callable[[Point], Done]) -> Ending:
-        """Measure the remaining points; raise the errors of ``measure`` and ``keeper``."""
+        """Measure the remaining points; raise the errors of ``measure`` and ``save``."""
         failed = 0
         for point in ledger.remaining(self.points):
             spent = self.spent(ledger, point)
             if spent:
                 return Ending(ledger, spent)
-            self.keeper.save(ledger.begun(estimate(point, self.load, ledger).seconds))
+            self.save(ledger.begun(estimate(point, self.load, ledger).seconds))
             try:
                 done = measure(point)
             except (BusyError, PrivilegeError):
                 # it has not begun
-                self.keeper.save(ledger)
+                self.save(ledger)
                 raise
             ledger = ledger.ended(done)
-            self.keeper.save(ledger)
+            self.save(ledger)
             failed = failed + 1 if not done.rates else 0
             if failed == _FAILURES:
                 return Ending(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from multiprocessing.connection import Connection
 from typing import Any, Callable, Iterator, Sequence, TypeVar
@@ -11,6 +12,12 @@ from plumbline.model.errors import PlumblineError, ToolError
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
+
+
+def on_all_processors(work: Callable[[_T], _R], items: Sequence[_T]) -> Iterator[_R]:
+    """Yield the result of ``work`` for each item in turn; raise as ``forked`` does."""
+    count = min(len(items), len(os.sched_getaffinity(0)))
+    return map(work, items) if count == 1 else forked(work, items, count)
 
 
 def forked(work: Callable[[_T], _R], items: Sequence[_T], count: int) -> Iterator[_R]:

@@ -12,7 +12,7 @@ from plumbline.measure.session import Session, SessionContext
 from plumbline.measure.targets import STRIPED
 from plumbline.measure.trial import Recorder
 from plumbline.measure.unit_context import Step
-from plumbline.model.errors import UsageError
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers.fs import FS
 from plumbline.model.limits import Limits, Reference
@@ -35,7 +35,9 @@ from plumbline.parallel.terms import (
     pattern,
 )
 from plumbline.site.measure import run_id_at
+from plumbline.store.files import load
 from plumbline.store.history import History
+from plumbline.store.replacing import replace, writing
 
 TOOL = "mpi"
 PARALLEL_OPERATIONS = (Operation.WRITE, Operation.READ, Operation.REREAD)
@@ -264,6 +266,26 @@ class Plan(NamedTuple):
     def path(self) -> Path:
         """Return the file that keeps what is done."""
         return self.state / f"sweep-{self.name}.json"
+
+    def begun(self) -> Ledger:
+        """Return what is done; raise DocumentError where the file is damaged."""
+        if self.path.exists():
+            return read_ledger(self.path)
+        return Ledger(self.document(), self.bytes)
+
+    def save(self, ledger: Ledger) -> None:
+        """Keep what is done for good; raise StoreError where that fails."""
+        with writing(self.path):
+            self.path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
+            replace(self.path, json.dumps(ledger.to_json(), allow_nan=False, indent=1))
+
+
+def read_ledger(path: Path) -> Ledger:
+    """Return what the file of a sweep has; raise DocumentError where it is damaged."""
+    try:
+        return Ledger.from_json(load(str(path), "the sweep", "begin it with --again"))
+    except DocumentError as error:
+        raise DocumentError(f"{path.name}: {error}") from error
 
 
 class Telling(Protocol):

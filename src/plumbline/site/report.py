@@ -17,7 +17,7 @@ from plumbline.judge.phrases import moment, several
 from plumbline.judge.symptoms import JudgedLook, by_state, judge_kind, judge_looks, judge_unread
 from plumbline.model.errors import ToolError
 from plumbline.model.layers import BY_DEPTH
-from plumbline.model.record import step_name
+from plumbline.model.record import Record, step_name
 from plumbline.model.service import SYMPTOMS
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State, Verdict, worst
@@ -36,7 +36,7 @@ from plumbline.site.prometheus import Curve, Prometheus, Span
 from plumbline.store.collection import read_notes
 from plumbline.store.facts import Collected, collected_reports, has_said
 from plumbline.store.plan import SitePlan, load_plan
-from plumbline.store.recent import MOST_RUNS, Began, PastHistory
+from plumbline.store.recent import MOST_RUNS, PastHistory
 from plumbline.store.trends import Pictures
 
 
@@ -417,18 +417,20 @@ def probed(plan: SitePlan, history: Path, past: Past, thinned_until: str) -> cha
     return charts.Probed(runs, _remark(past, runs, thinned_until))
 
 
-def _run(began: Began, nodes: dict[_Place, str], verdicts: dict[_Place, Verdict]) -> charts.PastRun:
-    place = began.layer, began.component
-    step = step_name(began.operation, began.scenario)
+def _run(
+    record: Record, nodes: dict[_Place, str], verdicts: dict[_Place, Verdict]
+) -> charts.PastRun:
+    place = record.layer, record.component
+    step = step_name(record.operation.value, record.scenario.value)
     verdict = verdicts.get(place)
     return charts.PastRun(
         *place,
-        f"{step} with {began.partner}" if began.partner else step,
+        f"{step} with {record.partner}" if record.partner else step,
         nodes.get(place, ""),
-        began.started_at,
-        began.outcome,
-        began.rate,
-        began.coverage,
+        record.started_at,
+        record.outcome.value,
+        record.rate,
+        record.coverage,
         verdict.state if verdict else State.UNKNOWN,
         verdict.sentence if verdict else "not in the plan of today",
     )

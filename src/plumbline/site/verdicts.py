@@ -1,4 +1,4 @@
-"""Verdicts of services: written for the checks of a node, shown as status, and told as metrics.
+"""Verdicts written for the checks of a node, shown as status, told as metrics, or of a file.
 
 Whoever writes the snapshot publishes them: runs, and the deployment of other expectations.  What a
 group has lost as one none of its members shows, so groups that are not OK are lines of the status.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
-from math import isnan, nan
+from math import ceil, isnan, nan
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.judge import replay as replaying
 from plumbline.judge.component import rulings_on
 from plumbline.judge.fs import wholes
 from plumbline.judge.group import by_group
@@ -32,7 +33,7 @@ from plumbline.model.record import Operation, step_name
 from plumbline.model.series import Running, Sample, Series, Snapshot
 from plumbline.model.service import SYMPTOMS, Service
 from plumbline.model.trend import Course
-from plumbline.model.units import DAY_S
+from plumbline.model.units import DAY_S, format_duration
 from plumbline.model.verdict import Judged, State, Verdict
 from plumbline.observe.symptom import HOLDS_S, KINDS, Report, title
 from plumbline.site.nodes import Judgement
@@ -43,6 +44,7 @@ from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from plumbline.store.publish import Publisher, VerdictFiles
 from plumbline.store.recent import groups_of
+from plumbline.store.samples import read_samples
 from plumbline.store.snapshot import load_expectations
 from plumbline.store.trends import Pictures
 from plumbline.store.verdicts import stamp_of
@@ -431,3 +433,54 @@ def _judged_symptom(service: Service, collected: Collected) -> Verdict:
         return judge_unread(service.node, kind, collected.trouble)
     look = JudgedLook(collected.report, collected.now, service.freshness_s)
     return judge_kind(look, kind) if kind else judge_looks(look)
+
+
+_UNITS = (("h", 3600.0), ("min", 60.0), ("s", 1.0))
+_SLACK = 1.25
+"""Of the window that is proposed, times the usual round: some take longer."""
+
+
+class Replayed(NamedTuple):
+    """Verdicts on a file in the ``unit`` of its figures, and what is odd about it.
+
+    ``without`` is the number of rows without a figure; ``hint`` says what to do where no component
+    has peers, and is empty where some have.
+    """
+
+    judged: tuple[replaying.Judged, ...]
+    unit: str
+    without: int
+    hint: str
+
+
+def replay_file(path: Path, window_s: float) -> Replayed:
+    """Judge a file; samples of one host within ``window_s`` seconds are one run.
+
+    Raises:
+        DocumentError: the file cannot be read or understood, or no row has a figure.
+    """
+    read = read_samples(path)
+    if not read.samples:
+        raise DocumentError(
+            f"{path} has no row with a figure and the name of a component "
+            f"({read.without} rows without); nothing can be judged"
+        )
+    samples = replaying.bring_together(read.samples, window_s) if window_s else read.samples
+    judged = tuple(replaying.replay(samples, replaying.default_limits(samples)))
+    apart = replaying.never_together(samples)
+    hint = _hint(apart, window_s) if apart else ""
+    return Replayed(judged, read.unit, read.without, hint)
+
+
+def _hint(apart: replaying.Apart, window_s: float) -> str:
+    """Return what to do where no component has peers."""
+    host = f"host {apart.host}" if apart.host else "the file"
+    more = f" (and {apart.hosts - 1} more hosts alike)" if apart.hosts > 1 else ""
+    when = "within the window" if window_s else "at the same time"
+    text = f"{host} has {apart.components} components, no two measured {when}{more}: none has peers"
+    wanted_s = _SLACK * apart.round_s
+    if wanted_s <= window_s:
+        return text
+    unit, seconds = next(each for each in _UNITS if wanted_s >= each[1] or each[1] == 1)
+    window = f"{ceil(wanted_s / seconds)}{unit}"
+    return f"{text}; a round takes {format_duration(apart.round_s)}, try --together {window}"

@@ -9,6 +9,7 @@ Daily figures have no moment; a time of which they are all that is left has no r
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from types import MappingProxyType
@@ -22,7 +23,7 @@ from plumbline.model.statistics import MediansWithout
 from plumbline.model.trend import SERVER
 from plumbline.model.validation import numbers
 from plumbline.parallel.profile import distance
-from plumbline.store.database import SERIES, series_of
+from plumbline.store.database import Selection, series_of
 from plumbline.store.history import History, Point, SeriesKey
 
 Shares = list[Optional[float]]
@@ -291,25 +292,6 @@ def in_known_state(flags: str) -> bool:
 MOST_RUNS = 20_000
 """Most runs of a time: an hour of 5,000 targets that are written and read twice each."""
 
-_RUNS = (
-    f"SELECT {SERIES}, started_at, outcome, rate, coverage FROM records "
-    "WHERE started_at >= ? AND layer != ? ORDER BY started_at LIMIT ?"
-)
-
-
-class Began(NamedTuple):
-    """A measurement in short; units as in :class:`~plumbline.model.record.Record`."""
-
-    layer: str
-    component: str
-    operation: str
-    scenario: str
-    partner: str
-    started_at: float
-    outcome: str
-    rate: Optional[float]
-    coverage: Optional[float]
-
 
 class PastHistory(History):
     """A history without what came later, for reading; use it in a ``with``."""
@@ -323,6 +305,8 @@ class PastHistory(History):
             seen = f"SELECT * FROM main.{table} WHERE {column} <= {float(until)!r}"
             self.change(f"CREATE TEMP VIEW {table} AS {seen}", ())
 
-    def since(self, begin: float) -> list[Began]:
+    def since(self, begin: float) -> list[Record]:
         """Return what was measured since a moment, the first ``MOST_RUNS``."""
-        return list(map(Began._make, self.table(_RUNS, (begin, SERVER, MOST_RUNS))))
+        every = self.records(Selection(since=begin))
+        runs = islice((record for record in every if record.layer != SERVER), MOST_RUNS)
+        return sorted(runs, key=lambda record: record.started_at)

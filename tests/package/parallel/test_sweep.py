@@ -279,7 +279,7 @@ class Kept:
 
 def sweep(kept: Kept, budget_bytes: int = 100 * GB, seconds: float = 3600.0) -> Sweep:
     load = Load(60.0, (Operation.WRITE, Operation.READ))
-    return Sweep(GRID.points(), load, Budget(budget_bytes, seconds), kept)
+    return Sweep(GRID.points(), load, Budget(budget_bytes, seconds), kept.save)
 
 
 def measuring(order: list[int]) -> Callable[[Point], Done]:

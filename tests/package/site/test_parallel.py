@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from plumbline.measure.targets import osts_of
-from plumbline.model.errors import UsageError
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.limits import Limits
 from plumbline.parallel.job import Fixed
 from plumbline.parallel.launch import Launch
 from plumbline.parallel.terms import TESTS
-from plumbline.site.parallel import Members, Terms, entries_of, in_stripes
+from plumbline.site.parallel import Members, Terms, entries_of, in_stripes, read_ledger
 from tests.package.measure.units import expectation
 
 TERMS = Terms(TESTS["mpiio-shared-1m1"], 4, 10**6, 60.0, Fixed.DATA, False, Launch())
@@ -51,3 +53,11 @@ def test_the_specification_says_over_how_many_targets_files_lie() -> None:
 def test_other_targets_than_those_of_lustre_take_no_stripes() -> None:
     with pytest.raises(UsageError, match="is a target of kind directory; files over"):
         in_stripes(members("directory"), TERMS._replace(stripes=2))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema": 1}'])
+def test_a_damaged_file_is_named_with_the_remedy(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "sweep.json"
+    path.write_text(text)
+    with pytest.raises(DocumentError, match=r"sweep\.json.*--again"):
+        read_ledger(path)
