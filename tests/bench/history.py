@@ -20,7 +20,7 @@ from plumbline.model.record import Latency, Operation, Record, Tool
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import DAY_S
 from plumbline.store.collection import ConsoleHistory as Collection
-from plumbline.store.thinning import Thinning
+from plumbline.store.history import Thinning
 from tests.package.measure.jobs import job
 from tests.package.records import record
 

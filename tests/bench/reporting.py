@@ -22,7 +22,7 @@ from plumbline.model.units import DAY_S
 from plumbline.plan.expectations import Plan
 from plumbline.site.inventory import plan_of, read_inventory
 from plumbline.store.database import RECORD, Day, deflated, month_of, packed, row, series_of
-from plumbline.store.thinning import KEEP_WHOLE_DAYS
+from plumbline.store.history import KEEP_WHOLE_DAYS
 from plumbline.store.version_changes import software_of
 from tests.bench.judging import ADAPTER, LEFT_BPS, PER_SERVER, SERVERS, inventory, run, shown
 from tests.package.locate.scenes import both

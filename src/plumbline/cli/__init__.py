@@ -36,7 +36,6 @@ NODE_MODULES = (
     "topology",
     "probe",
     "sweep",
-    "sample",
     "verdicts",
     "records",
     "symptoms",

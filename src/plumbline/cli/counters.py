@@ -1,24 +1,38 @@
-"""``plumbline counters``: Lustre's counters of this host, for Prometheus."""
+"""Counters of this host: those of Lustre for Prometheus, and samples during a probe."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
+import threading
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Callable, Iterable, Iterator, Optional, Sequence
+from uuid import uuid4
 
 from plumbline.cli.options import until_signalled
-from plumbline.cli.output import remark
+from plumbline.cli.output import print_json, remark
 from plumbline.doors.prometheus import Family, exposition
 from plumbline.doors.table import render
-from plumbline.model.errors import StoreError, UsageError
+from plumbline.measure import sample as sampling
+from plumbline.measure.sample import Devices, SamplePart, Targets
+from plumbline.model.errors import DocumentError, StoreError, UsageError
+from plumbline.model.expectation import Expectations
+from plumbline.model.layers.raw import RAW
+from plumbline.model.record import Record
 from plumbline.model.units import format_rate, parse_duration
 from plumbline.observe.command import Clock, SystemClock, SystemRunner
 from plumbline.observe.counters import Count, Labels, Metric, Rates, rates
 from plumbline.observe.counting import MOST_BYTES, BoundedReads, Counters, LnetHealth
+from plumbline.observe.gather import LocalSystem
+from plumbline.observe.job_stats import Jobs
+from plumbline.store.files import DATABASE
+from plumbline.store.history import History
 from plumbline.store.replacing import replace_own
+from plumbline.store.snapshot import load_expectations
 
 
 def counters(arguments: argparse.Namespace) -> int:
@@ -126,3 +140,142 @@ def _families(counts: Iterable[Count]) -> Iterator[Family]:
         by_metric.setdefault(metric, {})[labels] = value
     for metric, samples in by_metric.items():
         yield Family(metric.name, metric.help, samples, metric.kind)
+
+
+def sample(arguments: argparse.Namespace) -> int:
+    """Sample, keep, print what moved; return 0."""
+    limit_s, clock = parse_duration(arguments.limit), SystemClock()
+    node = _node(arguments)
+    devices, targets = _sources(arguments, node)
+    _complain(node, targets)
+    output = _Shown(arguments.json)
+    with until_signalled() as enough, History(Path(arguments.state) / DATABASE) as history:
+        parts = sampling.sample([devices, targets], clock, enough.wait, limit_s)
+        with _jobs_followed(targets, clock) as jobs:
+            for seconds, records in _records(parts, node.node, targets, jobs):
+                for record in records:
+                    history.save(record)
+                output.add(seconds, records)
+        history.prune_servers(clock.wall())
+    output.end()
+    if jobs.trouble:
+        remark(f"{node.node}: {jobs.trouble}")
+    return 0
+
+
+def _records(
+    parts: Iterator[SamplePart], host: str, targets: Targets, jobs: Jobs
+) -> Iterator[tuple[int, list[Record]]]:
+    """Yield the seconds and the records of each part; what may not be read is said in the first."""
+    origin, unreadable = sampling.Origin(host, str(uuid4())), sampling.closed(targets)
+    for part in parts:
+        yield part.seconds, list(sampling.records_of(part, origin, unreadable, jobs.drain()))
+        unreadable = {}
+
+
+@contextmanager
+def _jobs_followed(targets: Targets, clock: Clock) -> Iterator[Jobs]:
+    """Follow the jobs of targets in a thread, which nobody waits for: it may hang in the kernel."""
+    names = [*targets.names, *targets.metadata]
+    jobs, over = Jobs(LocalSystem(SystemRunner()), names, clock), threading.Event()
+
+    def follow() -> None:
+        pause_s = jobs.look()
+        while pause_s is not None and not over.wait(pause_s):
+            pause_s = jobs.look()
+
+    threading.Thread(target=follow, daemon=True).start()
+    try:
+        yield jobs
+    finally:
+        over.set()
+
+
+def _node(arguments: argparse.Namespace) -> Expectations:
+    """Return what is known of this node; with devices named by hand its name is enough."""
+    if arguments.device and not os.path.lexists(arguments.expectations):
+        return Expectations(os.uname().nodename, "", ())
+    return load_expectations(arguments.expectations)
+
+
+def _sources(arguments: argparse.Namespace, node: Expectations) -> tuple[Devices, Targets]:
+    """Return what counts here; a device that is missing is said.
+
+    Raises:
+        DocumentError: nothing counts.
+    """
+    files = LocalSystem(SystemRunner())
+    paths = _named(arguments.device) if arguments.device else _planned(node)
+    every = {name: _number(name, path) for name, path in paths}
+    numbers = {name: number for name, number in every.items() if number}
+    targets = Targets(files)
+    if not numbers and not targets.names and not targets.metadata:
+        _complain(node, targets)
+        raise DocumentError(
+            f"{node.node} has neither devices in its expectations nor Lustre targets, so nothing "
+            "counts here; name a device with --device NAME=PATH"
+        )
+    return Devices(numbers, files), targets
+
+
+def _number(name: str, path: str) -> Optional[tuple[int, int]]:
+    """Return the number of a device; of one that is missing, say so and return None."""
+    try:
+        return sampling.device_number(name, path)
+    except DocumentError as error:
+        remark(f"{error}; it is not watched")
+        return None
+
+
+def _complain(node: Expectations, targets: Targets) -> None:
+    """Say which of Lustre's targets are not watched."""
+    remark(*(f"{node.node}: {text}" for text in sampling.unwatched(targets, node.served)))
+
+
+def _named(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for word in words:
+        name, equals, path = word.partition("=")
+        if not (name and equals and path):
+            raise UsageError(f"--device {word}: write NAME=PATH, as in a=/dev/sdb")
+        yield name, path
+
+
+def _planned(node: Expectations) -> Iterator[tuple[str, str]]:
+    """Yield the devices that this node is to read, each with its path."""
+    if any(entry.get("layer") == RAW.name for entry in node.entries):
+        for expectation in node.find(RAW.name):
+            yield expectation.component, str(expectation.target["device"])
+
+
+class _Shown:
+    """Output of a sample: records as they come, or a table of all parts at the end."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._seconds = 0
+        self._counters: dict[tuple[str, str, str], tuple[float, float]] = {}
+
+    def add(self, seconds: int, records: Sequence[Record]) -> None:
+        """Take the records of a part of so many seconds."""
+        self._seconds += seconds
+        for record in records:
+            if self._as_json:
+                print_json(record.to_json())
+            source = str((record.details or {}).get("source", ""))
+            key = record.component, record.operation.value, source
+            moved, highest = self._counters.get(key, (0.0, 0.0))
+            self._counters[key] = moved + record.bytes, max((highest, *record.profile))
+
+    def end(self) -> None:
+        """Print the table."""
+        if self._as_json:
+            return
+        rows = [
+            (*key, format_rate(moved / self._seconds), format_rate(highest))
+            for key, (moved, highest) in self._counters.items()
+            if moved
+        ]
+        if rows:
+            headers = ("component", "operation", "counted by", "rate", "highest second")
+            print(render(headers, rows))
+        print(f"{self._seconds} s watched; {len(rows)} of {len(self._counters)} counters moved")

@@ -9,7 +9,7 @@ from plumbline.store.verdicts import PATHS
 MACHINES = Verbs()
 
 MACHINES.add(
-    "suspects.investigate",
+    "console.investigate",
     "choose the next measurement; for debug_slow_storage.yml",
     shared.SITE_PLAN,
     option("--request FILE", "question and progress", required=True),
@@ -30,7 +30,7 @@ Read a question and the measurements since; print the next step, or the result, 
 )
 
 MACHINES.add(
-    "submit.submit",
+    "console.submit",
     "hand verdicts to Nagios through its command pipe",
     positional(
         "documents",
@@ -65,7 +65,7 @@ node.""",
 )
 
 MACHINES.add(
-    "suspects.publish",
+    "console.publish",
     "find suspects and write the verdicts of check_path",
     *(shared.CONSOLE_PLAN, shared.CONSOLE_HISTORY),
     option("--to FILE", "file for check_path", PATHS),

@@ -224,7 +224,7 @@ Without inventory and root: plumbline sweep --directory a=/mnt/a --directory b=/
 )
 
 PEOPLE.add(
-    "sample.sample",
+    "counters.sample",
     "sample the counters of this server, for the report's composite",
     option("--limit TIME", "duration, at most 60 min", "10 min"),
     option(
@@ -337,14 +337,14 @@ reason for each component. Nothing is measured.""",
 )
 
 PEOPLE.add(
-    "suspects.locate",
+    "console.locate",
     "find the components that explain slow measurements; exit code 1 if any",
     option("--history FILE", "history of all its nodes", required=True),
     *(shared.LAST_RUN, shared.SITE_PLAN, shared.JSON, shared.VERBOSE),
 )
 
 PEOPLE.add(
-    "suspects.latency",
+    "console.latency",
     "find devices and OSTs that are slow under user load; exit code 1 if any",
     option("--prometheus URL", "address of the site's Prometheus", required=True),
     *shared.AUTHORITY,
@@ -375,7 +375,7 @@ PEOPLE.add(
 )
 
 PEOPLE.add(
-    "collect.collect",
+    "console.collect",
     "collect the records of all nodes in one history",
     option("--node NAME", "only this node; repeatable", [], action="append"),
     option(

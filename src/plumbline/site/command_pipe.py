@@ -14,9 +14,9 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Callable, Iterable, NoReturn, TypeVar
+from typing import Callable, Iterable, TypeVar
 
-from plumbline.model.errors import StoreError, ToolError, UsageError
+from plumbline.model.errors import PlumblineError, StoreError, ToolError, UsageError
 
 PIPE = "/var/lib/nagios4/rw/nagios.cmd"
 
@@ -94,64 +94,42 @@ def _sweep(spool: Path) -> None:
 
 def _open(pipe: Path, wait_s: float) -> int:
     """Open the pipe for writing; wait for it and its reader no longer than a restart may take."""
-
-    def attempt() -> int:
+    end = time.monotonic() + wait_s
+    while True:
         try:
-            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+            descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError as error:
-            if error.errno not in (errno.ENXIO, errno.ENOENT) or not pipe.parent.is_dir():
-                _refuse(error, pipe)
-            raise BlockingIOError from error
-
-    _refuse_no_pipe(pipe)
-    try:
-        descriptor = _within(
-            wait_s,
-            attempt,
-            f"no daemon reads {pipe}; start it (systemctl start nagios4), and see that nagios.cfg "
-            "has check_external_commands=1",
-        )
-    except ToolError as error:
-        if pipe.exists():
-            raise
-        raise _missing(pipe) from error
-    if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            restarts = error.errno in (errno.ENXIO, errno.ENOENT) and pipe.parent.is_dir()
+            if not restarts or time.monotonic() > end:
+                raise _refusal(error, pipe) from error
+            time.sleep(_POLL_S)
+            continue
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            return descriptor
         os.close(descriptor)
-        _refuse_file(pipe)
-    return descriptor
+        raise _refusal(OSError(errno.ELOOP, ""), pipe)
 
 
-def _refuse_no_pipe(pipe: Path) -> None:
-    """Refuse what is there and is no pipe."""
-    try:
-        if not stat.S_ISFIFO(pipe.lstat().st_mode):
-            _refuse_file(pipe)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        _refuse(error, pipe)
-
-
-def _refuse_file(pipe: Path) -> NoReturn:
-    raise ToolError(
-        f"{pipe} is no pipe, nothing was written to it; name with --pipe the command_file of "
-        "nagios.cfg, and remove a plain file that stands in its place"
-    )
-
-
-def _refuse(error: OSError, pipe: Path) -> NoReturn:
+def _refusal(error: OSError, pipe: Path) -> PlumblineError:
+    """Return why a pipe cannot be opened, with the remedy."""
+    if error.errno == errno.ENXIO:
+        return ToolError(
+            f"no daemon reads {pipe}; start it (systemctl start nagios4), and see that nagios.cfg "
+            "has check_external_commands=1"
+        )
     if error.errno == errno.ENOENT:
-        raise _missing(pipe) from error
-    raise StoreError(
+        return ToolError(
+            f"there is no command pipe {pipe}: Nagios makes it when it starts with "
+            "check_external_commands=1; start it, or name with --pipe its command_file"
+        )
+    if error.errno in (errno.ELOOP, errno.EISDIR):
+        return ToolError(
+            f"{pipe} is no pipe, nothing was written to it; name with --pipe the command_file of "
+            "nagios.cfg, and remove a plain file that stands in its place"
+        )
+    return StoreError(
         f"command pipe {pipe}: {error.strerror} for user id {os.geteuid()}; run as the user of "
         "Nagios, as a member of the pipe's group, or as root"
-    ) from error
-
-
-def _missing(pipe: Path) -> ToolError:
-    return ToolError(
-        f"there is no command pipe {pipe}: Nagios makes it when it starts with "
-        "check_external_commands=1; start it, or name with --pipe its command_file"
     )
 
 

@@ -17,7 +17,7 @@ from plumbline.model.trend import Course
 from plumbline.report.change import split
 from plumbline.report.marks import marks
 from plumbline.report.site import Member, Metrics, Site, find_metrics, middle
-from plumbline.site.changed import condition_changes
+from plumbline.site.locate import condition_changes
 from plumbline.store.collection import read_notes
 from plumbline.store.plan import SitePlan
 from plumbline.store.trends import Pictures

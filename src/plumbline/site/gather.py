@@ -29,9 +29,8 @@ from plumbline.model.validation import read_json, whole_text
 from plumbline.observe.symptom import TROUBLE
 from plumbline.store import facts
 from plumbline.store.collection import ConsoleHistory
-from plumbline.store.history import KEEP_DAYS
+from plumbline.store.history import KEEP_DAYS, Thinned, Thinning
 from plumbline.store.replacing import replace, writing
-from plumbline.store.thinning import Thinned, Thinning
 
 _LONGEST_LINE = 16 << 20
 _MOST_COMPLAINTS = 1 << 16

@@ -25,8 +25,14 @@ from plumbline.model.evidence import Subject
 from plumbline.model.service import NOTHING, PathService, Service, Standing, Suspicion
 from plumbline.model.verdict import Judged, Reason, State, Verdict
 from plumbline.observe.symptom import SiteSymptoms
-from plumbline.site.changed import less_shared, shared_losses
-from plumbline.site.locate import SiteLocated, left_out, locate_in, sentences
+from plumbline.site.locate import (
+    SiteLocated,
+    left_out,
+    less_shared,
+    locate_in,
+    sentences,
+    shared_losses,
+)
 from plumbline.site.nodes import SiteJudgement, in_alarm, judgement
 from plumbline.site.paths import Site, causes, explained, path_verdicts
 from plumbline.site.verdicts import judge_symptoms

@@ -27,10 +27,9 @@ from plumbline.report import moment as charts
 from plumbline.report.moment import Line, Past
 from plumbline.report.site import Look, Site
 from plumbline.report.suspects import Suspects
-from plumbline.site.changed import condition_changes
 from plumbline.site.forked import forked
 from plumbline.site.jobs import used_meanwhile
-from plumbline.site.locate import locate_site
+from plumbline.site.locate import condition_changes, locate_site
 from plumbline.site.nodes import SiteJudgement, judge_site, require
 from plumbline.site.prometheus import Curve, Prometheus, Span
 from plumbline.store.collection import read_notes

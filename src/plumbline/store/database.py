@@ -142,9 +142,6 @@ def _little(values: array[float]) -> array[float]:
 
 
 SCHEMA = 3
-"""A history of schema 1 or 2 lacks some tables and has other names for one or a column; it is
-completed.
-"""
 
 _BUSY_WAIT_S = 30.0
 _REVISED = (
@@ -154,7 +151,6 @@ _REVISED = (
     "INTO revisions SELECT {row}.layer, {row}.component, 1 WHERE NOT EXISTS (SELECT 1 FROM "
     "revisions WHERE layer = {row}.layer AND component = {row}.component); END;"
 )
-_NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS records (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -374,12 +370,12 @@ class Store:
 
     def _prepare(self, is_new: bool) -> None:
         with self._trouble():
-            (schema,) = self._connection.execute("PRAGMA user_version").fetchone()
-            if schema < SCHEMA:
+            if not self._schema():
                 with _alone_in(self.path.parent):
                     self._connection.execute("PRAGMA journal_mode = WAL")
                     self._create()
-        if schema > SCHEMA:
+            schema = self._schema()
+        if schema != SCHEMA:
             raise StoreError(
                 f"history {self.path} has schema {schema}, this version of plumbline reads "
                 f"{SCHEMA}; update plumbline on this host, or move the file aside "
@@ -389,19 +385,16 @@ class Store:
             with self._trouble():
                 keep_owner(self.path, 0o640)
 
+    def _schema(self) -> int:
+        ((schema,),) = self._connection.execute("PRAGMA user_version")
+        return int(schema)
+
     def _create(self) -> None:
-        """Make what is missing, once, also when two runs meet a database at the same moment."""
+        """Make the tables, once, also when two runs meet a database at the same moment."""
         self._connection.execute("BEGIN IMMEDIATE")
-        (schema,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if schema < SCHEMA:
-            tables = {name for (name,) in self._connection.execute(_NAMES)}
-            if "told" in tables:
-                self._connection.execute("ALTER TABLE told RENAME TO software")
-            if "records" in tables:
-                self._connection.execute("ALTER TABLE records RENAME COLUMN rate_Bps TO rate")
-            for statement in _TABLES.split(";\n"):
-                self._connection.execute(statement)
-            self._connection.execute(f"PRAGMA user_version = {SCHEMA}")
+        for statement in _TABLES.split(";\n"):
+            self._connection.execute(statement)
+        self._connection.execute(f"PRAGMA user_version = {SCHEMA}")
         self._connection.execute("COMMIT")
 
     @contextmanager

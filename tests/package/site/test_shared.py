@@ -6,7 +6,7 @@ import pytest
 
 from plumbline.locate.observation import Measurable, Observation, Vote
 from plumbline.locate.suspects import AmbiguitySet, Located
-from plumbline.site.changed import SharedLoss, less_shared
+from plumbline.site.locate import SharedLoss, less_shared
 
 MEMBERS = ("OST0", "OST1", "OST2", "OST3", "OST4", "OST5")
 DISK = "disk0"

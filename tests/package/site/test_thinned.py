@@ -25,9 +25,8 @@ from plumbline.site.nodes import judge_site
 from plumbline.site.report import read_site
 from plumbline.store.collection import ConsoleHistory
 from plumbline.store.database import Selection
-from plumbline.store.history import History
+from plumbline.store.history import History, Thinned, Thinning
 from plumbline.store.plan import load_plan
-from plumbline.store.thinning import Thinned, Thinning
 from tests.package.locate.scenes import lab, rate
 from tests.package.records import record
 from tests.package.report.years import DAY_S, NOW, document

@@ -15,7 +15,6 @@ from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Running
 from plumbline.model.trend import SERVER
-from plumbline.store.collection import ConsoleHistory, read_notes
 from plumbline.store.database import Selection
 from plumbline.store.history import KEEP_RECORDS, History, SeriesKey
 from tests.package.judgements import evidence
@@ -112,27 +111,7 @@ def test_what_servers_counted_goes_sooner_but_beside_runs_of_all_targets(history
     assert len(history.points(KEY, 10)) == 3
 
 
-def test_an_earlier_history_keeps_its_records_and_gets_the_tables_that_it_lacks(
-    history: History,
-) -> None:
-    history.save(record(started_at=DAY))
-    with closing(sqlite3.connect(history.path)) as database, database:
-        database.execute("ALTER TABLE software RENAME TO told")
-        database.execute("ALTER TABLE records RENAME COLUMN rate TO rate_Bps")
-        database.execute("INSERT INTO told (text) VALUES ('oss1: Lustre 2.15')")
-        for table in ("notes", "collected", "clocks", "pruned", "job_traffic"):
-            database.execute(f"DROP TABLE {table}")
-        database.execute("PRAGMA user_version = 1")
-    with ConsoleHistory(history.path) as completed:
-        assert completed.cursor("oss1").seq == 0
-        assert completed.table("SELECT text FROM software") == [("oss1: Lustre 2.15",)]
-    assert read_notes(history.path) == ()
-    with History(history.path) as again:
-        assert [one.started_at for one in again.records(Selection())] == [DAY]
-        assert again.revisions_of([("raw", "oss2-disk1")])
-
-
-@pytest.mark.parametrize("schema", [4, 7])
+@pytest.mark.parametrize("schema", [2, 4, 7])
 def test_another_schema_is_refused_and_left_alone(tmp_path: Path, schema: int) -> None:
     path = tmp_path / "history.sqlite"
     with closing(sqlite3.connect(path)) as database:

@@ -20,8 +20,15 @@ from plumbline.model.units import DAY_S
 from plumbline.site.gather import tidy
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.database import RECORD, Day, Selection, packed, row, unpacked
-from plumbline.store.history import KEEP_DAYS, KEEP_RECORDS, History, SeriesKey
-from plumbline.store.thinning import KEEP_WHOLE_DAYS, Thinned, Thinning
+from plumbline.store.history import (
+    KEEP_DAYS,
+    KEEP_RECORDS,
+    KEEP_WHOLE_DAYS,
+    History,
+    SeriesKey,
+    Thinned,
+    Thinning,
+)
 from plumbline.store.trends import Pictures
 from tests.package.records import failed, record
 
@@ -201,7 +208,7 @@ def test_who_has_no_time_left_goes_on_the_next_time(tmp_path: Path) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-from plumbline.store.thinning import Thinning
+from plumbline.store.history import Thinning
 left = int(sys.argv[2])
 class Killed(Thinning):
     def _add(self, gone):

@@ -1,0 +1,313 @@
+"""Verbs of a console: collect, locate, latency, publish, investigate, submit."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Iterator, Mapping, Optional, Sequence
+
+from plumbline.cli.output import print_json, remark, show
+from plumbline.doors.batch import Batch, batch
+from plumbline.doors.table import render
+from plumbline.judge.phrases import several
+from plumbline.locate.sentences import HEADERS, remarks, rows, summary
+from plumbline.model.codec import write
+from plumbline.model.errors import DocumentError, ToolError, UsageError
+from plumbline.model.units import format_duration, parse_duration
+from plumbline.model.verdict import Judged, State, Verdict
+from plumbline.site import investigate as investigating
+from plumbline.site import publish as publishing
+from plumbline.site.command_pipe import hand_over
+from plumbline.site.cover import Coverage, cover
+from plumbline.site.documents import read_records, read_verdicts
+from plumbline.site.gather import Gathered, GatherOptions, gather, tidy
+from plumbline.site.jobs import used_meanwhile
+from plumbline.site.latency import SiteLatencies, latencies, site_loads
+from plumbline.site.locate import SiteLocated, left_out, locate_site, sentences
+from plumbline.site.nodes import without_collector
+from plumbline.site.prometheus import Prometheus, Span
+from plumbline.site.publish import judge_with_causes
+from plumbline.store.facts import keep_site
+from plumbline.store.history import Thinned
+from plumbline.store.plan import SitePlan, load_plan
+from plumbline.store.replacing import replace_own
+
+_CLOCK_OFF_S = 60.0
+
+
+def collect(arguments: argparse.Namespace) -> int:
+    """Collect; return 0, 69 when a node did not answer, 65 when records were damaged."""
+    plan, history = load_plan(arguments.plan), Path(arguments.history)
+    if unknown := [name for name in arguments.node if name not in plan.nodes]:
+        raise UsageError(
+            f"{unknown[0]!r} is no node of the plan, which has {', '.join(plan.nodes)}"
+        )
+    nodes = [name for name in plan.nodes if not arguments.node or name in arguments.node]
+    results = []
+    for result in gather(nodes, _options(arguments, history)):
+        results.append(result)
+        if not arguments.quiet:
+            text = "; ".join([f"{result.node} {result.new} new", *_remarks(result)])
+            print(f"{len(results)} of {len(nodes)}: {text}", file=sys.stderr, flush=True)
+    results.sort(key=lambda result: nodes.index(result.node))
+    coverage = cover(history, plan.nodes, time.time())
+    thinned = tidy(history, time.time(), time.monotonic)
+    document = {
+        "schema": 1,
+        "collected_at": time.time(),
+        "history": arguments.history,
+        "nodes": [result.to_json() for result in results],
+        "coverage": write(coverage),
+        "thinned": write(thinned),
+    }
+    show(arguments, document, _collected_lines(results, coverage, thinned))
+    if any(result.trouble for result in results):
+        return ToolError.exit_code
+    return DocumentError.exit_code if any(result.damaged for result in results) else 0
+
+
+def _options(arguments: argparse.Namespace, history: Path) -> GatherOptions:
+    """Return how the nodes are asked; raise UsageError where that is impossible."""
+    words, limit_s = arguments.remote, parse_duration(arguments.limit)
+    try:
+        remote = shlex.split(words)
+    except ValueError as error:
+        raise UsageError(f"--remote {words!r} is not understood: {error}") from error
+    if not any("{node}" in word for word in remote):
+        raise UsageError(f"--remote {words!r} does not say where {{node}} stands; add it")
+    if not 0 < limit_s < 86400:
+        raise UsageError(f"--limit {arguments.limit} is no time to wait; write for example 2 min")
+    if not 1 <= arguments.at_once <= 256:
+        raise UsageError(
+            f"--at-once {arguments.at_once}: between 1 and 256 nodes can be asked at once"
+        )
+    return GatherOptions(history, remote, limit_s, arguments.at_once)
+
+
+def _collected_lines(
+    results: Sequence[Gathered], coverage: Coverage, thinned: Optional[Thinned]
+) -> Iterator[str]:
+    rows = [
+        (result.node, str(result.new), str(result.cursor.seq), "; ".join(_remarks(result)))
+        for result in results
+    ]
+    yield render(("node", "new", "cursor", "text"), rows)
+    silent = sum(bool(result.trouble) for result in results)
+    yield (
+        f"{sum(result.new for result in results)} new records of {len(results) - silent} nodes; "
+        f"{silent} did not answer"
+    )
+    yield from coverage.sentences()
+    if thinned and thinned.runs:
+        yield thinned.sentence()
+
+
+def _remarks(result: Gathered) -> list[str]:
+    remarks = []
+    if result.trouble:
+        remarks.append(f"no answer: {result.trouble}")
+    if result.again:
+        remarks.append("its history was begun again or restored; all of it was asked for")
+    if abs(result.clock_s) > _CLOCK_OFF_S:
+        way = "ahead" if result.clock_s > 0 else "behind"
+        remarks.append(f"its clock is {format_duration(abs(result.clock_s))} {way}")
+    if result.damaged:
+        remarks.append(f"{len(result.damaged)} records left out, first: {result.damaged[0]}")
+    for what, why in (
+        ("without its symptoms", result.unsaid),
+        ("without its changes", result.conditions),
+        ("what is suspected of it did not arrive", result.untaken),
+    ):
+        if why:
+            remarks.append(f"{what}: {why}")
+    return remarks
+
+
+def locate(arguments: argparse.Namespace) -> int:
+    """Print the suspects and return 1 where something is slow, 3 where nothing could vote."""
+    plan = load_plan(arguments.plan)
+    suspects = locate_site(plan, Path(arguments.history), time.time(), last_run=arguments.last_run)
+    jobs = used_meanwhile(plan, Path(arguments.history), suspects.located)
+    document = suspects.to_json(plan)
+    document["remarks"] += jobs
+    show(arguments, document, _located_lines(suspects, plan, arguments.verbose, jobs), indent=1)
+    return suspects.state
+
+
+def _located_lines(
+    suspects: SiteLocated, plan: SitePlan, verbose: bool, jobs: Sequence[str]
+) -> Iterator[str]:
+    located = suspects.located
+    for ambiguity_set, text in zip(located.sets, sentences(plan, suspects)):
+        yield text
+        if verbose:
+            yield f"\n{render(HEADERS, list(rows(located, ambiguity_set)))}\n"
+    yield from (loss.sentence for loss in suspects.shared)
+    missed, silent = suspects.missed(), left_out(suspects.said)
+    yield from (*missed, *remarks(located, plan.parts), *silent, *jobs)
+    yield summary(located)
+
+
+_MOST_WINDOWS = 10_000
+"""Prometheus gives 11,000 moments of a series at most (web/api/v1/api.go)."""
+
+
+def latency(arguments: argparse.Namespace) -> int:
+    """Print the suspects; return 1 where there are any, 3 where nothing could be compared.
+
+    With ``--save`` both are no trouble, and 0 is returned.
+    """
+    window_s, since_s = parse_duration(arguments.window), parse_duration(arguments.since)
+    if window_s <= 0 or since_s < 2 * window_s:
+        raise UsageError("--since takes at least two times --window, which is above zero")
+    if window_s != int(window_s) or since_s > _MOST_WINDOWS * window_s:
+        raise UsageError(
+            f"--window takes whole seconds, and at most {_MOST_WINDOWS} of it lie in --since, "
+            "the most that Prometheus answers"
+        )
+    _check_history(arguments.save)
+    prometheus = Prometheus(arguments.prometheus, arguments.token_file, arguments.ca)
+    # windows begin at the same moments whenever somebody asks
+    end = time.time() // window_s * window_s
+    span = Span(end - since_s // window_s * window_s + window_s, end, window_s)
+    plan = load_plan(arguments.plan)
+    try:
+        loads = site_loads(prometheus, span)
+    finally:
+        remark(*prometheus.warnings)
+    site_latencies = latencies(plan, loads, window_s)
+    document = {
+        "schema": 1,
+        "components": [latency.to_json() for latency in site_latencies.known],
+        "unknown": list(site_latencies.unknown),
+    }
+    show(arguments, document, _latency_lines(site_latencies), indent=1)
+    if arguments.save:
+        keep_site(arguments.save, site_latencies.suspected(), time.time())
+        return 0
+    return 1 if site_latencies.slow else 0 if site_latencies.known else 3
+
+
+def _check_history(history: Optional[Path]) -> None:
+    """Raise UsageError where ``--save`` names a folder: nobody looks for suspicions beside it."""
+    if history is not None and history.is_dir():
+        raise UsageError(f"--save {history} is no history; name the file of the console's")
+
+
+def _latency_lines(latencies: SiteLatencies) -> Iterator[str]:
+    for latency in latencies.slow:
+        yield latency.sentence
+        entry = latency.measured.entry
+        call = f"plumbline probe {entry.layer} --component {entry.component}"
+        yield f"  Next: on {latency.measured.node}, {call}"
+    compared = {component_latency.measured.entry.subject for component_latency in latencies.known}
+    suspects = sum(map(len, latencies.suspected().values()))
+    yield f"{suspects} suspected of {len(compared)} compared"
+    if latencies.unknown:
+        names = several(latencies.unknown)
+        yield f"{len(latencies.unknown)} without enough load or peers, health unknown: {names}"
+
+
+def publish(arguments: argparse.Namespace) -> int:
+    """Write the document and return 0, whatever it says."""
+    stale_after_s = parse_duration(arguments.stale)
+    if stale_after_s <= 0:
+        raise UsageError(f"--stale {arguments.stale} is no time; write for example 1 h")
+    terms = publishing.Terms(stale_after_s, parse_duration(arguments.notified_after))
+    plan, now = load_plan(arguments.plan), time.time()
+    made = publishing.publish(plan, Path(arguments.history), Path(arguments.to), now, terms)
+    remark(*made.remarks)
+    show(arguments, made.document, _published_lines(made.verdicts))
+    return 0
+
+
+def _published_lines(verdicts: Mapping[str, Verdict]) -> Iterator[str]:
+    odd = [verdict for verdict in verdicts.values() if verdict.state is not State.OK]
+    if odd:
+        rows = [(verdict.state.name, verdict.component, verdict.sentence) for verdict in odd]
+        yield render(("state", "service", "suspects"), rows)
+    yield f"{len(verdicts)} services, {len(odd)} of them not OK"
+
+
+def investigate(arguments: argparse.Namespace) -> int:
+    """Print the answer and return 0."""
+    plan = load_plan(arguments.plan)
+    request = investigating.read_request(arguments.request)
+    before = investigating.read_earlier(arguments.snapshots)
+    records = read_records(arguments.records)
+    answer = investigating.investigate(plan, request, records, before)
+    table = [line for rows in answer.evidence for line in render(HEADERS, list(rows)).splitlines()]
+    print_json({**answer.document, "table": table})
+    return 0
+
+
+_WAIT_S = 10.0
+
+
+def submit(arguments: argparse.Namespace) -> int:
+    """Hand the verdicts over; return 0, or 65 when some of them have no service."""
+    if bool(arguments.documents) is bool(arguments.history):
+        raise UsageError("name either documents of plumbline judge --json, or --history")
+    if arguments.json and arguments.batch == "-":
+        raise UsageError("--json and --batch - would both write to standard output; choose one")
+    if not 0 < arguments.wait < 86400:
+        raise UsageError(f"--wait {arguments.wait:g} is no time to wait; write for example 10")
+    with without_collector():
+        plan = load_plan(arguments.plan)
+        made = batch(_judged(plan, arguments), plan.services)
+    _deliver(made, arguments)
+    _report_batch(made, plan, arguments)
+    return DocumentError.exit_code if made.homeless else 0
+
+
+def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
+    if arguments.history:
+        return judge_with_causes(plan, Path(arguments.history), time.time())
+    return [judged for name in arguments.documents for judged in read_verdicts(name)]
+
+
+def _deliver(made: Batch, arguments: argparse.Namespace) -> None:
+    if arguments.batch == "-":
+        sys.stdout.writelines(f"{line}\n" for line in made.lines)
+    elif arguments.batch:
+        _write(Path(arguments.batch), made)
+    elif made.lines:
+        pipe = Path(arguments.pipe)
+        hand_over(made.lines, pipe, Path(arguments.spool or pipe.parent), arguments.wait)
+
+
+def _write(path: Path, made: Batch) -> None:
+    if path.exists() and not path.is_file():
+        raise UsageError(f"--batch {path} is no file; a pipe is named with --pipe")
+    text = "".join(f"{line}\n" for line in made.lines).encode("utf-8", "replace").decode()
+    replace_own(path, text, mode=0o644)
+
+
+def _report_batch(made: Batch, plan: SitePlan, arguments: argparse.Namespace) -> None:
+    """Say what was handed over on standard output, what was not on standard error."""
+    homeless = [
+        f"{judged.verdict.layer} {judged.verdict.component} of {judged.node}"
+        for judged in made.homeless
+    ]
+    silent = [f"{service.description} of {service.host}" for service in made.silent]
+    goal = arguments.batch or arguments.pipe
+    document = {
+        "to": goal,
+        "results": len(made.lines),
+        "states": {state.name: count for state, count in made.states.items()},
+        "without_service": homeless,
+        "without_verdict": silent,
+    }
+    counts = ", ".join(f"{count} {state.name}" for state, count in made.states.items())
+    handed_over = f"{len(made.lines)} of {len(plan.services)} services to {goal}: {counts}"
+    lines = [] if goal == "-" else [handed_over]
+    lines += [f"without a verdict: {several(silent)}"] if silent else []
+    show(arguments, document, lines)
+    if homeless:
+        remark(
+            f"{len(homeless)} verdicts have no service in {plan.path} and were not handed over: "
+            f"{several(homeless)}; write the plan again and deploy the role nagios"
+        )
