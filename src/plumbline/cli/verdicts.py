@@ -38,15 +38,15 @@ from plumbline.site.nodes import Choice, Judgement, NodeJudgement
 from plumbline.site.nodes import judgement as site_judgement
 from plumbline.site.verdicts import (
     NodeVerdicts,
+    judged_looks,
     publish,
     rates_of_node,
     rates_of_site,
     replay_file,
     tell,
-    verdicts_on,
 )
 from plumbline.site.verdicts import status as lines_of
-from plumbline.store.facts import SYMPTOMS_FILE, collected_reports
+from plumbline.store.facts import SYMPTOMS_FILE, Collected, collected_reports
 from plumbline.store.plan import load_plan
 from plumbline.store.replacing import replace_own
 from plumbline.store.snapshot import load_expectations, load_snapshot
@@ -246,12 +246,19 @@ def _checkmk(nodes: Iterable[NodeVerdicts], now: float, site: bool) -> str:
                 *(verdict for _, verdict in node.components),
                 *node.groups,
                 *([node.probes] if node.probes else []),
-                *(verdicts_on(node.symptoms, now) if node.symptoms else []),
+                *_of_symptoms(node.symptoms, now),
             ),
             node.node if site else "",
         )
         for node in nodes
     )
+
+
+def _of_symptoms(report: Optional[Report], now: float) -> Iterator[Verdict]:
+    """Yield the verdicts on a report, if there is one."""
+    if report:
+        for _, verdict in judged_looks(report.node, Collected(report, now), {}):
+            yield verdict
 
 
 def _devices(expectations: Expectations) -> Mapping[str, str]:

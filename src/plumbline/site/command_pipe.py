@@ -10,13 +10,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Callable, Iterable, TypeVar
 
 from plumbline.model.errors import PlumblineError, StoreError, ToolError, UsageError
+from plumbline.store.replacing import replace
 
 PIPE = "/var/lib/nagios4/rw/nagios.cmd"
 
@@ -42,7 +42,7 @@ def hand_over(lines: Iterable[str], pipe: Path, spool: Path, wait_s: float) -> N
         raise UsageError(f"--spool {str(spool)!r}: Nagios takes no such name; use another folder")
     descriptor = _open(pipe, wait_s)
     try:
-        file = write_batch(lines, spool.absolute(), os.fstat(descriptor).st_uid)
+        file = write_batch(lines, spool.absolute())
         try:
             _say(descriptor, f"[{time.time():.0f}] PROCESS_FILE;{file};1\n", pipe, wait_s)
             _await_deletion(file, pipe, wait_s)
@@ -52,28 +52,17 @@ def hand_over(lines: Iterable[str], pipe: Path, spool: Path, wait_s: float) -> N
         os.close(descriptor)
 
 
-def write_batch(lines: Iterable[str], spool: Path, reader: int) -> Path:
-    """Write a batch for the user ``reader`` into a folder and return its path.
+def write_batch(lines: Iterable[str], spool: Path) -> Path:
+    """Write a batch into a folder and return its path.
 
-    It appears under its name when it is whole.  Where the reader is neither this user nor can be
-    made its owner, anybody may read it: it says what the page of Nagios says.
+    It appears under its name when it is whole.  Anybody may read it: it says what the page of
+    Nagios says.
     """
     _sweep(spool)
+    path = spool / f"{_PREFIX}{os.getpid()}-{time.monotonic_ns()}"
+    text = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace").decode()
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{_PREFIX}", dir=spool)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.writelines(line.encode("utf-8", "replace") + b"\n" for line in lines)
-                file.flush()
-                if os.geteuid() == 0:
-                    os.fchown(file.fileno(), reader, -1)
-                owner = os.fstat(file.fileno()).st_uid
-                os.fchmod(file.fileno(), 0o640 if owner == reader else 0o644)
-            path = spool / Path(name).name[1:]
-            os.rename(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
+        replace(path, text, mode=0o644)
     except OSError as error:
         raise StoreError(
             f"no batch can be written to {spool}: {error.strerror}; name with --spool a folder "

@@ -14,15 +14,13 @@ from pathlib import Path
 from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import moment, several
-from plumbline.judge.symptoms import JudgedLook, by_state, judge_kind, judge_looks, judge_unread
+from plumbline.judge.symptoms import by_state
 from plumbline.model.errors import ToolError
 from plumbline.model.layers import BY_DEPTH
 from plumbline.model.record import Record, step_name
-from plumbline.model.service import SYMPTOMS
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State, Verdict, worst
 from plumbline.observe import counters
-from plumbline.observe.symptom import HOLDS_S, KINDS, title
 from plumbline.report import moment as charts
 from plumbline.report.moment import Line, Past
 from plumbline.report.site import Look, Site
@@ -32,6 +30,7 @@ from plumbline.site.jobs import used_meanwhile
 from plumbline.site.locate import condition_changes, locate_site
 from plumbline.site.nodes import SiteJudgement, judge_site, require
 from plumbline.site.prometheus import Curve, Prometheus, Span
+from plumbline.site.verdicts import freshness_by_host, judged_looks
 from plumbline.store.collection import read_notes
 from plumbline.store.facts import Collected, collected_reports, has_said
 from plumbline.store.plan import SitePlan, load_plan
@@ -55,35 +54,28 @@ def looks_of(plan: SitePlan, history: Path, now: float) -> SiteLooks:
         StoreError: there is no such history, or it cannot be read.
     """
     require(history)
-    services: dict[str, dict[str, float]] = {}
-    for service in plan.services:
-        if service.layer == SYMPTOMS:
-            services.setdefault(service.node, {})[service.component] = service.freshness_s
+    freshness = freshness_by_host(plan)
     looks: list[Look] = []
     unseen: list[str] = []
     for host, collected in collected_reports(history, plan.nodes, now).items():
-        if collected.report or host in services or has_said(history, host):
-            looks += _looks(host, collected, services.get(host, {}))
+        if collected.report or host in freshness or has_said(history, host):
+            looks += _looks(host, collected, freshness.get(host, {}))
         else:
             unseen.append(host)
     return SiteLooks(tuple(looks), tuple(unseen))
 
 
-def _looks(host: str, collected: Collected, services: Mapping[str, float]) -> Iterator[Look]:
+def _looks(host: str, collected: Collected, freshness: Mapping[str, float]) -> Iterator[Look]:
     """Yield the look itself, and the kinds that have a service or a collector that could look."""
     report = collected.report
-    if report is None:
-        yield Look(host, "", judge_unread(host, "", collected.trouble))
-        return
-    asked = JudgedLook(report, collected.now, services.get(title(host), HOLDS_S))
-    yield Look(host, "", judge_looks(asked), at=report.looked_at)
-    for kind in KINDS:
-        looks = [look for look in report.looks if look.kind == kind]
-        if title(host, kind) in services or not all(look.unavailable for look in looks):
-            verdict = judge_kind(asked, kind)
-            symptoms = by_state(symptom for look in looks for symptom in look.symptoms)
+    for kind, verdict in judged_looks(host, collected, freshness):
+        if report:
+            own = [look for look in report.looks if look.kind == kind] if kind else []
             certain = verdict.reason in (Reason.SYMPTOM, Reason.FINE)
+            symptoms = by_state(symptom for look in own for symptom in look.symptoms)
             yield Look(host, kind, verdict, symptoms if certain else (), report.looked_at)
+        elif not kind:
+            yield Look(host, "", verdict)
 
 
 def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:

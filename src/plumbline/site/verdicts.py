@@ -31,7 +31,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.published import Published, Stage
 from plumbline.model.record import Operation, step_name
 from plumbline.model.series import Running, Sample, Series, Snapshot
-from plumbline.model.service import SYMPTOMS, Service
+from plumbline.model.service import SYMPTOMS
 from plumbline.model.trend import Course
 from plumbline.model.units import DAY_S, format_duration
 from plumbline.model.verdict import Judged, State, Verdict
@@ -408,31 +408,43 @@ def judge_symptoms(plan: SitePlan, history: Path, now: float) -> list[Judged]:
         StoreError: there is no such history, or it cannot be read.
     """
     services = [service for service in plan.services if service.layer == SYMPTOMS]
-    if not services:
-        return []
-    reports = collected_reports(history, dict.fromkeys(service.node for service in services), now)
+    freshness = freshness_by_host(plan)
+    reports = collected_reports(history, freshness, now) if services else {}
+    verdicts = {
+        (host, title(host, kind)): verdict
+        for host, collected in reports.items()
+        for kind, verdict in judged_looks(host, collected, freshness[host])
+    }
     return [
-        Judged(service.node, now, _judged_symptom(service, reports[service.node]))
-        for service in services
+        Judged(service.node, now, verdicts[service.node, service.component]) for service in services
     ]
 
 
-def verdicts_on(report: Report, now: float) -> Iterator[Verdict]:
-    """Yield the verdicts on a report itself, and on each kind at which a collector could look."""
-    look = JudgedLook(report, now, HOLDS_S)
-    yield judge_looks(look)
-    for kind in KINDS:
-        if any(look.kind == kind and not look.unavailable for look in report.looks):
-            yield judge_kind(look, kind)
+def freshness_by_host(plan: SitePlan) -> dict[str, dict[str, float]]:
+    """Return for how many seconds a look holds, of each host by the titles of its services."""
+    hosts: dict[str, dict[str, float]] = {}
+    for service in plan.services:
+        if service.layer == SYMPTOMS:
+            hosts.setdefault(service.node, {})[service.component] = service.freshness_s
+    return hosts
 
 
-def _judged_symptom(service: Service, collected: Collected) -> Verdict:
-    kinds = {title(service.node, kind): kind for kind in KINDS}
-    kind = kinds.get(service.component, "")
-    if collected.report is None:
-        return judge_unread(service.node, kind, collected.trouble)
-    look = JudgedLook(collected.report, collected.now, service.freshness_s)
-    return judge_kind(look, kind) if kind else judge_looks(look)
+def judged_looks(
+    host: str, collected: Collected, freshness: Mapping[str, float]
+) -> Iterator[tuple[str, Verdict]]:
+    """Yield the verdict on the last look at a host, and those on kinds of parts, by their kind.
+
+    They are the kinds that have a service, and those at which a collector could look.
+    """
+    report = collected.report
+    looks = report.looks if report else ()
+    able = {look.kind for look in looks if not look.unavailable}
+    for kind in ("", *(kind for kind in KINDS if kind in able or title(host, kind) in freshness)):
+        if report is None:
+            yield kind, judge_unread(host, kind, collected.trouble)
+        else:
+            look = JudgedLook(report, collected.now, freshness.get(title(host, kind), HOLDS_S))
+            yield kind, judge_kind(look, kind) if kind else judge_looks(look)
 
 
 _UNITS = (("h", 3600.0), ("min", 60.0), ("s", 1.0))

@@ -320,7 +320,7 @@ def test_one_line_through_the_pipe_names_a_file_of_all_results(
     assert (words.partition(" ")[2], delete) == ("PROCESS_FILE", "1\n")
     assert Path(path).parent == spool
     assert reader.batch.endswith(";oss1;OST OST0 read;0;OST OK - fine\n")
-    assert reader.mode == 0o640
+    assert reader.mode == 0o644
     assert list(spool.iterdir()) == []
 
 
