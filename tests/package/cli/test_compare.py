@@ -1,14 +1,27 @@
-"""What is said before directories are compared."""
+"""``plumbline compare`` sets two periods or runs of a site side by side."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Iterator
 
 import pytest
 
 from plumbline.cli.options import named_directories
 from plumbline.model.errors import UsageError
+from plumbline.model.record import Operation, Record, Scenario
+from plumbline.model.trend import Note
+from plumbline.model.units import DAY_S
 from plumbline.site.measure import caveat
+from plumbline.store.collection import add_note
+from tests.package.cli.driver import Run
+from tests.package.locate.scenes import lab
+from tests.package.records import record
+from tests.package.report.years import document, plan_of, write
+
+# --- What is said before directories are compared.
+
 
 GIB = 1 << 30
 
@@ -59,3 +72,80 @@ def test_what_is_no_second_directory_is_refused_at_once(
     with pytest.raises(UsageError, match=sentence) as refused:
         named_directories([f"a={tmp_path}/a", f"b={second.format(tmp_path)}"])
     assert "realpath" not in str(refused.value)
+
+
+# --- ``plumbline compare`` sets two periods of a site side by side.
+
+
+TODAY = time.time() // DAY_S * DAY_S
+UPGRADE = TODAY - 4 * DAY_S
+SLOWER = 0.8
+LAGGARD = "scratch-OST0002"
+
+
+def day(moment: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(moment))
+
+
+def measured(targets: list[str]) -> Iterator[Record]:
+    """Yield eight nights of reads, the last four after an upgrade that one target bears worse."""
+    for night in range(8):
+        at = TODAY - (8 - night) * DAY_S + 3600
+        for target in targets:
+            rate = 100e6 if at < UPGRADE else 100e6 * SLOWER * (0.5 if target == LAGGARD else 1)
+            yield record(
+                id=f"{night} {target}",
+                run_id=f"night-{night}",
+                component=target,
+                operation=Operation.READ,
+                scenario=Scenario.SINGLE,
+                started_at=at,
+                finished_at=at + 5,
+                rate=rate,
+            )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    plan = plan_of(lab())
+    folder = tmp_path_factory.mktemp("site")
+    targets = [entry.component for entry in plan.expectations["client1"] if entry.layer == "ost"]
+    plan_file, history = write(folder, document(plan), measured(targets))
+    add_note(history, Note(UPGRADE, "Lustre 2.15.8"))
+    return "--plan", str(plan_file), "--history", str(history)
+
+
+def test_what_an_upgrade_took_stands_beside_the_ceiling(site: tuple[str, ...], run: Run) -> None:
+    periods = (
+        f"{day(TODAY - 8 * DAY_S)}..{day(TODAY - 5 * DAY_S)}",
+        f"{day(UPGRADE)}..{day(TODAY)}",
+    )
+    (test,) = run("compare", *periods, *site, "--json").document["tests"]
+    assert (test["name"], test["members"], test["quantity"]) == ("ost read", 6, "B/s")
+    assert (test["before"], test["after"]) == (100e6, 80e6)
+    assert test["change"] == pytest.approx(SLOWER - 1)
+    assert test["apart"] == [[LAGGARD, pytest.approx(SLOWER / 2 - 1)]]
+    lines = run("compare", *periods, *site).out.splitlines()
+    assert lines[1].split()[:3] == ["ost", "read", "6"]
+    assert " -20.0 % " in lines[1]
+    assert f"ost read, apart from the others: {LAGGARD} -60.0 %" in lines
+    assert lines[-1].endswith("UTC: Lustre 2.15.8")
+
+
+def test_runs_are_compared_by_their_names(site: tuple[str, ...], run: Run) -> None:
+    (test,) = run("compare", "night-3", "night-4", *site, "--json").document["tests"]
+    assert test["change"] == pytest.approx(SLOWER - 1)
+
+
+@pytest.mark.parametrize(
+    ("periods", "sentence"),
+    [
+        (("yesterday", "2026-11-20"), "'yesterday' is no day, such as 2026-11-20, no days"),
+        (("2026-11-20..2026-11-10", "2026-11-20"), "ends before it begins"),
+        (("2001-01-01", "2001-01-02"), "nothing was measured both in 2001-01-01 and in 2001-01-02"),
+    ],
+)
+def test_a_period_that_tells_nothing_is_refused(
+    site: tuple[str, ...], run: Run, periods: tuple[str, str], sentence: str
+) -> None:
+    assert sentence in run("compare", *periods, *site, code=64).err

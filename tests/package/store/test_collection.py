@@ -1,22 +1,33 @@
-"""A console keeps records and cursor together, each record once; clocks and notes beside them."""
+"""The history of a console: answers of nodes, deflated records, traffic of jobs."""
 
 from __future__ import annotations
 
+import json
+import zlib
 from pathlib import Path
 from typing import Iterator
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.exchange import Cursor
+from plumbline.model.record import Operation
 from plumbline.model.series import Running
 from plumbline.model.trend import NodeClock, Note
+from plumbline.observe.jobs import DARSHAN, JobIo
+from plumbline.store import job_traffic
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.collection import Unanswered, add_note, read_clocks, read_notes
-from plumbline.store.database import Selection
+from plumbline.store.database import Selection, deflated, inflated
 from plumbline.store.history import History
+from plumbline.store.job_traffic import JobTraffic
 from plumbline.store.trends import Pictures
 from tests.package.records import record
+
+# --- A console keeps records and cursor together, each record once; clocks and notes beside them.
+
 
 NOW = 1795241041.0
 DAY_S = 86400.0
@@ -168,3 +179,93 @@ def test_a_note_disturbs_neither_records_nor_a_collection(tmp_path: Path) -> Non
         assert len(list(history.records(Selection()))) == 1
         history.prune(1e12)
     assert len(read_notes(path)) == 2
+
+
+# --- The text of a record in few bytes comes back as it was, and damage is seen.
+
+
+TEXT = json.dumps(record().to_json(), separators=(",", ":"))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+@example("")
+@example(TEXT)
+def test_text_comes_back_whether_it_was_deflated_or_not(text: str) -> None:
+    assert inflated(deflated(text)) == text
+    assert inflated(text) == text
+
+
+def test_a_record_takes_a_third_of_its_bytes_at_most() -> None:
+    assert len(deflated(TEXT)) < len(TEXT) / 3
+
+
+def test_histories_that_earlier_versions_wrote_can_still_be_read() -> None:
+    """Another dictionary would make all of them unreadable."""
+    kept = "78f9bc46df9dc3cca879a9e54ab5005777071e"
+    assert inflated(bytes.fromhex(kept)) == '{"schema":1,"id":"new"}'
+
+
+@pytest.mark.parametrize("place", range(len(deflated(TEXT))))
+def test_damage_is_seen(place: int) -> None:
+    kept = deflated(TEXT)
+    assert inflated(kept[:place]) == ""
+    for bit in range(8):
+        flipped = bytes([kept[place] ^ 1 << bit])
+        assert inflated(kept[:place] + flipped + kept[place + 1 :]) in ("", TEXT)
+
+
+@pytest.mark.parametrize(
+    "kept", [b"", b"{}", zlib.compress(b"{}", 9)[:-1], zlib.compress(bytes(80 << 20))]
+)
+def test_what_is_no_record_is_empty(kept: bytes) -> None:
+    assert inflated(kept) == ""
+
+
+# --- What jobs have moved stays beside the records, bounded, and nothing of it is lost by damage.
+
+
+def io(job: str, begin: float) -> JobIo:
+    return JobIo(job, "OST0", Operation.WRITE, 5.0, begin, begin + 10, DARSHAN, 0.5, None)
+
+
+def kept(path: Path) -> list[str]:
+    with JobTraffic(path) as traffic:
+        return [one.job for one in traffic.between(0.0, 1e12)]
+
+
+@pytest.fixture
+def traffic_path(tmp_path: Path) -> Path:
+    path = tmp_path / "history.sqlite"
+    with History(path) as kept_:
+        kept_.save(record())
+    return path
+
+
+def test_traffic_comes_back_as_it_was_and_of_its_time_alone(traffic_path: Path) -> None:
+    found = [io("7", 100.0), io("8", 200.0)]
+    with JobTraffic(traffic_path) as traffic:
+        assert list(traffic.between(0.0, 1e12)) == []
+        traffic.keep(found, 300.0)
+        assert list(traffic.between(0.0, 1e12)) == found
+        assert list(traffic.between(150.0, 300.0)) == found[1:]
+    with History(traffic_path) as records:
+        assert len(list(records.records(Selection()))) == 1
+
+
+def test_what_is_too_old_or_too_much_is_forgotten(
+    traffic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_traffic, "MOST_ROWS", 2)
+    now = 100 * DAY_S
+    found = [io(str(day), day * DAY_S) for day in (1, 96, 97, 98)]
+    with JobTraffic(traffic_path) as traffic:
+        traffic.keep(found, now)
+    assert sorted(kept(traffic_path)) == ["97", "98"]
+
+
+def test_damaged_traffic_is_named_with_the_remedy(traffic_path: Path) -> None:
+    with JobTraffic(traffic_path) as traffic:
+        traffic.keep([io("7", 100.0)], 300.0)
+        traffic.change("UPDATE job_traffic SET operation = 'x'")
+    with pytest.raises(DocumentError, match="read the logs again"):
+        kept(traffic_path)

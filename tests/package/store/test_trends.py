@@ -1,20 +1,26 @@
-"""A history read at once: courses, pairs and the latest run."""
+"""A history read at once: courses, pairs, the latest run, changes of versions."""
 
 from __future__ import annotations
 
+import json
 from math import isnan
 from pathlib import Path
+from typing import Any, Mapping, Optional
 
 import pytest
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Record
-from plumbline.model.trend import NodeClock
+from plumbline.model.trend import NodeClock, VersionChange
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.database import Store
-from plumbline.store.history import History
+from plumbline.store.history import History, SeriesKey
 from plumbline.store.trends import Pictures
+from plumbline.store.version_changes import version_changes
 from tests.package.records import failed, record
+
+# --- A history read at once: courses, pairs and the latest run.
+
 
 NET = {"layer": "net", "component": "oss1", "partner": "oss2", "operation": Operation.SEND}
 
@@ -128,3 +134,176 @@ def test_a_clock_that_is_known_to_be_off_hides_no_sample(tmp_path: Path) -> None
     assert run is not None
     assert [one.id for one in run.servers] == ["an hour ahead"]
     assert run.clocks == (NodeClock("oss1", 20000.0, 3600.0, 0.1),)
+
+
+# --- A version that records carry with another value than before is a change with its moment.
+
+
+def measured(
+    at: float, versions: Optional[Mapping[str, str]], component: str = "a", **values: Any
+) -> Record:
+    values = {"run_id": f"run at {at}", **values}
+    return record(
+        started_at=at, finished_at=at + 1, component=component, versions=versions, **values
+    )
+
+
+def found(folder: Path, *records: Record, since: float = 0.0) -> list[tuple[float, str]]:
+    path = folder / "history.sqlite"
+    with History(path) as opened:
+        for one in records:
+            opened.save(one)
+    with Store(path) as store:
+        return [(one.at, one.text) for one in version_changes(store, since)]
+
+
+def test_an_upgrade_is_one_change_however_many_components_it_reaches(tmp_path: Path) -> None:
+    old, new = {"client": "2.3.0", "server": "2.5"}, {"client": "2.4.0", "server": "2.5"}
+    nights = [
+        measured(at, versions, name)
+        for at, versions in ((100.0, old), (200.0, new), (300.0, new))
+        for name in ("a", "b")
+    ]
+    assert found(tmp_path, *nights) == [(200.0, "client 2.3.0 -> 2.4.0")]
+
+
+def test_a_rolling_upgrade_is_one_change_that_says_how_far_it_is(tmp_path: Path) -> None:
+    first = [measured(100.0, {"server": "1"}, name) for name in "abc"]
+    later = [measured(300.0, {"server": "2"}, "b"), measured(200.0, {"server": "2"}, "c")]
+    assert found(tmp_path, *first, *later) == [(200.0, "server 1 -> 2 (2 of 3 components)")]
+
+
+def test_an_upgrade_taken_back_and_made_again_is_three_changes(tmp_path: Path) -> None:
+    nights = [measured(at, {"client": text}) for at, text in enumerate("1121122", start=1)]
+    assert found(tmp_path, *nights) == [
+        (3.0, "client 1 -> 2"),
+        (4.0, "client 2 -> 1"),
+        (6.0, "client 1 -> 2"),
+    ]
+
+
+def test_two_clients_of_different_versions_that_take_turns_change_nothing(tmp_path: Path) -> None:
+    nights = [
+        measured(float(at), {"client": f"2.{at % 2}"}, host=f"client{at % 2}") for at in range(6)
+    ]
+    assert found(tmp_path, *nights) == []
+
+
+def test_what_is_not_known_is_no_change(tmp_path: Path) -> None:
+    nights = [
+        measured(1.0, {"client": "1"}),
+        measured(2.0, None),
+        failed(started_at=3.0),
+        measured(4.0, {}),
+        measured(5.0, {"client": "1", "server": "7"}),
+        measured(6.0, {"server": "7"}),
+        measured(7.0, {"client": "2", "server": "7"}),
+    ]
+    assert found(tmp_path, *nights) == [(7.0, "client 1 -> 2")]
+
+
+def test_what_servers_have_counted_and_what_is_older_is_left_out(tmp_path: Path) -> None:
+    nights = [measured(1.0, {"client": "1"}), measured(2.0, {"client": "2"})]
+    counted = [measured(at, {"os": f"{at}"}, layer="server") for at in (1.0, 2.0, 3.0)]
+    assert found(tmp_path, *nights, *counted, since=2.0) == []
+
+
+def test_the_first_record_of_a_run_that_says_versions_speaks_for_it(tmp_path: Path) -> None:
+    steps = (Operation.WRITE, Operation.READ, Operation.REREAD)
+    runs = [
+        measured(at + number, versions, operation=step, run_id=run)
+        for at, run, said in ((1.0, "first", ({}, OLD, OLD)), (11.0, "second", (None, NEW, OLD)))
+        for number, (step, versions) in enumerate(zip(steps, said))
+    ]
+    assert found(tmp_path, *runs) == [(12.0, "client 2.3.0 -> 2.4.0")]
+
+
+def test_a_text_that_reads_like_versions_is_none(tmp_path: Path) -> None:
+    odd = '"versions":{"client":"9"},"flags":'
+    nights = [
+        measured(1.0, {"client": odd}, reason=odd, path=("versions", odd)),
+        measured(2.0, {"client": odd}, reason=odd, details={"versions": {"client": "8"}}),
+        measured(3.0, {"client": "1"}, reason=odd),
+    ]
+    assert found(tmp_path, *nights) == [(3.0, f"client {odd} -> 1")]
+
+
+def since(folder: Path, *records: Record, count: int = 30) -> Optional[float]:
+    """Return since when a history says that target a has the versions of today."""
+    with History(folder / "history.sqlite") as opened:
+        for one in records:
+            opened.save(one)
+        return opened.changed_at(SeriesKey("ost", "a", "read", "single", ""), count)
+
+
+OLD, NEW = {"client": "2.3.0", "server": "2.5"}, {"client": "2.4.0", "server": "2.5"}
+
+
+@pytest.mark.parametrize(
+    ("nights", "moment"),
+    [
+        ([], None),
+        ([NEW], None),
+        ([NEW, NEW, NEW], None),
+        ([OLD, NEW], 2.0),
+        ([OLD, NEW, NEW, NEW], 2.0),
+        ([NEW, OLD, NEW, NEW], 3.0),
+        ([OLD, {"client": "2.3.5"}, NEW], 3.0),
+        # what a run could not find out is no change
+        ([OLD, NEW, {"client": "2.4.0"}, None, {}, NEW], 2.0),
+        ([OLD, NEW, {"client": "2.4.0"}], 2.0),
+        ([NEW, None, NEW], None),
+    ],
+)
+def test_the_versions_of_today_have_a_beginning(
+    tmp_path: Path, nights: list[Optional[dict[str, str]]], moment: Optional[float]
+) -> None:
+    every = [measured(float(at), found) for at, found in enumerate(nights, start=1)]
+    assert since(tmp_path, *every) == moment
+
+
+def test_the_versions_of_another_client_are_no_change(tmp_path: Path) -> None:
+    nights = [
+        *(measured(at, OLD, host="client1") for at in (1.0, 2.0)),
+        measured(3.0, NEW, host="client2"),
+        measured(4.0, OLD, host="client1"),
+        measured(5.0, NEW, host="client2"),
+    ]
+    assert since(tmp_path, *nights) is None
+    assert since(tmp_path, measured(6.0, NEW, host="client1")) == 6.0
+    assert since(tmp_path, measured(7.0, OLD, host="client2")) == 7.0
+
+
+def test_the_versions_of_other_operations_and_components_are_no_change(tmp_path: Path) -> None:
+    nights = [
+        measured(1.0, NEW),
+        measured(2.0, OLD, "b"),
+        measured(3.0, OLD, operation=Operation.WRITE),
+        measured(4.0, OLD, layer="raw"),
+        measured(5.0, NEW),
+    ]
+    assert since(tmp_path, *nights) is None
+
+
+def test_of_the_records_that_are_asked_for_none_may_be_of_other_versions(tmp_path: Path) -> None:
+    nights = [measured(1.0, OLD), *(measured(float(at), NEW) for at in range(2, 6))]
+    assert since(tmp_path, *nights, count=4) is None
+    assert since(tmp_path, count=5) == 2.0
+
+
+@pytest.mark.parametrize("versions", ["[1]", '{"client":2}', '"2.15"', "{"])
+def test_damaged_versions_are_a_sentence(tmp_path: Path, versions: str) -> None:
+    path = tmp_path / "history.sqlite"
+    with History(path) as opened:
+        opened.save(measured(1.0, {"client": "1"}))
+    with Store(path) as store:
+        sound = json.dumps({"client": "1"}, separators=(",", ":"))
+        store.change("UPDATE records SET body = replace(body, ?, ?)", (sound, versions))
+        with pytest.raises(DocumentError, match="damaged versions"):
+            version_changes(store, 0.0)
+    with pytest.raises(DocumentError, match="damaged versions"):
+        since(tmp_path)
+
+
+def test_the_words_of_a_change() -> None:
+    assert VersionChange(1.0, "client", "1", "2", 3, 3).text == "client 1 -> 2"

@@ -1,4 +1,4 @@
-"""``plumbline ceiling`` prints each rate with the parts that set it, and the next ones."""
+"""``plumbline plan`` and ``ceiling``: tables, documents, objects for monitoring."""
 
 from __future__ import annotations
 
@@ -9,10 +9,160 @@ from typing import Any
 
 import pytest
 
+from plumbline.doors.monitored import AGENT_SERVICE, COLLECTION_SERVICE, ObjectOptions
+from plumbline.model.errors import DocumentError, PlumblineError, UsageError
 from plumbline.model.units import format_rate
 from tests.characterization.product import inventories
-from tests.package.cli.driver import Run, inventory
+from tests.package.cli.driver import Run, call, inventory
+from tests.package.plan.test_expectations import two_file_systems
 from tests.package.sites import INVENTORIES, part, site
+from tests.project.repository import ROOT, document
+
+# --- ``plumbline plan`` prints the plan for people and programs.
+
+
+def test_one_node_is_printed_alone(tmp_path: Path, run: Run) -> None:
+    folder = inventory(tmp_path)
+    document = run("plan", "-i", folder, "--node", "oss2", "--json").document
+    assert document["node"] == "oss2"
+    assert [entry["layer"] for entry in document["entries"]] == ["raw", "raw", "net"]
+    text = run("plan", "-i", folder, "--node", "oss2").out
+    assert "oss2-disk1" in text
+    assert "oss1-disk1" not in text
+    assert text.endswith("3 measurements, 5 services\n")
+
+
+def test_people_get_a_table(tmp_path: Path, run: Run) -> None:
+    text = run("plan", "-i", inventory(tmp_path)).out
+    assert "scratch-OST3" in text
+    assert "80.0 MB/s" in text
+    assert "ost: *-*-* 02:06, spread over 10 min, takes " in text
+    assert "WARNING" not in text
+    assert text.endswith("10 measurements, 16 services\n")
+
+
+def test_a_node_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'oss9' is no client or server of lab; its hosts are"):
+        call("plan", "-i", inventory(tmp_path), "--node", "oss9")
+
+
+def test_a_run_that_cannot_end_within_its_limit_is_said(tmp_path: Path, run: Run) -> None:
+    folder = inventory(tmp_path)
+    policy = {"schema": 1, "layers": {"ost": {"schedule": {"limit": "10 s"}}}}
+    path = Path(folder) / "group_vars" / "all" / "policy.yml"
+    path.write_text(json.dumps({"plumbline_policy": policy}), encoding="utf-8")
+    text = run("plan", "-i", folder).out
+    # two servers side by side, two targets each, written and read three times
+    assert (
+        "takes at most 3 min on client1 while everything is healthy, up to 2 at the same time\n"
+        in text
+    )
+    (warning,) = (line for line in text.splitlines() if line.startswith("WARNING"))
+    assert warning == (
+        "WARNING: ost on client1 takes 3 min but is ended after 10 s, the last of it unmeasured: "
+        "raise its limit"
+    )
+    assert "WARNING" not in run("plan", "-i", folder, "--node", "oss1").out
+
+
+def test_clients_that_may_disturb_one_another_are_said(tmp_path: Path, run: Run) -> None:
+    (warning,) = (
+        line
+        for line in run(
+            "plan", "-i", inventory(tmp_path, two_file_systems("oss1-disk2"))
+        ).out.splitlines()
+        if "WARNING" in line
+    )
+    assert warning == (
+        "WARNING: client1 and client2 measure targets across oss1-nic and 2 more parts and may "
+        "disturb one another: give their file systems the same clients"
+    )
+
+
+# --- ``plumbline plan --format``: one plan, the objects of two monitoring systems.
+
+
+INVENTORY = str(ROOT / "inventories" / "lab")
+KINDS = ("templates", "commands", "groups", "hosts", "services", "dependencies")
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("plan") / "plan.json"
+    with path.open("w") as file, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdout", file)
+        assert call("plan", "-i", INVENTORY, "--json") == 0
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [("nagios", [f"{kind}.cfg" for kind in KINDS]), ("icinga2", ["plumbline.conf"])],
+)
+def test_a_printed_plan_gives_the_objects_of_its_inventory(
+    plan: Path, name: str, files: list[str], run: Run
+) -> None:
+    compiled = run("plan", "-i", INVENTORY, "--format", name, "--json").document
+    assert list(compiled) == files
+    assert run("plan", "--plan", str(plan), "--format", name, "--json").document == compiled
+    assert run("plan", "--plan", str(plan), "--format", name).out == "\n".join(compiled.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "trouble", "said"),
+    [
+        (["--options", "{"], DocumentError, "--options is no JSON"),
+        (["--options", '{"contact_grups": []}'], DocumentError, "did you mean 'contact_groups'"),
+        (["--options", '{"check_interval_min": 0}'], DocumentError, "check_interval_min"),
+    ],
+)
+def test_wrong_options_are_refused(
+    plan: Path, arguments: list[str], trouble: type[PlumblineError], said: str
+) -> None:
+    with pytest.raises(trouble, match=said):
+        call("plan", "--plan", str(plan), "--format", "nagios", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("services", None), ("hosts", [{}]), ("paths", [{}]), ("schema", 9)]
+)
+def test_a_damaged_plan_is_refused(plan: Path, tmp_path: Path, key: str, value: object) -> None:
+    damaged = tmp_path / "plan.json"
+    damaged.write_text(json.dumps({**json.loads(plan.read_text()), key: value}))
+    with pytest.raises(DocumentError, match="write it with: plumbline plan"):
+        call("plan", "--plan", str(damaged), "--format", "nagios")
+
+
+def test_a_service_of_an_unknown_host_is_refused(plan: Path, tmp_path: Path) -> None:
+    said = json.loads(plan.read_text())
+    said["hosts"] = [host for host in said["hosts"] if host["name"] != "oss2"]
+    (tmp_path / "plan.json").write_text(json.dumps(said))
+    with pytest.raises(DocumentError, match="services of oss2, whose address it does not give"):
+        call("plan", "--plan", str(tmp_path / "plan.json"), "--format", "nagios")
+
+
+def test_defaults_are_those_of_the_roles() -> None:
+    given = {
+        name.partition("_")[2]: value
+        for role in ("nagios", "icinga")
+        for name, value in document(ROOT / f"roles/{role}/defaults/main.yml").items()
+        if "{{" not in str(value)
+    }
+    nrpe = document(ROOT / "roles/nrpe/defaults/main.yml")
+    given |= {"nrpe_port": nrpe["nrpe_port"], "tls_directory": nrpe["nrpe_tls_directory"]}
+    known = ObjectOptions().model_dump()
+    shared = given.keys() & known.keys()
+    assert {name: given[name] for name in shared} == {name: known[name] for name in shared}
+    assert len(shared) > 10
+
+
+def test_the_role_asks_for_checks_of_the_services_that_the_package_names() -> None:
+    names = document(ROOT / "roles/nagios/vars/main.yml")
+    assert names["__nagios_agent_service"] == AGENT_SERVICE
+    assert names["__nagios_collection_service"] == COLLECTION_SERVICE
+
+
+# --- ``plumbline ceiling`` prints each rate with the parts that set it, and the next ones.
 
 
 def rows(text: str) -> list[list[str]]:

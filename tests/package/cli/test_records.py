@@ -1,0 +1,248 @@
+"""Records of a node and notes of a site: ``plumbline history``, ``where``, ``note``, ``export``."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from plumbline.cli import main
+from plumbline.model.exchange import Cursor, Request
+from plumbline.model.expectation import Expectations
+from plumbline.store.history import History
+from tests.package.cli.driver import COMMAND, Run, call
+from tests.package.observe.symptoms_nodes import expectations
+from tests.package.records import failed, record
+
+# --- ``plumbline history`` shows what was measured, whole records for programs.
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> str:
+    with History(tmp_path / "history.sqlite") as history:
+        history.save(record(id="old", component="a", started_at=1000.0))
+        history.save(record(id="new", component="a", started_at=time.time()))
+        history.save(failed(id="raw", component="b", layer="raw", started_at=2000.0))
+    return str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "ids"),
+    [
+        ([], ["old", "new", "raw"]),
+        (["a"], ["old", "new"]),
+        (["--layer", "raw"], ["raw"]),
+        (["--since", "30d"], ["new"]),
+    ],
+)
+def test_records_are_whole_and_one_a_line(
+    state: str, words: list[str], ids: list[str], run: Run
+) -> None:
+    lines = run("history", "--state", state, "--json", *words).out.splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ids
+    assert all(json.loads(line)["spec"] for line in lines)
+
+
+def test_people_get_a_table(state: str, run: Run) -> None:
+    header, first, _, last = run("history", "--state", state).out.splitlines()
+    assert header.split()[:2] == ["started", "layer"]
+    assert "1970-01-01 00:16:40Z  ost    a          read" in first
+    assert last.endswith("failed fio said no")
+
+
+def test_a_node_without_history_says_how_to_get_one(tmp_path: Path, run: Run) -> None:
+    assert (
+        "nothing was measured here yet; run plumbline probe"
+        in run("history", "--state", str(tmp_path), code=74).err
+    )
+
+
+def test_to_a_program_a_node_without_history_has_no_records(tmp_path: Path, run: Run) -> None:
+    printed = run("history", "--json", "--state", str(tmp_path))
+    assert printed.out == ""
+    assert "nothing was measured here yet; run plumbline probe" in printed.err
+    assert main(["history", "--json", "--state", str(tmp_path / "mistyped")]) == 74
+
+
+def test_an_age_that_is_not_understood_is_a_sentence(state: str, run: Run) -> None:
+    assert (
+        "duration 'yesterday' is not a number with a unit"
+        in run("history", "--state", state, "--since", "yesterday", code=65).err
+    )
+
+
+# --- ``plumbline where`` on this very machine: a directory target holds what lies in its mount.
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> str:
+    """Return a node's expectations with the first OST laid into a directory here."""
+    raw = expectations("client1").to_json()
+    entries = [one for one in raw["entries"] if one["layer"] == "ost"]
+    for one in entries:
+        one["target"] = {"kind": "directory", "directory": str(tmp_path / "target")}
+    path = tmp_path / "expectations.json"
+    path.write_text(json.dumps(raw), encoding="utf-8")
+    assert Expectations.from_json(raw).find("ost")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a file; with $(words)",
+        "\"quotes' and `ticks`",
+        "two\nlines\n",
+        " ",
+        "-n",
+        "*",
+        "back\\slash",
+        "ünï",
+    ],
+)
+def test_the_targets_are_printed_for_people_and_programs(
+    known: str, tmp_path: Path, run: Run, name: str
+) -> None:
+    file = tmp_path / name
+    file.write_text("", encoding="utf-8")
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    lines = run("where", "--expectations", known, str(link)).out.splitlines()
+    document = run("where", "--expectations", known, "--json", str(link)).document
+    assert document["path"] == str(file)
+    assert [one["component"] for one in document["holders"]] == lines
+    assert lines
+
+
+def test_a_file_that_is_not_there_is_one_sentence(known: str, tmp_path: Path, run: Run) -> None:
+    assert (
+        "none is not there; look at how it is written"
+        in run("where", "--expectations", known, str(tmp_path / "none"), code=64).err
+    )
+
+
+# --- ``plumbline note`` keeps what happened.
+
+
+def test_notes_are_kept_and_shown(tmp_path: Path, run: Run) -> None:
+    history = ("--history", str(tmp_path / "history.sqlite"))
+    assert call("note", "oss2:  new\ncontroller", "--at", "2026-11-02T14:00+00:00", *history) == 0
+    assert run("note", "Lustre 2.15.8", *history).out == ""
+    _, first, second = run("note", *history).out.splitlines()
+    assert first == "2026-11-02 14:00:00Z  oss2: new controller"
+    assert second.endswith("Lustre 2.15.8")
+    assert [one["text"] for one in run("note", "--json", *history).document][1] == "Lustre 2.15.8"
+
+
+def test_a_note_is_text_whatever_was_typed(tmp_path: Path, run: Run) -> None:
+    history = ("--history", str(tmp_path / "history.sqlite"))
+    (note,) = run("note", "new \udcff disk\x1b[2J", "--json", *history).document
+    assert note["text"] == "new \N{REPLACEMENT CHARACTER} disk\N{REPLACEMENT CHARACTER}[2J"
+
+
+def test_a_console_without_a_history_has_no_notes(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "history.sqlite"
+    assert run("note", "--json", "--history", str(path)).document == []
+    assert not path.exists()
+
+
+# --- ``plumbline export`` answers requests and nothing else.
+
+
+FIRST = json.dumps(Request(Cursor(), 2).to_json()) + "\n"
+
+
+Ask = Callable[[str], tuple[int, list[Any]]]
+
+
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Return what gives the exit code and the lines that follow a text on standard input."""
+
+    def answers(text: str) -> tuple[int, list[Any]]:
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        code = main(["export", "--state", str(tmp_path)])
+        return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return answers
+
+
+def test_each_request_has_its_answer_until_there_are_no_more(tmp_path: Path, ask: Ask) -> None:
+    with History(tmp_path / "history.sqlite") as history:
+        for name in "abc":
+            history.save(record(id=name))
+    text = FIRST + json.dumps(Request(Cursor(2, "b"), 2).to_json()) + "\n"
+    code, said = ask(text)
+    assert code == 0
+    assert [line[1]["id"] for line in said if isinstance(line, list)] == ["a", "b", "c"]
+    assert [line for line in said if "end" in line] == [
+        {"end": 2, "more": True},
+        {"end": 1, "more": False},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("rm -rf /\n", 65, "a person reads with plumbline history"),
+        ("{}\n", 65, "the request is damaged"),
+        ("[" * 70000, 65, "the request is no JSON"),
+    ],
+)
+def test_anything_else_is_refused_in_a_sentence_that_the_console_can_read(
+    ask: Ask, text: str, code: int, said: str
+) -> None:
+    found, lines = ask(text + FIRST)
+    assert found == code
+    assert len(lines) == 1
+    assert said in lines[0]["error"]
+
+
+def test_a_history_that_cannot_be_read_is_an_answer(tmp_path: Path, ask: Ask) -> None:
+    (tmp_path / "history.sqlite").write_bytes(b"no database, but bytes" * 99)
+    code, (said,) = ask(FIRST)
+    assert code == 74
+    assert "cannot be read" in said["error"]
+
+
+def test_no_request_is_no_trouble(ask: Ask) -> None:
+    assert ask("") == (0, [])
+
+
+def exporting(state: Path, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*COMMAND, "export", "--state", str(state), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+
+
+def test_an_sftp_client_is_refused_at_its_first_word(tmp_path: Path) -> None:
+    """It says SSH_FXP_INIT, version 3, without an end of line, and waits for an answer."""
+    with exporting(tmp_path) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(bytes((0, 0, 0, 5, 1, 0, 0, 0, 3)))
+        process.stdin.flush()
+        said = json.loads(process.stdout.readline())
+        assert process.wait() == 65
+    assert "plumbline collect" in said["error"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("begun", [b"", b'{"schema": 1'])
+def test_a_client_that_does_not_go_on_is_given_up(tmp_path: Path, begun: bytes) -> None:
+    """An scp of the old protocol waits for the first word of the other side."""
+    with exporting(tmp_path, "--wait", "1s") as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(begun)
+        process.stdin.flush()
+        said = json.loads(process.stdout.readline())
+        assert process.wait() == 65
+    assert "no request came within 1 s" in said["error"]
