@@ -14,7 +14,7 @@ from plumbline.store.facts import of_node
 from tests.package.cli.driver import Printed, Run
 from tests.package.locate.scenes import Scene, lab
 from tests.package.prometheus import PROGRAM, holding
-from tests.package.site.test_prometheus import answering, said
+from tests.package.site.test_latency import answering, said
 
 WINDOW_S = 900
 WINDOWS = 48

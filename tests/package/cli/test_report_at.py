@@ -19,7 +19,7 @@ from tests.package.locate.scenes import lab
 from tests.package.prometheus import PROGRAM, holding
 from tests.package.report.sites import SICK
 from tests.package.report.years import DAY_S, document, plan_of, records, write
-from tests.package.site.test_prometheus import answering, said
+from tests.package.site.test_latency import answering, said
 
 AT = (time.time() - 4 * DAY_S - 7200) // 60 * 60
 SCRAPE_S = 30

@@ -1,7 +1,8 @@
-"""Files that are replaced as a whole, by several processes at once too."""
+"""Files replaced as a whole, and the facts of nodes in them."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,9 +11,29 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model.errors import StoreError
+from plumbline.model.errors import DocumentError, StoreError
+from plumbline.model.trend import NodeClock
+from plumbline.observe.changes import FILE, begun
+from plumbline.observe.node import EarlierLook, Past
+from plumbline.observe.symptom import Look, Report, SiteSymptoms
+from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.database import Store, keep_owner
+from plumbline.store.facts import (
+    Saved,
+    collected_at,
+    collected_ledgers,
+    collected_symptoms,
+    keep_bill,
+    keep_collected,
+    load_ledger,
+    load_symptoms,
+    save_symptoms,
+)
 from plumbline.store.replacing import begin, replace, replacing
+from tests.package.observe.nodes import NOW, bill, condition, ledger
+
+# --- Files that are replaced as a whole, by several processes at once too.
+
 
 SOURCE = Path(__file__).parents[3] / "src"
 WRITE = """
@@ -147,3 +168,123 @@ def test_what_is_no_plain_file_is_never_replaced(kind: str, tmp_path: Path) -> N
     with pytest.raises(StoreError, match="is no plain file; nothing changed"):
         replace(path, "text")
     assert path.lstat().st_mode == before
+
+
+# --- Looks and ledgers of nodes survive what may happen to their files.
+
+
+OLD, NEW = condition("kernel", "4.18"), condition("kernel", "5.14")
+
+
+def test_bills_become_the_ledger_of_a_node(tmp_path: Path) -> None:
+    assert keep_bill(tmp_path, bill(OLD)) == ""
+    assert keep_bill(tmp_path, bill(NEW, day=1)) == ""
+    assert load_ledger(str(tmp_path / FILE)) == ledger(bill(OLD), bill(NEW, day=1))
+    assert (tmp_path / FILE).stat().st_mode & 0o007 == 0
+
+
+def test_a_damaged_ledger_is_said_and_kept_under_another_name(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('{"schema": 1', encoding="utf-8")
+    said = keep_bill(tmp_path, bill(OLD))
+    assert "conditions.json is damaged" in said
+    assert "conditions.json.damaged" in said
+    assert (tmp_path / f"{FILE}.damaged").read_text(encoding="utf-8") == '{"schema": 1'
+    assert load_ledger(str(tmp_path / FILE)) == begun(bill(OLD))
+
+
+def test_a_link_of_a_stranger_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("precious", encoding="utf-8")
+    (tmp_path / FILE).symlink_to(tmp_path / "elsewhere")
+    assert "symbolic link" in keep_bill(tmp_path, bill(OLD))
+    assert (tmp_path / "elsewhere").read_text(encoding="utf-8") == "precious"
+
+
+def test_a_ledger_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be written"):
+        keep_bill(tmp_path / "gone", bill(OLD))
+
+
+def test_a_console_keeps_what_a_node_that_begins_again_has_lost(tmp_path: Path) -> None:
+    history = tmp_path / "history.sqlite"
+    keep_collected(history, "oss1", ledger(bill(OLD), bill(NEW, day=1)).to_json())
+    assert collected_at(history, "oss1") == NOW + 86400
+    keep_collected(history, "oss1", begun(bill(condition("kernel", "6.1"), day=3)).to_json())
+    ((found,), damaged) = collected_ledgers(history, ["oss1", "oss2"])
+    assert [one.now for one in found.changes] == ["5.14", "6.1"]
+    assert damaged == ()
+
+
+@pytest.mark.parametrize(
+    "sent", [None, [], {}, {"schema": 1}, begun(bill(OLD, node="x")).to_json()]
+)
+def test_what_is_no_ledger_of_the_node_replaces_nothing(tmp_path: Path, sent: object) -> None:
+    history = tmp_path / "history.sqlite"
+    keep_collected(history, "oss1", begun(bill(OLD)).to_json())
+    with pytest.raises(DocumentError, match="ledger of conditions"):
+        keep_collected(history, "oss1", sent)
+    assert collected_ledgers(history, ["oss1", "oss2"])[0] == (begun(bill(OLD)),)
+
+
+def test_a_damaged_copy_is_told_beside_the_others(tmp_path: Path) -> None:
+    history = tmp_path / "history.sqlite"
+    keep_collected(history, "oss1", begun(bill(OLD)).to_json())
+    (tmp_path / "conditions" / "oss2.json").write_text("[]", encoding="utf-8")
+    found, (damaged,) = collected_ledgers(history, ["oss1", "oss2"])
+    assert [one.node for one in found] == ["oss1"]
+    assert "oss2.json" in damaged
+    keep_collected(history, "oss2", begun(bill(OLD, node="oss2")).to_json())
+    assert len(collected_ledgers(history, ["oss1", "oss2"])[0]) == 2
+    assert (tmp_path / "conditions" / "oss2.json.damaged").read_text(encoding="utf-8") == "[]"
+
+
+SAVED = Saved(
+    Report("oss1", 100.0, (Look("md", 2), Look("zfs", 0, unavailable="zpool is missing"))),
+    Past(None, EarlierLook(100.0, {"errors": 3.0}), {"link": 1000.0}),
+)
+
+
+def test_what_was_saved_is_read_back_and_not_open_to_all(tmp_path: Path) -> None:
+    path = tmp_path / "symptoms.json"
+    save_symptoms(path, SAVED)
+    assert load_symptoms(str(path)) == SAVED
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [file.name for file in tmp_path.iterdir()] == ["symptoms.json"]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 40, 100])
+def test_a_file_that_was_cut_is_one_sentence(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "symptoms.json"
+    save_symptoms(path, SAVED)
+    path.write_text(path.read_text(encoding="utf-8")[:cut], encoding="utf-8")
+    with pytest.raises(DocumentError, match="look again with: plumbline symptoms --save"):
+        load_symptoms(str(path))
+
+
+def test_a_file_without_its_past_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "symptoms.json"
+    path.write_text('{"schema": 1, "node": "oss1", "looked_at": 1, "looks": []}', encoding="utf-8")
+    with pytest.raises(DocumentError, match="damaged"):
+        load_symptoms(str(path))
+
+
+def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="belongs to the user that runs this"):
+        save_symptoms(tmp_path / "missing" / "symptoms.json", SAVED)
+
+
+def test_a_look_that_was_collected_is_as_old_as_the_clock_of_its_node_says(tmp_path: Path) -> None:
+    history = tmp_path / "history.sqlite"
+    folder = tmp_path / "symptoms"
+    folder.mkdir()
+    for node in ("oss1", "oss2"):
+        text = json.dumps({**SAVED.report.to_json(), "looked_at": 1000.0})
+        (folder / f"{node}.json").write_text(text, encoding="utf-8")
+    with Collection(history) as collection:
+        collection.clock(NodeClock("oss1", 1e5, -99_000.0, 1.0))
+    found = collected_symptoms(history, ("oss1", "oss2"), 1e5)
+    assert found.left_out == ("oss2 (its last look is 28 h old)",)
+
+
+def test_without_any_look_nothing_is_opened(tmp_path: Path) -> None:
+    assert collected_symptoms(tmp_path / "history.sqlite", (), 1e5) == SiteSymptoms()
+    assert list(tmp_path.iterdir()) == []
