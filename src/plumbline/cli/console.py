@@ -244,9 +244,6 @@ def investigate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-_WAIT_S = 10.0
-
-
 def submit(arguments: argparse.Namespace) -> int:
     """Hand the verdicts over; return 0, or 65 when some of them have no service."""
     if bool(arguments.documents) is bool(arguments.history):

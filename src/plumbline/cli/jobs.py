@@ -20,7 +20,7 @@ from plumbline.observe.command import SystemRunner
 from plumbline.observe.darshan import Log
 from plumbline.observe.darshan_logs import MOST_BYTES, find_logs, read_job_times, read_logs
 from plumbline.observe.jobs import Job, JobIo, JobRequests, ReadJobs, Window, parse_slurm, shown
-from plumbline.site.jobs import Names, Traffic, Used, keep_traffic, recorded, requested, who_used
+from plumbline.site.jobs import Names, Traffic, Used, traffic_of_site, who_used
 from plumbline.store.files import HISTORY, PLAN
 from plumbline.store.plan import load_plan
 
@@ -41,9 +41,14 @@ def jobs(arguments: argparse.Namespace) -> int:
     reads = list(_job_lists(arguments))
     left_out += [text for read in reads for text in read.left_out]
     ios = [io for log in logs for io in log.traffic(names.at)]
-    if arguments.keep:
-        keep_traffic(Path(arguments.history or HISTORY), ios, now)
-    counted = recorded(history, window, names) if history else []
+    counted, requests = list[JobIo](), list[JobRequests]()
+    if history:
+        with traffic_of_site(history) as traffic:
+            if arguments.keep:
+                traffic.keep(ios, now)
+            counted += traffic.between(*window)
+            requests += () if arguments.slow_targets else traffic.requests(*window)
+    counted = [io._replace(target=names.of(io.target)) for io in counted]
     # what is kept may have been read again, and a log be there twice
     job_ios = list(dict.fromkeys([*ios, *counted]))
     if arguments.slow_targets:
@@ -51,8 +56,7 @@ def jobs(arguments: argparse.Namespace) -> int:
         document, lines = slow.to_json(), slow.sentences()
     else:
         listed = [*(log.job for log in logs), *(job for read in reads for job in read.jobs)]
-        traffic = Traffic(job_ios, requested(history, window) if history else ())
-        used = who_used(traffic, listed, window, names, arguments.target)
+        used = who_used(Traffic(job_ios, requests), listed, window, names, arguments.target)
         users = plan is not None and plan.job_users
         document, lines = used.to_json(), _lines(used, users)
         for job in () if users else document["jobs"].values():
@@ -67,9 +71,8 @@ def jobs(arguments: argparse.Namespace) -> int:
 
 def _history(arguments: argparse.Namespace) -> Optional[Path]:
     """Return the history that is read; None where there is none and none is needed."""
-    if arguments.darshan and not arguments.history and not Path(HISTORY).exists():
-        return None
-    return Path(arguments.history or HISTORY)
+    needed = arguments.keep or arguments.history or not arguments.darshan
+    return Path(arguments.history or HISTORY) if needed or Path(HISTORY).exists() else None
 
 
 def _logs(arguments: argparse.Namespace, window: Window) -> tuple[Sequence[Log], list[str]]:

@@ -6,9 +6,10 @@ A contended run has no vote and its verdict names the job; these are the jobs of
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.suspects import Located
@@ -165,30 +166,12 @@ class Used(NamedTuple):
         }
 
 
-def recorded(history: Path, window: Window, names: Names) -> list[JobIo]:
-    """Return what the history of a site says of jobs in a time.
-
-    Raises:
-        StoreError: there is no such history, or it cannot be read.
-        DocumentError: something in it is damaged.
-    """
+@contextmanager
+def traffic_of_site(history: Path) -> Iterator[JobTraffic]:
+    """Open the history of a site for what it has of jobs; raise StoreError where there is none."""
     require(history)
     with JobTraffic(history) as traffic:
-        return [io._replace(target=names.of(io.target)) for io in traffic.between(*window)]
-
-
-def requested(history: Path, window: Window) -> list[JobRequests]:
-    """Return what the history of a site says of requests of jobs in a time; raise as above."""
-    require(history)
-    with JobTraffic(history) as traffic:
-        return list(traffic.requests(*window))
-
-
-def keep_traffic(history: Path, rows: Iterable[JobIo], now: float) -> None:
-    """Keep what logs say in the history of a site; raise StoreError if that fails."""
-    require(history)
-    with JobTraffic(history) as traffic:
-        traffic.keep(rows, now)
+        yield traffic
 
 
 class Traffic(NamedTuple):
