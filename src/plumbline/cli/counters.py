@@ -8,7 +8,6 @@ import shutil
 import sys
 import threading
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Callable, Iterable, Iterator, Optional, Sequence
 from uuid import uuid4
@@ -41,43 +40,64 @@ def counters(arguments: argparse.Namespace) -> int:
     if arguments.every and not 1 <= every_s <= 3600:
         raise UsageError("--every takes a time from 1s to 60min")
     clock = SystemClock()
-    lnet = _lnet(clock) if arguments.lnet_health else None
-    counters = Counters(BoundedReads(clock), clock, lnet=lnet)
+    runner = SystemRunner(grace_s=0.5, most_bytes=MOST_BYTES)
+    lnet = LnetHealth(runner, clock) if arguments.lnet_health else None
+    looks = _Looks(Counters(BoundedReads(clock), clock, lnet=lnet), clock)
     if not arguments.every:
-        _write(counters, arguments.output, ())
+        looks.write(arguments.output)
         return 0
-    show = (
-        partial(_kept, counters, arguments.output) if arguments.output else _Live(counters, clock)
-    )
-    complaints: Sequence[str] = ()
     with until_signalled() as ended:
         while not ended.is_set():
             begun = clock.monotonic()
-            complaints = show(complaints)
+            if arguments.output:
+                looks.keep(arguments.output)
+            else:
+                looks.show()
             ended.wait(max(0.0, begun + every_s - clock.monotonic()))
     return 0
 
 
-def _lnet(clock: Clock) -> LnetHealth:
-    return LnetHealth(SystemRunner(grace_s=0.5, most_bytes=MOST_BYTES), clock)
-
-
-class _Live:
-    """Shows what has moved since the last look."""
+class _Looks:
+    """Looks at counters one after another; what cannot be read or written is said once."""
 
     def __init__(self, counters: Counters, clock: Clock) -> None:
         self._counters = counters
         self._clock = clock
         self._before: tuple[Count, ...] = ()
         self._at = clock.monotonic()
+        self._troubles: Sequence[str] = ()
+        self._failure = ""
 
-    def __call__(self, complaints: Sequence[str]) -> Sequence[str]:
-        """Print a table, but for the first look, and what is not among ``complaints``."""
-        looked, now = self._counters.look(), self._clock.monotonic()
+    def _look(self) -> tuple[Count, ...]:
+        look = self._counters.look()
+        remark(*(trouble for trouble in look.troubles if trouble not in self._troubles))
+        self._troubles = look.troubles
+        return look.counts
+
+    def show(self) -> None:
+        """Print a table of what has moved since the last look, but for the first one."""
+        counts, now = self._look(), self._clock.monotonic()
         if self._before:
-            _show(rates(self._before, looked.counts, now - self._at))
-        self._before, self._at = looked.counts, now
-        return _remarked(looked.troubles, complaints)
+            _show(rates(self._before, counts, now - self._at))
+        self._before, self._at = counts, now
+
+    def keep(self, output: str) -> None:
+        """Write as ``write`` does, and go on where that fails: the next look may find room."""
+        try:
+            self.write(output)
+            self._failure = ""
+        except StoreError as error:
+            if str(error) != self._failure:
+                remark(str(error))
+            self._failure = str(error)
+
+    def write(self, output: str) -> None:
+        """Write the metrics of a look; raise StoreError if that fails."""
+        text = exposition(_families(self._look()))
+        if output:
+            replace_own(Path(output), text, mode=0o644)
+        else:
+            sys.stdout.buffer.write(text.encode("utf-8", "replace"))
 
 
 def _show(rates: Sequence[Rates]) -> None:
@@ -104,34 +124,6 @@ def _show(rates: Sequence[Rates]) -> None:
 
 def _or_dash(value: Optional[float], form: Callable[[float], str]) -> str:
     return "-" if value is None else form(value)
-
-
-def _kept(counters: Counters, output: str, complaints: Sequence[str]) -> Sequence[str]:
-    """Write as ``_write`` does, and go on where that fails: the next look may find room."""
-    try:
-        return _write(counters, output, complaints)
-    except StoreError as error:
-        if str(error) in complaints:
-            return complaints
-        remark(str(error))
-        return (*complaints, str(error))
-
-
-def _write(counters: Counters, output: str, complaints: Sequence[str]) -> Sequence[str]:
-    """Look and write; return what could not be used."""
-    looked = counters.look()
-    text = exposition(_families(looked.counts))
-    if output:
-        replace_own(Path(output), text, mode=0o644)
-    else:
-        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
-    return _remarked(looked.troubles, complaints)
-
-
-def _remarked(troubles: Sequence[str], before: Sequence[str]) -> Sequence[str]:
-    """Print the troubles that are not among ``before``; return all of them."""
-    remark(*(sentence for sentence in troubles if sentence not in before))
-    return troubles
 
 
 def _families(counts: Iterable[Count]) -> Iterator[Family]:
