@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from plumbline.cli import counters as verb
+from plumbline.cli.counters import Looks
 from plumbline.observe.command import SystemClock
 from plumbline.observe.counting import BoundedReads, Counters
 from tests.package.observe.lustre_server import make_server
@@ -34,11 +34,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         make_server(Path(folder), OSTS)
         output, clock = f"{folder}/lustre.prom", SystemClock()
-        collector = Counters(BoundedReads(clock), clock, folder)
-        verb._write(collector, output, ())
+        looks = Looks(Counters(BoundedReads(clock), clock, folder), clock)
+        looks.write(output)
         began, started = spent(), time.monotonic()
         for _ in range(LOOKS):
-            verb._write(collector, output, ())
+            looks.write(output)
         cpu_s = (spent() - began) / LOOKS
         wall_s = (time.monotonic() - started) / LOOKS
         size = os.path.getsize(output)

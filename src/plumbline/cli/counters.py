@@ -42,7 +42,7 @@ def counters(arguments: argparse.Namespace) -> int:
     clock = SystemClock()
     runner = SystemRunner(grace_s=0.5, most_bytes=MOST_BYTES)
     lnet = LnetHealth(runner, clock) if arguments.lnet_health else None
-    looks = _Looks(Counters(BoundedReads(clock), clock, lnet=lnet), clock)
+    looks = Looks(Counters(BoundedReads(clock), clock, lnet=lnet), clock)
     if not arguments.every:
         looks.write(arguments.output)
         return 0
@@ -57,7 +57,7 @@ def counters(arguments: argparse.Namespace) -> int:
     return 0
 
 
-class _Looks:
+class Looks:
     """Looks at counters one after another; what cannot be read or written is said once."""
 
     def __init__(self, counters: Counters, clock: Clock) -> None:

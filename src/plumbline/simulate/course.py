@@ -120,7 +120,9 @@ class Confirming:
                 records = moved(turn, f"{now} {number}", now, layer)
                 node.measured.extend(records)
                 self._measuring.again(steps_of(turn, layer), now, rates_Bps)
-            known.forget({expectation.component for turn in due for expectation in turn.chosen}, now)
+            known.forget(
+                {expectation.component for turn in due for expectation in turn.chosen}, now
+            )
             now += node.chosen[0].confirm.every_s
         node.open[:] = [begun] if any(not place.candidate.obstacle for place in queue) else []
 

@@ -9,7 +9,7 @@ from typing import Any, Callable, Mapping
 import pytest
 import yaml
 
-from plumbline.cli.counters import _Live
+from plumbline.cli.counters import Looks
 from plumbline.model.errors import ToolError
 from plumbline.observe.command import SystemClock
 from plumbline.observe.counters import (
@@ -207,15 +207,15 @@ def test_live_rates_of_a_server_are_shown_from_the_second_look_on(
 ) -> None:
     make_server(tmp_path, 2)
     clock = SystemClock()
-    live = _Live(Counters(BoundedReads(clock), clock, str(tmp_path)), clock)
-    assert live(()) == ()
-    assert capsys.readouterr().out == ""
+    looks = Looks(Counters(BoundedReads(clock), clock, str(tmp_path)), clock)
+    looks.show()
+    assert capsys.readouterr() == ("", "")
     line = next(one for one in OST_STATS.splitlines() if one.startswith("write_bytes"))
     words = line.split()
     words[6] = str(int(words[6]) + 10**9)
     stats = tmp_path / "sys/kernel/debug/lustre/obdfilter/lustre-OST0001/stats"
     put(stats, OST_STATS.replace(line, " ".join(words)))
-    live(())
+    looks.show()
     shown = capsys.readouterr().out.splitlines()
     assert shown[0].split()[:4] == ["source", "target", "read", "write"]
     assert shown[1].split()[:4] == ["obdfilter", "lustre-OST0001", "0", "B/s"]
