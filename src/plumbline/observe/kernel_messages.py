@@ -190,12 +190,14 @@ file_system | critical | block | errors of the file system on <name>
     {_FS} error \(device {_BLOCK}\)
     {_FS} \({_BLOCK}\): (?:Remounting filesystem read-only|I/O error while writing superblock|
         previous I/O error to superblock|Delayed block allocation failed .* error (?:5|30)$|
-        failed to convert unwritten extents)
+        failed to convert unwritten extents|error loading journal)
+    {_FS} warning \(device {_BLOCK}\): \w+_end_bio:\d+: I/O error
     (?:JBD2: )?Aborting journal on device {_JOURNAL}
     JBD2: (?:(?:Error -\d+|I/O error) detected when updating journal superblock for|
         Detected IO errors while flushing file data on) {_JOURNAL}
     XFS \({_BLOCK}\): (?:(?:metadata|log) I/O error|Metadata (?:corruption|CRC error) detected|
-        .*[Cc]orruption of in-memory data|(?:Log )?I/O [Ee]rror .*[Dd]etected)
+        .*[Cc]orruption of in-memory data|(?:Log )?I/O [Ee]rror .*[Dd]etected|
+        [Ff]ilesystem has been shut down due to)
     BTRFS(?: critical|: error) \(device {_BLOCK}\b
     BTRFS error \(device \S+ bdev /dev/{_BLOCK} errs:[ ]
 file_system_marked | warning | block | reminders of earlier errors of the file system on <name>
@@ -211,6 +213,15 @@ hung_task | warning | node | reports of a hung task <name>
     INFO: task (?P<name>\S+):\d+ blocked (?:in I/O wait )?for more than \d+ seconds
     (?:NMI )?(?:watchdog: )?BUG: soft lockup - CPU#\d+ stuck for \d+s! \[
         (?P<name>[A-Za-z0-9_./:-]+):\d+\]
+cpu_stall | warning | node | stalls of a CPU
+    (?:rcu: )?INFO: rcu_\w+ (?:self-detected stall on CPU|detected (?:expedited )?stalls on CPUs)
+    (?:NMI )?watchdog: (?:CPU\d+: )?Watchdog detected hard LOCKUP
+cpu_heat | warning | node | CPUs that are slowed for their heat
+    (?:mce: )?CPU\d+: (?:Core|Package) temperature (?:is )?above threshold, cpu clock (?:is[ ]
+        )?throttled
+memory_error | critical | node | uncorrected errors of memory
+    EDAC \S+: \d+ UE[ ]
+    mce: Uncorrected hardware memory error
 assertion | critical | node | failed assertions of Lustre or ZFS
     LustreError: .*\) LBUG$
     (?:SPL)?PANIC at \w+\.c:\d+:
