@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from itertools import count
+from pathlib import Path
 from typing import Any, Iterable
 
 from plumbline.model.record import Operation, Outcome, Record, Scenario, Tool
+from plumbline.store.history import History
 
 NIGHTS = 8
 """Runs that are enough for an alarm where much is lost."""
@@ -70,3 +72,10 @@ def night_after_night(records: Iterable[Record], nights: int = NIGHTS) -> list[R
         for ago in reversed(range(nights))
         if ago == 0 or one.outcome is Outcome.OK
     ]
+
+
+def save(path: Path, records: Iterable[Record]) -> None:
+    """Keep records in a history, which may not be there yet."""
+    with History(path) as history:
+        for kept in records:
+            history.save(kept)

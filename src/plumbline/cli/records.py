@@ -12,6 +12,7 @@ from pathlib import Path
 from plumbline.cli.options import parse_date
 from plumbline.cli.output import print_json, remark, show
 from plumbline.doors.table import render
+from plumbline.judge.phrases import date_of
 from plumbline.measure.targets.whereabouts import whereabouts
 from plumbline.model.command import lines
 from plumbline.model.errors import PlumblineError, SkipTarget, StoreError, ToolError, UsageError
@@ -59,7 +60,7 @@ def history(arguments: argparse.Namespace) -> int:
 
 def _day_row(key: SeriesKey, day: Day) -> tuple[str, ...]:
     return (
-        datetime.fromtimestamp(day.at, timezone.utc).strftime("%Y-%m-%d"),
+        date_of(day.at),
         key.layer,
         key.component,
         step_name(key.operation, key.scenario),

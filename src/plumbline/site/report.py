@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.phrases import moment, several
+from plumbline.judge.phrases import date_of, moment, several
 from plumbline.judge.symptoms import by_state
 from plumbline.model.errors import ToolError
 from plumbline.model.layers import BY_DEPTH
@@ -430,7 +429,6 @@ def _run(
 def _remark(past: Past, runs: list[charts.PastRun], thinned_until: str) -> str:
     if len(runs) == MOST_RUNS:
         return f"The first {MOST_RUNS} of this time are shown."
-    day = datetime.fromtimestamp(past.begin, timezone.utc).date().isoformat()
-    if not runs and day <= thinned_until:
+    if not runs and date_of(past.begin) <= thinned_until:
         return f"up to {thinned_until} a day may be one figure, its runs are not kept any longer"
     return ""

@@ -20,7 +20,7 @@ from plumbline.store.facts import Saved, save_symptoms
 from plumbline.store.publish import operation_entry
 from tests.package.cli.driver import Run
 from tests.package.cli.test_locate import LAB, measured, plan
-from tests.package.locate.scenes import both
+from tests.package.locate.scenes import both, with_baselines
 from tests.package.records import failed
 
 # --- ``plumbline investigate`` says the next step, and in the end what is slow, from records alone.
@@ -265,31 +265,9 @@ NAME, DISK = "scratch-OST0002", "oss2-disk1"
 SLOWER_DISK = {DISK: both(8e6)}
 
 
-def bare_plan(runs: Optional[int] = None) -> dict[str, Any]:
-    """Return the lab's plan without baselines, or with ones that rest on too few runs."""
-    raw: dict[str, Any] = json.loads(json.dumps(LAB.plan.to_json()))
-    found = {
-        (one.layer, one.component): one
-        for entries in LAB.plan.expectations.values()
-        for one in entries
-    }
-    for node in raw["nodes"].values():
-        for entry in node["entries"] if runs else ():
-            spec = found[entry["layer"], entry["component"]].spec
-            for reference in entry["references"].values():
-                if reference["ceiling"]:
-                    reference["baseline"] = {
-                        "median": reference["ceiling"]["rate"],
-                        "spread": 0.01,
-                        "runs": runs,
-                        "first": "2026-11-01",
-                        "last": "2026-11-03",
-                        "versions": {},
-                        "accepted_by": "ada",
-                        "reason": "first",
-                        "spec_hash": spec.hash(),
-                    }
-    return raw
+def bare_plan() -> dict[str, Any]:
+    """Return the lab's plan without baselines."""
+    return dict(LAB.plan.to_json())
 
 
 class Site:
@@ -387,7 +365,7 @@ def test_all_targets_come_first_where_they_take_less_than_half_of_the_budget(
 
 @pytest.mark.slow
 def test_a_provisional_baseline_is_enough_for_a_gross_loss(tmp_path: Path, run: Run) -> None:
-    site = Site(tmp_path, run, bare_plan(runs=3), targets=[NAME], budget="20min")
+    site = Site(tmp_path, run, with_baselines(LAB.plan, runs=3), targets=[NAME], budget="20min")
     first = site.follow(most=1)
     assert layers(site.done)[0] == ("ost", NAME)
     assert "its provisional baseline (rests on 3 runs of 5 needed)" in " ".join(first["table"])

@@ -9,78 +9,40 @@ from typing import Any, Iterable
 
 import pytest
 
-from plumbline.locate.observation import PlannedMeasurement, Site
+from plumbline.locate.observation import Site
 from plumbline.locate.sentences import HEADERS
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.record import Record
 from plumbline.observe.conditions import Bill
 from plumbline.store.facts import keep_collected
-from plumbline.store.history import History
 from tests.package.cli.driver import Printed, Run, call
-from tests.package.locate.scenes import Left, Scene, both, lab, rate
+from tests.package.locate.scenes import Left, Scene, both, lab, rate, record_of, with_baselines
 from tests.package.observe.nodes import condition, ledger
 from tests.package.observe.servers import counted
-from tests.package.records import night_after_night, record
+from tests.package.records import night_after_night, save
 
 LAB = Scene(lab())
-BASELINE = {
-    "spread": 0.01,
-    "runs": 12,
-    "first": "2026-11-01",
-    "last": "2026-11-20",
-    "versions": {},
-    "accepted_by": "ada",
-    "reason": "first",
-}
 
 
 def plan() -> dict[str, Any]:
     """Return the lab's plan; each reference has a baseline that its ceiling allows."""
-    raw: dict[str, Any] = json.loads(json.dumps(LAB.plan.to_json()))
-    hashes = {
-        (one.layer, one.component): one.spec.hash()
-        for found in LAB.plan.expectations.values()
-        for one in found
-    }
-    for node in raw["nodes"].values():
-        for entry in node["entries"]:
-            ceilings = [partner["ceiling"] for partner in entry["partners"]]
-            for reference in entry["references"].values():
-                ceiling = reference["ceiling"] or ceilings[0]
-                reference["baseline"] = {
-                    **BASELINE,
-                    "median": ceiling["rate"],
-                    "spec_hash": hashes[entry["layer"], entry["component"]],
-                }
-    return raw
+    return with_baselines(LAB.plan)
 
 
 def measured(left: Left, retransmitted: Iterable[str] = ()) -> Iterable[Record]:
     """Yield what one night shows; paths across ``retransmitted`` lose segments."""
     now = time.time()
     for placed in Site(LAB.plan.expectations).measurables():
-        yield _record(
-            placed, rate(placed.of, left), now, not set(retransmitted) & {*placed.of.path}
+        given = rate(placed.of, left)
+        yield record_of(
+            placed,
+            given,
+            clean=not set(retransmitted) & {*placed.of.path},
+            run_id=f"{placed.of.node} {placed.of.layer}",
+            repeats=(given,) * 2,
+            started_at=now - 70,
+            finished_at=now - 60,
         )
-
-
-def _record(placed: PlannedMeasurement, rate: float, now: float, clean: bool) -> Record:
-    net: dict[str, Any] = {}
-    if placed.partner:
-        net = {"partner": placed.partner.name, "retransmits": 0 if clean else 50_000}
-    return record(
-        run_id=f"{placed.of.node} {placed.of.layer}",
-        layer=placed.of.layer,
-        component=placed.of.component,
-        operation=placed.operation,
-        scenario=placed.scenario,
-        rate=rate,
-        repeats=(rate,) * 2,
-        spec_hash=placed.expectation.spec.hash(),
-        started_at=now - 70,
-        finished_at=now - 60,
-        **net,
-    )
 
 
 @pytest.fixture
@@ -92,9 +54,7 @@ def execute(tmp_path: Path, run: Run) -> Run:
     ) -> Printed:
         path, history = tmp_path / "plan.json", tmp_path / "history.sqlite"
         path.write_text(json.dumps(document or plan()), encoding="utf-8")
-        with History(history) as opened:
-            for one in night_after_night(records):
-                opened.save(one)
+        save(history, night_after_night(records))
         places = ("--plan", str(path), "--history", str(history))
         return run("locate", *places, *arguments, code=code)
 
@@ -265,9 +225,7 @@ def test_jobs_that_used_a_slow_target_are_named_and_the_probes_are_not(
         for one in counted([1.0], start=at, jobs=rows)
     ]
     faults = {"oss2-disk1": both(80e6)}
-    with History(tmp_path / "history.sqlite") as history:
-        for one in counts:
-            history.save(one)
+    save(tmp_path / "history.sqlite", counts)
     (said,) = [
         line
         for line in execute(measured(faults), code=1).out.splitlines()

@@ -16,11 +16,10 @@ from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.record import Outcome, Record
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import Direction, Look, Report, Symptom
-from plumbline.store.history import History
 from tests.package.cli.driver import call
 from tests.package.cli.test_locate import all_slower, measured, plan
 from tests.package.locate.scenes import both
-from tests.package.records import NIGHTS, night_after_night
+from tests.package.records import NIGHTS, night_after_night, save
 
 ROOT = Path(__file__).parents[3]
 SLOW_LINK = {"oss3-nic": both(25e6)}
@@ -36,9 +35,7 @@ def publish(
     """Publish what each night shows of the lab, and return the document's path."""
     path, history, to = folder / "plan.json", folder / "history.sqlite", folder / "paths.json"
     path.write_text(json.dumps(document or plan()), encoding="utf-8")
-    with History(history) as opened:
-        for one in night_after_night(records, nights):
-            opened.save(one)
+    save(history, night_after_night(records, nights))
     words = ["--plan", str(path), "--history", str(history), "--to", str(to), *more]
     assert call("publish", *words) == 0
     return to

@@ -24,7 +24,7 @@ from tests.package.cli.nagios import PROGRAM, nagios
 from tests.package.cli.test_metrics import DEGRADED
 from tests.package.judgements import REFERENCE, expectation
 from tests.package.parallel_runs import expected, nightly
-from tests.package.records import every_night, record
+from tests.package.records import every_night, record, save
 
 READ = {"read/single": REFERENCE}
 NODES = 200
@@ -451,9 +451,7 @@ def test_targets_driven_at_once_are_one_result_and_none_is_homeless(
     changes = {"description": "FS scratch write read", "layer": "fs", "group": "scratch"}
     whole = service("client1", "", **changes)
     plan = write_plan(tmp_path, [whole], expected())
-    with History(tmp_path / "all.sqlite") as history:
-        for one in nightly([200e6, 201e6, 80e6, 200e6], time.time() - 60):
-            history.save(one)
+    save(tmp_path / "all.sqlite", nightly([200e6, 201e6, 80e6, 200e6], time.time() - 60))
     arguments = ("--plan", plan, "--history", str(tmp_path / "all.sqlite"))
     assert call("submit", *arguments, "--batch", str(tmp_path / "batch")) == 0
     (line,) = (tmp_path / "batch").read_text().splitlines()

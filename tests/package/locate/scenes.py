@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Iterable, Mapping, Sequence
 
 import yaml
 
 from plumbline.judge.service import severity
 from plumbline.locate.next_probe import Candidates
-from plumbline.locate.observation import Measurable, Observation, Site, Vote
+from plumbline.locate.observation import (
+    Measurable,
+    Observation,
+    PlannedMeasurement,
+    Site,
+    Vote,
+)
 from plumbline.locate.suspects import Located, locate
 from plumbline.model.limits import Limits
+from plumbline.model.record import Record
 from plumbline.model.verdict import State
 from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.policy import load
 from plumbline.topology.graph import Topology, build
+from tests.package.records import record
 from tests.package.sites import INVENTORIES, paper
 
 ERROR = 0.02
@@ -115,3 +124,40 @@ def silence(observations: Sequence[Observation], *names: str) -> list[Observatio
 
 def redstorm() -> Scene:
     return Scene(paper("redstorm"))
+
+
+def with_baselines(plan: Plan, share: float = 1.0, runs: int = 12) -> dict[str, Any]:
+    """Return a plan as a document; each reference has a baseline of a share of its ceiling."""
+    raw: dict[str, Any] = json.loads(json.dumps(plan.to_json()))
+    for node, expected in plan.expectations.items():
+        for entry, expectation in zip(raw["nodes"][node]["entries"], expected):
+            for reference in entry["references"].values():
+                ceiling = reference["ceiling"] or entry["partners"][0]["ceiling"]
+                reference["baseline"] = {
+                    "median": share * ceiling["rate"],
+                    "spread": 0.01,
+                    "runs": runs,
+                    "first": "2026-01-01",
+                    "last": "2026-01-12",
+                    "spec_hash": expectation.spec.hash(),
+                    "versions": {},
+                    "accepted_by": "ada",
+                    "reason": "first",
+                }
+    return raw
+
+
+def record_of(placed: PlannedMeasurement, rate: float, *, clean: bool, **values: Any) -> Record:
+    """Return the record of a measurement; one that is not clean sends segments again."""
+    if placed.partner:
+        retransmits = 0 if clean else 50_000
+        values = {"partner": placed.partner.name, "retransmits": retransmits, **values}
+    return record(
+        layer=placed.of.layer,
+        component=placed.of.component,
+        operation=placed.operation,
+        scenario=placed.scenario,
+        rate=rate,
+        spec_hash=placed.expectation.spec.hash(),
+        **values,
+    )

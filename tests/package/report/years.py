@@ -16,8 +16,7 @@ from plumbline.plan.policy import load
 from plumbline.store.database import RECORD, deflated, row
 from plumbline.store.history import History
 from plumbline.topology.graph import Topology
-from tests.package.locate.scenes import Left, rate
-from tests.package.records import record
+from tests.package.locate.scenes import Left, rate, record_of, with_baselines
 
 DAY_S = 86400.0
 NOW = 1_790_000_000.0
@@ -42,23 +41,7 @@ def plan_of(topology: Topology) -> Plan:
 
 def document(plan: Plan) -> dict[str, Any]:
     """Return a plan as a document; each reference has a baseline a little below its ceiling."""
-    raw: dict[str, Any] = json.loads(json.dumps(plan.to_json()))
-    for node, expected in plan.expectations.items():
-        for entry, one in zip(raw["nodes"][node]["entries"], expected):
-            for reference in entry["references"].values():
-                ceiling = reference["ceiling"] or entry["partners"][0]["ceiling"]
-                reference["baseline"] = {
-                    "median": 0.9 * ceiling["rate"],
-                    "spread": 0.01,
-                    "runs": 12,
-                    "first": "2026-01-01",
-                    "last": "2026-01-12",
-                    "spec_hash": one.spec.hash(),
-                    "versions": {},
-                    "accepted_by": "ada",
-                    "reason": "first",
-                }
-    return raw
+    return with_baselines(plan, share=0.9)
 
 
 def records(plan: Plan, year: Year, now: float = NOW) -> Iterator[Record]:
@@ -73,23 +56,15 @@ def records(plan: Plan, year: Year, now: float = NOW) -> Iterator[Record]:
 
 
 def _record(placed: PlannedMeasurement, number: int, rate: float, at: float, year: Year) -> Record:
-    net: dict[str, Any] = {}
-    if placed.partner:
-        clean = not year.retransmitted & {*placed.of.path}
-        net = {"partner": placed.partner.name, "retransmits": 0 if clean else 50_000}
-    return record(
+    return record_of(
+        placed,
+        rate,
+        clean=not year.retransmitted & {*placed.of.path},
         run_id=f"{placed.of.node} {placed.of.layer} {at:.0f}",
-        layer=placed.of.layer,
-        component=placed.of.component,
-        operation=placed.operation,
-        scenario=placed.scenario,
-        rate=rate,
         repeats=(rate,) * 3,
         profile=tuple(rate * (0.9 + 0.02 * (second % 9)) for second in range(10)),
-        spec_hash=placed.expectation.spec.hash(),
         started_at=at + number % 60 * 12,
         finished_at=at + number % 60 * 12 + 10,
-        **net,
     )
 
 

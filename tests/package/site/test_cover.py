@@ -30,7 +30,7 @@ from plumbline.store.plan import load_plan
 from tests.package.judgements import BASELINE, expectation
 from tests.package.measure.units import FakeClock
 from tests.package.observe.servers import OST, counted
-from tests.package.records import record
+from tests.package.records import record, save
 from tests.package.site.test_gather import Site
 from tests.project.repository import ROOT
 
@@ -70,9 +70,10 @@ class Lustre(Site):
         """Count the probe and what others write all the time."""
         read = [80 * MB if 20 <= second < 30 else 0.0 for second in range(seconds)]
         written = [others_Bps] * seconds
-        with History(self.folder / "oss1" / "history.sqlite") as history:
-            for one in counted(read, written, start=self.begin, **details):
-                history.save(one)
+        save(
+            self.folder / "oss1" / "history.sqlite",
+            counted(read, written, start=self.begin, **details),
+        )
 
     def known(self) -> Record:
         """Return the latest record of the OST as the console has it."""
@@ -324,9 +325,10 @@ def test_what_lustre_counts_on_the_server_is_known_on_the_console(lustre: Lustre
         return server.wait(seconds)
 
     (part,) = sample([targets], clock, wait, 60)
-    with History(lustre.folder / "oss1" / "history.sqlite") as history:
-        for one in records_of(part, Origin("oss1", "sampling"), {}, jobs.drain()):
-            history.save(one)
+    save(
+        lustre.folder / "oss1" / "history.sqlite",
+        records_of(part, Origin("oss1", "sampling"), {}, jobs.drain()),
+    )
     lustre.probed()
     lustre.collect()
     kept = lustre.known()

@@ -36,7 +36,7 @@ from plumbline.store.facts import collected_ledgers, keep_bill
 from plumbline.store.history import History
 from plumbline.store.trends import Pictures
 from tests.package.observe.nodes import bill, condition
-from tests.package.records import record
+from tests.package.records import record, save
 
 SRC = str(Path(__file__).parents[3] / "src")
 NODES = ("client1", "oss1")
@@ -83,9 +83,7 @@ class Site:
         """Add records to a node's history as runs do."""
         values = {"started_at": time.time(), **changes}
         made = [record(id=uuid4().hex, host=node, **values) for _ in range(count)]
-        with History(self.folder / node / "history.sqlite") as history:
-            for one in made:
-                history.save(one)
+        save(self.folder / node / "history.sqlite", made)
         return made
 
     def kept(self) -> list[str]:

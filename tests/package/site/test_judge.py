@@ -30,7 +30,7 @@ from tests.package.judgements import (
     write,
 )
 from tests.package.parallel_runs import expected, nightly
-from tests.package.records import NIGHTS, every_night
+from tests.package.records import NIGHTS, every_night, save
 
 # --- A site is judged node by node, beside all of its peers.
 
@@ -168,9 +168,7 @@ def test_targets_driven_at_once_have_one_verdict_and_their_own_when_asked(tmp_pa
     now = time.time()
     entries = tuple(one.to_json() for one in expected())
     plan = SitePlan("p", {"client1": Expectations("client1", "lab", entries)}, ())
-    with History(tmp_path / "all.sqlite") as history:
-        for one in nightly([200e6, 201e6, 80e6, 200e6], now - 60):
-            history.save(one)
+    save(tmp_path / "all.sqlite", nightly([200e6, 201e6, 80e6, 200e6], now - 60))
     (only,) = judge_site(plan, tmp_path / "all.sqlite", now)
     assert (only.verdict.component, only.verdict.group) == ("scratch", True)
     assert only.verdict.state is State.CRITICAL

@@ -17,7 +17,7 @@ from plumbline.store.database import Store
 from plumbline.store.history import History, SeriesKey
 from plumbline.store.trends import Pictures
 from plumbline.store.version_changes import version_changes
-from tests.package.records import failed, record
+from tests.package.records import failed, record, save
 
 # --- A history read at once: courses, pairs and the latest run.
 
@@ -27,9 +27,7 @@ NET = {"layer": "net", "component": "oss1", "partner": "oss2", "operation": Oper
 
 def history(folder: Path, *records: Record) -> Path:
     path = folder / "history.sqlite"
-    with History(path) as opened:
-        for one in records:
-            opened.save(one)
+    save(path, records)
     return path
 
 
@@ -150,9 +148,7 @@ def measured(
 
 def found(folder: Path, *records: Record, since: float = 0.0) -> list[tuple[float, str]]:
     path = folder / "history.sqlite"
-    with History(path) as opened:
-        for one in records:
-            opened.save(one)
+    save(path, records)
     with Store(path) as store:
         return [(one.at, one.text) for one in version_changes(store, since)]
 
