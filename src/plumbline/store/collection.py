@@ -45,13 +45,7 @@ from plumbline.store.database import (
 
 def read_clocks(store: Store) -> tuple[NodeClock, ...]:
     """Return how each clock stands of which it is known; raise StoreError if it is unreadable."""
-    rows = store.table("SELECT node, at, ahead_s, within_s FROM clocks")
-    return tuple(map(NodeClock._make, rows))
-
-
-_QUERY = (
-    "SELECT node, tried_at, answered_at, trouble FROM collected WHERE trouble != '' ORDER BY node"
-)
+    return tuple(store.select(NodeClock, "FROM clocks"))
 
 
 class Unanswered(NamedTuple):
@@ -72,7 +66,7 @@ class Unanswered(NamedTuple):
 
 def read_unanswered(store: Store) -> tuple[Unanswered, ...]:
     """Return the nodes that did not answer; raise StoreError if the history is unreadable."""
-    return tuple(map(Unanswered._make, store.table(_QUERY)))
+    return tuple(store.select(Unanswered, "FROM collected WHERE trouble != '' ORDER BY node"))
 
 
 _KEEP = (
@@ -109,8 +103,7 @@ class ConsoleHistory(Store):
 
     def cursor(self, node: str) -> Cursor:
         """Return up to where the history of a node was read."""
-        query = "SELECT seq, id FROM collected WHERE node = ?"
-        return next((Cursor(*row) for row in self.table(query, (node,))), Cursor())
+        return next(iter(self.select(Cursor, "FROM collected WHERE node = ?", node)), Cursor())
 
     def keep(self, node: str, records: Sequence[Record], cursor: Cursor, now: float) -> int:
         """Keep an answer for good, with the cursor behind it; return how many records were new.
@@ -208,5 +201,4 @@ def add_note(path: Path, note: Note) -> None:
 def read_notes(path: Path) -> tuple[Note, ...]:
     """Return all notes of a history, by their dates; raise StoreError when it cannot be read."""
     with Store(path) as store:
-        rows = store.table("SELECT at, text FROM notes ORDER BY at, seq")
-    return tuple(map(Note._make, rows))
+        return tuple(store.select(Note, "FROM notes ORDER BY at, seq"))

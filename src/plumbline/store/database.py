@@ -268,6 +268,7 @@ _REMEDIES = {
 
 
 _Store = TypeVar("_Store", bound="Store")
+_Row = TypeVar("_Row")
 
 Component = tuple[str, str]
 """Layer and name."""
@@ -347,6 +348,11 @@ class Store:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise self._sentence(error) from error
+
+    def select(self, kind: Callable[..., _Row], rest: str, *values: object) -> list[_Row]:
+        """Return rows as named tuples with a field for each column; ``rest`` is behind SELECT."""
+        columns = ", ".join(vars(kind)["_fields"])
+        return [kind(*row) for row in self.table(f"SELECT {columns} {rest}", values)]
 
     def records(self, selection: Selection) -> Iterator[Record]:
         """Yield the selected records in the order of their arrival.

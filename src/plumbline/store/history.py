@@ -90,6 +90,9 @@ class Point(NamedTuple):
     flags: str
 
 
+_NEWEST = f"FROM records WHERE {OF_SERIES} ORDER BY seq DESC LIMIT ?"
+
+
 class History(Store):
     """The database of one node; use it in a ``with``."""
 
@@ -150,8 +153,7 @@ class History(Store):
 
     def points(self, key: SeriesKey, count: int) -> tuple[Point, ...]:
         """Return the latest ``count`` records of a series in short, newest first."""
-        columns = "run_id, started_at, rate, coverage, flags"
-        return tuple(map(Point._make, self._newest(key, count, columns)))
+        return tuple(self.select(Point, _NEWEST, *key, count))
 
     def documents(self, key: SeriesKey, count: int) -> list[dict[str, Any]]:
         """Return the latest ``count`` records of a series as they are written, newest first.
@@ -174,8 +176,7 @@ class History(Store):
         return changed_at(self._newest(key, count, "started_at, body"))
 
     def _newest(self, key: SeriesKey, count: int, columns: str) -> list[tuple[Any, ...]]:
-        query = f"SELECT {columns} FROM records WHERE {OF_SERIES} ORDER BY seq DESC LIMIT ?"
-        return self.table(query, (*key, count))
+        return self.table(f"SELECT {columns} {_NEWEST}", (*key, count))
 
     def last_before(self, layer: str, components: Collection[str], at: float) -> float:
         """Return when one of some components was last measured before a moment, 0 for never."""
@@ -263,15 +264,7 @@ class History(Store):
 
     def confirmed(self, layer: str) -> tuple[Measured, ...]:
         """Return what was begun to confirm in a layer, the oldest first."""
-        rows = self.table(
-            "SELECT run_id, at, layer, component, bytes, control FROM confirmed "
-            "WHERE layer = ? ORDER BY seq",
-            (layer,),
-        )
-        return tuple(
-            Measured(run_id, at, of, component, moved, bool(control))
-            for run_id, at, of, component, moved, control in rows
-        )
+        return tuple(self.select(Measured, "FROM confirmed WHERE layer = ? ORDER BY seq", layer))
 
     def planned_at(self, layer: str, since: float, until: float) -> dict[str, float]:
         """Return when each component was last measured otherwise, between two moments."""
@@ -304,11 +297,6 @@ KEEP_WHOLE_DAYS = 60
 
 _TOGETHER = 2000
 """Records of one transaction, so that nobody waits long for the history."""
-
-_OLD = (
-    f"SELECT seq, run_id, started_at, rate, body FROM records WHERE {OF_SERIES} "
-    "AND started_at < ? ORDER BY seq"
-)
 
 
 class Thinned(NamedTuple):
@@ -372,7 +360,8 @@ class Thinning(History):
     def _days(self, key: SeriesKey, before: float, judged: set[str]) -> list[_Gone]:
         """Return the days of a series of which no run is judged by any more."""
         by_day: defaultdict[int, list[_Run]] = defaultdict(list)
-        for run in map(_Run._make, self.table(_OLD, (*key, before))):
+        old = f"FROM records WHERE {OF_SERIES} AND started_at < ? ORDER BY seq"
+        for run in self.select(_Run, old, *key, before):
             by_day[day_of(run.started_at)].append(run)
         return [
             _Gone(key, runs)
