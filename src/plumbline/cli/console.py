@@ -146,7 +146,7 @@ def _located_lines(
         if verbose:
             yield f"\n{render(HEADERS, list(rows(located, ambiguity_set)))}\n"
     yield from (loss.sentence for loss in suspects.shared)
-    missed, silent = suspects.missed(), left_out(suspects.said)
+    missed, silent = suspects.missed(), left_out(suspects.symptoms)
     yield from (*missed, *remarks(located, plan.parts), *silent, *jobs)
     yield summary(located)
 

@@ -173,8 +173,8 @@ def until_signalled() -> Iterator[threading.Event]:
     try:
         yield ended
     finally:
-        for one, handler in zip(signals, before):
-            signal.signal(one, handler)
+        for number, handler in zip(signals, before):
+            signal.signal(number, handler)
 
 
 def own_expectations(

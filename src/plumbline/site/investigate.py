@@ -282,9 +282,9 @@ class _Standing(NamedTuple):
 
     plan: SitePlan
     records: Collection[Record]
-    found: Findings
+    findings: Findings
     probes: Sequence[Optional[NextProbe]]
-    said: SiteSymptoms
+    symptoms: SiteSymptoms
     silence: Silence
     remarks: Sequence[str]
     jobs: Sequence[str]
@@ -310,12 +310,12 @@ def investigate(
     investigations = list(_investigations(nodes, request, alone))
     standing = _standing(plan, request, measured, before)
     decision = _decide(investigations, standing, request)
-    located = standing.found.slow
+    located = standing.findings.slow
     evidence = (
         tuple(
             sentences.rows(each, cause) if each is located else failures.failure_rows(each, cause)
         )
-        for each, cause in standing.found.sets()
+        for each, cause in standing.findings.sets()
     )
     return Answer(_answer(standing, decision, request), tuple(evidence))
 
@@ -340,7 +340,9 @@ def _decide(
     investigations: Sequence[investigation.Investigation], standing: _Standing, request: Request
 ) -> Decision:
     """Return the next step of the first question that has one, and all that the budget forbids."""
-    decisions = [each.decide(standing.found, request.done, request.left) for each in investigations]
+    decisions = [
+        each.decide(standing.findings, request.done, request.left) for each in investigations
+    ]
     first = decisions[0]
     if first.step or not first.beyond:
         return first
@@ -400,7 +402,7 @@ def sent_symptoms(raw: Any) -> Any:
 
 
 def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[str, Any]:
-    located, parts = standing.found.slow, standing.plan.parts
+    located, parts = standing.findings.slow, standing.plan.parts
     return {
         "schema": SCHEMA,
         "next": decision.step.to_json() if decision.step else None,
@@ -416,18 +418,18 @@ def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[s
         "unused": list(_unused(standing)),
         "commands": _commands(standing.records),
         "slow": document(located, parts, standing.probes),
-        "failed": failed_sets(standing.found.failed, parts),
+        "failed": failed_sets(standing.findings.failed, parts),
     }
 
 
 def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     """Yield unreachable nodes, slow components, failures, and what none of them explains."""
-    slow, failed = standing.found
+    slow, failed = standing.findings
     parts = standing.plan.parts
     probes = dict(zip(map(id, slow.sets), standing.probes))
     yield from standing.silence.sentences(parts)
-    for located, ambiguity_set in standing.found.sets():
-        more = sentences.quoted(ambiguity_set, parts, standing.said.symptoms)
+    for located, ambiguity_set in standing.findings.sets():
+        more = sentences.quoted(ambiguity_set, parts, standing.symptoms.symptoms)
         if decision.step is None and probes.get(id(ambiguity_set)) is None:
             more += sentences.advice(ambiguity_set, parts, fails=located is failed)
         if located is slow:
@@ -437,7 +439,7 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
             yield f"{text}.{more}" if more else text
     yield from failures.partial_sentences(failed, parts)
     yield from sentences.remarks(slow, parts)
-    yield from left_out(standing.said)
+    yield from left_out(standing.symptoms)
     yield from standing.remarks
     yield from standing.jobs
     if decision.step is None and decision.reason == investigation.NOTHING:
@@ -456,7 +458,7 @@ def _reason(standing: _Standing, decision: Decision) -> str:
     """
     voted = any(
         observation.vote is not Vote.NONE and not standing.silence.loses(observation)
-        for located in standing.found
+        for located in standing.findings
         for observation in located.observations
     )
     if decision.step or voted or decision.reason != investigation.NOTHING:
@@ -466,7 +468,7 @@ def _reason(standing: _Standing, decision: Decision) -> str:
 
 def _unused(standing: _Standing) -> Iterator[str]:
     """Yield what was measured and cannot vote, with the reason."""
-    for observation in standing.found.slow.observations:
+    for observation in standing.findings.slow.observations:
         if observation.vote is Vote.NONE and observation.at:
             yield f"{observation.of.name}: {observation.reason}"
 

@@ -236,7 +236,7 @@ class SiteLocated(NamedTuple):
 
     located: Located
     probes: Sequence[Optional[NextProbe]]
-    said: SiteSymptoms
+    symptoms: SiteSymptoms
     cut_off: Mapping[str, CutOff]
     """The servers and nodes that keep targets from being measured, by their names."""
     shared: Sequence[SharedLoss] = ()
@@ -252,7 +252,7 @@ class SiteLocated(NamedTuple):
 
     def remarks(self) -> list[str]:
         """Return what was not measured, and whose symptoms were left out."""
-        return [*self.missed(), *left_out(self.said)]
+        return [*self.missed(), *left_out(self.symptoms)]
 
     def missed(self) -> list[str]:
         """Return what keeps targets from being measured."""
@@ -312,25 +312,27 @@ def locate_in(
     losses = tuple(shared_losses(nodes, weighing)) if weighing else ()
     located, shared = less_shared(locate(observations), losses)
     shared = with_changes(plan, site.history, shared)
-    said = collected_symptoms(site.history, plan.nodes, now)
-    said = said._replace(symptoms=said.symptoms + differing(plan, site.history, located))
-    located = ordered(located, said.symptoms)
-    return SiteLocated(located, _probes(located, nodes), said, missed, shared)
+    symptoms = collected_symptoms(site.history, plan.nodes, now)
+    symptoms = symptoms._replace(
+        symptoms=symptoms.symptoms + differing(plan, site.history, located)
+    )
+    located = ordered(located, symptoms.symptoms)
+    return SiteLocated(located, _probes(located, nodes), symptoms, missed, shared)
 
 
-def left_out(said: SiteSymptoms) -> list[str]:
+def left_out(symptoms: SiteSymptoms) -> list[str]:
     """Return the remark on nodes whose symptoms were left out, nothing where there are none."""
-    if not said.left_out:
+    if not symptoms.left_out:
         return []
-    return [f"Left out are the symptoms of {listed(said.left_out, ', of ')}."]
+    return [f"Left out are the symptoms of {listed(symptoms.left_out, ', of ')}."]
 
 
-def sentences(plan: SitePlan, found: SiteLocated) -> list[str]:
+def sentences(plan: SitePlan, suspects: SiteLocated) -> list[str]:
     """Return a sentence for each ambiguity set, with the symptoms of its suspects."""
     return [
-        sentence(found.located, ambiguity_set, plan.parts, probe)
-        + quoted(ambiguity_set, plan.parts, found.said.symptoms)
-        for ambiguity_set, probe in zip(found.located.sets, found.probes)
+        sentence(suspects.located, ambiguity_set, plan.parts, probe)
+        + quoted(ambiguity_set, plan.parts, suspects.symptoms.symptoms)
+        for ambiguity_set, probe in zip(suspects.located.sets, suspects.probes)
     ]
 
 

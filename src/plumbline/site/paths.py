@@ -44,13 +44,13 @@ class _Alarm(NamedTuple):
 
 
 def path_verdicts(
-    site: Site, found: SiteLocated, said: Sequence[str], standing: Collection[str] = ()
+    site: Site, suspects: SiteLocated, texts: Sequence[str], standing: Collection[str] = ()
 ) -> dict[str, Verdict]:
-    """Return the verdict of each path service by its name; ``said`` are sentences on the sets.
+    """Return the verdict of each path service by its name; ``texts`` are sentences on the sets.
 
     ``standing`` are the names of path services that have borne an alarm until now.
     """
-    located, cut_off = found.located, found.cut_off
+    located, cut_off = suspects.located, suspects.cut_off
     shared = _shared(site)
     alarms = [
         _Alarm(
@@ -58,7 +58,7 @@ def path_verdicts(
             text + _since(located, ambiguity_set),
             _bearers(located, ambiguity_set, shared, site, standing),
         )
-        for ambiguity_set, text in zip(located.sets, said)
+        for ambiguity_set, text in zip(located.sets, texts)
     ]
     crossing = _crossing(located.observations)
     silenced = _silenced(site, located, alarms)
@@ -69,7 +69,7 @@ def path_verdicts(
             missed = cut_off.get(path.component)
             verdicts[path.name] = _missing(verdict, missed) if missed else verdict
         else:
-            verdicts[path.name] = _of_file_system(path, site, found, alarms, silenced)
+            verdicts[path.name] = _of_file_system(path, site, suspects, alarms, silenced)
     return verdicts
 
 
@@ -79,11 +79,11 @@ def causes(site: Site, located: Located) -> dict[tuple[str, str], str]:
     They are named in words; of several faults those of the one that explains most.
     """
     shared = _shared(site)
-    found = {
+    bearers = {
         place: [shared[name] for name in _bearers(located, ambiguity_set, shared, site, ())]
         for place, ambiguity_set in explanations(located).items()
     }
-    return {place: listed(names, " and ") for place, names in found.items() if names}
+    return {place: listed(names, " and ") for place, names in bearers.items() if names}
 
 
 def explained(
@@ -95,12 +95,12 @@ def explained(
     ``path_verdicts``.
     """
     shared = _shared(site)
-    found: dict[tuple[str, str], list[str]] = {}
+    bearers: dict[tuple[str, str], list[str]] = {}
     for ambiguity_set in located.sets:
         names = [shared[name] for name in _bearers(located, ambiguity_set, shared, site, standing)]
         for place in explained_by(located, ambiguity_set) if names else ():
-            found.setdefault(place, []).extend(names)
-    return found
+            bearers.setdefault(place, []).extend(names)
+    return bearers
 
 
 def _shared(site: Site) -> dict[str, str]:
@@ -197,11 +197,11 @@ def _missing(verdict: Verdict, missed: CutOff) -> Verdict:
 def _of_file_system(
     path: PathService,
     site: Site,
-    found: SiteLocated,
+    suspects: SiteLocated,
     alarms: Sequence[_Alarm],
     silenced: Sequence[_Silenced],
 ) -> Verdict:
-    located = found.located
+    located = suspects.located
     targets = {site.services[place].component for place in path.members}
     own = {
         index: None
@@ -219,7 +219,7 @@ def _of_file_system(
     if lone:
         texts.append(f"Not explained by any component: {listed(lone, ', ')}.")
     # its group has the alarm, and no path
-    shared = (loss for loss in found.shared if LAYERS[loss.layer].per_target)
+    shared = (loss for loss in suspects.shared if LAYERS[loss.layer].per_target)
     texts += [loss.sentence for loss in shared if loss.members & targets]
     if hidden:
         state, reason = State.CRITICAL, Reason.SILENCED

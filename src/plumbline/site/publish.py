@@ -219,13 +219,13 @@ def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -
     with judgement(plan, history, now) as judged:
         located = locate_in(judged)
         alarms = in_alarm(judged.services(), plan.services)
-    said = path_verdicts(site, located, sentences(plan, located), before.suspicions)
+    shown = path_verdicts(site, located, sentences(plan, located), before.suspicions)
     by = explained(site, located.located, before.suspicions)
     scene = Scene(plan.paths, plan.services, alarms, by, now, terms.notified_after_s)
-    verdicts, standing = settle(scene, said, before)
+    verdicts, standing = settle(scene, shown, before)
     made = document(verdicts, now, terms.stale_after_s, standing)
     replace_own(to, json.dumps(made, allow_nan=False, separators=(",", ":")))
-    return Published(verdicts, made, (*unknown, *left_out(located.said)))
+    return Published(verdicts, made, (*unknown, *left_out(located.symptoms)))
 
 
 def _standing(path: Path) -> tuple[Standing, list[str]]:
@@ -271,10 +271,10 @@ def _notes(site: SiteJudgement) -> dict[Subject, str]:
     }
 
 
-def _noted(judged: Judged, found: Mapping[Subject, str]) -> Judged:
+def _noted(judged: Judged, notes: Mapping[Subject, str]) -> Judged:
     """Return a verdict with what is said of it, where something is."""
     verdict = judged.verdict
-    note = found.get((verdict.layer, verdict.component, verdict.group))
+    note = notes.get((verdict.layer, verdict.component, verdict.group))
     if note is None or not _may_have_a_note(verdict):
         return judged
     return judged._replace(verdict=verdict._replace(sentence=f"{verdict.sentence}; {note}"))
