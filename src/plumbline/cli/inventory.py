@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from itertools import chain
-from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 from plumbline.cli.output import print_json
@@ -27,6 +25,7 @@ from plumbline.plan.baseline import read_baselines
 from plumbline.plan.expectations import SCHEMA, Plan, meetings
 from plumbline.plan.policy import load
 from plumbline.plan.references import at_once, measurements, pairs, with_demonstrated
+from plumbline.site.documents import read_text
 from plumbline.site.inventory import plan_of, read_inventory, topology_of
 
 _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
@@ -89,14 +88,8 @@ def read_fields(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Return the fields of the plan of an inventory, or of a plan that was printed."""
     if arguments.inventory:
         return {"schema": SCHEMA, **plan_of(read_inventory(arguments.inventory))._asdict()}
-    name = arguments.plan
-    try:
-        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    except OSError as error:
-        raise DocumentError(f"plan {name}: {error.strerror}; {_REMEDY}") from error
-    except UnicodeDecodeError as error:
-        raise DocumentError(f"plan {name} is no text ({error.reason}); {_REMEDY}") from error
-    fields: Mapping[str, Any] = parse_json(text, f"plan {name}", _REMEDY)
+    text = read_text(arguments.plan, _REMEDY)
+    fields: Mapping[str, Any] = parse_json(text, f"plan {arguments.plan}", _REMEDY)
     return fields
 
 

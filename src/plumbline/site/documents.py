@@ -92,7 +92,7 @@ def read_verdicts(name: str) -> Iterator[Judged]:
 def _documents(name: str) -> Iterator[Any]:
     """Yield the JSON documents of a file, one after the other."""
     decoder = json.JSONDecoder(parse_constant=refuse_constant)
-    text = _text(name).rstrip()
+    text = read_text(name, _REMEDY).rstrip()
     if not text:
         raise DocumentError(f"{name} is empty; {_REMEDY}")
     at = 0
@@ -106,10 +106,11 @@ def _documents(name: str) -> Iterator[Any]:
         raise DocumentError(f"{name} is damaged ({error}); {_REMEDY}") from error
 
 
-def _text(name: str) -> str:
+def read_text(name: str, remedy: str) -> str:
+    """Return the text of a file, of standard input for ``-``; raise DocumentError."""
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except OSError as error:
-        raise DocumentError(f"{name} cannot be read: {error.strerror}; {_REMEDY}") from error
+        raise DocumentError(f"{name} cannot be read: {error.strerror}; {remedy}") from error
     except UnicodeDecodeError as error:
-        raise DocumentError(f"{name} is no UTF-8 text (byte {error.start}); {_REMEDY}") from error
+        raise DocumentError(f"{name} is no UTF-8 text (byte {error.start}); {remedy}") from error

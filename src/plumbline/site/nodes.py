@@ -130,6 +130,12 @@ class Judgement(ABC):
             for verdict in (*judging.components(alone), *groups):
                 yield Judged(node, self.now, verdict if evidence else verdict._replace(evidence=()))
 
+    def probes(self, node: str, since: float) -> Optional[Verdict]:
+        """Return the verdict on the probes that a node is to run since a moment, if on any."""
+        measured = self.nodes[node]
+        judged = JudgedNode(self.documents[node], since, self.now, measured)
+        return judge_node(judged, self.memories[node]) if measured else None
+
     def explained(self, choice: Choice) -> Iterator[tuple[Verdict, Sequence[str]]]:
         """Yield the verdicts on what is chosen, each with lines on how the rules came to it."""
         for node, measured in self.nodes.items():
@@ -195,11 +201,9 @@ class SiteJudgement(Judgement):
         on_nodes = any(service.layer == NODE for service in self.plan.services)
         since = os.stat(self.plan.path).st_mtime if on_nodes else 0.0
         judged = list(self.verdicts())
-        for name, measured in self.nodes.items() if on_nodes else ():
-            if measured:
-                node = JudgedNode(self.documents[name], since, self.now, measured)
-                verdict = judge_node(node, self.memories[name])._replace(evidence=())
-                judged.append(Judged(name, self.now, verdict))
+        for name in self.nodes if on_nodes else ():
+            if verdict := self.probes(name, since):
+                judged.append(Judged(name, self.now, verdict._replace(evidence=())))
         return judged
 
 

@@ -18,7 +18,6 @@ from plumbline.judge.fs import wholes
 from plumbline.judge.group import by_group
 from plumbline.judge.judging import Judging
 from plumbline.judge.memory import Memory
-from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.judge.pair import rulings_on_host
 from plumbline.judge.phrases import Ruling
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks, judge_unread
@@ -281,15 +280,14 @@ def tell(judgement: Judgement, since: float) -> Iterator[NodeVerdicts]:
     """Yield what each node tells of what is expected ``since``, in epoch seconds."""
     for name, measured in judgement.nodes.items():
         judging, memory = judgement.judging(name), judgement.memories[name]
-        node = JudgedNode(judgement.documents[name], since, judgement.now, measured)
         # of what is driven at once the whole has a verdict, among the groups
         alone = [entry for entry in measured if not LAYERS[entry.layer].whole]
         yield NodeVerdicts(
             name,
             tuple(zip(alone, judging.components(alone))),
             tuple(judging.groups(measured)),
-            tuple(step for entry in measured for step in _steps(entry, memory, node.now)),
-            judge_node(node, memory) if measured else None,
+            tuple(step for entry in measured for step in _steps(entry, memory, judgement.now)),
+            judgement.probes(name, since),
         )
 
 
