@@ -200,11 +200,13 @@ class SiteJudgement(Judgement):
         # no verdict on probes where the plan has no service of them
         on_nodes = any(service.layer == NODE for service in self.plan.services)
         since = os.stat(self.plan.path).st_mtime if on_nodes else 0.0
-        judged = list(self.verdicts())
-        for name in self.nodes if on_nodes else ():
-            if verdict := self.probes(name, since):
-                judged.append(Judged(name, self.now, verdict._replace(evidence=())))
-        return judged
+        probes = ((name, self.probes(name, since)) for name in self.nodes if on_nodes)
+        judged = [
+            Judged(name, self.now, verdict._replace(evidence=()))
+            for name, verdict in probes
+            if verdict
+        ]
+        return [*self.verdicts(), *judged]
 
 
 def plan_of_node(document: Expectations) -> SitePlan:
