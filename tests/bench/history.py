@@ -20,7 +20,7 @@ from plumbline.model.record import Latency, Operation, Record, Tool
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import DAY_S
 from plumbline.store.collection import ConsoleHistory as Collection
-from plumbline.store.history import Thinning
+from plumbline.store.history import History
 from tests.package.measure.jobs import job
 from tests.package.records import record
 
@@ -70,7 +70,7 @@ def main() -> int:
                 at = BEGIN + day * DAY_S
                 collection.keep("client17", list(night(at, chance)), Cursor(day + 1, "x"), at)
         year = path.stat().st_size
-        with Thinning(path) as thinning:
+        with History(path) as thinning:
             thinned = thinning.thin(BEGIN + DAYS * DAY_S, lambda: True)
         with closing(sqlite3.connect(path)) as database:
             database.execute("VACUUM")

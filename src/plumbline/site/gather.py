@@ -29,7 +29,7 @@ from plumbline.model.validation import read_json, whole_text
 from plumbline.observe.symptom import TROUBLE
 from plumbline.store import facts
 from plumbline.store.collection import ConsoleHistory
-from plumbline.store.history import KEEP_DAYS, Thinned, Thinning
+from plumbline.store.history import KEEP_DAYS, Thinned
 from plumbline.store.replacing import replace, writing
 
 _LONGEST_LINE = 16 << 20
@@ -397,7 +397,7 @@ class _Progress:
         """Keep what a node says of this moment: its clock, its runs, its symptoms."""
         if self._clock:
             self._kept.clock(self._clock)
-        self._kept.running(self.result.node, [Running(*begun) for begun in head.running])
+        self._kept.measures(self.result.node, [Running(*begun) for begun in head.running])
         _keep_symptoms(self._history, self.result.node, head.symptoms)
         self.note(unsaid=_short((head.symptoms or {}).get(TROUBLE, "")))
 
@@ -434,10 +434,9 @@ def tidy(history: Path, now: float, elapsed: Callable[[], float]) -> Optional[Th
     with ConsoleHistory(history) as kept:
         if not kept.prune_is_due(now):
             return None
-        with Thinning(history) as thinning:
-            thinning.prune(now - KEEP_DAYS * DAY_S)
-            thinning.prune_servers(now)
-            thinned = thinning.thin(now, lambda: elapsed() < end)
-            if thinned.unfinished:
-                kept.prune_again()
-            return thinned
+        kept.prune(now - KEEP_DAYS * DAY_S)
+        kept.prune_servers(now)
+        thinned = kept.thin(now, lambda: elapsed() < end)
+        if thinned.unfinished:
+            kept.prune_again()
+        return thinned

@@ -41,6 +41,7 @@ from plumbline.store.database import (
     series_of,
     unpacked,
 )
+from plumbline.store.history import History
 
 
 def read_clocks(store: Store) -> tuple[NodeClock, ...]:
@@ -98,7 +99,7 @@ class CoveredRecord(NamedTuple):
     others: Others
 
 
-class ConsoleHistory(Store):
+class ConsoleHistory(History):
     """The history of a console, for whoever adds to it; use it in a ``with``."""
 
     def cursor(self, node: str) -> Cursor:
@@ -116,16 +117,12 @@ class ConsoleHistory(Store):
             self.change(_KEEP, (node, *cursor, now, now))
         return new
 
-    def running(self, node: str, running: Sequence[Running]) -> None:
+    def measures(self, node: str, running: Sequence[Running]) -> None:
         """Note what a node measures now, in the place of what it measured before."""
         with self.together():
             self._forget(node)
             for run in running:
-                self.change(
-                    "INSERT OR REPLACE INTO running (layer, component, since, run_id) "
-                    "VALUES (?, ?, ?, ?)",
-                    (*run[:3], _run_of(node)),
-                )
+                self.begin(_run_of(node), run)
 
     def clock(self, clock: NodeClock) -> None:
         """Note how a node's clock stands, in the place of how it stood before."""

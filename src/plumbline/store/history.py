@@ -93,6 +93,44 @@ class Point(NamedTuple):
 _NEWEST = f"FROM records WHERE {OF_SERIES} ORDER BY seq DESC LIMIT ?"
 
 
+KEEP_WHOLE_DAYS = 60
+"""Runs of so many days are kept as they are: twice what the judge looks back on nightly runs."""
+
+_TOGETHER = 2000
+"""Records of one transaction, so that nobody waits long for the history."""
+
+
+class Thinned(NamedTuple):
+    """Number of runs that became daily figures; ``unfinished``: more remain."""
+
+    runs: int
+    days: int
+    unfinished: bool
+
+    def sentence(self) -> str:
+        """Return what was done, in words."""
+        more = "; more is left for the next collection" if self.unfinished else ""
+        return (
+            f"history: {self.runs} runs older than {KEEP_WHOLE_DAYS} days became {self.days} daily "
+            f"figures{more}"
+        )
+
+
+class _Run(NamedTuple):
+    seq: int
+    run_id: str
+    started_at: float
+    rate: float
+    body: object
+
+
+class _Gone(NamedTuple):
+    """The runs of one series on one day."""
+
+    key: SeriesKey
+    runs: list[_Run]
+
+
 class History(Store):
     """The database of one node; use it in a ``with``."""
 
@@ -277,62 +315,6 @@ class History(Store):
             )
         )
 
-
-def _document(body: object) -> dict[str, Any]:
-    try:
-        document = read_json(inflated(body))
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
-
-
-def _beside(moments: Sequence[float], at: float) -> bool:
-    """Return whether one of some moments, in their order, is near another one."""
-    place = bisect_left(moments, at - _BESIDE_S)
-    return place < len(moments) and moments[place] <= at + _BESIDE_S
-
-
-KEEP_WHOLE_DAYS = 60
-"""Runs of so many days are kept as they are: twice what the judge looks back on nightly runs."""
-
-_TOGETHER = 2000
-"""Records of one transaction, so that nobody waits long for the history."""
-
-
-class Thinned(NamedTuple):
-    """Number of runs that became daily figures; ``unfinished``: more remain."""
-
-    runs: int
-    days: int
-    unfinished: bool
-
-    def sentence(self) -> str:
-        """Return what was done, in words."""
-        more = "; more is left for the next collection" if self.unfinished else ""
-        return (
-            f"history: {self.runs} runs older than {KEEP_WHOLE_DAYS} days became {self.days} daily "
-            f"figures{more}"
-        )
-
-
-class _Run(NamedTuple):
-    seq: int
-    run_id: str
-    started_at: float
-    rate: float
-    body: object
-
-
-class _Gone(NamedTuple):
-    """The runs of one series on one day."""
-
-    key: SeriesKey
-    runs: list[_Run]
-
-
-class Thinning(History):
-    """A history whose old runs become daily figures; use it in a ``with``."""
-
     def thin(self, now: float, go_on: Callable[[], bool]) -> Thinned:
         """Thin the days before the last KEEP_WHOLE_DAYS for as long as ``go_on`` says so.
 
@@ -342,22 +324,22 @@ class Thinning(History):
             StoreError: the history cannot be read or written.
         """
         before = (day_of(now) - KEEP_WHOLE_DAYS) * DAY_S
-        keys = [key for layer in LAYERS for key in self._keys(layer)]
+        keys = [key for layer in LAYERS for key in self._series_of(layer)]
         judged = {point.run_id for key in keys for point in self.points(key, KEEP_RECORDS)}
         runs = days = 0
-        for part in _parts(self._days(key, before, judged) for key in keys):
+        for part in _parts(self._thinnable(key, before, judged) for key in keys):
             if not go_on():
                 return Thinned(runs, days, unfinished=True)
-            self._replace(part)
+            self._make_daily(part)
             runs += sum(len(series.runs) for series in part)
             days += len(part)
         return Thinned(runs, days, unfinished=False)
 
-    def _keys(self, layer: str) -> Iterator[SeriesKey]:
+    def _series_of(self, layer: str) -> Iterator[SeriesKey]:
         query = f"SELECT DISTINCT {SERIES} FROM records WHERE layer = ?"
         return map(SeriesKey._make, self.table(query, (layer,)))
 
-    def _days(self, key: SeriesKey, before: float, judged: set[str]) -> list[_Gone]:
+    def _thinnable(self, key: SeriesKey, before: float, judged: set[str]) -> list[_Gone]:
         """Return the days of a series of which no run is judged by any more."""
         by_day: defaultdict[int, list[_Run]] = defaultdict(list)
         old = f"FROM records WHERE {OF_SERIES} AND started_at < ? ORDER BY seq"
@@ -369,19 +351,19 @@ class Thinning(History):
             if judged.isdisjoint(run.run_id for run in runs)
         ]
 
-    def _replace(self, part: list[_Gone]) -> None:
+    def _make_daily(self, part: list[_Gone]) -> None:
         """Put figures in the place of runs; no verdict changes, so no revision does."""
         revisions = "UPDATE revisions SET revision = ? WHERE layer = ? AND component = ?"
         with self.together():
             before = self.revisions_of({series.key[:2] for series in part})
             for series in part:
-                self._add(series)
+                self._add_daily(series)
                 for run in series.runs:
                     self.change("DELETE FROM records WHERE seq = ?", (run.seq,))
             for place, revision in before.items():
                 self.change(revisions, (revision, *place))
 
-    def _add(self, gone: _Gone) -> None:
+    def _add_daily(self, gone: _Gone) -> None:
         last = max(gone.runs, key=lambda run: run.started_at)
         rates = [run.rate for run in gone.runs if run.rate is not None]
         software = self._software_id(software_of(last.body))
@@ -397,6 +379,20 @@ class Thinning(History):
         self.change("INSERT OR IGNORE INTO software (text) VALUES (?)", (text,))
         ((number,),) = self.table("SELECT id FROM software WHERE text = ?", (text,))
         return int(number)
+
+
+def _document(body: object) -> dict[str, Any]:
+    try:
+        document = read_json(inflated(body))
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _beside(moments: Sequence[float], at: float) -> bool:
+    """Return whether one of some moments, in their order, is near another one."""
+    place = bisect_left(moments, at - _BESIDE_S)
+    return place < len(moments) and moments[place] <= at + _BESIDE_S
 
 
 def _parts(groups: Iterable[list[_Gone]]) -> Iterator[list[_Gone]]:

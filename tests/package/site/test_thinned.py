@@ -25,7 +25,7 @@ from plumbline.site.nodes import judge_site
 from plumbline.site.report import read_site
 from plumbline.store.collection import ConsoleHistory
 from plumbline.store.database import Selection
-from plumbline.store.history import History, Thinned, Thinning
+from plumbline.store.history import History, Thinned
 from plumbline.store.plan import load_plan
 from tests.package.locate.scenes import lab, rate
 from tests.package.records import record
@@ -121,7 +121,7 @@ class Life:
 
 
 def thin(life: Life, go_on: Callable[[], bool] = lambda: True) -> Thinned:
-    with Thinning(life.history) as thinning:
+    with History(life.history) as thinning:
         return thinning.thin(life.now, go_on)
 
 

@@ -130,8 +130,8 @@ def test_what_one_node_measures_does_not_touch_what_another_does(
     tmp_path: Path, collection: Collection
 ) -> None:
     disk, target = Running("raw", "disk", NOW), Running("ost", "OST0", NOW)
-    collection.running("oss1", [disk])
-    collection.running("client1", [target])
+    collection.measures("oss1", [disk])
+    collection.measures("client1", [target])
     collection.failed("oss1", "no route", NOW)
     with History(tmp_path / "history.sqlite") as history:
         assert history.running() == (target,)

@@ -27,7 +27,6 @@ from plumbline.store.history import (
     History,
     SeriesKey,
     Thinned,
-    Thinning,
 )
 from plumbline.store.trends import Pictures
 from tests.package.records import failed, record
@@ -60,7 +59,7 @@ def saved(folder: Path, *records: Record) -> Path:
 
 
 def thin(path: Path, go_on: Callable[[], bool] = lambda: True) -> Thinned:
-    with Thinning(path) as thinning:
+    with History(path) as thinning:
         return thinning.thin(NOW, go_on)
 
 
@@ -208,15 +207,15 @@ def test_who_has_no_time_left_goes_on_the_next_time(tmp_path: Path) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-from plumbline.store.history import Thinning
+from plumbline.store.history import History
 left = int(sys.argv[2])
-class Killed(Thinning):
-    def _add(self, gone):
+class Killed(History):
+    def _add_daily(self, gone):
         global left
         left -= 1
         if not left:
             os.kill(os.getpid(), 9)
-        super()._add(gone)
+        super()._add_daily(gone)
 with Killed(Path(sys.argv[1])) as history:
     history.thin(float(sys.argv[3]), lambda: True)
 """
