@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CLOCK_STEP_S = 60.0
 """A record may be this far ahead of the clock: steps of a time service are smaller."""
 
-NEW_S = 3600.0
+NEW_S = 600.0
 """A figure that is older than this is shown with its age."""
 
 OPEN = "\x02s"

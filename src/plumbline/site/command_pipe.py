@@ -42,7 +42,7 @@ def hand_over(lines: Iterable[str], pipe: Path, spool: Path, wait_s: float) -> N
         raise UsageError(f"--spool {str(spool)!r}: Nagios takes no such name; use another folder")
     descriptor = _open(pipe, wait_s)
     try:
-        file = write_batch(lines, spool.absolute())
+        file = write_batch(lines, spool.absolute(), os.fstat(descriptor).st_uid)
         try:
             _say(descriptor, f"[{time.time():.0f}] PROCESS_FILE;{file};1\n", pipe, wait_s)
             _await_deletion(file, pipe, wait_s)
@@ -52,8 +52,8 @@ def hand_over(lines: Iterable[str], pipe: Path, spool: Path, wait_s: float) -> N
         os.close(descriptor)
 
 
-def write_batch(lines: Iterable[str], spool: Path) -> Path:
-    """Write a batch into a folder and return its path.
+def write_batch(lines: Iterable[str], spool: Path, reader: int) -> Path:
+    """Write a batch for the user ``reader``, who deletes it, into a folder and return its path.
 
     It appears under its name when it is whole.  Anybody may read it: it says what the page of
     Nagios says.
@@ -63,6 +63,8 @@ def write_batch(lines: Iterable[str], spool: Path) -> Path:
     text = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace").decode()
     try:
         replace(path, text, mode=0o644)
+        if os.geteuid() == 0:
+            os.chown(path, reader, -1)
     except OSError as error:
         raise StoreError(
             f"no batch can be written to {spool}: {error.strerror}; name with --spool a folder "

@@ -124,18 +124,19 @@ def test_a_check_says_at_every_moment_what_judging_says(
     ("subject", "ended_at"),
     [
         (("ost", "scratch-OST0003", False), NOW),
-        (("net", "oss3", False), NOW - HOUR_S),
-        (("fs", "scratch", True), NOW - HOUR_S),
+        (("net", "oss3", False), NOW - 600),
+        (("fs", "scratch", True), NOW - 600),
     ],
     ids=str,
 )
-def test_a_check_shows_the_age_of_a_figure_that_is_older_than_an_hour(
+def test_a_check_shows_the_age_of_a_figure_that_is_older_than_ten_minutes(
     tmp_path: Path, subject: Subject, ended_at: float
 ) -> None:
     every = [*nightly_targets(NOW), sent("oss1", 116e6), *ran([200e6, 201e6, 200e6, 2e8])]
     chosen = [*entries(1), host_expectation("oss1"), *expected()]
     node = Node(tmp_path, chosen, snapshot(*every))
-    assert "measured" not in node.said(subject, ended_at + HOUR_S).sentence
+    assert "measured" not in node.said(subject, ended_at + 600).sentence
+    assert "; measured 11 min ago" in node.said(subject, ended_at + 660).sentence
     for hours in (3, 9):
         said = node.said(subject, ended_at + hours * HOUR_S)
         assert said.state is State.OK
