@@ -50,7 +50,7 @@ from plumbline.parallel.job import Job as RanksJob
 from plumbline.parallel.job import encoded as encoded_job
 from plumbline.parallel.launch import parse_clients
 from plumbline.parallel.profile import pack, unpack
-from plumbline.parallel.sweep import Ledger, Point
+from plumbline.parallel.sweep import Ledger
 from plumbline.parallel.tally import read_results
 from plumbline.plan.baseline import (
     CANDIDATES,
@@ -106,7 +106,7 @@ from tests.package.observe import nodes as conditions
 from tests.package.observe.servers import counted
 from tests.package.observe.test_darshan import ANSWERS, named
 from tests.package.observe.test_jobs import OLD, QUEUED, TABLE
-from tests.package.parallel.points import done
+from tests.package.parallel.points import done, point
 from tests.package.parallel.test_job import JOB, RESULT
 from tests.package.parallel.test_profile import blocks
 from tests.package.parallel_runs import expected, ran
@@ -660,7 +660,7 @@ def _programs() -> Iterator[Reader]:
     )
     judged = {"schema": 2, "node": "c1", "judged_at": NOW, "verdicts": [verdict.to_json()]}
     yield Reader("verdicts", (_dumped(judged) * 2,), _verdicts)
-    ledger = Ledger({"test": "ost"}, 9).ended(done(Point(1, 1 << 20), 100, 200))
+    ledger = Ledger({"test": "ost"}, 9).ended(done(point(1), 100, 200))
     yield Reader("sweep", (_dumped(ledger.to_json()),), _sweep)
     yield Reader(
         "job",

@@ -123,7 +123,6 @@ RANKS = (
     option("--seconds TIME", "limit per operation (default: 60s)"),
     option("--fixed-time", "run for --seconds instead of --bytes"),
     option("--budget SIZE", "most bytes to write (default: 64GiB)"),
-    option("--gather NxSIZE", "aggregate small I/O in N buffers of SIZE (default: off)"),
     option("--direct", "bypass the page cache (default: off)"),
     option("--launcher PROGRAM", "mpirun or srun (default: mpirun)"),
     option("--launcher-option WORD", "option for the launcher, repeatable", action="append"),

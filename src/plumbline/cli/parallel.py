@@ -34,7 +34,13 @@ from plumbline.observe.command import SystemClock, SystemRunner
 from plumbline.parallel.job import Fixed
 from plumbline.parallel.launch import Client, Launch, by_slurm, find_launcher, parse_clients
 from plumbline.parallel.run import Course, Files, FsUnit
-from plumbline.parallel.terms import Aggregation, Method, named_test, share_of_memory, spread
+from plumbline.parallel.terms import (
+    Method,
+    named_test,
+    parse_aggregation,
+    share_of_memory,
+    spread,
+)
 from plumbline.site import measure as runs
 from plumbline.site import parallel as fs
 from plumbline.site.verdicts import published_by
@@ -167,7 +173,7 @@ def terms_of(arguments: argparse.Namespace, targets: int) -> fs.Terms:
     stripes = _stripes(arguments.stripes, targets)
     terms = fs.Terms(
         test,
-        arguments.ranks * stripes,
+        ranks,
         _rank_bytes(arguments, launch.hosts, ranks),
         parse_duration(arguments.seconds),
         Fixed.TIME if arguments.fixed_time else Fixed.DATA,
@@ -208,15 +214,9 @@ def _stripes(text: str, targets: int) -> int:
 def test_of(arguments: argparse.Namespace) -> Method:
     """Return the test by its name, with the buffers of ``--gather``; raise UsageError."""
     test = named_test(arguments.test)
-    if arguments.gather == "none":
-        return test._replace(aggregation=None)
-    if arguments.gather:
-        number, _, size = arguments.gather.partition("x")
-        size_bytes = parse_bytes(size) if size else 0
-        if not number.isdigit() or not int(number) or size_bytes < 1:
-            raise UsageError(f"--gather {arguments.gather!r} is not NxSIZE; write 2x32MiB or none")
-        return test._replace(aggregation=Aggregation(int(number), size_bytes))
-    return test
+    if not arguments.gather:
+        return test
+    return test._replace(aggregation=parse_aggregation(arguments.gather))
 
 
 def launch_of(arguments: argparse.Namespace) -> Launch:
@@ -371,7 +371,7 @@ def _course(
     try:
         test = named_test(terms["test"])._replace(transfer=whole.spec.transfer_bytes)
         launcher, work = str(terms["launcher"]), terms["work"]
-        ranks = int(terms["ranks_per_target"])
+        ranks = int(terms["ranks_per_target"]) * len(members)
         names = tuple(str(name) for name in terms["clients"])
     except (KeyError, TypeError, ValueError, UsageError) as error:
         raise DocumentError(
@@ -422,7 +422,7 @@ def probe_fs(arguments: argparse.Namespace) -> int:
     terms = terms_of(arguments, len(members.entries))
     course = Course(
         terms.test,
-        terms.ranks_per_target,
+        terms.ranks,
         terms.launch,
         members.servers,
         terms.fixed,
@@ -451,9 +451,8 @@ def probe_fs(arguments: argparse.Namespace) -> int:
         find_launcher(terms.launch, SystemRunner())
     if arguments.directory and not arguments.json:
         directories = {entry.component: str(entry.target["directory"]) for entry in members.entries}
-        ranks = terms.ranks_per_target * len(members.entries)
-        each = max(1, ranks // terms.launch.hosts)
-        if caveat := runs.caveat(directories, planned // ranks, runs.memory_bytes(), each):
+        each = max(1, terms.ranks // terms.launch.hosts)
+        if caveat := runs.caveat(directories, planned // terms.ranks, runs.memory_bytes(), each):
             remark(caveat)
     result = _measured(arguments, members, entries, unit)
     if arguments.directory:

@@ -6,12 +6,32 @@ import sys
 from pathlib import Path
 
 from plumbline.cli import arguments as shared
-from plumbline.cli.arguments import Argument, Verbs, count, either, group, option, positional
+from plumbline.cli.arguments import (
+    Argument,
+    Container,
+    Verbs,
+    count,
+    either,
+    group,
+    option,
+    positional,
+)
 from plumbline.model.layers import LAYERS
 from plumbline.store.files import HISTORY, PLAN
 from plumbline.store.verdicts import COMMANDS
 
 PEOPLE = Verbs()
+
+
+def _axes(container: Container) -> None:
+    """Declare an option for each axis of a sweep; they are loaded for that verb alone."""
+    from plumbline.parallel.sweep import AXES
+
+    for axis in AXES.values():
+        if axis.help:
+            usual = f" (default: {axis.default})" if axis.default else ""
+            option(f"{axis.option} LIST", axis.help + usual)(container)
+
 
 PEOPLE.add("topology.topology", "check the description of a site")
 
@@ -163,6 +183,7 @@ PEOPLE.add(
         *shared.RANKS,
         option("--ranks N", "processes on each target (default: 1)", type=int),
         option("--transfer SIZE", "size of one call (default: the test's)"),
+        option("--gather NxSIZE", "aggregate small I/O in N buffers of SIZE (default: the test's)"),
         option("--stripes N", "targets per file, or all (Lustre; default: 1)"),
         option("--keep SIZE", "keep files up to SIZE (default: remove)"),
         option("--reread-kept", "read the files of an earlier --keep"),
@@ -187,10 +208,13 @@ PEOPLE.add(
     "measure all targets at once, with other writers, transfers, stripes each time",
     group(
         "what changes from point to point",
-        option("--writers LIST", "per target", "1,2,4,8"),
-        option("--transfer LIST", "sizes of a call (default: the test's)"),
-        option("--stripes LIST", "targets of one file, or all (Lustre)", "1"),
-        option("--oversubscribe LIST", "the same ranks on 1/N of the targets", "1"),
+        _axes,
+        option(
+            "--scaling KIND",
+            "1 to 16 writers: strong ones share the bytes of a point, weak ones have the same each",
+            choices=("weak", "strong"),
+        ),
+        option("--repeats N", "runs of each point, for median and range", 1, type=count),
         option("--alone", "one target or stripe set, others idle"),
     ),
     group(
@@ -204,6 +228,7 @@ PEOPLE.add(
     shared.OWN_EXPECTATIONS,
     option("--state DIR", "folder of records and progress"),
     option("--again", "forget what is done, measure again"),
+    option("--advice", "print how to write on this machine, by its last sweep; measure nothing"),
     option("--dry-run", "print points, bytes and seconds"),
     option("--json", "print points and knees"),
     *(shared.LOCK_FOLDER, shared.QUIET),

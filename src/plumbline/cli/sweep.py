@@ -5,21 +5,22 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from math import prod
 from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
 
 from plumbline.cli import parallel
-from plumbline.cli.options import refuse_both
+from plumbline.cli.options import refuse_both, spelled
 from plumbline.cli.output import show
 from plumbline.cli.progress import progress
 from plumbline.doors.table import render
 from plumbline.measure.unit_context import Step
+from plumbline.model.codec import write
 from plumbline.model.errors import UsageError
 from plumbline.model.units import (
     format_bytes,
     format_duration,
     format_rate,
-    format_size,
     parse_bytes,
     parse_duration,
 )
@@ -27,7 +28,7 @@ from plumbline.model.verdict import State
 from plumbline.parallel import sweep as sweeps
 from plumbline.parallel.job import Fixed
 from plumbline.parallel.sweep import Ledger, Point, Sweep
-from plumbline.parallel.terms import share_of_memory
+from plumbline.parallel.terms import named_test, share_of_memory
 from plumbline.site import parallel as runs
 from plumbline.site.measure import interruptible, memory_bytes
 from plumbline.site.parallel import OPERATIONS, Plan
@@ -47,28 +48,30 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     parallel.fill_in(arguments)
     refuse_both(arguments)
     members = _spread(parallel.members_of(arguments, least=1))
-    test = parallel.test_of(arguments)
+    test = named_test(arguments.test)
     launch = parallel.launch_of(arguments)
     grid = _grid(arguments, test.transfer, len(members.entries))
+    points = sweeps.points_of(grid)
     budget = sweeps.Budget(parse_bytes(arguments.budget), parse_duration(arguments.limit))
     fixed = Fixed.TIME if arguments.fixed_time else Fixed.DATA
     seconds = parse_duration(arguments.seconds)
-    size = _point_bytes(arguments, launch.hosts, budget.bytes, len(grid.points()))
+    size = _point_bytes(arguments, launch.hosts, budget.bytes, len(points))
     plan = Plan(
         members,
         grid,
         runs.Terms(test, 0, 0, seconds, fixed, arguments.direct, launch, OPERATIONS),
         size,
         arguments.bytes is not None,
-        sweeps.Load(seconds, OPERATIONS, arguments.fixed_time),
         budget,
         arguments.alone,
         parallel.work_of(arguments, launch),
         _state(arguments),
     )
-    for point in grid.points():
-        plan.terms(point).refuse_contradictions()
-        # what cannot be striped says so
+    if arguments.scaling == "weak":
+        each = size // max(plan.setting(point).ranks for point in points)
+        plan = plan._replace(grid={**grid, "bytes_per_rank": (max(1, each),)})
+    for point in sweeps.points_of(plan.grid):
+        # what cannot be done on these targets says so
         plan.unit(point)
     return plan
 
@@ -83,33 +86,56 @@ def _spread(members: runs.Members) -> runs.Members:
     )
 
 
+_SCALED = "1,2,4,8,16"
+"""Writers of both scalings: strong ones share a point's bytes, weak ones have the same each."""
+
+
 def _grid(arguments: argparse.Namespace, transfer: int, targets: int) -> sweeps.Grid:
-    grid = sweeps.Grid(
-        _axis_values("--writers", arguments.writers, _number),
-        _axis_values("--transfer", arguments.transfer or f"{transfer}B", parse_bytes),
-        _axis_values(
-            "--stripes", arguments.stripes, lambda word: targets if word == "all" else _number(word)
-        ),
-        _axis_values("--oversubscribe", arguments.oversubscribe, _number),
-    )
-    number = len(grid.points())
+    _refuse_contradictions(arguments)
+    usual = {"transfer": f"{transfer}B", "stripes": "1", sweeps.PER_TARGET: "1"}
+    if not arguments.total_ranks:
+        usual["writers"] = _SCALED if arguments.scaling else sweeps.AXES["writers"].default
+    grid = {}
+    for name, axis in sweeps.AXES.items():
+        text = getattr(arguments, _destination(axis), None) or usual.get(name)
+        if text:
+            grid[name] = _axis_values(axis, text, targets)
+    if arguments.repeats > 1:
+        grid[sweeps.REPEAT] = tuple(range(1, arguments.repeats + 1))
+    number = prod(len(values) for values in grid.values())
     if number > _MOST_POINTS:
         raise UsageError(f"these lists make {number} points; give fewer, {_MOST_POINTS} at most")
-    if grid.oversubscription != (1,) and arguments.alone:
+    if grid[sweeps.PER_TARGET] != (1,) and arguments.alone:
         raise UsageError("--alone leaves targets idle already; leave --oversubscribe out")
     return grid
 
 
-def _axis_values(option: str, text: str, read: Callable[[str], int]) -> tuple[int, ...]:
-    values = tuple(dict.fromkeys(read(word.strip()) for word in text.split(",") if word.strip()))
-    if not values or min(values) < 1:
-        raise UsageError(f"{option} {text!r} is no list of values from 1 on; write for example 1,2")
-    return tuple(sorted(values))
+def _refuse_contradictions(arguments: argparse.Namespace) -> None:
+    """Raise UsageError where two options say the same in two ways."""
+    for alternatives in (
+        ("bytes", "bytes_per_node", "bytes_per_rank"),
+        ("writers", "total_ranks"),
+        ("scaling", "total_ranks"),
+        ("scaling", "bytes_per_node"),
+        ("scaling", "bytes_per_rank"),
+    ):
+        given = [spelled(name) for name in alternatives if getattr(arguments, name)]
+        if len(given) > 1:
+            raise UsageError(f"{' and '.join(given)} do not go together; give one of them")
 
 
-def _number(word: str) -> int:
-    """Return a number; what is none is as wrong as 0."""
-    return int(word) if word.isdecimal() else 0
+def _destination(axis: sweeps.Axis) -> str:
+    return axis.option[2:].replace("-", "_")
+
+
+def _axis_values(axis: sweeps.Axis, text: str, targets: int) -> tuple[sweeps.Value, ...]:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    values = tuple(dict.fromkeys(axis.read(word, targets) for word in words))
+    if not values or any(isinstance(value, int) and value < 1 for value in values):
+        raise UsageError(
+            f"{axis.option} {text!r} is no list of values from 1 on; write for example 1,2"
+        )
+    return values
 
 
 def _point_bytes(arguments: argparse.Namespace, clients: int, budget: int, points: int) -> int:
@@ -132,14 +158,35 @@ def _state(arguments: argparse.Namespace) -> Path:
 _ALWAYS = ("writers", "transfer")
 
 
+def _advice(plan: Plan) -> tuple[str, ...]:
+    """Return how to write on these targets, by the last of their sweeps; raise UsageError."""
+    ledgers = [
+        runs.read_ledger(path) for path in plan.state.glob(f"sweep-{plan.members.name}-*.json")
+    ]
+    targets = plan.document()["targets"]
+    own = [ledger for ledger in ledgers if ledger.done and ledger.terms.get("targets") == targets]
+    newest = max(own, key=lambda ledger: ledger.done[-1].started_at, default=None)
+    lines = sweeps.advice(newest, plan.members.name) if newest else ()
+    if not lines:
+        raise UsageError(
+            f"no sweep of {plan.members.name} in {plan.state} has a figure yet; leave --advice out "
+            "to begin one"
+        )
+    return lines
+
+
 def sweep(arguments: argparse.Namespace) -> int:
     """Carry the sweep on, print what is known of it, and return the exit code."""
     plan = _plan(arguments)
+    if arguments.advice:
+        lines = _advice(plan)
+        show(arguments, {"advice": list(lines)}, lines)
+        return State.OK
     if arguments.dry_run:
         ledger = _begun(arguments, plan)
         plan = plan.going_on(ledger)
         ahead = list(_ahead(plan, ledger))
-        documents = [{**point._asdict(), **figures} for point, figures in ahead]
+        documents = [{**point, **figures} for point, figures in ahead]
         show(arguments, {"sweep": plan.name, "points": documents}, _ahead_lines(plan, ahead))
         return 0
     locks = parallel.locks_of(arguments, plan.members)
@@ -160,20 +207,19 @@ def sweep(arguments: argparse.Namespace) -> int:
 
 def _show(plan: Plan, ending: sweeps.Ending, arguments: argparse.Namespace) -> None:
     """Print what was measured, where the knees are, how far the sweep is, and how to go on."""
-    ledger, points = ending.ledger, plan.grid.points()
+    ledger, points = ending.ledger, sweeps.points_of(plan.grid)
+    summaries = sweeps.summaries(ledger.done)
     remaining, remarks = ledger.remaining(points), sweeps.remarks(ledger.done, OPERATIONS)
     document = {
         "sweep": plan.name,
         "file": str(plan.path),
         **ledger.to_json(),
-        "left": [point._asdict() for point in remaining],
+        "left": remaining,
         "reason": ending.reason,
+        "points": [write(summary) for summary in summaries],
         "remarks": [remark.to_json() for remark in remarks],
     }
-    axes = _axes(plan)
-    rates = [header for each in OPERATIONS for header in (each.value, "a target")]
-    headers = (*axes, "targets", "ranks", *rates, "reason")
-    lines = [render(headers, [_row(done, axes) for done in sorted(ledger.done)])]
+    lines = [_table(plan, _FIGURES, [(each.point, _figures(each)) for each in summaries])]
     lines += [remark.sentence() for remark in remarks]
     spent = f"{format_bytes(ledger.written)} written, {format_duration(ledger.seconds)}"
     done = len(points) - len(remaining)
@@ -185,32 +231,49 @@ def _show(plan: Plan, ending: sweeps.Ending, arguments: argparse.Namespace) -> N
     show(arguments, document, lines)
 
 
-def _row(done: sweeps.Done, axes: Sequence[str]) -> tuple[str, ...]:
-    rates = []
-    for rate_Bps in map(done.rates.get, OPERATIONS):
-        if rate_Bps is None:
-            rates += ["none", ""]
+def _table(plan: Plan, headers: Sequence[str], rows: Sequence[tuple[Point, Sequence[str]]]) -> str:
+    """Return the points with their figures: the axes that move, and those that a reader expects."""
+    shown = [axis for axis in plan.grid if axis in (*_ALWAYS, *sweeps.moving(plan.grid))]
+    axes = [sweeps.AXES[axis] for axis in shown if axis not in (*headers, sweeps.REPEAT)]
+    return render(
+        [*(axis.title for axis in axes), *headers],
+        [[*(axis.format(point[axis.name]) for axis in axes), *row] for point, row in rows],
+    )
+
+
+_FIGURES = ("targets", "ranks", "write", "a target", "read", "a target", "reason")
+
+
+def _figures(summary: sweeps.Summary) -> list[str]:
+    """Return the figures of a measured point; of several runs the median and the range."""
+    figures = [str(summary.targets), str(summary.ranks)]
+    for spread in map(summary.rates.get, OPERATIONS):
+        if spread is None:
+            figures += ["none", ""]
         else:
-            rates += [format_rate(rate_Bps), format_rate(rate_Bps / done.targets)]
-    return (*_values(done.point, axes), str(done.targets), str(done.ranks), *rates, done.reason)
+            figures += [spread.text, format_rate(spread.median / summary.targets)]
+    return [*figures, summary.reason]
+
+
+_AHEAD = ("targets", "ranks", "writes", "takes", "budget")
 
 
 def _ahead_lines(plan: Plan, points: Sequence[tuple[Point, dict[str, Any]]]) -> Iterator[str]:
     """Yield a table of the points with their bytes and seconds, and the sum of these."""
-    axes = _axes(plan)
-    headers = (*axes, "targets", "ranks", "writes", "takes", "budget")
     rows = [
         (
-            *_values(point, axes),
-            str(figures["targets"]),
-            str(figures["ranks"]),
-            format_bytes(figures["bytes"]),
-            f"{'at most ' * figures['at_most']}{format_duration(figures['seconds'])}",
-            "not reached" if figures["reason"] else "",
+            point,
+            (
+                str(figures["targets"]),
+                str(figures["ranks"]),
+                format_bytes(figures["bytes"]),
+                f"{'at most ' * figures['at_most']}{format_duration(figures['seconds'])}",
+                "not reached" if figures["reason"] else "",
+            ),
         )
         for point, figures in points
     ]
-    yield render(headers, rows)
+    yield _table(plan, _AHEAD, rows)
     reached = [figures for _, figures in points if not figures["reason"]]
     seconds = sum(figures["seconds"] for figures in reached)
     most = "at most " if any(figures["at_most"] for figures in reached) else "about "
@@ -224,14 +287,14 @@ def _ahead_lines(plan: Plan, points: Sequence[tuple[Point, dict[str, Any]]]) -> 
 def _ahead(plan: Plan, ledger: Ledger) -> Iterator[tuple[Point, dict[str, Any]]]:
     """Yield the points that are left in the order of measuring, with their figures."""
     for point, reason in sweeps.planned(_sweep(plan), ledger):
-        layout = plan.layout(point)
+        setting = plan.setting(point)
         expected = sweeps.estimate(point, plan.load, ledger)
         yield (
             point,
             {
-                "targets": layout.targets,
-                "ranks": layout.all_ranks,
-                "bytes": plan.terms(point).rank_bytes * layout.all_ranks,
+                "targets": setting.in_use,
+                "ranks": setting.ranks,
+                "bytes": plan.size(point),
                 "seconds": expected.seconds,
                 "at_most": expected.at_most,
                 "reason": reason,
@@ -239,23 +302,12 @@ def _ahead(plan: Plan, ledger: Ledger) -> Iterator[tuple[Point, dict[str, Any]]]
         )
 
 
-def _axes(plan: Plan) -> list[str]:
-    """Return the axes that are shown: those that move, and the two that a reader expects."""
-    return [axis for axis in sweeps.AXES if axis in (*_ALWAYS, *plan.grid.moving())]
-
-
-def _values(point: Point, axes: Sequence[str]) -> Iterator[str]:
-    for axis in axes:
-        value = getattr(point, axis)
-        yield format_size(value) if axis == "transfer" else str(value)
-
-
 def _begun(arguments: argparse.Namespace, plan: Plan) -> Ledger:
     return Ledger(plan.document(), plan.bytes) if arguments.again else plan.begun()
 
 
 def _sweep(plan: Plan) -> Sweep:
-    return Sweep(plan.grid.points(), plan.load, plan.budget, plan.save)
+    return Sweep(sweeps.points_of(plan.grid), plan.load, plan.budget, plan.save)
 
 
 class _Teller:
@@ -267,14 +319,15 @@ class _Teller:
         self._whole = plan.members.name
         self._show = show
         self._quiet = quiet
-        self._total = len(plan.grid.points())
-        self._begun = self._total - len(ledger.remaining(plan.grid.points()))
+        points = sweeps.points_of(plan.grid)
+        self._total = len(points)
+        self._begun = self._total - len(ledger.remaining(points))
         self._title = ""
 
     def begin(self, point: Point) -> None:
         """Say which point is next."""
         self._begun += 1
-        self._title = f"point {self._begun} of {self._total}: {point.words()}"
+        self._title = f"point {self._begun} of {self._total}: {sweeps.words(point)}"
         if not self._quiet:
             print(self._title, file=sys.stderr, flush=True)
 

@@ -39,7 +39,7 @@ from plumbline.parallel.job import JOB, Fixed, Job, Result, State, encoded, resu
 from plumbline.parallel.launch import Launch, assumed, command, end_ranks, find_launcher
 from plumbline.parallel.profile import Block, pack, unpack
 from plumbline.parallel.tally import Tally, details, details_of_all, read_results
-from plumbline.parallel.terms import Method, Place, limit_s
+from plumbline.parallel.terms import Method, Place, limit_s, spread
 
 
 class Files(str, Enum):
@@ -87,8 +87,8 @@ class Member:
         self.failure: Optional[Failure] = None
         self.grown: Optional[int] = None
         self.watch = Watch(runner)
+        self.share = share
         self._server = server
-        self._share = share
         self._targets = [self._target(index) for index in range(share.files)]
         self._paths: list[str] = []
         self._moved: Optional[int] = None
@@ -97,15 +97,15 @@ class Member:
     @property
     def made(self) -> bool:
         """True if all files were made."""
-        return len(self._paths) == self._share.files
+        return len(self._paths) == self.share.files
 
     @property
     def places(self) -> Iterator[Place]:
         """Places of the ranks of this target."""
         name = self.entry.component
-        for rank in range(self._share.ranks):
-            if self._share.shared:
-                offset = rank * self._share.rank_bytes
+        for rank in range(self.share.ranks):
+            if self.share.shared:
+                offset = rank * self.share.rank_bytes
                 yield Place(name, self._server, self._paths[0], offset)
             else:
                 yield Place(name, self._server, self._paths[rank])
@@ -128,17 +128,17 @@ class Member:
     def make(self, others_bytes: int = 0) -> None:
         """Make and prove the files; ``others_bytes`` go to the same device for other targets."""
         with self._failing():
-            self._targets[0].refuse_without_room(self.watch, self._share.bytes + others_bytes)
+            self._targets[0].refuse_without_room(self.watch, self.share.bytes + others_bytes)
             for target in self._targets:
                 target.state(self.watch)
-                self._paths.append(target.place(self.watch, self._share.file_bytes))
+                self._paths.append(target.place(self.watch, self.share.file_bytes))
             self._moved = self._targets[0].traffic(self.watch)
 
     def find(self) -> None:
         """Take and prove the files that an earlier run has kept."""
         with self._failing():
             for target in self._targets:
-                self._paths.append(target.find(self.watch, self._share.file_bytes))
+                self._paths.append(target.find(self.watch, self.share.file_bytes))
             self._moved = self._targets[0].traffic(self.watch)
 
     def prove(self) -> None:
@@ -226,13 +226,13 @@ _LAST_S = 5.0
 class Course(NamedTuple):
     """Terms of a parallel run.
 
-    ``servers`` names the known server of each target.  ``folder`` takes the results of the ranks,
-    empty for a temporary folder: all clients must see it.  ``calls`` is the file of all calls,
-    None for no such file.
+    ``ranks`` are those of all targets, dealt to them in turn.  ``servers`` names the known server
+    of each target.  ``folder`` takes the results of the ranks, empty for a temporary folder: all
+    clients must see it.  ``calls`` is the file of all calls, None for no such file.
     """
 
     test: Method
-    ranks_per_target: int
+    ranks: int
     launch: Launch
     servers: Mapping[str, str]
     fixed: Fixed = Fixed.DATA
@@ -245,12 +245,9 @@ class Course(NamedTuple):
 class Run:
     """One start of the launcher."""
 
-    def __init__(
-        self, whole: Expectation, course: Course, share: Share, context: UnitContext
-    ) -> None:
+    def __init__(self, whole: Expectation, course: Course, context: UnitContext) -> None:
         self._whole = whole
         self._course = course
-        self._share = share
         self._context = context
         self._runner = context.runners[whole.component]
         self._tool: Optional[Tool] = None
@@ -301,7 +298,7 @@ class Run:
         folder, local = folders
         launcher = find_launcher(self._course.launch, self._runner)._replace(folder=str(local))
         job = self._job(folder, [place for member in ready for place in member.places], tasks)
-        romio, ranks = bool(job.test.hints), len(job.places)
+        romio, ranks = job.test.romio, len(job.places)
         argv = command(self._course.launch, launcher, ranks, str(folder / JOB), romio=romio)
         self._tool = Tool(self._whole.spec.tool, f"{launcher.kind.value} {launcher.version}", argv)
         write_whole(folder / JOB, encoded(job))
@@ -336,7 +333,7 @@ class Run:
             test=self._course.test,
             operations=tuple(dict.fromkeys(task.operation for task in tasks)),
             places=tuple(places),
-            bytes=self._share.rank_bytes,
+            bytes=spec.bytes // spec.transfer_bytes * spec.transfer_bytes,
             seconds=spec.seconds,
             fixed=self._course.fixed,
             direct=spec.direct,
@@ -396,7 +393,7 @@ class Run:
             conditions = Conditions(member.state, self._coverage(crew, member))
             if member.failure is not None and not member.made:
                 return recorder.without(task, member.failure, conditions)
-            outcome = tally.of_target(name, self._share.ranks)
+            outcome = tally.of_target(name, member.share.ranks)
             if member.failure is not None and not isinstance(outcome, Failure):
                 outcome = member.failure
             more = details(results, outcome)
@@ -489,10 +486,10 @@ class FsUnit:
         self.tasks = tuple(task for tasks in zip(*parts) for task in tasks)
         self._operations = tuple(task.operation for task in tasks_of(whole))
         spec = whole.spec
-        self._share = Share(
-            course.ranks_per_target,
-            spec.bytes // spec.transfer_bytes * spec.transfer_bytes,
-            course.test.shared,
+        rank_bytes = spec.bytes // spec.transfer_bytes * spec.transfer_bytes
+        self._shares = tuple(
+            Share(ranks, rank_bytes, course.test.shared)
+            for ranks in spread(course.ranks, len(members))
         )
 
     @property
@@ -500,28 +497,25 @@ class FsUnit:
         """All bytes that the run writes."""
         if self._course.files is Files.FOUND:
             return 0
-        return self._share.bytes * len(self._members)
+        return sum(share.bytes for share in self._shares)
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """Return the call of the launcher, as it is by its name."""
         launch = self._course.launch
-        ranks = self._share.ranks * len(self._members)
-        romio = bool(self._course.test.hints)
+        ranks, romio = self._course.ranks, self._course.test.romio
         return (command(launch, assumed(launch), ranks, f"FOLDER/{JOB}", romio=romio),)
 
     def measure(self, context: UnitContext) -> Generator[Record, None, None]:
         """Yield one record for each operation of each target and of the whole."""
         crew = [
-            Member(entry, self._server(entry), self._share, context.runners[entry.component])
-            for entry in self._members
+            Member(entry, self._server(entry), share, context.runners[entry.component])
+            for entry, share in zip(self._members, self._shares)
         ]
         files = self._course.files
         keep = files is Files.FOUND
         try:
-            _muster(crew, self._share, files)
-            yield from Run(self._whole, self._course, self._share, context).records(
-                crew, self.tasks
-            )
+            _muster(crew, files)
+            yield from Run(self._whole, self._course, context).records(crew, self.tasks)
             keep = keep or (files is Files.KEEP and all(member.failure is None for member in crew))
         finally:
             for member in crew if not keep else ():
@@ -531,7 +525,7 @@ class FsUnit:
         return self._course.servers.get(entry.component, entry.component)
 
 
-def _muster(crew: Sequence[Member], share: Share, files: Files) -> None:
+def _muster(crew: Sequence[Member], files: Files) -> None:
     """Look at all targets and make their files; a target that takes no part has a failure."""
     for member in crew:
         member.look(files)
@@ -541,5 +535,5 @@ def _muster(crew: Sequence[Member], share: Share, files: Files) -> None:
     for member in ready if files is Files.FOUND else ():
         member.find()
     for member in ready if files is not Files.FOUND else ():
-        neighbours = sum(member.shares_with(other) for other in ready) - 1
-        member.make(share.bytes * neighbours)
+        beside = sum(other.share.bytes for other in ready if member.shares_with(other))
+        member.make(beside - member.share.bytes)

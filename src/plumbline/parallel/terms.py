@@ -18,7 +18,7 @@ from typing import Annotated, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.codec import positional
 from plumbline.model.errors import UsageError
-from plumbline.model.units import format_bytes
+from plumbline.model.units import format_bytes, parse_bytes
 from plumbline.model.validation import counts
 from plumbline.parallel.profile import CALL_BYTES
 
@@ -101,6 +101,17 @@ class Aggregation(NamedTuple):
     size: int
 
 
+def parse_aggregation(text: str) -> Optional[Aggregation]:
+    """Return the buffers of ``2x32MiB``, None for ``none``; raise UsageError."""
+    number, _, size = text.partition("x")
+    if text == "none":
+        return None
+    size_bytes = parse_bytes(size) if size else 0
+    if not number.isdigit() or not int(number) or size_bytes < 1:
+        raise UsageError(f"--gather {text!r} is not NxSIZE; write 2x32MiB or none")
+    return Aggregation(int(number), size_bytes)
+
+
 class Method(NamedTuple):
     """One way to move bytes.
 
@@ -117,6 +128,11 @@ class Method(NamedTuple):
     collective: bool = False
     hints: Mapping[str, str] = {}
     aggregation: Optional[Aggregation] = None
+
+    @property
+    def romio(self) -> bool:
+        """True if a hint is one that ROMIO alone understands."""
+        return any(name.startswith("romio_") for name in self.hints)
 
 
 _BUFFERED = {"romio_cb_read": "enable", "romio_cb_write": "enable"}

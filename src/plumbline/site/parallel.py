@@ -24,7 +24,18 @@ from plumbline.observe.command import SystemClock, SystemRunner, by_hand
 from plumbline.parallel.job import Fixed
 from plumbline.parallel.launch import Launch
 from plumbline.parallel.run import Course, FsUnit
-from plumbline.parallel.sweep import Budget, Done, Grid, Layout, Ledger, Load, Point, layout
+from plumbline.parallel.sweep import (
+    AXES,
+    REPEAT,
+    Budget,
+    Done,
+    Grid,
+    Ledger,
+    Load,
+    Point,
+    Setting,
+    apply,
+)
 from plumbline.parallel.terms import (
     SPARE_S,
     Method,
@@ -53,11 +64,12 @@ _NAMES = Names("--bytes", "--transfer", "--direct")
 class Terms(NamedTuple):
     """Terms of a run on any number of targets; ``seconds`` ends each operation.
 
-    With ``stripes`` above 1 so many targets count as one, and each file lies on all of them.
+    ``ranks`` are those of all targets; ``more`` are further terms in words.  With ``stripes`` above
+    1 so many targets count as one, and each file lies on all of them.
     """
 
     test: Method
-    ranks_per_target: int
+    ranks: int
     rank_bytes: int
     seconds: float
     fixed: Fixed
@@ -65,15 +77,16 @@ class Terms(NamedTuple):
     launch: Launch
     operations: tuple[Operation, ...] = PARALLEL_OPERATIONS
     stripes: int = 1
+    more: str = ""
 
     def spec(self, targets: int) -> ProbeSpec:
         """Return what makes two runs comparable, in figures and in words."""
-        ranks = self.ranks_per_target * targets
-        crowd = RunSize(ranks, targets * self.stripes, self.launch.hosts)
+        crowd = RunSize(self.ranks, targets * self.stripes, self.launch.hosts)
         words = [pattern(self.test, crowd, self.fixed.value)]
         words += [format_duration(self.seconds)] if self.fixed is Fixed.TIME else []
         words += ["kept files"] if self.operations == REREAD else []
         words += [f"files over {self.stripes} targets"] if self.stripes > 1 else []
+        words += [self.more] if self.more else []
         return ProbeSpec(
             TOOL,
             self.rank_bytes,
@@ -140,21 +153,25 @@ def document_of(members: Members, entries: tuple[Expectation, ...]) -> Expectati
     return Expectations(members.node, "", tuple(entry.to_json() for entry in entries))
 
 
-def in_stripes(members: Members, terms: Terms) -> Members:
+def in_stripes(members: Members, terms: Terms, *, sized: bool = False) -> Members:
     """Return the members as sets of ``terms.stripes`` targets, each with files on all of them.
 
-    Targets that do not fill a set are left out.
+    Targets that do not fill a set are left out.  ``sized``: stripes have a size of their own even
+    where a file has one alone.
 
     Raises:
         UsageError: files over several targets cannot be made on these.
     """
-    if terms.stripes == 1:
+    if terms.stripes == 1 and not sized:
         return members
     for entry in members.entries:
         if entry.target.get("kind") != "lustre":
+            what, option = ("files over several targets", "--stripes")
+            if sized:
+                what, option = ("stripes of a given size", "--stripe-size")
             raise UsageError(
-                f"{entry.component} is a target of kind {entry.target.get('kind')}; files over "
-                "several targets are made on Lustre alone: leave --stripes out"
+                f"{entry.component} is a target of kind {entry.target.get('kind')}; {what} are "
+                f"made on Lustre alone: leave {option} out"
             )
     last = len(members.entries) - terms.stripes
     sets = tuple(
@@ -169,7 +186,7 @@ def _set(entries: Sequence[Expectation], stripe_bytes: int) -> Expectation:
     first = entries[0]
     osts = [str(entry.target.get("ost", entry.component)) for entry in entries]
     return first._replace(
-        component=f"{first.component}+{len(entries) - 1}",
+        component="+".join([first.component, *[str(len(entries) - 1)] * (len(entries) > 1)]),
         target={
             "kind": STRIPED.name,
             "mount": first.target["mount"],
@@ -179,6 +196,9 @@ def _set(entries: Sequence[Expectation], stripe_bytes: int) -> Expectation:
         path=tuple(dict.fromkeys(part for entry in entries for part in entry.path)),
     )
 
+
+_UNTOLD = ("stripe_size", "hints")
+"""Axes that no other field of a specification tells of."""
 
 LAYER = "sweep"
 """Of all records of sweeps: no series of probes, and so no verdict, ever meets them."""
@@ -198,7 +218,6 @@ class Plan(NamedTuple):
     common: Terms
     bytes: int
     given: bool
-    load: Load
     budget: Budget
     alone: bool
     work: str
@@ -208,31 +227,45 @@ class Plan(NamedTuple):
         """Return the plan with the bytes that the sweep has begun with."""
         return self._replace(bytes=ledger.point_bytes)
 
-    def layout(self, point: Point) -> Layout:
-        """Return where the ranks of a point work; raise UsageError when there is no place."""
-        return layout(point, len(self.members.entries), self.alone)
+    @property
+    def load(self) -> Load:
+        """Return what the operations of a point move at most, and for how long."""
+        fixed_time = self.common.fixed is Fixed.TIME
+        return Load(self.common.seconds, OPERATIONS, self.size, fixed_time)
 
-    def terms(self, point: Point) -> Terms:
-        """Return the terms of a point's run."""
-        ranks = self.layout(point)
-        return self.common._replace(
-            test=self.common.test._replace(transfer=point.transfer),
-            stripes=point.stripes,
-            ranks_per_target=ranks.ranks,
-            rank_bytes=self.bytes // ranks.all_ranks // point.transfer * point.transfer,
-        )
+    def size(self, point: Point) -> int:
+        """Return the bytes that a point writes."""
+        setting = self.setting(point)
+        return setting.rank_bytes * setting.ranks
+
+    def setting(self, point: Point) -> Setting:
+        """Return the terms of a point's run; raise UsageError for an impossible point."""
+        targets, hosts = len(self.members.entries), self.common.launch.hosts
+        return apply(point, Setting(self.common.test, targets, hosts, self.bytes, self.alone))
 
     def unit(self, point: Point) -> tuple[FsUnit, Expectation]:
-        """Return the run of a point, and what is expected of all its targets together."""
-        terms = self.terms(point)
-        chosen = self.members._replace(entries=self.members.entries[: self.layout(point).targets])
-        chosen = in_stripes(chosen, terms)
+        """Return the run of a point, and what is expected of all its targets together.
+
+        Raises:
+            UsageError: what the point asks for cannot be done on these targets.
+        """
+        setting = self.setting(point)
+        terms = self.common._replace(
+            test=setting.test,
+            stripes=setting.stripes,
+            ranks=setting.ranks,
+            rank_bytes=setting.rank_bytes,
+            more=", ".join(AXES[axis].phrase(point[axis]) for axis in _UNTOLD if axis in point),
+        )
+        terms.refuse_contradictions()
+        chosen = self.members._replace(entries=self.members.entries[: setting.in_use])
+        chosen = in_stripes(chosen, terms, sized="stripe_size" in point)
         *entries, whole = (
             expectation._replace(layer=LAYER) for expectation in entries_of(chosen, terms)
         )
         course = Course(
             terms.test,
-            terms.ranks_per_target,
+            terms.ranks,
             terms.launch,
             self.members.servers,
             terms.fixed,
@@ -250,7 +283,8 @@ class Plan(NamedTuple):
                 [expectation.component, dict(expectation.target)]
                 for expectation in self.members.entries
             ],
-            "grid": self.grid._asdict(),
+            # more runs of each point are the same sweep
+            "grid": {axis: values for axis, values in self.grid.items() if axis != REPEAT},
             "bytes": self.bytes if self.given else 0,
             "alone": self.alone,
             "common": common,
@@ -369,13 +403,13 @@ class Points:
         session.run([unit])
         if session.busy:
             raise session.busy[0]
-        layout = self._plan.layout(point)
+        setting = self._plan.setting(point)
         return Done(
             point,
             run_id,
             whole.spec.hash(),
-            layout.targets,
-            layout.all_ranks,
+            setting.in_use,
+            setting.ranks,
             began,
             clock.monotonic() - begun,
             _written(records.kept, whole, unit.planned_bytes),
@@ -406,12 +440,17 @@ def _reason(records: Sequence[Record], whole: Expectation) -> str:
 
 
 def _written(records: Sequence[Record], whole: Expectation, planned: int) -> int:
-    """Return the bytes that a point has written; where that is not certain, all it was to write."""
+    """Return the bytes that the ranks of a point have reported; of a hung one, all it was to write.
+
+    A rank that has not begun has written nothing.
+    """
     writes = [
         record
         for record in records
         if record.operation is Operation.WRITE and record.component != whole.component
     ]
-    if all(record.outcome in (Outcome.OK, Outcome.SKIPPED) for record in writes):
-        return sum(record.bytes for record in writes)
-    return planned
+    if any(record.outcome in (Outcome.HUNG, Outcome.UNANSWERED) for record in writes):
+        return planned
+    return sum(
+        rank["bytes"] for record in writes for rank in (record.details or {}).get("ranks", ())
+    )

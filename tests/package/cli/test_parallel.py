@@ -193,12 +193,12 @@ def test_runs_on_other_terms_are_never_compared(tmp_path: Path) -> None:
     from plumbline.parallel.launch import Launch, parse_clients
     from plumbline.site.parallel import REREAD, Terms
 
-    terms = Terms(TESTS["ost"], 1, 1 << 30, 60.0, Fixed.DATA, False, Launch())
+    terms = Terms(TESTS["ost"], 4, 1 << 30, 60.0, Fixed.DATA, False, Launch())
     others = [
         terms,
         terms._replace(test=TESTS["posix-fpp-1m2"]),
         terms._replace(test=terms.test._replace(transfer=4096)),
-        terms._replace(ranks_per_target=2),
+        terms._replace(ranks=8),
         terms._replace(rank_bytes=1 << 29),
         terms._replace(fixed=Fixed.TIME),
         terms._replace(fixed=Fixed.TIME, seconds=30.0),
@@ -207,7 +207,7 @@ def test_runs_on_other_terms_are_never_compared(tmp_path: Path) -> None:
         terms._replace(operations=REREAD),
         terms._replace(stripes=2),
     ]
-    hashes = [one.spec(4).hash() for one in others] + [terms.spec(5).hash()]
+    hashes = [one.spec(4).hash() for one in others] + [terms._replace(ranks=5).spec(5).hash()]
     assert len(set(hashes)) == len(hashes)
     # of fixed data a limit of seconds is a limit alone
     assert terms._replace(seconds=30.0).spec(4).hash() == hashes[0]

@@ -16,6 +16,8 @@ from tests.package.cli.test_parallel import directories, expect_directories
 from tests.package.parallel.test_run import PYTHON, missing, processes
 from tests.package.waiting import eventually
 
+MIB = 1 << 20
+
 with_mpi = pytest.mark.skipif(missing() != "", reason=missing() or "all is there")
 
 
@@ -66,6 +68,120 @@ def test_a_sweep_goes_on_where_a_kill_has_ended_it(
     assert (again.err, json.loads(again.out)["done"]) == ("", document["done"])
 
 
+AXES = [
+    # options, axes and values in the order of the table, targets and ranks, bytes written
+    (
+        ["--total-ranks", "1,3", "--bytes", "6MiB"],
+        [{"total_ranks": 1}, {"total_ranks": 3}],
+        [(1, 1), (2, 3)],
+        12 * MIB,
+    ),
+    (
+        ["--targets", "1,all", "--writers", "2", "--bytes", "4MiB"],
+        [{"targets": 1}, {"targets": 2}],
+        [(1, 2), (2, 4)],
+        8 * MIB,
+    ),
+    (
+        ["--bytes-per-node", "2MiB,4MiB", "--writers", "1"],
+        [{"bytes_per_node": 2 * MIB}, {"bytes_per_node": 4 * MIB}],
+        [(2, 2)] * 2,
+        6 * MIB,
+    ),
+    (
+        ["--bytes-per-rank", "1MiB", "--writers", "1,2"],
+        [{"writers": 1, "bytes_per_rank": MIB}, {"writers": 2, "bytes_per_rank": MIB}],
+        [(2, 2), (2, 4)],
+        6 * MIB,
+    ),
+    (
+        ["--gather", "none,2x1MiB", "--transfer", "64KiB", "--writers", "1", "--bytes", "4MiB"],
+        [{"gather": "2x1MiB"}, {"gather": "none"}],
+        [(2, 2)] * 2,
+        8 * MIB,
+    ),
+    (
+        [
+            *("--hints", "none,romio_cb_write=enable,cb_nodes=1+cb_buffer_size=1048576"),
+            *("--test", "mpiio-shared-1m2", "--writers", "2", "--bytes", "4MiB"),
+        ],
+        [
+            {"hints": "cb_nodes=1+cb_buffer_size=1048576"},
+            {"hints": "none"},
+            {"hints": "romio_cb_write=enable"},
+        ],
+        [(2, 4)] * 3,
+        12 * MIB,
+    ),
+]
+"""An axis that is new has a row here, if it can be measured on directories."""
+
+
+@pytest.mark.long
+@with_mpi
+@pytest.mark.parametrize(
+    ("words", "points", "crowds", "written"), AXES, ids=lambda of: str(of)[:24]
+)
+def test_an_axis_is_swept(
+    tmp_path: Path,
+    words: list[str],
+    points: list[dict[str, Any]],
+    crowds: list[tuple[int, int]],
+    written: int,
+) -> None:
+    ended = finish(tmp_path, "sweep", *directories(tmp_path), *words, "--quiet", "--json")
+    assert ended.returncode == 0, ended.stderr
+    document = json.loads(ended.stdout)
+    swept = [each["point"] for each in document["points"]]
+    assert [point | values for point, values in zip(swept, points)] == swept
+    assert [(each["targets"], each["ranks"]) for each in document["points"]] == crowds
+    assert all(set(each["rates"]) == {"write", "read"} for each in document["points"])
+    assert document["written"] == written
+    left = [path for name in ("a", "b") for path in (tmp_path / name).iterdir()]
+    assert left == []
+
+
+@pytest.mark.long
+@with_mpi
+def test_repeats_give_a_range_and_a_sweep_gives_advice(tmp_path: Path) -> None:
+    words = [*directories(tmp_path), "--quiet", "--bytes", "4MiB", "--writers", "1,2"]
+    finish(tmp_path, "sweep", *words)
+    # more runs of each point are the same sweep
+    ended = finish(tmp_path, "sweep", *words, "--repeats", "2", "--json")
+    document = json.loads(ended.stdout)
+    assert [each["point"].get("repeat", 1) for each in document["done"]] == [1, 1, 2, 2]
+    for summary in document["points"]:
+        rates = [
+            run["rates"]["write"]
+            for run in document["done"]
+            if run["point"]["writers"] == summary["point"]["writers"]
+        ]
+        write = summary["rates"]["write"]
+        assert (summary["runs"], write["low"], write["high"]) == (2, min(rates), max(rates))
+    shown = finish(tmp_path, "sweep", *words, "--repeats", "2").stdout.splitlines()
+    assert [" %" in row.partition("reason")[0] for row in shown[1:3]] == [True, True]
+    advice = finish(tmp_path, "sweep", *directories(tmp_path), "--advice").stdout.splitlines()
+    assert 2 <= len(advice) <= 5
+    assert advice[0].startswith("all, best of 2 points, ")
+    assert advice[-1].startswith("Not covered: other values of transfer, ")
+
+
+@pytest.mark.long
+@with_mpi
+def test_a_rank_that_did_not_begin_has_written_nothing(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\ncase "$*" in *parallel.rank*) exit 9;; esac\nexec {PYTHON} "$@"\n'
+    )
+    python.chmod(0o755)
+    words = ["--bytes", "4MiB", "--writers", "1", "--python", str(python), "--json"]
+    ended = finish(tmp_path, "sweep", *directories(tmp_path), *words, "--quiet")
+    document = json.loads(ended.stdout)
+    assert ended.returncode == 3
+    assert "left no result" in document["done"][0]["reason"]
+    assert (document["written"], document["done"][0]["written"]) == (0, 0)
+
+
 @pytest.mark.long
 @with_mpi
 def test_targets_of_a_node_are_swept_and_no_check_sees_it(tmp_path: Path) -> None:
@@ -109,6 +225,17 @@ def test_a_dry_run_prints_points_bytes_and_seconds_and_touches_nothing(tmp_path:
     assert last == "4 of 6 points, 4295.0 MB written and as much read, at most 8 min"
     assert not (tmp_path / "state").exists()
     assert list((tmp_path / "a").iterdir()) == []
+
+
+def test_weak_scaling_gives_each_rank_the_same(tmp_path: Path) -> None:
+    """``--bytes`` are those of the point with the most ranks."""
+    words = ["--scaling", "weak", "--bytes", "32MiB", "--dry-run", "--json"]
+    ended = finish(tmp_path, "sweep", *directories(tmp_path), *words)
+    points = json.loads(ended.stdout)["points"]
+    assert {point["bytes"] / point["ranks"] for point in points} == {MIB}
+    assert sorted(point["writers"] for point in points) == [1, 2, 4, 8, 16]
+    strong = finish(tmp_path, "sweep", *directories(tmp_path), *words, "--scaling", "strong")
+    assert {point["bytes"] for point in json.loads(strong.stdout)["points"]} == {32 * MIB}
 
 
 def test_a_budget_that_reaches_no_point_is_said_and_starts_nothing(tmp_path: Path) -> None:

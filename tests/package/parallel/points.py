@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from plumbline.model.record import Operation
-from plumbline.parallel.sweep import Done, Point
+from plumbline.parallel.sweep import Done, Point, Value
 
 MIB = 1 << 20
+
+
+def point(writers: int, transfer: int = MIB, **others: Value) -> Point:
+    """Return a point with the axes that every sweep has, and others."""
+    usual: dict[str, Value] = {"stripes": 1, "oversubscription": 1}
+    return {"writers": writers, "transfer": transfer, **usual, **others}
 
 
 def done(
@@ -19,7 +25,7 @@ def done(
         "run_id": "run-1",
         "spec_hash": "0" * 12,
         "targets": 4,
-        "ranks": 4 * point.writers,
+        "ranks": 4 * int(point["writers"]),
         "started_at": 1000.0,
         "seconds": 20.0,
         "written": 10**9,

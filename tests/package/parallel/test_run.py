@@ -87,7 +87,9 @@ class Site:
         return FsUnit(
             whole,
             entries,
-            Course(test, ranks, launch, {}, folder=str(self.home / "work"), **course),
+            Course(
+                test, ranks * len(entries), launch, {}, folder=str(self.home / "work"), **course
+            ),
         )
 
     def python(self, first: str) -> str:

@@ -7,7 +7,8 @@ from typing import Any, Callable, Sequence
 
 import pytest
 
-from plumbline.model.errors import BusyError, DocumentError, UsageError
+from plumbline.model.codec import write
+from plumbline.model.errors import BusyError, DocumentError, PlumblineError
 from plumbline.model.record import Operation
 from plumbline.parallel.sweep import (
     START_S,
@@ -15,75 +16,123 @@ from plumbline.parallel.sweep import (
     Done,
     Estimate,
     Grid,
-    Layout,
     Ledger,
     Load,
     Point,
     Remark,
+    Setting,
     Sweep,
+    Value,
+    advice,
+    apply,
     estimate,
-    layout,
+    moving,
     planned,
+    points_of,
     remarks,
     spread,
+    summaries,
 )
-from tests.package.parallel.points import MIB, done
+from plumbline.parallel.terms import TESTS, Aggregation
+from tests.package.parallel.points import MIB, done, point
+
+
+def grid(writers: Sequence[int], transfer: Sequence[int] = (MIB,)) -> Grid:
+    return {"writers": writers, "transfer": transfer, "stripes": (1,), "oversubscription": (1,)}
 
 
 def test_the_ends_come_first_then_the_middle_then_the_quarters() -> None:
-    writers = [point.writers for point in Grid((1, 2, 4, 8, 16), (MIB,)).points()]
+    writers = [point["writers"] for point in points_of(grid((1, 2, 4, 8, 16)))]
     assert writers == [1, 16, 4, 2, 8]
 
 
 def test_the_first_points_of_two_axes_are_the_corners_of_the_grid() -> None:
-    points = Grid((1, 2, 4), (4096, 65536, MIB)).points()
-    assert len(points) == len(set(points)) == 9
-    assert {(point.writers, point.transfer) for point in points[:4]} == {
+    points = points_of(grid((1, 2, 4), (4096, 65536, MIB)))
+    assert len(points) == len({tuple(each.items()) for each in points}) == 9
+    assert {(each["writers"], each["transfer"]) for each in points[:4]} == {
         *((1, 4096), (1, MIB), (4, 4096), (4, MIB)),
     }
-    assert points[-1] == Point(2, 65536)
+    assert points[-1] == point(2, 65536)
 
 
 @pytest.mark.parametrize("number", range(1, 12))
 def test_no_value_is_lost_whatever_their_number(number: int) -> None:
-    points = Grid(tuple(range(1, number + 1)), (MIB,)).points()
-    assert sorted(point.writers for point in points) == list(range(1, number + 1))
+    points = points_of(grid(range(1, number + 1)))
+    assert sorted(int(each["writers"]) for each in points) == list(range(1, number + 1))
 
 
 def test_a_value_given_twice_is_measured_once() -> None:
-    grid = Grid((2, 1, 2), (MIB,))
-    assert [point.writers for point in grid.points()] == [1, 2]
-    assert grid.moving() == ("writers",)
+    twice = grid((2, 1, 2))
+    assert [each["writers"] for each in points_of(twice)] == [1, 2]
+    assert moving(twice) == ("writers",)
+
+
+def test_no_point_is_repeated_before_all_have_been_measured() -> None:
+    points = points_of({**grid((1, 2, 4)), "repeat": (1, 2)})
+    assert [(each.get("repeat", 1), each["writers"]) for each in points] == [
+        *((1, 1), (1, 4), (1, 2), (2, 1), (2, 4), (2, 2)),
+    ]
+
+
+ON_EIGHT = Setting(TESTS["mpiio-shared-1m2"], targets=8, hosts=2, bytes=64 * MIB)
 
 
 @pytest.mark.parametrize(
-    ("point", "alone", "expected"),
+    ("axes", "alone", "figures"),
     [
-        (Point(2, MIB), False, Layout(sets=8, stripes=1, ranks=2)),
-        (Point(2, MIB), True, Layout(sets=1, stripes=1, ranks=2)),
-        (Point(2, MIB, stripes=3), False, Layout(sets=2, stripes=3, ranks=2)),
-        (Point(2, MIB, stripes=8), True, Layout(sets=1, stripes=8, ranks=2)),
+        # targets in use, ranks, bytes of a rank
+        ({"writers": 2}, False, (8, 16, 4 * MIB)),
+        ({"writers": 2}, True, (1, 2, 32 * MIB)),
+        ({"writers": 2, "transfer": 3 * MIB}, False, (8, 16, 3 * MIB)),
+        ({"writers": 2, "stripes": 3}, False, (6, 4, 16 * MIB)),
+        ({"writers": 2, "stripes": 8}, True, (8, 2, 32 * MIB)),
         # as many ranks as without, on a quarter of the targets
-        (Point(2, MIB, oversubscription=4), False, Layout(sets=2, stripes=1, ranks=8)),
+        ({"writers": 2, "oversubscription": 4}, False, (2, 16, 4 * MIB)),
+        ({"writers": 2, "targets": 4}, False, (4, 8, 8 * MIB)),
+        # one target has a rank more than the others; one rank is on one target
+        ({"total_ranks": 9}, False, (8, 9, 7 * MIB)),
+        ({"total_ranks": 1}, False, (1, 1, 64 * MIB)),
+        ({"writers": 1, "bytes_per_node": 16 * MIB}, False, (8, 8, 4 * MIB)),
+        ({"writers": 2, "bytes_per_rank": 2 * MIB}, False, (8, 16, 2 * MIB)),
     ],
 )
-def test_ranks_work_on_sets_of_targets(point: Point, alone: bool, expected: Layout) -> None:
-    assert layout(point, 8, alone) == expected
+def test_axes_say_how_many_ranks_move_how_much(
+    axes: Point, alone: bool, figures: tuple[int, int, int]
+) -> None:
+    setting = apply(axes, ON_EIGHT._replace(alone=alone))
+    assert (setting.in_use, setting.ranks, setting.rank_bytes) == figures
 
 
 @pytest.mark.parametrize(
-    ("point", "sentence"),
+    ("axis", "value", "field", "expected"),
     [
-        (Point(1, MIB, stripes=9), "1 writer, 1 MiB, 9 stripes needs more than the 8 targets"),
-        (Point(1, MIB, oversubscription=9), "9-fold over-subscription leaves 0 of them"),
-        (Point(1, MIB, stripes=4, oversubscription=4), "leaves 2 of them"),
+        ("transfer", 4096, "transfer", 4096),
+        ("stripe_size", 4 * MIB, "stripe_bytes", 4 * MIB),
+        ("gather", "2x1MiB", "aggregation", Aggregation(2, MIB)),
+        ("gather", "none", "aggregation", None),
+        ("hints", "cb_nodes=2+romio_cb_read=x", "hints", {"cb_nodes": "2", "romio_cb_read": "x"}),
+        ("hints", "none", "hints", {}),
+        ("repeat", 2, "name", "mpiio-shared-1m2"),
     ],
 )
-def test_a_point_that_needs_more_targets_than_there_are_is_refused(
-    point: Point, sentence: str
-) -> None:
-    with pytest.raises(UsageError, match=sentence):
-        layout(point, 8, alone=False)
+def test_axes_change_the_test(axis: str, value: Value, field: str, expected: object) -> None:
+    assert getattr(apply({axis: value}, ON_EIGHT).test, field) == expected
+
+
+@pytest.mark.parametrize(
+    ("impossible", "sentence"),
+    [
+        (point(1, stripes=9), "1 writer, 1 MiB, 9 stripes needs more than the 8 targets"),
+        (point(1, oversubscription=9), "9-fold over-subscription leaves 0 of them"),
+        (point(1, stripes=4, oversubscription=4), "leaves 2 of them"),
+        (point(1, targets=9), "1 writer, 1 MiB, 9 targets needs more than the 8 targets"),
+        (point(1, hints="cb_nodes"), "--hints cb_nodes is not NAME=VALUE"),
+        (point(1, gather="2xmany"), "many"),
+    ],
+)
+def test_a_point_that_is_impossible_is_refused(impossible: Point, sentence: str) -> None:
+    with pytest.raises(PlumblineError, match=sentence):
+        apply(impossible, ON_EIGHT)
 
 
 def test_few_targets_lie_on_many_servers() -> None:
@@ -96,35 +145,35 @@ def test_few_targets_lie_on_many_servers() -> None:
 # --- How long a point is expected to take
 
 
-LOAD = Load(60.0, (Operation.WRITE, Operation.READ))
+LOAD = Load(60.0, (Operation.WRITE, Operation.READ), lambda _point: 10**9)
 UNBEGUN = Ledger({}, 10**9)
 
 
 def test_the_first_point_takes_its_limits_at_most() -> None:
-    assert estimate(Point(1, MIB), LOAD, UNBEGUN) == Estimate(START_S + 120, at_most=True)
+    assert estimate(point(1, MIB), LOAD, UNBEGUN) == Estimate(START_S + 120, at_most=True)
 
 
 def test_a_point_of_fixed_time_takes_that_time() -> None:
     load = LOAD._replace(fixed_time=True)
-    assert estimate(Point(1, MIB), load, UNBEGUN) == Estimate(START_S + 120, at_most=False)
+    assert estimate(point(1, MIB), load, UNBEGUN) == Estimate(START_S + 120, at_most=False)
 
 
 def test_the_point_most_like_it_says_how_long_a_point_takes() -> None:
     known = (
         # 10 s of writing, 5 s of reading, 5 s beside
-        done(Point(4, MIB), 100, 200, seconds=20.0),
-        done(Point(1, MIB), 10, 10, seconds=125.0),
+        done(point(4, MIB), 100, 200, seconds=20.0),
+        done(point(1, MIB), 10, 10, seconds=125.0),
     )
     ledger = UNBEGUN._replace(done=known)
-    alike = estimate(Point(8, MIB), LOAD, ledger)
+    alike = estimate(point(8, MIB), LOAD, ledger)
     assert alike.seconds == pytest.approx(20.0)
     assert not alike.at_most
-    assert estimate(Point(1, 2 * MIB), LOAD, ledger).seconds == pytest.approx(125.0)
+    assert estimate(point(1, 2 * MIB), LOAD, ledger).seconds == pytest.approx(125.0)
 
 
 def test_a_point_that_gave_nothing_tells_nothing() -> None:
-    known = (done(Point(1, MIB), None, seconds=1.0, reason="full"),)
-    assert estimate(Point(1, MIB), LOAD, UNBEGUN._replace(done=known)).at_most
+    known = (done(point(1, MIB), None, seconds=1.0, reason="full"),)
+    assert estimate(point(1, MIB), LOAD, UNBEGUN._replace(done=known)).at_most
 
 
 # --- Where more no longer brings more
@@ -135,7 +184,7 @@ WRITE = (Operation.WRITE,)
 
 def of_writers(rates_MBps: Sequence[float]) -> Remark:
     """Return the remark on 1, 2, 4, ... writers that give these rates."""
-    points = [done(Point(1 << place, MIB), rate) for place, rate in enumerate(rates_MBps)]
+    points = [done(point(1 << place, MIB), rate) for place, rate in enumerate(rates_MBps)]
     (remark,) = remarks(points, WRITE)
     return remark
 
@@ -168,14 +217,14 @@ def test_the_knee_is_the_fewest_that_give_what_the_most_give(
 
 
 def test_a_knee_does_not_depend_on_the_order_of_measuring() -> None:
-    points = [done(Point(writers, MIB), rate) for writers, rate in ((8, 400), (1, 200), (2, 395))]
+    points = [done(point(writers, MIB), rate) for writers, rate in ((8, 400), (1, 200), (2, 395))]
     (remark,) = remarks(points, WRITE)
     assert (remark.value, remark.rising) == (2, False)
 
 
 def test_every_line_of_a_grid_has_its_own_knee() -> None:
     points = [
-        done(Point(writers, transfer), rate, rate)
+        done(point(writers, transfer), rate, rate)
         for writers, transfer, rate in ((1, 4096, 10), (2, 4096, 20), (1, MIB, 100), (2, MIB, 100))
     ]
     both = (Operation.WRITE, Operation.READ)
@@ -195,8 +244,8 @@ def test_every_line_of_a_grid_has_its_own_knee() -> None:
 def test_over_subscription_is_judged_by_what_each_target_gives() -> None:
     """A quarter of the targets gives less in sum, and yet each of them may give as much."""
     points = [
-        done(Point(1, MIB), 400, targets=4),
-        done(Point(1, MIB, oversubscription=4), 50, targets=1),
+        done(point(1, MIB), 400, targets=4),
+        done(point(1, MIB, oversubscription=4), 50, targets=1),
     ]
     (remark,) = remarks(points, WRITE)
     assert remark.sentence() == (
@@ -206,14 +255,63 @@ def test_over_subscription_is_judged_by_what_each_target_gives() -> None:
 
 
 def test_a_point_without_a_figure_is_no_point_of_a_line() -> None:
-    points = [done(Point(1, MIB), 100), done(Point(2, MIB), None, reason="full")]
+    points = [done(point(1, MIB), 100), done(point(2, MIB), None, reason="full")]
     assert remarks(points, WRITE) == ()
+
+
+def test_a_gain_within_the_range_of_the_runs_is_none() -> None:
+    runs = [
+        done(point(writers, **({"repeat": run} if run > 1 else {})), rate)
+        for writers, rates in ((1, (90, 100, 130)), (2, (119, 120, 121)))
+        for run, rate in enumerate(rates, 1)
+    ]
+    one, two = summaries(runs)
+    assert (one.runs, one.rates[Operation.WRITE].text) == (3, "100.0 MB/s -10/+30 %")
+    assert two.rates[Operation.WRITE] == (120e6, 119e6, 121e6)
+    (remark,) = remarks(runs, WRITE)
+    assert (remark.value, remark.rising) == (1, False)
+
+
+def test_words_have_a_best_and_a_worst() -> None:
+    points = [
+        done(point(1, hints=hints), rate)
+        for hints, rate in (("a=1", 50), ("none", 100), ("b=1", 90))
+    ]
+    (remark,) = remarks(points, WRITE)
+    assert remark.sentence() == (
+        "write: hints none gives 100.0 MB/s, the most; hints a=1: 50 % of the best"
+    )
+
+
+def test_advice_has_the_axes_that_matter_most_first_and_what_is_not_covered() -> None:
+    entries = [
+        done(point(writers, transfer, stripes=stripes), rate, 2 * rate)
+        for writers, transfer, stripes, rate in (
+            *((1, 4096, 1, 10), (4, 4096, 1, 20), (1, MIB, 1, 200), (4, MIB, 1, 400)),
+            (4, MIB, 2, 399),
+        )
+    ]
+    ledger = Ledger({}, PLANNED, (*entries, done(point(2), None, reason="full")))
+    first, *lines, last = advice(ledger, "scratch")
+    assert first == (
+        "scratch, best of 5 points, 1970-01-01: write 400.0 MB/s and read 800.0 MB/s "
+        "with 4 writers, 1 MiB on 4 targets."
+    )
+    assert lines == [
+        "Take transfer 1 MiB: 400.0 MB/s, and more may bring more; transfer 4 KiB: 5 % of the "
+        "best.",
+        "Take 4 writers: 400.0 MB/s, and more may bring more; 1 writer: 50 % of the best.",
+        "The axis stripes makes no difference: 1 stripe will do.",
+    ]
+    assert last.startswith("Not covered: other values of oversubscription, stripe size, targets, ")
+    assert last.endswith("; each point was measured once; points without a figure: 1.")
+    assert advice(Ledger({}, PLANNED), "scratch") == ()
 
 
 # --- What a sweep remembers
 
 
-POINTS = Grid((1, 2, 4), (MIB,)).points()
+POINTS = points_of(grid((1, 2, 4)))
 PLANNED = 2 * 10**9
 
 
@@ -224,8 +322,8 @@ def test_a_ledger_survives_its_document() -> None:
 
 def test_what_was_measured_is_not_left_and_what_failed_is() -> None:
     ledger = Ledger({}, PLANNED)
-    for point in (done(POINTS[0], 100, 200), done(POINTS[1], None, reason="full")):
-        ledger = ledger.ended(point)
+    for entry in (done(POINTS[0], 100, 200), done(POINTS[1], None, reason="full")):
+        ledger = ledger.ended(entry)
     assert ledger.remaining(POINTS) == POINTS[1:]
     again = ledger.ended(done(POINTS[1], 50, 50))
     assert again.remaining(POINTS) == POINTS[2:]
@@ -234,7 +332,7 @@ def test_what_was_measured_is_not_left_and_what_failed_is() -> None:
 
 def test_a_point_counts_as_it_was_expected_until_it_is_over() -> None:
     ledger = Ledger({}, PLANNED)
-    assert ledger.begun(60.0)[2:] == ((), PLANNED, 60.0)
+    assert ledger.begun(PLANNED, 60.0)[2:] == ((), PLANNED, 60.0)
     assert ledger.ended(done(POINTS[0], 100, written=10**9))[3:] == (10**9, 20.0)
 
 
@@ -243,6 +341,7 @@ DAMAGES: list[dict[str, Any]] = [
     {"done": None},
     {"done": [{}]},
     {"written": "much"},
+    {"done": [{**write(done(point(1), 1)), "point": {"colour": 1}}]},
     {"seconds": float("nan")},
 ]
 
@@ -254,7 +353,7 @@ def test_a_damaged_document_is_refused_with_the_remedy(damage: dict[str, Any]) -
 
 
 def test_a_negative_rate_is_refused() -> None:
-    raw = Ledger({}, PLANNED, (done(Point(1, MIB), -1.0),)).to_json()
+    raw = Ledger({}, PLANNED, (done(point(1, MIB), -1.0),)).to_json()
     with pytest.raises(DocumentError, match="no rate"):
         Ledger.from_json(raw)
 
@@ -263,7 +362,7 @@ def test_a_negative_rate_is_refused() -> None:
 
 
 GB = 10**9
-GRID = Grid((1, 2, 4, 8), (MIB,))
+GRID = grid((1, 2, 4, 8))
 EMPTY = Ledger({}, GB)
 
 
@@ -278,15 +377,15 @@ class Kept:
 
 
 def sweep(kept: Kept, budget_bytes: int = 100 * GB, seconds: float = 3600.0) -> Sweep:
-    load = Load(60.0, (Operation.WRITE, Operation.READ))
-    return Sweep(GRID.points(), load, Budget(budget_bytes, seconds), kept.save)
+    load = Load(60.0, (Operation.WRITE, Operation.READ), lambda _point: GB)
+    return Sweep(points_of(GRID), load, Budget(budget_bytes, seconds), kept.save)
 
 
 def measuring(order: list[int]) -> Callable[[Point], Done]:
     """Measure every point at 100 MB/s and note its writers."""
 
     def measure(point: Point) -> Done:
-        order.append(point.writers)
+        order.append(int(point["writers"]))
         return done(point, 100, 100)
 
     return measure
@@ -328,7 +427,7 @@ def test_a_kill_loses_the_point_under_way_alone_and_not_its_bytes() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         sweep(kept).work_off(EMPTY, measure)
-    assert [done.point.writers for done in kept.ledger.done] == [1, 8]
+    assert [done.point["writers"] for done in kept.ledger.done] == [1, 8]
     # of the third as much as the first two let expect
     assert kept.ledger.written == 3 * GB
     assert 60.0 <= kept.ledger.seconds < 70.0
@@ -351,7 +450,7 @@ def test_three_points_without_a_figure_end_a_sweep_and_are_tried_again() -> None
     kept, tried = Kept(), list[int]()
 
     def measure(point: Point) -> Done:
-        tried.append(point.writers)
+        tried.append(int(point["writers"]))
         return done(point, None, reason="mpirun is missing", written=0)
 
     ending = sweep(kept).work_off(EMPTY, measure)
@@ -364,6 +463,6 @@ def test_three_points_without_a_figure_end_a_sweep_and_are_tried_again() -> None
 
 def test_a_plan_says_which_points_the_budget_does_not_reach() -> None:
     points = planned(sweep(Kept(), budget_bytes=3 * GB), EMPTY)
-    assert [(point.writers, reason != "") for point, reason in points] == [
+    assert [(point["writers"], reason != "") for point, reason in points] == [
         *((1, False), (8, False), (2, False), (4, True)),
     ]
