@@ -52,6 +52,7 @@ from plumbline.parallel.launch import parse_clients
 from plumbline.parallel.profile import pack, unpack
 from plumbline.parallel.sweep import Ledger
 from plumbline.parallel.tally import read_results
+from plumbline.parallel.terms import parse_aggregation
 from plumbline.plan.baseline import (
     CANDIDATES,
     Candidate,
@@ -698,6 +699,7 @@ def _typed() -> Iterator[Reader]:
         ("line rate", "10 Gbit/s", parse_line_rate),
         ("figure", "0.25 s", SECONDS.parse),
         ("size", "512 MiB", parse_bytes),
+        ("buffers", "2x32MiB", parse_aggregation),
         ("duration", "10 min", parse_duration),
         ("range", "@10:20.5", lambda said_: str(Range.parse(said_))),
         ("names", "oss[01-24]-disk[1,3-5]", expand),

@@ -25,7 +25,7 @@ PEOPLE = Verbs()
 
 def _axes(container: Container) -> None:
     """Declare an option for each axis of a sweep; they are loaded for that verb alone."""
-    from plumbline.parallel.sweep import AXES
+    from plumbline.parallel.axes import AXES
 
     for axis in AXES.values():
         if axis.help:

@@ -25,9 +25,11 @@ from plumbline.model.units import (
     parse_duration,
 )
 from plumbline.model.verdict import State
+from plumbline.parallel import axes
 from plumbline.parallel import sweep as sweeps
+from plumbline.parallel.axes import Point
 from plumbline.parallel.job import Fixed
-from plumbline.parallel.sweep import Ledger, Point, Sweep
+from plumbline.parallel.sweep import Ledger, Sweep
 from plumbline.parallel.terms import named_test, share_of_memory
 from plumbline.site import parallel as runs
 from plumbline.site.measure import interruptible, memory_bytes
@@ -51,7 +53,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     test = named_test(arguments.test)
     launch = parallel.launch_of(arguments)
     grid = _grid(arguments, test.transfer, len(members.entries))
-    points = sweeps.points_of(grid)
+    points = axes.points_of(grid)
     budget = sweeps.Budget(parse_bytes(arguments.budget), parse_duration(arguments.limit))
     fixed = Fixed.TIME if arguments.fixed_time else Fixed.DATA
     seconds = parse_duration(arguments.seconds)
@@ -70,7 +72,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     if arguments.scaling == "weak":
         each = size // max(plan.setting(point).ranks for point in points)
         plan = plan._replace(grid={**grid, "bytes_per_rank": (max(1, each),)})
-    for point in sweeps.points_of(plan.grid):
+    for point in axes.points_of(plan.grid):
         # what cannot be done on these targets says so
         plan.unit(point)
     return plan
@@ -90,22 +92,22 @@ _SCALED = "1,2,4,8,16"
 """Writers of both scalings: strong ones share a point's bytes, weak ones have the same each."""
 
 
-def _grid(arguments: argparse.Namespace, transfer: int, targets: int) -> sweeps.Grid:
+def _grid(arguments: argparse.Namespace, transfer: int, targets: int) -> axes.Grid:
     _refuse_contradictions(arguments)
-    usual = {"transfer": f"{transfer}B", "stripes": "1", sweeps.PER_TARGET: "1"}
+    usual = {"transfer": f"{transfer}B", "stripes": "1", axes.PER_TARGET: "1"}
     if not arguments.total_ranks:
-        usual["writers"] = _SCALED if arguments.scaling else sweeps.AXES["writers"].default
+        usual["writers"] = _SCALED if arguments.scaling else axes.AXES["writers"].default
     grid = {}
-    for name, axis in sweeps.AXES.items():
+    for name, axis in axes.AXES.items():
         text = getattr(arguments, _destination(axis), None) or usual.get(name)
         if text:
             grid[name] = _axis_values(axis, text, targets)
     if arguments.repeats > 1:
-        grid[sweeps.REPEAT] = tuple(range(1, arguments.repeats + 1))
+        grid[axes.REPEAT] = tuple(range(1, arguments.repeats + 1))
     number = prod(len(values) for values in grid.values())
     if number > _MOST_POINTS:
         raise UsageError(f"these lists make {number} points; give fewer, {_MOST_POINTS} at most")
-    if grid[sweeps.PER_TARGET] != (1,) and arguments.alone:
+    if grid[axes.PER_TARGET] != (1,) and arguments.alone:
         raise UsageError("--alone leaves targets idle already; leave --oversubscribe out")
     return grid
 
@@ -124,11 +126,11 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
             raise UsageError(f"{' and '.join(given)} do not go together; give one of them")
 
 
-def _destination(axis: sweeps.Axis) -> str:
+def _destination(axis: axes.Axis) -> str:
     return axis.option[2:].replace("-", "_")
 
 
-def _axis_values(axis: sweeps.Axis, text: str, targets: int) -> tuple[sweeps.Value, ...]:
+def _axis_values(axis: axes.Axis, text: str, targets: int) -> tuple[axes.Value, ...]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     values = tuple(dict.fromkeys(axis.read(word, targets) for word in words))
     if not values or any(isinstance(value, int) and value < 1 for value in values):
@@ -207,7 +209,7 @@ def sweep(arguments: argparse.Namespace) -> int:
 
 def _show(plan: Plan, ending: sweeps.Ending, arguments: argparse.Namespace) -> None:
     """Print what was measured, where the knees are, how far the sweep is, and how to go on."""
-    ledger, points = ending.ledger, sweeps.points_of(plan.grid)
+    ledger, points = ending.ledger, axes.points_of(plan.grid)
     summaries = sweeps.summaries(ledger.done)
     remaining, remarks = ledger.remaining(points), sweeps.remarks(ledger.done, OPERATIONS)
     document = {
@@ -233,11 +235,11 @@ def _show(plan: Plan, ending: sweeps.Ending, arguments: argparse.Namespace) -> N
 
 def _table(plan: Plan, headers: Sequence[str], rows: Sequence[tuple[Point, Sequence[str]]]) -> str:
     """Return the points with their figures: the axes that move, and those that a reader expects."""
-    shown = [axis for axis in plan.grid if axis in (*_ALWAYS, *sweeps.moving(plan.grid))]
-    axes = [sweeps.AXES[axis] for axis in shown if axis not in (*headers, sweeps.REPEAT)]
+    shown = [axis for axis in plan.grid if axis in (*_ALWAYS, *axes.moving(plan.grid))]
+    columns = [axes.AXES[axis] for axis in shown if axis not in (*headers, axes.REPEAT)]
     return render(
-        [*(axis.title for axis in axes), *headers],
-        [[*(axis.format(point[axis.name]) for axis in axes), *row] for point, row in rows],
+        [*(axis.title for axis in columns), *headers],
+        [[*(axis.format(point[axis.name]) for axis in columns), *row] for point, row in rows],
     )
 
 
@@ -288,7 +290,7 @@ def _ahead(plan: Plan, ledger: Ledger) -> Iterator[tuple[Point, dict[str, Any]]]
     """Yield the points that are left in the order of measuring, with their figures."""
     for point, reason in sweeps.planned(_sweep(plan), ledger):
         setting = plan.setting(point)
-        expected = sweeps.estimate(point, plan.load, ledger)
+        expected = sweeps.estimate(point, plan.work_load, ledger)
         yield (
             point,
             {
@@ -307,7 +309,7 @@ def _begun(arguments: argparse.Namespace, plan: Plan) -> Ledger:
 
 
 def _sweep(plan: Plan) -> Sweep:
-    return Sweep(sweeps.points_of(plan.grid), plan.load, plan.budget, plan.save)
+    return Sweep(axes.points_of(plan.grid), plan.work_load, plan.budget, plan.save)
 
 
 class _Teller:
@@ -319,7 +321,7 @@ class _Teller:
         self._whole = plan.members.name
         self._show = show
         self._quiet = quiet
-        points = sweeps.points_of(plan.grid)
+        points = axes.points_of(plan.grid)
         self._total = len(points)
         self._begun = self._total - len(ledger.remaining(points))
         self._title = ""
@@ -327,7 +329,7 @@ class _Teller:
     def begin(self, point: Point) -> None:
         """Say which point is next."""
         self._begun += 1
-        self._title = f"point {self._begun} of {self._total}: {sweeps.words(point)}"
+        self._title = f"point {self._begun} of {self._total}: {axes.words(point)}"
         if not self._quiet:
             print(self._title, file=sys.stderr, flush=True)
 

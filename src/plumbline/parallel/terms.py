@@ -107,7 +107,7 @@ def parse_aggregation(text: str) -> Optional[Aggregation]:
     if text == "none":
         return None
     size_bytes = parse_bytes(size) if size else 0
-    if not number.isdigit() or not int(number) or size_bytes < 1:
+    if not number.isdecimal() or len(number) > 3 or not int(number) or size_bytes < 1:
         raise UsageError(f"--gather {text!r} is not NxSIZE; write 2x32MiB or none")
     return Aggregation(int(number), size_bytes)
 

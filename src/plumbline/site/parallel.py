@@ -21,21 +21,11 @@ from plumbline.model.series import Running
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import format_duration
 from plumbline.observe.command import SystemClock, SystemRunner, by_hand
+from plumbline.parallel.axes import AXES, REPEAT, Grid, Point, Setting, apply
 from plumbline.parallel.job import Fixed
 from plumbline.parallel.launch import Launch
 from plumbline.parallel.run import Course, FsUnit
-from plumbline.parallel.sweep import (
-    AXES,
-    REPEAT,
-    Budget,
-    Done,
-    Grid,
-    Ledger,
-    Load,
-    Point,
-    Setting,
-    apply,
-)
+from plumbline.parallel.sweep import Budget, Done, Ledger, Load
 from plumbline.parallel.terms import (
     SPARE_S,
     Method,
@@ -228,7 +218,7 @@ class Plan(NamedTuple):
         return self._replace(bytes=ledger.point_bytes)
 
     @property
-    def load(self) -> Load:
+    def work_load(self) -> Load:
         """Return what the operations of a point move at most, and for how long."""
         fixed_time = self.common.fixed is Fixed.TIME
         return Load(self.common.seconds, OPERATIONS, self.size, fixed_time)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from plumbline.model.record import Operation
-from plumbline.parallel.sweep import Done, Point, Value
+from plumbline.parallel.axes import Point, Value
+from plumbline.parallel.sweep import Done
 
 MIB = 1 << 20
 

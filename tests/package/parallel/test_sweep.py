@@ -10,25 +10,19 @@ import pytest
 from plumbline.model.codec import write
 from plumbline.model.errors import BusyError, DocumentError, PlumblineError
 from plumbline.model.record import Operation
+from plumbline.parallel.axes import Grid, Point, Setting, Value, apply, moving, points_of
 from plumbline.parallel.sweep import (
     START_S,
     Budget,
     Done,
     Estimate,
-    Grid,
     Ledger,
     Load,
-    Point,
     Remark,
-    Setting,
     Sweep,
-    Value,
     advice,
-    apply,
     estimate,
-    moving,
     planned,
-    points_of,
     remarks,
     spread,
     summaries,

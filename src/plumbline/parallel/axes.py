@@ -1,0 +1,269 @@
+"""Axes of a sweep: what may change from run to run, one line each.
+
+Options of the command, points, table and knees follow from them.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
+
+from plumbline.model.errors import UsageError
+from plumbline.model.units import format_size, parse_bytes
+from plumbline.parallel.terms import Method, parse_aggregation
+
+Value = Union[int, str]
+Point = Mapping[str, Value]
+"""One run of a sweep: a value of each axis that was given, by its name and in order of AXES."""
+
+Grid = Mapping[str, Sequence[Value]]
+"""All values of each axis that was given; the points are all their combinations."""
+
+
+class Setting(NamedTuple):
+    """Terms of one run: what the axes of a point change.
+
+    ``targets`` may be used, by ``hosts`` clients.  ``writers`` are the processes on each target, or
+    on each set of ``stripes`` targets that files are striped over; ``total_ranks`` are those of all
+    targets, dealt to them in turn, 0 for as many as ``writers`` make.  ``oversubscription`` puts as
+    many processes on a part of the targets only, 4 for a quarter of them.  ``bytes`` are written in
+    all.  ``alone`` takes one target, or one set of them, and leaves the others idle.
+    """
+
+    test: Method
+    targets: int
+    hosts: int
+    bytes: int
+    alone: bool = False
+    writers: int = 1
+    stripes: int = 1
+    oversubscription: int = 1
+    total_ranks: int = 0
+
+    @property
+    def sets(self) -> int:
+        """Sets of targets in use."""
+        sets = 1 if self.alone else self.targets // self.oversubscription // self.stripes
+        return min(sets, self.total_ranks or sets)
+
+    @property
+    def in_use(self) -> int:
+        """Targets in use."""
+        return self.sets * self.stripes
+
+    @property
+    def ranks(self) -> int:
+        """Processes in all."""
+        return self.total_ranks or self.sets * self.writers * self.oversubscription
+
+    @property
+    def rank_bytes(self) -> int:
+        """Bytes of each rank, whole transfers."""
+        return self.bytes // self.ranks // self.test.transfer * self.test.transfer
+
+
+def _count(word: str, _targets: int) -> int:
+    """Return a number; what is none, or has ten digits, is as wrong as 0."""
+    return int(word) if word.isdecimal() and len(word) < 10 else 0
+
+
+def _share(word: str, targets: int) -> int:
+    return targets if word == "all" else _count(word, targets)
+
+
+def _size(word: str, _targets: int) -> int:
+    return parse_bytes(word)
+
+
+def text_of(word: str, _targets: int) -> str:
+    """Return a value that has no order."""
+    return word
+
+
+Change = Callable[["Setting", Any], "Setting"]
+
+
+def _for_each(part: str) -> Change:
+    """Return how a value becomes the bytes of each host or rank."""
+    return lambda setting, value: setting._replace(bytes=value * getattr(setting, part))
+
+
+def _hinted(setting: Setting, value: str) -> Setting:
+    """Return a setting with hints ``NAME=VALUE+NAME=VALUE``, or ``none``."""
+    pairs = [pair.partition("=") for pair in value.split("+") if value != "none"]
+    if not all(name and text for name, _, text in pairs):
+        raise UsageError(f"--hints {value} is not NAME=VALUE; write romio_cb_write=enable or none")
+    test = setting.test
+    if test.api != "mpiio":
+        raise UsageError(
+            f"--hints go to MPI-IO, which {test.name} does not use; choose another test"
+        )
+    return setting._replace(test=test._replace(hints={name: text for name, _, text in pairs}))
+
+
+class Axis(NamedTuple):
+    """What may change from point to point; ``{}`` in ``words`` is a value, ``{s}`` its plural.
+
+    ``read`` takes a word of the option and the number of all targets.  ``change`` applies a value
+    to a setting, without it the value is the setting's field of the same name.  ``default`` is for
+    the help; an axis without a number there is part of no point until it is given.
+    """
+
+    name: str
+    help: str
+    words: str
+    read: Callable[[str, int], Value]
+    default: str = ""
+    change: Optional[Change] = None
+
+    @property
+    def option(self) -> str:
+        """The option that takes its values."""
+        return "--oversubscribe" if self.name == PER_TARGET else f"--{self.name.replace('_', '-')}"
+
+    @property
+    def title(self) -> str:
+        """Name as the head of a column."""
+        return self.name.replace("_", " ")
+
+    def format(self, value: Value) -> str:
+        """Return a value as tables show it."""
+        sized = self.read is _size and isinstance(value, int)
+        return format_size(int(value)) if sized else str(value)
+
+    def applied(self, setting: Setting, value: Value) -> Setting:
+        """Return a setting with a value; raise UsageError where it is impossible."""
+        changed: Mapping[str, Any] = {self.name: value}
+        return self.change(setting, value) if self.change else setting._replace(**changed)
+
+    def phrase(self, value: Value) -> str:
+        """Return a value in words."""
+        return self.words.format(self.format(value), s="" if value == 1 else "s")
+
+
+def _test(field: str, read: Callable[[Any], Any] = int) -> Change:
+    """Return how a value changes one field of the test."""
+
+    def change(setting: Setting, value: Any) -> Setting:
+        fields: Mapping[str, Any] = {field: read(value)}
+        return setting._replace(test=setting.test._replace(**fields))
+
+    return change
+
+
+PER_TARGET = "oversubscription"
+"""On this axis the number of targets changes, and with it the sum of their rates."""
+
+REPEAT = "repeat"
+"""On this axis nothing changes: its points are runs of one, whose figures have a median."""
+
+_HINTS = "hints of MPI-IO, NAME=VALUE, several with +, or none"
+_TOTAL = "processes of all targets, dealt in turn, in place of --writers"
+
+AXES: Mapping[str, Axis] = {
+    axis.name: axis
+    for axis in (
+        Axis("writers", "processes on each target", "{} writer{s}", _count, "1,2,4,8"),
+        Axis("transfer", "sizes of a call", "{}", _size, "the test's", _test("transfer")),
+        Axis("stripes", "targets of one file, or all (Lustre)", "{} stripe{s}", _share, "1"),
+        Axis(
+            PER_TARGET,
+            "the same ranks on 1/N of the targets",
+            "{}-fold over-subscription",
+            _count,
+            "1",
+        ),
+        Axis("stripe_size", "(Lustre)", "stripes of {}", _size, "", _test("stripe_bytes")),
+        Axis("targets", "targets in use, or all", "{} target{s}", _share),
+        Axis("total_ranks", _TOTAL, "{} rank{s} in all", _count),
+        Axis("bytes_per_node", "in place of --bytes", "{} a node", _size, "", _for_each("hosts")),
+        Axis("bytes_per_rank", "in place of --bytes", "{} a rank", _size, "", _for_each("ranks")),
+        Axis(
+            "gather",
+            "buffers for small transfers, 2x32MiB or none",
+            "buffers {}",
+            text_of,
+            "the test's",
+            _test("aggregation", parse_aggregation),
+        ),
+        Axis("hints", _HINTS, "hints {}", text_of, "the test's", _hinted),
+        Axis(REPEAT, "", "run {}", _count, "", lambda setting, _run: setting),
+    )
+}
+
+
+def phrase(axis: str, value: Value) -> str:
+    """Return one value of an axis in words."""
+    return AXES[axis].phrase(value)
+
+
+def words(point: Point) -> str:
+    """Return a point as a person calls it, e.g. ``4 writers, 1 MiB``."""
+    return ", ".join(
+        phrase(axis, value) for axis, value in point.items() if AXES[axis].default != str(value)
+    )
+
+
+def points_of(grid: Grid) -> tuple[Point, ...]:
+    """Return all points in the order of measuring, none a second time before all have a figure."""
+    axes = [axis for axis in AXES if axis in grid]
+    values = [ordered(grid[axis]) for axis in axes]
+    levels = {axis: _levels(of) for axis, of in zip(axes, values) if axis != REPEAT}
+
+    def coarse_first(point: Point) -> tuple[Value, int, int]:
+        own = [of[point[axis]] for axis, of in levels.items()]
+        return point.get(REPEAT, 1), max(own), sum(own)
+
+    # the first run of a point is the point itself
+    points = [
+        {axis: value for axis, value in zip(axes, combined) if (axis, value) != (REPEAT, 1)}
+        for combined in product(*values)
+    ]
+    # sorting is stable: within a level small values come first
+    return tuple(sorted(points, key=coarse_first))
+
+
+def moving(grid: Grid) -> tuple[str, ...]:
+    """Return the names of the axes that have more than one value."""
+    return tuple(axis for axis in AXES if len(set(grid.get(axis, ()))) > 1)
+
+
+def ordered(values: Sequence[Value]) -> list[Value]:
+    """Return each value once: numbers by their size, words as they were given."""
+    numbers = all(isinstance(value, int) for value in values)
+    return sorted(set(values)) if numbers else list(dict.fromkeys(values))
+
+
+def _levels(ordered: Sequence[Value]) -> dict[Value, int]:
+    """Return the round of halving that reaches each value, 0 for both ends."""
+    levels = {ordered[0]: 0, ordered[-1]: 0}
+    gaps, level = [(0, len(ordered) - 1)], 0
+    while gaps:
+        level += 1
+        middles = [(low, high, (low + high) // 2) for low, high in gaps if high - low > 1]
+        levels.update((ordered[middle], level) for _, _, middle in middles)
+        gaps = [gap for low, high, middle in middles for gap in ((low, middle), (middle, high))]
+    return levels
+
+
+def apply(point: Point, setting: Setting) -> Setting:
+    """Return a setting as a point changes it.
+
+    Raises:
+        UsageError: the targets are too few for the point, or it is impossible with the test.
+    """
+    most = setting.targets
+    for axis, value in point.items():
+        setting = AXES[axis].applied(setting, value)
+    in_use = setting.targets // setting.oversubscription
+    if in_use < setting.stripes or setting.targets > most:
+        shortage = ""
+        if setting.oversubscription > 1:
+            shortage = (
+                f"; {setting.oversubscription}-fold over-subscription leaves {in_use} of them"
+            )
+        raise UsageError(
+            f"the point of {words(point)} needs more than the {most} targets"
+            f"{shortage}; lower --stripes, --targets or --oversubscribe"
+        )
+    return setting
