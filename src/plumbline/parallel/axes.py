@@ -43,8 +43,11 @@ class Setting(NamedTuple):
     @property
     def sets(self) -> int:
         """Sets of targets in use."""
-        sets = 1 if self.alone else self.targets // self.oversubscription // self.stripes
-        return min(sets, self.total_ranks or sets)
+        return min(self._sets, self.ranks)
+
+    @property
+    def _sets(self) -> int:
+        return 1 if self.alone else self.targets // self.oversubscription // self.stripes
 
     @property
     def in_use(self) -> int:
@@ -52,9 +55,14 @@ class Setting(NamedTuple):
         return self.sets * self.stripes
 
     @property
-    def ranks(self) -> int:
+    def processes(self) -> int:
         """Processes in all."""
-        return self.total_ranks or self.sets * self.writers * self.oversubscription
+        return self.total_ranks or self._sets * self.writers * self.oversubscription
+
+    @property
+    def ranks(self) -> int:
+        """Processes that write."""
+        return self.processes // self.test.processes
 
     @property
     def rank_bytes(self) -> int:
@@ -99,6 +107,18 @@ def _hinted(setting: Setting, value: str) -> Setting:
             f"--hints go to MPI-IO, which {test.name} does not use; choose another test"
         )
     return setting._replace(test=test._replace(hints={name: text for name, _, text in pairs}))
+
+
+def _aggregated(setting: Setting, value: int) -> Setting:
+    """Return a setting in which one of ``value`` processes writes, in calls of their transfers."""
+    if setting.processes % value:
+        raise UsageError(
+            f"--aggregate {value} does not divide {setting.processes} processes; give it, or "
+            "--writers, another number"
+        )
+    test = setting.test
+    transfer = test.transfer * value
+    return setting._replace(test=test._replace(transfer=transfer, processes=value))
 
 
 class Axis(NamedTuple):
@@ -158,6 +178,7 @@ REPEAT = "repeat"
 """On this axis nothing changes: its points are runs of one, whose figures have a median."""
 
 _HINTS = "hints of MPI-IO, NAME=VALUE, several with +, or none"
+_AGGREGATE = "processes of which one writes the data of all, 1 for each its own"
 _TOTAL = "processes of all targets, dealt in turn, in place of --writers"
 
 AXES: Mapping[str, Axis] = {
@@ -176,8 +197,11 @@ AXES: Mapping[str, Axis] = {
         Axis("stripe_size", "(Lustre)", "stripes of {}", _size, "", _test("stripe_bytes")),
         Axis("targets", "targets in use, or all", "{} target{s}", _share),
         Axis("total_ranks", _TOTAL, "{} rank{s} in all", _count),
+        Axis("aggregate", _AGGREGATE, "{} to one", _count, "", _aggregated),
         Axis("bytes_per_node", "in place of --bytes", "{} a node", _size, "", _for_each("hosts")),
-        Axis("bytes_per_rank", "in place of --bytes", "{} a rank", _size, "", _for_each("ranks")),
+        Axis(
+            "bytes_per_rank", "in place of --bytes", "{} a rank", _size, "", _for_each("processes")
+        ),
         Axis(
             "gather",
             "buffers for small transfers, 2x32MiB or none",

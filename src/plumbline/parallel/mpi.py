@@ -38,7 +38,7 @@ from plumbline.parallel.operation import (
     unfinished,
 )
 from plumbline.parallel.profile import Block, pack
-from plumbline.parallel.terms import Place, assign, readers
+from plumbline.parallel.terms import Method, Place, assign, readers
 
 _POLL_S = 0.001
 _PATIENCE_S = 0.5
@@ -68,6 +68,11 @@ class World:
     def from_first(self, value: Any) -> Any:
         """Return the value of rank 0."""
         return self._comm.bcast(value)
+
+    def keep(self, takes_part: bool) -> None:
+        """Leave out the ranks that take no part; the others are numbered anew."""
+        self._comm = self.together(takes_part)
+        self.rank, self.size = self._comm.Get_rank(), self._comm.Get_size()
 
     def together(self, colour: int) -> Any:
         """Return the communicator of all ranks that give the same colour."""
@@ -246,6 +251,94 @@ def _moving(call: Callable[[Any, Any], None]) -> Move:
     return move
 
 
+_END, _GATHER, _SCATTER = (bytes([order]) for order in range(3))
+
+
+class Group:
+    """Processes of which one, the first, writes and reads for all."""
+
+    def __init__(self, world: World, test: Method) -> None:
+        """Find the others of this process; in the world those that write are left."""
+        self._comm = world.together(world.rank // test.processes)
+        self._piece = test.transfer // test.processes
+        self._own = sources(self._piece, direct=False)
+        self._landing = landing(self._piece)
+        self.writes = self._comm.Get_rank() == 0
+        self.alone = test.processes == 1
+        world.keep(self.writes)
+
+    def serve(self) -> None:
+        """Hand over and take data until the writing process ends."""
+        order = bytearray(1)
+        while True:
+            self._comm.Bcast(order)
+            if order == _GATHER:
+                self._comm.Gather(_bytes(next(self._own)), None)
+            elif order == _SCATTER:
+                self._comm.Scatter(None, _bytes(self._landing))
+            else:
+                return
+
+    def gather(self, whole: memoryview) -> None:
+        """Take the data of all."""
+        self._comm.Bcast(bytearray(_GATHER))
+        self._comm.Gather(_bytes(next(self._own)), _bytes(whole))
+
+    def scatter(self, whole: memoryview) -> None:
+        """Give each its data."""
+        self._comm.Bcast(bytearray(_SCATTER))
+        self._comm.Scatter(_bytes(whole), _bytes(self._landing))
+
+    def end(self) -> None:
+        """Let the others go."""
+        self._comm.Bcast(bytearray(_END))
+
+
+def _bytes(view: memoryview) -> list[Any]:
+    return [view, MPI.BYTE]
+
+
+class GroupFile(File):
+    """A file whose data one rank gathers before it writes, and scatters after it has read."""
+
+    def __init__(self, file: File, group: Group) -> None:
+        """Take an open file."""
+        self._file = file
+        self._group = group
+
+    def writing(self, transfer: int) -> tuple[Move, Iterator[Any]]:
+        """Return the function that writes, and its buffer."""
+        return self.put, repeat(landing(transfer))
+
+    def reading(self, transfer: int) -> tuple[Move, Iterator[Any]]:
+        """Return the function that reads, and its buffer."""
+        return self.get, repeat(landing(transfer))
+
+    def put(self, view: memoryview) -> int:
+        """Gather and write a transfer."""
+        self._group.gather(view)
+        return self._file.put(view)
+
+    def get(self, view: memoryview) -> int:
+        """Read and scatter a transfer."""
+        moved = self._file.get(view)
+        self._group.scatter(view)
+        return moved
+
+    def sync(self) -> None:
+        """Wait until all bytes are on the target."""
+        self._file.sync()
+
+    @property
+    def position(self) -> Optional[int]:
+        """Return the offset of the next call, without waiting for a stuck one."""
+        return self._file.position
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
 def obstacle_to(path: str, write: bool) -> Optional[str]:
     """Return the reason why this rank cannot open a file, or None; drop its pages before a read."""
     try:
@@ -267,9 +360,10 @@ _ENDED = 143
 class Rank:
     """One rank of a job."""
 
-    def __init__(self, job: Job, world: World) -> None:
+    def __init__(self, job: Job, world: World, group: Group) -> None:
         """Agree with all ranks on the place of each."""
         self._job = job
+        self._group = group
         self._world = world
         clients = world.meet()
         self._places = assign([place.server for place in job.places], clients)
@@ -306,6 +400,8 @@ class Rank:
         paths = [place.path for place in self._job.places]
         comm = self._world.together(paths.index(place.path))
         file, obstacle = self._open(place, writes, comm)
+        if file is not None and not self._group.alone:
+            file = GroupFile(file, self._group)
         transfers = self._written[author] // self._job.test.transfer
         if self._job.test.collective:
             transfers = least(comm, transfers)

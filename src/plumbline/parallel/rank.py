@@ -38,19 +38,25 @@ def main(argv: list[str]) -> int:
     os.nice(_LOWEST)
     stuck = _watch_launcher()
     # where mpi4py is missing there is something by now that says so
-    from plumbline.parallel.mpi import Rank, World
+    from plumbline.parallel.mpi import Group, Rank, World
 
     world = World()
     text = Path(argv[1]).read_text(encoding="utf-8") if world.rank == 0 else ""
     job = Job.from_json(read_json(world.from_first(text)))
-    if world.size != len(job.places):
+    processes = len(job.places) * job.test.processes
+    if world.size != processes:
         raise ToolError(
-            f"{world.size} ranks have found one another instead of {len(job.places)}; "
+            f"{world.size} ranks have found one another instead of {processes}; "
             "start them with the mpirun of the MPI that mpi4py was built for"
         )
-    rank = Rank(job, world)
+    group = Group(world, job.test)
+    if not group.writes:
+        group.serve()
+        return 0
+    rank = Rank(job, world, group)
     stuck.append(rank.keep_unfinished)
     rank.run()
+    group.end()
     return 0
 
 

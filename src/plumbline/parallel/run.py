@@ -298,7 +298,7 @@ class Run:
         folder, local = folders
         launcher = find_launcher(self._course.launch, self._runner)._replace(folder=str(local))
         job = self._job(folder, [place for member in ready for place in member.places], tasks)
-        romio, ranks = job.test.romio, len(job.places)
+        romio, ranks = job.test.romio, len(job.places) * job.test.processes
         argv = command(self._course.launch, launcher, ranks, str(folder / JOB), romio=romio)
         self._tool = Tool(self._whole.spec.tool, f"{launcher.kind.value} {launcher.version}", argv)
         write_whole(folder / JOB, encoded(job))
@@ -502,7 +502,8 @@ class FsUnit:
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """Return the call of the launcher, as it is by its name."""
         launch = self._course.launch
-        ranks, romio = self._course.ranks, self._course.test.romio
+        test = self._course.test
+        ranks, romio = self._course.ranks * test.processes, test.romio
         return (command(launch, assumed(launch), ranks, f"FOLDER/{JOB}", romio=romio),)
 
     def measure(self, context: UnitContext) -> Generator[Record, None, None]:

@@ -117,7 +117,8 @@ class Method(NamedTuple):
 
     ``transfer`` is the bytes of one call.  ``api`` is ``posix`` or ``mpiio``.  ``shared``: the
     ranks of a target write one file.  ``stripe_bytes`` is the size of a stripe where files lie on
-    several targets.  ``hints`` are given to MPI-IO.
+    several targets.  ``hints`` are given to MPI-IO.  Each rank writes the data of ``processes``,
+    itself among them, and reads for them: a part of each transfer is of each.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Method(NamedTuple):
     collective: bool = False
     hints: Mapping[str, str] = {}
     aggregation: Optional[Aggregation] = None
+    processes: int = 1
 
     @property
     def romio(self) -> bool:

@@ -96,6 +96,10 @@ class Terms(NamedTuple):
             raise UsageError(trouble)
         if test.api == "mpiio" and gathered and gathered.buffers > 1:
             raise UsageError(f"MPI-IO, which {test.name} uses, has --gather with one buffer alone")
+        if test.processes > 1 and (test.collective or gathered):
+            raise UsageError(
+                f"{test.name} gathers data by itself; leave --aggregate out, or choose another test"
+            )
         if test.collective and gathered:
             raise UsageError(f"{test.name} writes collectively, which --gather would keep it from")
 
@@ -187,7 +191,7 @@ def _set(entries: Sequence[Expectation], stripe_bytes: int) -> Expectation:
     )
 
 
-_UNTOLD = ("stripe_size", "hints")
+_UNTOLD = ("stripe_size", "aggregate", "hints")
 """Axes that no other field of a specification tells of."""
 
 LAYER = "sweep"

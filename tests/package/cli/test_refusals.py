@@ -45,6 +45,7 @@ CALLS = [
     (f"{SWEEP} --oversubscribe 1,4", "4-fold over-subscription leaves 0 of them"),
     (f"{SWEEP} --stripe-size 1MiB", "made on Lustre alone: leave --stripe-size out"),
     (f"{SWEEP} --hints cb_nodes=1", "--hints go to MPI-IO, which ost does not use"),
+    (f"{SWEEP} --test posix-fpp-1m2 --aggregate 1,2 --writers 2", "gathers data by itself"),
     (f"{SWEEP} --targets 3", "needs more than the"),
     (f"{SWEEP} --bytes 1MiB --bytes-per-rank 1MiB", "--bytes and --bytes-per-rank do not go"),
     (f"{SWEEP} --writers 1 --total-ranks 1", "--writers and --total-ranks do not go together"),

@@ -95,6 +95,12 @@ AXES = [
         6 * MIB,
     ),
     (
+        ["--aggregate", "1,2", "--writers", "2", "--bytes", "4MiB", "--direct"],
+        [{"aggregate": 1}, {"aggregate": 2}],
+        [(2, 4), (2, 2)],
+        8 * MIB,
+    ),
+    (
         ["--gather", "none,2x1MiB", "--transfer", "64KiB", "--writers", "1", "--bytes", "4MiB"],
         [{"gather": "2x1MiB"}, {"gather": "none"}],
         [(2, 2)] * 2,

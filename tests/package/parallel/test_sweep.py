@@ -68,7 +68,9 @@ def test_no_point_is_repeated_before_all_have_been_measured() -> None:
     ]
 
 
-ON_EIGHT = Setting(TESTS["mpiio-shared-1m2"], targets=8, hosts=2, bytes=64 * MIB)
+ON_EIGHT = Setting(
+    TESTS["mpiio-shared-1m2"]._replace(collective=False), targets=8, hosts=2, bytes=64 * MIB
+)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +90,9 @@ ON_EIGHT = Setting(TESTS["mpiio-shared-1m2"], targets=8, hosts=2, bytes=64 * MIB
         ({"total_ranks": 1}, False, (1, 1, 64 * MIB)),
         ({"writers": 1, "bytes_per_node": 16 * MIB}, False, (8, 8, 4 * MIB)),
         ({"writers": 2, "bytes_per_rank": 2 * MIB}, False, (8, 16, 2 * MIB)),
+        # one of two or four processes writes the data of all
+        ({"writers": 2, "aggregate": 2, "bytes_per_rank": 2 * MIB}, False, (8, 8, 4 * MIB)),
+        ({"writers": 1, "aggregate": 4}, False, (2, 2, 32 * MIB)),
     ],
 )
 def test_axes_say_how_many_ranks_move_how_much(
@@ -120,6 +125,7 @@ def test_axes_change_the_test(axis: str, value: Value, field: str, expected: obj
         (point(1, oversubscription=9), "9-fold over-subscription leaves 0 of them"),
         (point(1, stripes=4, oversubscription=4), "leaves 2 of them"),
         (point(1, targets=9), "1 writer, 1 MiB, 9 targets needs more than the 8 targets"),
+        (point(1, aggregate=3), "--aggregate 3 does not divide 8 processes"),
         (point(1, hints="cb_nodes"), "--hints cb_nodes is not NAME=VALUE"),
         (point(1, gather="2xmany"), "many"),
     ],
