@@ -102,6 +102,7 @@ def test_the_five_minute_test_moves_a_mebibyte_at_a_time_and_gathers_nothing() -
         False,
         {},
         None,
+        1,
     )
 
 

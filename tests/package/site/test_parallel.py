@@ -42,6 +42,14 @@ def test_targets_are_taken_in_their_order_and_what_fills_no_set_is_left_out() ->
     assert sets[0].target["stripe_bytes"] == 4 << 20
 
 
+def test_a_stripe_has_a_size_where_a_file_has_one_alone() -> None:
+    first = in_stripes(members(), TERMS, sized=True).entries[0]
+    assert (first.component, first.target["kind"]) == ("scratch-OST0000", "lustre-striped")
+    assert (osts_of(first.target), first.target["stripe_bytes"]) == (("scratch-OST0000",), 4 << 20)
+    whole = entries_of(members(), TERMS._replace(more="stripes of 4 MiB"))[-1]
+    assert whole.spec.pattern.endswith(", stripes of 4 MiB")
+
+
 def test_the_specification_says_over_how_many_targets_files_lie() -> None:
     terms = TERMS._replace(stripes=5)
     whole = entries_of(in_stripes(members(), terms), terms)[-1]
