@@ -70,15 +70,15 @@ def series(
     earlier: Sequence[Sample] = (),
     **changes: Any,
 ) -> Series:
-    """Return a read of ten minutes ago beside five peers; ``earlier`` are the samples before it.
+    """Return a read of five minutes ago beside five peers; ``earlier`` are the samples before it.
 
     Without a rate it failed, unless ``changes`` say otherwise.
     """
     failure = {"outcome": Outcome.FAILED, "reason": "fio: no", "repeats": ()}
     values: dict[str, Any] = {
         "component": "scratch-OST0003",
-        "started_at": NOW - 610,
-        "finished_at": NOW - 600,
+        "started_at": NOW - 310,
+        "finished_at": NOW - 300,
         "rate": rate,
         "repeats": (rate,) * 3,
         "spec_hash": "abc",

@@ -34,7 +34,7 @@ def expected(*, baseline: bool = True, even: Optional[float] = None) -> list[Exp
     return [*members, one("scratch", "scratch as a whole", 4, CEILING, **whole)]
 
 
-def ran(rates: Sequence[float], ended_at: float = NOW - 600, **changes: Any) -> list[Series]:
+def ran(rates: Sequence[float], ended_at: float = NOW - 300, **changes: Any) -> list[Series]:
     """Return a run with the same rates for each operation; the whole waits for the slowest.
 
     ``changes`` are of a component, or of the whole as ``scratch``.

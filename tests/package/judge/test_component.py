@@ -145,7 +145,7 @@ def test_evidence_shows_references_peers_conditions_and_history() -> None:
     known = series(coverage=0.98, fill=0.45, versions={}, earlier=(earlier,))
     evidence = judge(expectation(references={"read/single": REFERENCE}), (known,), (), NOW).evidence
     assert evidence == (
-        "read 200.0 MB/s 10 min ago, repeats 200.0 MB/s, 200.0 MB/s, 200.0 MB/s [OK, fine]",
+        "read 200.0 MB/s 5 min ago, repeats 200.0 MB/s, 200.0 MB/s, 200.0 MB/s [OK, fine]",
         (
             "  baseline 202.1 MB/s, spread 1.0 %, 12 runs 2026-11-01 to 2026-11-20, "
             "accepted by ada: new disks"
@@ -167,8 +167,8 @@ def test_figures_carry_the_levels_in_bytes_per_second() -> None:
 @pytest.mark.parametrize(
     ("outcome", "state", "words"),
     [
-        (Outcome.BROKEN, State.CRITICAL, "read failed on 2024-10-03 23:49 UTC, it is broken: why"),
-        (Outcome.HUNG, State.CRITICAL, "read hung on 2024-10-03 23:49 UTC: why"),
+        (Outcome.BROKEN, State.CRITICAL, "read failed on 2024-10-03 23:54 UTC, it is broken: why"),
+        (Outcome.HUNG, State.CRITICAL, "read hung on 2024-10-03 23:54 UTC: why"),
         (Outcome.UNREACHABLE, State.UNKNOWN, "read was not measured: why"),
         (Outcome.NO_MOUNT, State.UNKNOWN, "read was not measured: why"),
         (Outcome.UNANSWERED, State.UNKNOWN, "read was not measured: why"),

@@ -62,11 +62,11 @@ def test_a_node_whose_probes_run_is_ok() -> None:
     verdict = judge(TWO, ran("OST0"), ran("OST1"))
     assert (verdict.layer, verdict.component) == ("node", "client1")
     assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
-    assert verdict.sentence == "client1: ost 2 of 2 measured, last 10 min ago"
+    assert verdict.sentence == "client1: ost 2 of 2 measured, last 5 min ago"
     figures = {
         figure.label: (figure.value, figure.maximum, figure.unit) for figure in verdict.figures
     }
-    assert figures == {"ost_measured": (2, 2, ""), "ost_age": (600, None, "s")}
+    assert figures == {"ost_measured": (2, 2, ""), "ost_age": (300, None, "s")}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_target_that_is_never_measured_beside_others_is_a_warning_in_time(
 ) -> None:
     verdict = judge(TWO, ran("OST0"), *([own] if own else []), since=since)
     assert verdict.state is state
-    assert verdict.sentence.startswith("client1: ost 1 of 2 measured, last 10 min ago")
+    assert verdict.sentence.startswith("client1: ost 1 of 2 measured, last 5 min ago")
     assert ("without a rate for too long: OST1, first OST1 read" in verdict.sentence) is (
         state is State.WARNING
     )
@@ -146,7 +146,7 @@ def test_a_target_that_is_never_measured_beside_others_is_a_warning_in_time(
 def test_what_the_group_says_of_server_and_mount_is_not_said_again(outcome: Outcome) -> None:
     verdict = judge(TWO, ended("OST0", outcome), ended("OST1", outcome))
     assert verdict.state is State.OK
-    assert verdict.sentence.endswith("0 of 2 measured, last 10 min ago, 2 with an alarm elsewhere")
+    assert verdict.sentence.endswith("0 of 2 measured, last 5 min ago, 2 with an alarm elsewhere")
     alone = judge(TWO[:1], ended("OST0", outcome))
     assert alone.state is State.UNKNOWN
 

@@ -22,7 +22,7 @@ def earlier(
     days: float, rate: float = 200e6, peers_rate: Any = 201e6, coverage: Any = None
 ) -> Sample:
     peers = 3 if peers_rate else 0
-    return Sample(NOW - 610 - days * DAY_S, rate, coverage, peers_rate, peers, None)
+    return Sample(NOW - 310 - days * DAY_S, rate, coverage, peers_rate, peers, None)
 
 
 def judged(
@@ -160,12 +160,12 @@ def test_a_weak_baseline_has_the_error_of_its_runs(runs: int, spread: float, err
 )
 def test_runs_of_seven_days_are_a_reference(days: float, usable: bool) -> None:
     assert bool(known([earlier(days)])) is usable
-    assert clearing([earlier(days)], NOW - 610, Limits()) is usable
+    assert clearing([earlier(days)], NOW - 310, Limits()) is usable
 
 
 @pytest.mark.parametrize(("days", "usable"), [(10.0, True), (15.0, True), (15.001, False)])
 def test_runs_that_are_not_too_old_yet_are_a_reference(days: float, usable: bool) -> None:
-    assert clearing([earlier(days)], NOW - 610, Limits(stale_after_s=15 * DAY_S)) is usable
+    assert clearing([earlier(days)], NOW - 310, Limits(stale_after_s=15 * DAY_S)) is usable
 
 
 @pytest.mark.parametrize(("coverage", "usable"), [(0.89, False), (0.9, True), (1.0, True)])

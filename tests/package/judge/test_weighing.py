@@ -39,7 +39,7 @@ HEALTHY = [200e6] * 10
 def nightly(rates: Sequence[float], partner: Optional[str] = None, **changes: Any) -> Series:
     """Return a series with a run each night, the last one an hour ago."""
     earlier = [
-        Sample(NOW - 610 - night * DAY_S, rate, None, None, 0, partner)
+        Sample(NOW - 310 - night * DAY_S, rate, None, None, 0, partner)
         for night, rate in enumerate(rates[:-1][::-1], start=1)
     ]
     return series(rates[-1], None, earlier, partner=partner, **changes)
@@ -78,7 +78,7 @@ def test_what_is_slow_for_nights_is_an_alarm_and_its_peers_are_not() -> None:
     assert slow.alarm
     assert slow.what == "read"
     assert slow.ratio == pytest.approx(0.4, abs=0.01)
-    assert slow.since == NOW - 610 - 3 * DAY_S
+    assert slow.since == NOW - 310 - 3 * DAY_S
     assert slow.moments == 4
     assert not any(one and one.worth_a_word for one in found.values())
 
@@ -214,7 +214,7 @@ def test_a_night_counts_for_all_hosts_where_more_than_a_quarter_of_them_were_mea
 def test_a_clock_that_was_stepped_back_and_a_limit_of_nothing_do_no_harm() -> None:
     limits = Limits(peer_loss=0.0)
     one = expectation(component=NAMES[0], limits=limits)
-    moments = [NOW - 610 - shift for shift in (5 * DAY_S, 0.0, 9 * DAY_S, 3600.0)]
+    moments = [NOW - 310 - shift for shift in (5 * DAY_S, 0.0, 9 * DAY_S, 3600.0)]
     earlier = [Sample(at, 80e6, None, None, 0, None) for at in moments]
     memory = snapshot(series(80e6, None, earlier, component=NAMES[0]))
     found = Weighing({"client1": [one]}, {"client1": Past(memory)}).evidence(
@@ -246,7 +246,7 @@ def test_what_runs_say_together_is_put_into_words() -> None:
     assert found
     (line,) = weighed(found)
     assert line == (
-        "read 40 % of its peers' shares of their baselines over 4 runs since 2024-09-30 23:49 UTC, "
+        "read 40 % of its peers' shares of their baselines over 4 runs since 2024-09-30 23:54 UTC, "
         "odds 55,639 to 1 against chance, 10,000 for an alarm"
     )
     assert not list(weighed(found._replace(alarm=False, odds=2.9)))
@@ -488,7 +488,7 @@ def test_the_odds_of_one_operation_are_those_of_its_runs_alone() -> None:
 def alone_source(rates: Sequence[float]) -> Source:
     """Return the runs of a target beside its baseline, as the verdicts' page says."""
     runs = tuple(
-        Run(NOW - 610 - night * DAY_S, log(rate / BASELINE.median), 0.05)
+        Run(NOW - 310 - night * DAY_S, log(rate / BASELINE.median), 0.05)
         for night, rate in zip(range(len(rates) - 1, -1, -1), rates)
     )
     return Source(rows(runs), 1.2533 * 0.05 / sqrt(BASELINE.runs), ALONE)
@@ -512,7 +512,7 @@ def test_two_operations_of_a_host_are_weighed_with_all_its_partners_together() -
     ratios = [log(rate / 117e6) for rate in rates]
 
     def source(*numbers: int) -> Source:
-        at = NOW - 610
+        at = NOW - 310
         runs = tuple(
             Run(at - (1 - night) * DAY_S, ratio, 0.05, number)
             for night, ratio in enumerate(ratios)

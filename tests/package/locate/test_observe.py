@@ -104,7 +104,7 @@ def test_the_rate_is_the_middle_of_the_runs_that_are_alike() -> None:
     (one,) = seen([series(80e6, earlier=earlier)])
     assert one.measured == 84e6
     assert one.since == NOW - 4 * DAY_S
-    assert one.at == NOW - 610
+    assert one.at == NOW - 310
     assert one.error == 0.015
 
 

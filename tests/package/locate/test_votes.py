@@ -72,7 +72,7 @@ def test_what_is_fine_beside_it_is_good_the_write_of_the_same_target_too() -> No
     slow = found.pop(f"{SLOW} read")
     assert {one.vote for one in found.values() if one} == {Vote.GOOD}
     assert slow
-    assert (slow.expected, slow.begun) == (202.1e6, NOW - 610 - 2 * DAY_S)
+    assert (slow.expected, slow.begun) == (202.1e6, NOW - 310 - 2 * DAY_S)
     assert slow.rate == pytest.approx(80.8e6, rel=0.02)
     assert 0.015 <= slow.error < 0.1
 

@@ -124,8 +124,8 @@ def test_a_check_says_at_every_moment_what_judging_says(
     ("subject", "ended_at"),
     [
         (("ost", "scratch-OST0003", False), NOW),
-        (("net", "oss3", False), NOW - 600),
-        (("fs", "scratch", True), NOW - 600),
+        (("net", "oss3", False), NOW - 300),
+        (("fs", "scratch", True), NOW - 300),
     ],
     ids=str,
 )
