@@ -273,14 +273,13 @@ def _deliver(made: Batch, arguments: argparse.Namespace) -> None:
         _write(Path(arguments.batch), made)
     elif made.lines:
         pipe = Path(arguments.pipe)
-        hand_over(made.lines, pipe, Path(arguments.spool or pipe.parent), arguments.wait)
+        hand_over(made.text, pipe, Path(arguments.spool or pipe.parent), arguments.wait)
 
 
 def _write(path: Path, made: Batch) -> None:
     if path.exists() and not path.is_file():
         raise UsageError(f"--batch {path} is no file; a pipe is named with --pipe")
-    text = "".join(f"{line}\n" for line in made.lines).encode("utf-8", "replace").decode()
-    replace_own(path, text, mode=0o644)
+    replace_own(path, made.text, mode=0o644)
 
 
 def _report_batch(made: Batch, plan: SitePlan, arguments: argparse.Namespace) -> None:

@@ -26,6 +26,11 @@ class Batch(NamedTuple):
     homeless: tuple[Judged, ...]
     silent: tuple[Service, ...]
 
+    @property
+    def text(self) -> str:
+        """Return the lines as a file has them."""
+        return "".join(f"{line}\n" for line in self.lines).encode("utf-8", "replace").decode()
+
 
 def batch(judged: Iterable[Judged], services: Iterable[Service]) -> Batch:
     """Return the results of all services that have a verdict; of several the last counts."""

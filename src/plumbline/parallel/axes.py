@@ -122,8 +122,9 @@ def _aggregated(setting: Setting, value: int) -> Setting:
 
 
 class Axis(NamedTuple):
-    """What may change from point to point; ``{}`` in ``words`` is a value, ``{s}`` its plural.
+    """A dimension of a sweep, which may change from point to point.
 
+    ``{}`` in ``words`` is a value, ``{s}`` its plural.
     ``read`` takes a word of the option and the number of all targets.  ``change`` applies a value
     to a setting, without it the value is the setting's field of the same name.  ``default`` is for
     the help; an axis without a number there is part of no point until it is given.

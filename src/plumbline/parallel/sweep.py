@@ -287,11 +287,12 @@ def remarks(done: Sequence[Done], operations: Sequence[Operation]) -> tuple[Rema
 
     A line are measured points that differ on one axis alone.
     """
+    points = summaries(done)
     return tuple(
         _remark(axis, operation, setting, rates)
         for axis in AXES
         for operation in operations
-        for setting, rates in _lines(axis, operation, summaries(done))
+        for setting, rates in _lines(axis, operation, points)
         if len(rates) > 1
     )
 
@@ -332,7 +333,8 @@ def advice(ledger: Ledger, file_system: str) -> tuple[str, ...]:
 
     The axes that matter most come first, each beside the best values of the others.
     """
-    points = [entry for entry in summaries(ledger.done) if Operation.WRITE in entry.rates]
+    every = summaries(ledger.done)
+    points = [entry for entry in every if Operation.WRITE in entry.rates]
     if not points:
         return ()
     best = max(points, key=lambda entry: entry.rates[Operation.WRITE].median)
@@ -353,7 +355,7 @@ def advice(ledger: Ledger, file_system: str) -> tuple[str, ...]:
             f"{words(best.point)} on {where}."
         ),
         *(line for _, line in sorted(lines)[:_MOST_ADVICE]),
-        _uncovered(ledger, points),
+        _uncovered(every, points),
     )
 
 
@@ -379,12 +381,12 @@ def _effect(axis: str, line: Mapping[Value, Spread]) -> tuple[float, str]:
     )
 
 
-def _uncovered(ledger: Ledger, points: Sequence[Summary]) -> str:
-    """Return what the sweep does not say."""
+def _uncovered(every: Sequence[Summary], points: Sequence[Summary]) -> str:
+    """Return what the sweep does not say: of ``every`` point, ``points`` have a figure."""
     tried = moving(_values(points))
     alone = [axis.title for axis in AXES.values() if axis.name not in (*tried, REPEAT)]
     once = max(entry.runs for entry in points) == 1
-    bare = sum(not entry.rates for entry in summaries(ledger.done))
+    bare = sum(not entry.rates for entry in every)
     return (
         f"Not covered: other values of {', '.join(alone)}; other hours and other users' load"
         f"{'; each point was measured once' if once else ''}"

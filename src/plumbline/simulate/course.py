@@ -88,11 +88,11 @@ class Confirming:
     def day(self, number: int, rates_Bps: Mapping[Flow, float]) -> None:
         """Confirm what was low on a day, the first of which is 1, or before it and is not done."""
         for looks in zip_longest(*(self._looks(node, number) for node in self._nodes)):
-            evidence = [_NodeEvidence(look, self._measuring) for look in looks if look]
+            every = [_NodeEvidence(look, self._measuring) for look in looks if look]
             # no node asks about what another one measures, so all are weighed in one go
-            take([known.asked() for known in evidence])
-            for known in evidence:
-                self._confirm(known, rates_Bps)
+            take([evidence.unknown() for evidence in every])
+            for evidence in every:
+                self._confirm(evidence, rates_Bps)
 
     def _looks(self, node: _Node, number: int) -> Iterator[_Look]:
         """Yield when a node looks at its runs on a day: after each, or in the morning once."""
@@ -102,16 +102,16 @@ class Confirming:
         if node.open and not planned:
             yield _Look(node, node.open[0], end_of(number - 1) + _FIRST_S, end_of(number))
 
-    def _confirm(self, known: _NodeEvidence, rates_Bps: Mapping[Flow, float]) -> None:
+    def _confirm(self, evidence: _NodeEvidence, rates_Bps: Mapping[Flow, float]) -> None:
         """Confirm what was low in a planned run, from the first look to the end."""
-        node, begun, now, ends = known.look
+        node, begun, now, ends = evidence.look
         past = Past(
             node.measured,
             dict.fromkeys((expectation.component for expectation in node.chosen), begun),
         )
         queue: Sequence[Place] = ()
         while now < ends:
-            layer = Layer(node.chosen, known.verdict, known)
+            layer = Layer(node.chosen, evidence.verdict, evidence)
             queue = places(wanted(layer), past, now)
             due = turns(layer, queue, past, now)
             if not due:
@@ -120,7 +120,7 @@ class Confirming:
                 records = moved(turn, f"{now} {number}", now, layer)
                 node.measured.extend(records)
                 self._measuring.again(steps_of(turn, layer), now, rates_Bps)
-            known.forget(
+            evidence.forget(
                 {expectation.component for turn in due for expectation in turn.chosen}, now
             )
             now += node.chosen[0].confirm.every_s
@@ -142,7 +142,7 @@ class _NodeEvidence:
         every, memory = self.look.node.every, self._measuring.memory
         return Weighing({"": every}, {"": memory}, counting=False)
 
-    def asked(self) -> tuple[Weighing, list[Subject]]:
+    def unknown(self) -> tuple[Weighing, list[Subject]]:
         """Return what is not known of the components, and who weighs it."""
         subjects = (entry.subject for entry in self.look.node.chosen)
         return self._weighing, [each for each in subjects if each not in self._evidence]
@@ -159,7 +159,7 @@ class _NodeEvidence:
             key: verdict for key, verdict in self._verdicts.items() if key[1] not in components
         }
         self._weighing = self._weigh()
-        take([self.asked()])
+        take([self.unknown()])
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence of the last runs on a component or group."""

@@ -13,7 +13,7 @@ import stat
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Callable, Iterable, TypeVar
+from typing import Callable, TypeVar
 
 from plumbline.model.errors import PlumblineError, StoreError, ToolError, UsageError
 from plumbline.store.replacing import replace
@@ -28,8 +28,8 @@ _UNUSABLE = set(";\n\r")
 _T = TypeVar("_T")
 
 
-def hand_over(lines: Iterable[str], pipe: Path, spool: Path, wait_s: float) -> None:
-    """Have Nagios carry out ``lines``, each a command; come back when it has.
+def hand_over(text: str, pipe: Path, spool: Path, wait_s: float) -> None:
+    """Have Nagios carry out ``text``, a command on each line; come back when it has.
 
     The file lies in ``spool``, where the daemon's user must be allowed to read and delete it.
 
@@ -42,7 +42,7 @@ def hand_over(lines: Iterable[str], pipe: Path, spool: Path, wait_s: float) -> N
         raise UsageError(f"--spool {str(spool)!r}: Nagios takes no such name; use another folder")
     descriptor = _open(pipe, wait_s)
     try:
-        file = write_batch(lines, spool.absolute(), os.fstat(descriptor).st_uid)
+        file = write_batch(text, spool.absolute(), os.fstat(descriptor).st_uid)
         try:
             _say(descriptor, f"[{time.time():.0f}] PROCESS_FILE;{file};1\n", pipe, wait_s)
             _await_deletion(file, pipe, wait_s)
@@ -52,7 +52,7 @@ def hand_over(lines: Iterable[str], pipe: Path, spool: Path, wait_s: float) -> N
         os.close(descriptor)
 
 
-def write_batch(lines: Iterable[str], spool: Path, reader: int) -> Path:
+def write_batch(text: str, spool: Path, reader: int) -> Path:
     """Write a batch for the user ``reader``, who deletes it, into a folder and return its path.
 
     It appears under its name when it is whole.  Anybody may read it: it says what the page of
@@ -60,10 +60,10 @@ def write_batch(lines: Iterable[str], spool: Path, reader: int) -> Path:
     """
     _sweep(spool)
     path = spool / f"{_PREFIX}{os.getpid()}-{time.monotonic_ns()}"
-    text = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace").decode()
     try:
         replace(path, text, mode=0o644)
         if os.geteuid() == 0:
+            # in a sticky folder nobody else could delete it
             os.chown(path, reader, -1)
     except OSError as error:
         raise StoreError(

@@ -254,8 +254,8 @@ def gather(nodes: Sequence[str], options: GatherOptions) -> Iterator[Gathered]:
     work = _Work(options)
     with ConsoleHistory(options.history), ThreadPoolExecutor(options.at_once) as pool:
         try:
-            for asked in as_completed([pool.submit(work.node, node) for node in nodes]):
-                yield asked.result()
+            for answer in as_completed([pool.submit(work.node, node) for node in nodes]):
+                yield answer.result()
         except RuntimeError as error:
             raise ToolError(
                 f"no thread can be had to ask a node: {error}; ask fewer at once"

@@ -63,8 +63,8 @@ class SharedLoss(NamedTuple):
         """Return the loss with what changed before it in its sentence, a date and words."""
         if not changes:
             return self
-        told = self.sentence.replace(_LOOK, f"Since {changes}.")
-        return self._replace(sentence=told, changes=changes)
+        sentence = self.sentence.replace(_LOOK, f"Since {changes}.")
+        return self._replace(sentence=sentence, changes=changes)
 
     def excuses(self, component: Component) -> bool:
         """Return whether a component is as slow as its group, and no slower."""
@@ -149,7 +149,7 @@ def _of_most(loss: SharedLoss, places: set[Component]) -> bool:
 _MOST_NAMED = 4
 _PEERS = 24
 _WIDE = 0.25
-"""Of the nodes: what changes on fewer is no era of the site."""
+"""Share of the nodes: what changes on fewer is no era of the site."""
 _OF_AN_ERA = ("software", "firmware", "lustre")
 _LONGEST_S = 30 * DAY_S
 """Before the first slow run, where no run before it is known."""

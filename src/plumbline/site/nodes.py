@@ -90,7 +90,7 @@ class Judgement(ABC):
     name: str
     """That of the node or of the site."""
     source: str
-    """Where the expectations stand, in words."""
+    """Document of the expectations, in words."""
     memories: Mapping[str, Memory]
 
     def __init__(self, documents: Mapping[str, Expectations], now: float) -> None:
@@ -101,12 +101,14 @@ class Judgement(ABC):
 
     @property
     @abstractmethod
-    def known(self) -> EvidenceSource:
+    def evidence_source(self) -> EvidenceSource:
         """Return the evidence of all runs."""
 
     def judging(self, node: str, *, evidence: bool = False, by: By = By.RUNS) -> Judging:
         """Return the judge of what a node measures; ``evidence`` as for :class:`Judging`."""
-        return Judging(self.memories[node], self.known, self.now, evidence=evidence, by=by)
+        return Judging(
+            self.memories[node], self.evidence_source, self.now, evidence=evidence, by=by
+        )
 
     def verdicts(
         self,
@@ -143,8 +145,8 @@ class Judgement(ABC):
             verdicts = self.judging(node, evidence=True).components(chosen)
             for entry, verdict in zip(chosen, verdicts):
                 lines = explain(entry, memory.of(entry.layer, entry.component), self.now)
-                known = weighed(self.known.evidence(entry.subject))
-                yield verdict, (*known, *lines)
+                odds = weighed(self.evidence_source.evidence(entry.subject))
+                yield verdict, (*odds, *lines)
 
     def nothing_of(self, choice: Choice) -> DocumentError:
         """Return the error for a choice of what no node measures."""
@@ -165,7 +167,7 @@ class NodeJudgement(Judgement):
         self._snapshot = snapshot
 
     @property
-    def known(self) -> EvidenceSource:
+    def evidence_source(self) -> EvidenceSource:
         """Return what the last runs say together by the snapshot."""
         return self._snapshot
 
@@ -191,7 +193,7 @@ class SiteJudgement(Judgement):
         return Weighing(self.nodes, self.recent)
 
     @property
-    def known(self) -> EvidenceSource:
+    def evidence_source(self) -> EvidenceSource:
         """Return the same."""
         return self.weighing
 

@@ -174,8 +174,7 @@ def _of_component(
     elif mine:
         state, reason = State.OK, Reason.ALARM_ELSEWHERE
         bearers = [shared[name] for alarm in mine for name in alarm.bearers]
-        places = {place: None for alarm in mine for place in explained_by(located, alarm.of)}
-        others = listed(bearers or [" ".join(place) for place in places], " and ")
+        others = listed(bearers or _explained_names(located, mine), " and ")
         text = f"{path.name} may be at fault too; the alarm is that of {others}"
     elif not slow + good:
         state, reason = State.UNKNOWN, Reason.NOT_JUDGED
@@ -185,6 +184,12 @@ def _of_component(
         text = f"{path.name} is no suspect: {good} good measurements cross it"
         text += f", {slow} slow ones have another cause" if slow else ""
     return Verdict(LAYER, path.name, state, reason, text, evidence=evidence, figures=figures)
+
+
+def _explained_names(located: Located, alarms: Sequence[_Alarm]) -> list[str]:
+    """Return the components that some alarms explain, each once with its layer."""
+    places = {place: None for alarm in alarms for place in explained_by(located, alarm.of)}
+    return [" ".join(place) for place in places]
 
 
 def _missing(verdict: Verdict, missed: CutOff) -> Verdict:

@@ -1,4 +1,4 @@
-"""What Nagios shows of a site: suspects as path services, and notes behind other verdicts.
+"""Site as Nagios shows it: suspects as path services, and notes behind other verdicts.
 
 One fault notifies once.  Notes name the service that bears an alarm, and what changed before a
 group lost as a whole; no node knows them alone.

@@ -447,7 +447,7 @@ def judged_looks(
 
 _UNITS = (("h", 3600.0), ("min", 60.0), ("s", 1.0))
 _SLACK = 1.25
-"""Of the window that is proposed, times the usual round: some take longer."""
+"""Proposed window, as a multiple of the usual round: some take longer."""
 
 
 class Replayed(NamedTuple):
