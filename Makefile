@@ -22,7 +22,7 @@ CHECKS := $(wildcard checks/check_*)
 .DEFAULT_GOAL := help
 .PHONY: help venv collection programs check format test demo demo-down bench mutate clean constraints root \
 	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-short pytest-quick \
-	debian13 ordinary-user sanity units integration lab lab-debian12
+	debian13 ordinary-user sanity units integration lab lab-debian12 test-vm
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -165,6 +165,12 @@ units integration:
 # With folders of its own: pytest takes those that it shares from other users, whom tests beside it have let in.
 lab:
 	@pytest --verbose --durations=10 -o cache_dir=.cache/pytest-lab --basetemp $(CACHE)/lab-tests --ignore tests/lab/test_debian12.py tests/lab
+
+# qemu needs no root; its image does.
+test-vm: root venv  ## symptoms and probes on a real kernel: md, multipath, device-mapper, NVMe, SELinux (root for the image)
+	@.ci/prerequisites requirements/root.txt
+	@tests/vm/image
+	@pytest --verbose --durations=5 -o cache_dir=.cache/pytest-vm --basetemp $(CACHE)/vm-tests tests/vm
 
 # A lab of its own, which stands beside the other one.
 lab-debian12:
