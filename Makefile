@@ -22,7 +22,7 @@ CHECKS := $(wildcard checks/check_*)
 .DEFAULT_GOAL := help
 .PHONY: help venv collection programs check format test demo demo-down bench mutate clean constraints root \
 	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-short pytest-quick \
-	debian13 ordinary-user sanity units integration lab lab-debian12 test-vm
+	debian13 ordinary-user sanity units integration lab lab-debian12 test-el test-vm
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -36,7 +36,7 @@ format: venv  ## format the Python code and apply lint fixes
 
 # Steps of test that need no root, and those that build Debian systems.
 STEPS      := ruff mypy layers vermin yamllint shellcheck pytest ansible-lint sanity units integration
-ROOT_STEPS := debian13 ordinary-user lab-debian12 --beside lab
+ROOT_STEPS := debian13 ordinary-user lab-debian12 test-el --beside lab
 
 test: venv programs  ## everything: check, Debian 13's Python, Ansible's sanity tests, the lab test (without root a part)
 	@if .ci/root; then \
@@ -175,3 +175,7 @@ test-vm: root venv  ## symptoms and probes on a real kernel: md, multipath, devi
 # A lab of its own, which stands beside the other one.
 lab-debian12:
 	@pytest --verbose --durations=10 -o cache_dir=.cache/pytest-lab-debian12 --basetemp $(CACHE)/lab-debian12-tests tests/lab/test_debian12.py
+
+# A lab of its own, whose hosts become Enterprise Linux.
+test-el: root venv  ## the roles on Enterprise Linux 8, 9 and 10: the real dnf with stub packages, in containers (root)
+	@pytest --verbose --durations=5 -o cache_dir=.cache/pytest-el --basetemp $(CACHE)/el-tests tests/el
