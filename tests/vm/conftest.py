@@ -53,7 +53,9 @@ class Symptom(NamedTuple):
 class Node:
     """The node oss1: a virtual machine with the command plumbline."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, folder: Path) -> None:
+        self.folder = folder
+        """Seen as /mnt in the machine."""
         self.run, self.output, self.start = machine.run, machine.output, machine.start
 
     def document(self, command: str) -> Any:
@@ -95,4 +97,4 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     packed(folder)
     with running(folder) as machine:
         machine.output(f"set -e; {INSTALL}")
-        yield Node(machine)
+        yield Node(machine, folder)

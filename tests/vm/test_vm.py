@@ -2,10 +2,71 @@
 
 from __future__ import annotations
 
+import json
+import re
+
+from tests.project.certificates import play
+from tests.project.test_nrpe import deploy
 from tests.vm.conftest import Node, Symptom
 
 BY_ID = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_oss1-disk"
 SECTORS = 131072
+# The kernel learns the state of a path late, so multipathd asks the path itself.
+MULTIPATH = """
+defaults {
+  polling_interval 1
+  find_multipaths no
+}
+overrides {
+  path_grouping_policy group_by_prio
+  detect_prio no
+  prio alua
+}
+blacklist {
+  devnode "^(vd|nvme)"
+  device {
+    vendor QEMU
+    product ".*"
+  }
+}
+multipaths {
+  multipath {
+    wwid 1Linux_scsi_debug_2000
+    alias oss1-lun
+  }
+}
+"""
+NVMET = f"""
+modprobe -a nvmet-tcp nvme-tcp
+cd /sys/kernel/config/nvmet
+mkdir -p subsystems/plumbline/namespaces/1 ports/1
+echo 1 > subsystems/plumbline/attr_allow_any_host
+readlink -f {BY_ID}6 | tr -d '\\n' > subsystems/plumbline/namespaces/1/device_path
+echo 1 > subsystems/plumbline/namespaces/1/enable
+echo tcp > ports/1/addr_trtype
+echo ipv4 > ports/1/addr_adrfam
+echo 127.0.0.1 > ports/1/addr_traddr
+echo 4420 > ports/1/addr_trsvcid
+ln -s $PWD/subsystems/plumbline ports/1/subsystems/
+nvme connect -t tcp -a 127.0.0.1 -s 4420 -n plumbline
+"""
+NRPE = """
+cp /mnt/nrpe/nrpe.cfg /etc/nagios/nrpe.cfg
+cp /mnt/nrpe/plumbline.cfg /etc/nagios/nrpe.d/
+echo 'command[forge]=/usr/bin/touch /var/lib/plumbline/forged' >> /etc/nagios/nrpe.d/plumbline.cfg
+mkdir -p /etc/plumbline-tls
+cp -r /mnt/nrpe/oss1 /mnt/nrpe/mon1 /etc/plumbline-tls/
+chgrp -R nagios /etc/plumbline-tls /etc/nagios
+chmod -R g+rX /etc/plumbline-tls /etc/nagios
+chmod -R o+rX /etc/plumbline /var/lib/plumbline
+chmod o+w /var/lib/plumbline
+restorecon -R /etc
+systemctl restart nagios-nrpe-server
+sleep 3
+"""
+ASK = "/usr/lib/nagios/plugins/check_nrpe -H 127.0.0.1 -u -t 60:3"
+CONSOLE = "-A /etc/plumbline-tls/mon1/ca.pem -C /etc/plumbline-tls/mon1/cert.pem"
+CONSOLE_KEY = "-K /etc/plumbline-tls/mon1/key.pem"
 
 
 def speed(node: Node, limit: int) -> None:
@@ -97,3 +158,101 @@ def test_a_slow_device_shows_in_the_raw_probe(node: Node) -> None:
     assert max(rates["oss1-slow"]) < 2**20 / 40e-3
     assert min(rates["oss1-disk4"]) > 2 * max(rates["oss1-slow"])
     node.output("dmsetup remove --retry oss1-slow")
+
+
+def test_io_max_of_a_cgroup_shows_in_the_raw_probe(node: Node) -> None:
+    node.output(
+        "cd /sys/fs/cgroup && echo +io > cgroup.subtree_control && mkdir slow"
+        f" && echo $(lsblk -dno MAJ:MIN {BY_ID}5) rbps=10000000 > slow/io.max"
+    )
+    command = "plumbline probe raw --component oss1-disk5 --json"
+    document = json.loads(node.run(f"echo $$ > /sys/fs/cgroup/slow/cgroup.procs; {command}").stdout)
+    assert all(8e6 < record["rate"] < 12e6 for record in document["records"])
+
+
+def test_a_failed_path_is_a_symptom_and_a_standby_path_is_none(node: Node) -> None:
+    """scsi_debug has three paths to one disk: active, not optimised, and standby."""
+    before = node.symptoms()
+    (node.folder / "multipath.conf").write_text(MULTIPATH)
+    node.output("cp /mnt/multipath.conf /etc/ && restorecon /etc/multipath.conf")
+    debug = "modprobe scsi_debug vpd_use_hostno=0 add_host=3 dev_size_mb=64"
+    node.start(f"modprobe scsi_dh_alua && {debug}")
+    node.start("systemctl start multipathd && udevadm wait -t 60 /dev/mapper/oss1-lun")
+    node.output("dd if=/dev/mapper/oss1-lun of=/dev/null bs=1M iflag=direct")
+    paths = node.output("sleep 3; multipathd show paths raw format '%d %p %T'")
+    print(paths)
+    assert [line.split()[1] for line in paths.splitlines()] == ["50", "10", "1"]
+    assert node.symptoms() == before
+    path = paths.split()[0]
+    node.output(f"echo offline > /sys/block/{path}/device/state; sleep 3")
+    assert node.symptoms() - before == {
+        Symptom("oss1-lun", "path_failed", "WARNING", "raises", f"kernel: failures of path {path}")
+    }
+    node.output(f"echo running > /sys/block/{path}/device/state; sleep 3")
+    node.output("systemctl stop multipathd; multipath -F && modprobe -r scsi_debug")
+
+
+def test_medium_errors_of_a_disk_are_symptoms(node: Node) -> None:
+    before = node.symptoms()
+    node.start("modprobe scsi_debug dev_size_mb=32 opts=2 medium_error_start=2048")
+    disk = node.output("lsblk -Sno NAME,VENDOR | awk '$2 == \"Linux\" { print $1 }'").strip()
+    assert node.run(f"dd if=/dev/{disk} of=/dev/null bs=1M").code == 1
+    assert {symptom.kind for symptom in node.symptoms() - before} == {
+        "medium_error",
+        "io_error",
+        "buffer_error",
+    }
+    node.output("modprobe -r scsi_debug")
+
+
+def test_a_disk_of_nvme_over_tcp_is_looked_at_and_its_errors_are_its_own(node: Node) -> None:
+    """Under SELinux only who connected may use it: the socket of this kernel has their label."""
+    before = node.symptoms()
+    node.output("setenforce 0")
+    node.start(f"( set -e; {NVMET} )")
+    looks = node.looks()
+    assert looks["smart"]["examined"] == 7
+    assert node.symptoms() == before
+    assert all(
+        record["rate"] for record in node.document("probe raw --component oss1-nvme")["records"]
+    )
+    node.output("setenforce 1")
+    # the first that udev wants to know of it is refused
+    node.start("udevadm trigger --settle /dev/nvme0n1")
+    assert {symptom[:2] for symptom in node.symptoms() - before} == {("oss1-nvme", "io_error")}
+    node.output("nvme disconnect -n plumbline")
+
+
+def test_a_soft_rdma_link_raises_no_alarm(node: Node) -> None:
+    before = node.symptoms()
+    node.start("modprobe -a dummy rdma_rxe && ip link set dummy0 up")
+    node.output("rdma link add rxe0 type rxe netdev dummy0")
+    assert node.looks()["infiniband"]["examined"] == 1
+    assert node.symptoms() == before
+    node.output("rdma link delete rxe0 && ip link delete dummy0")
+
+
+def test_nrpe_confined_by_selinux_runs_a_check_and_may_not_write(node: Node) -> None:
+    folder = node.folder / "nrpe"
+    folder.mkdir()
+    (folder / "nrpe.cfg").write_text(node.output("cat /etc/nagios/nrpe.cfg"))
+    deploy(folder, 5666)
+    signed = play(folder)
+    assert signed.returncode == 0, signed.stdout + signed.stderr
+    text = (folder / "plumbline.cfg").read_text()
+    text = text.replace(f"{folder}/library", "/usr/lib/plumbline")
+    (folder / "plumbline.cfg").write_text(text.replace(str(folder), "/etc/plumbline-tls"))
+    node.run("plumbline probe raw --component oss1-disk1")
+    node.output(f"set -e; {NRPE}")
+    process = node.output("systemctl show -P MainPID nagios-nrpe-server").strip()
+    assert ":nrpe_t:" in node.output(f"cat /proc/{process}/attr/current")
+    command = re.search(r"^command\[(\w+)\].*check_raw.* oss1-disk1\b", text, re.M)
+    assert command
+    answer = node.run(f"{ASK} {CONSOLE} {CONSOLE_KEY} -c {command[1]}").stdout
+    assert answer.startswith("RAW ")
+    assert "measured" in answer
+    node.run(f"{ASK} {CONSOLE} {CONSOLE_KEY} -c forge")
+    assert node.run("test -e /var/lib/plumbline/forged").code == 1
+    assert re.search(r'denied .*comm="touch".*:nrpe_t:', node.output("dmesg"))
+    # by its permissions alone it could
+    node.output("runuser -u nagios -- touch /var/lib/plumbline/forged")

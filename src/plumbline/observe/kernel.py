@@ -129,12 +129,24 @@ def _probing(log: _Log) -> Iterator[int]:
 
 
 def _refused(log: _Log) -> Iterator[int]:
-    """Yield the errors of commands that a path or disk does not take, as its sense data tell."""
+    """Yield the errors of commands that a path or disk does not take, as its sense data tell.
+
+    A passive path of ALUA gives none: the kernel itself refuses what is sent to it.
+    """
     refused: dict[str, float] = {}
+    disks: dict[str, str] = {}
+    passive: set[str] = set()
     for place, entry in enumerate(log):
         if name := entry.tells("io_error", "buffer_error"):
-            if entry.at <= refused.get(name, -_REFUSAL_S) + _REFUSAL_S:
+            if name in passive or entry.at <= refused.get(name, -_REFUSAL_S) + _REFUSAL_S:
                 yield place
+        elif attached := match("disk_attached", entry.text):
+            disks[attached["address"]] = attached["name"]
+            passive.discard(attached["name"])
+        elif address := _named("path_passive", entry.text, "address"):
+            passive.add(disks.get(address, address))
+        elif address := _named("path_active", entry.text, "address"):
+            passive.discard(disks.get(address, address))
         elif name := _named("command_refused", entry.text):
             refused[name] = entry.at
         else:
@@ -325,8 +337,8 @@ def _symptom(node: Node, parsed: ParsedMessage, messages: Sequence[LogEntry]) ->
     message, name = parsed
     number = len(messages) + sum(entry.skipped for entry in messages)
     often = f" ({number} times)" if number > 1 else ""
-    if message.about == "path":
-        name = node.parts.block_name(name)
+    if message.about in _DEVICE_FOLDERS:
+        name = node.parts.block_name(_DEVICE_FOLDERS[message.about] + name)
     sentence = f"kernel: {message.words.format(name=name)}{often}"
     return Symptom(
         NAME,
@@ -339,12 +351,16 @@ def _symptom(node: Node, parsed: ParsedMessage, messages: Sequence[LogEntry]) ->
     )
 
 
+_DEVICE_FOLDERS = {"path": "", "number": "/sys/dev/block/"}
+"""Folders of what leads to a block device, by what a message names."""
+
 _COMPONENTS: Mapping[str, Callable[[Parts, str], str]] = {
     "target": lambda _, name: name,
     "node": lambda parts, _: parts.node,
     "link": lambda parts, _: parts.of_kind("nic", "link")[0],
     "hba": lambda parts, _: parts.of_kind("hba")[0],
     "path": Parts.of_block,
+    "number": Parts.of_block,
     "block": Parts.of_block,
     "next disk": Parts.of_block,
     "scsi": Parts.of_scsi,

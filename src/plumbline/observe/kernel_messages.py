@@ -179,7 +179,7 @@ array_failed | critical | block | failures of array <name>
 thin_pool | critical | node | failures of thin pool <name>
     device-mapper: thin: (?P<name>\d+:\d+): switching pool to (?:out-of-(?:data|metadata)-space|
         read-only|failure|fail)
-path_failed | warning | node | failures of path <name>
+path_failed | warning | number | failures of path <name>
     device-mapper: multipath: (?:\S+ )?Failing path (?P<name>\d+:\d+)
 remote_port_lost | warning | hba | losses of the remote port <name>
     [ ]*(?P<name>rport-\d+:\d+-\d+): blocked FC remote port time out
@@ -357,8 +357,13 @@ command_refused
         ASC=0x94 ASCQ=0x1\b|Add\. Sense: Medium not present|CDB: (?:Unmap|Write same))
 disk
     {_DISK}
+# the device handler of ALUA passes no command on to such a path
+path_passive
+    sd (?P<address>[\d:]+): alua: port group [0-9a-f]+ state [SU]\b
+path_active
+    sd (?P<address>[\d:]+): alua: port group [0-9a-f]+ state [ANL]\b
 array_recovered
-    md: {_ARRAY}: (?:recovery|resync) done
+    md: {_ARRAY}: (?:recover|recovery|resync) done
 path_reinstated
     device-mapper: multipath: (?:\S+ )?Reinstating path (?P<name>\d+:\d+)
 # --- targets of Lustre

@@ -142,6 +142,8 @@ PCI = "/sys/bus/pci/devices"
 _NETWORK, _NVME_CLASS = "0x02", "0x0108"
 """Beginnings of PCI classes (pci.ids)."""
 _PARTITION = re.compile(r"((?:sd|vd|xvd)[a-z]+|nvme\d+n\d+)p?\d+|(.+)-part\d+")
+_NVME_PATH = re.compile(r"(nvme\d+)c(\d+)(n\d+)")
+"""A path of NVMe's own multipath: its disk, its controller and its namespace."""
 _DEPTH = 8
 """Stacked devices are rarely more than four deep: LUKS on LVM on md on multipath."""
 
@@ -211,6 +213,8 @@ class Parts:
         return self._components[name]
 
     def _owner(self, name: str) -> str:
+        if path := _NVME_PATH.fullmatch(name):
+            name = path[1] + path[3]
         # of a disk that is gone its partition's name alone is left
         gone = _PARTITION.fullmatch(name)
         guessed = [gone[1] or gone[2]] if gone else []
@@ -232,8 +236,11 @@ class Parts:
     def of_nvme(self, *controllers: str) -> str:
         """Return the component of NVMe controllers such as ``nvme0``, else the node."""
         blocks = self._system.names(_BLOCK)
+        paths = filter(None, map(_NVME_PATH.fullmatch, blocks))
+        # a disk has the number of its subsystem, not that of each controller
+        disks = [path[1] + path[3] for path in paths if f"nvme{path[2]}" in controllers]
         heads = tuple(f"{controller}n" for controller in controllers)
-        return self.of_blocks([block for block in blocks if block.startswith(heads)])
+        return self.of_blocks(disks or [block for block in blocks if block.startswith(heads)])
 
     def of_interface(self, name: str) -> str:
         """Return the network part of the interface with the storage address, else the node."""
