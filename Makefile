@@ -167,7 +167,7 @@ lab:
 	@pytest --verbose --durations=10 -o cache_dir=.cache/pytest-lab --basetemp $(CACHE)/lab-tests --ignore tests/lab/test_debian12.py tests/lab
 
 # qemu needs no root; its image does.
-test-vm: root venv  ## symptoms and probes on a real kernel: md, multipath, device-mapper, NVMe, SELinux (root for the image)
+test-vm: root venv  ## symptoms and probes on a real kernel: md, multipath, device-mapper, NVMe (root for the image)
 	@.ci/prerequisites requirements/root.txt
 	@tests/vm/image
 	@pytest --verbose --durations=5 -o cache_dir=.cache/pytest-vm --basetemp $(CACHE)/vm-tests tests/vm

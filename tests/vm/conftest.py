@@ -56,7 +56,8 @@ class Node:
     def __init__(self, machine: Machine, folder: Path) -> None:
         self.folder = folder
         """Seen as /mnt in the machine."""
-        self.run, self.output, self.start = machine.run, machine.output, machine.start
+        self.run, self.output = machine.run, machine.output
+        self.start, self.wait = machine.start, machine.wait
 
     def document(self, command: str) -> Any:
         """Return what a command of plumbline prints as JSON."""

@@ -16,7 +16,7 @@ from typing import Iterator, NamedTuple
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache/vm"
 DISKS = 6
-_BOOT_S = 180.0
+_BOOT_S = 300.0
 _COMMAND_S = 300.0
 
 
@@ -52,6 +52,10 @@ class Machine:
     def start(self, command: str) -> None:
         """Run a command and wait for udev; raise MachineError if it fails."""
         self.output(f"{command} && udevadm settle")
+
+    def wait(self, command: str) -> None:
+        """Repeat a command until it succeeds; raise MachineError after a minute."""
+        self.output(f"for try in $(seq 60); do {command} && exit; sleep 1; done; exit 1")
 
     def output(self, command: str) -> str:
         """Run a command and return what it prints; raise MachineError if it fails."""

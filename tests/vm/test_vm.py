@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 
-from tests.project.certificates import play
-from tests.project.test_nrpe import deploy
 from tests.vm.conftest import Node, Symptom
 
 BY_ID = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_oss1-disk"
@@ -50,23 +47,6 @@ echo 4420 > ports/1/addr_trsvcid
 ln -s $PWD/subsystems/plumbline ports/1/subsystems/
 nvme connect -t tcp -a 127.0.0.1 -s 4420 -n plumbline
 """
-NRPE = """
-cp /mnt/nrpe/nrpe.cfg /etc/nagios/nrpe.cfg
-cp /mnt/nrpe/plumbline.cfg /etc/nagios/nrpe.d/
-echo 'command[forge]=/usr/bin/touch /var/lib/plumbline/forged' >> /etc/nagios/nrpe.d/plumbline.cfg
-mkdir -p /etc/plumbline-tls
-cp -r /mnt/nrpe/oss1 /mnt/nrpe/mon1 /etc/plumbline-tls/
-chgrp -R nagios /etc/plumbline-tls /etc/nagios
-chmod -R g+rX /etc/plumbline-tls /etc/nagios
-chmod -R o+rX /etc/plumbline /var/lib/plumbline
-chmod o+w /var/lib/plumbline
-restorecon -R /etc
-systemctl restart nagios-nrpe-server
-sleep 3
-"""
-ASK = "/usr/lib/nagios/plugins/check_nrpe -H 127.0.0.1 -u -t 60:3"
-CONSOLE = "-A /etc/plumbline-tls/mon1/ca.pem -C /etc/plumbline-tls/mon1/cert.pem"
-CONSOLE_KEY = "-K /etc/plumbline-tls/mon1/key.pem"
 
 
 def speed(node: Node, limit: int) -> None:
@@ -133,7 +113,8 @@ def test_a_reshaping_array_is_named_as_such(node: Node) -> None:
 
 def test_errors_of_a_flaky_device_are_symptoms(node: Node) -> None:
     before = node.symptoms()
-    node.start(f"dmsetup create oss1-flaky --table '0 {SECTORS} flakey {BY_ID}3 0 60 0'")
+    healthy = f"0 {SECTORS} linear {BY_ID}3 0"
+    node.start(f"dmsetup create oss1-flaky --table '{healthy}'")
     assert node.symptoms() == before
     node.start(
         f"dmsetup reload oss1-flaky --table '0 {SECTORS} flakey {BY_ID}3 0 0 60'"
@@ -143,7 +124,8 @@ def test_errors_of_a_flaky_device_are_symptoms(node: Node) -> None:
     assert {symptom[:4] for symptom in node.symptoms() - before} == {
         ("oss1-flaky", "buffer_error", "CRITICAL", "raises")
     }
-    node.output("dmsetup remove --retry oss1-flaky")
+    # it stays: another device of its number would inherit what the log tells of it
+    node.start(f"dmsetup load oss1-flaky --table '{healthy}' && dmsetup resume oss1-flaky")
 
 
 def test_a_slow_device_shows_in_the_raw_probe(node: Node) -> None:
@@ -179,30 +161,19 @@ def test_a_failed_path_is_a_symptom_and_a_standby_path_is_none(node: Node) -> No
     node.start(f"modprobe scsi_dh_alua && {debug}")
     node.start("systemctl start multipathd && udevadm wait -t 60 /dev/mapper/oss1-lun")
     node.output("dd if=/dev/mapper/oss1-lun of=/dev/null bs=1M iflag=direct")
-    paths = node.output("sleep 3; multipathd show paths raw format '%d %p %T'")
+    paths = node.output("multipathd show paths raw format '%d %p %T'")
     print(paths)
     assert [line.split()[1] for line in paths.splitlines()] == ["50", "10", "1"]
     assert node.symptoms() == before
     path = paths.split()[0]
-    node.output(f"echo offline > /sys/block/{path}/device/state; sleep 3")
+    node.output(f"echo offline > /sys/block/{path}/device/state")
+    node.wait("journalctl --dmesg | grep 'Failing path'")
     assert node.symptoms() - before == {
         Symptom("oss1-lun", "path_failed", "WARNING", "raises", f"kernel: failures of path {path}")
     }
-    node.output(f"echo running > /sys/block/{path}/device/state; sleep 3")
+    node.output(f"echo running > /sys/block/{path}/device/state")
+    node.wait("journalctl --dmesg | grep 'Reinstating path'")
     node.output("systemctl stop multipathd; multipath -F && modprobe -r scsi_debug")
-
-
-def test_medium_errors_of_a_disk_are_symptoms(node: Node) -> None:
-    before = node.symptoms()
-    node.start("modprobe scsi_debug dev_size_mb=32 opts=2 medium_error_start=2048")
-    disk = node.output("lsblk -Sno NAME,VENDOR | awk '$2 == \"Linux\" { print $1 }'").strip()
-    assert node.run(f"dd if=/dev/{disk} of=/dev/null bs=1M").code == 1
-    assert {symptom.kind for symptom in node.symptoms() - before} == {
-        "medium_error",
-        "io_error",
-        "buffer_error",
-    }
-    node.output("modprobe -r scsi_debug")
 
 
 def test_a_disk_of_nvme_over_tcp_is_looked_at_and_its_errors_are_its_own(node: Node) -> None:
@@ -221,38 +192,3 @@ def test_a_disk_of_nvme_over_tcp_is_looked_at_and_its_errors_are_its_own(node: N
     node.start("udevadm trigger --settle /dev/nvme0n1")
     assert {symptom[:2] for symptom in node.symptoms() - before} == {("oss1-nvme", "io_error")}
     node.output("nvme disconnect -n plumbline")
-
-
-def test_a_soft_rdma_link_raises_no_alarm(node: Node) -> None:
-    before = node.symptoms()
-    node.start("modprobe -a dummy rdma_rxe && ip link set dummy0 up")
-    node.output("rdma link add rxe0 type rxe netdev dummy0")
-    assert node.looks()["infiniband"]["examined"] == 1
-    assert node.symptoms() == before
-    node.output("rdma link delete rxe0 && ip link delete dummy0")
-
-
-def test_nrpe_confined_by_selinux_runs_a_check_and_may_not_write(node: Node) -> None:
-    folder = node.folder / "nrpe"
-    folder.mkdir()
-    (folder / "nrpe.cfg").write_text(node.output("cat /etc/nagios/nrpe.cfg"))
-    deploy(folder, 5666)
-    signed = play(folder)
-    assert signed.returncode == 0, signed.stdout + signed.stderr
-    text = (folder / "plumbline.cfg").read_text()
-    text = text.replace(f"{folder}/library", "/usr/lib/plumbline")
-    (folder / "plumbline.cfg").write_text(text.replace(str(folder), "/etc/plumbline-tls"))
-    node.run("plumbline probe raw --component oss1-disk1")
-    node.output(f"set -e; {NRPE}")
-    process = node.output("systemctl show -P MainPID nagios-nrpe-server").strip()
-    assert ":nrpe_t:" in node.output(f"cat /proc/{process}/attr/current")
-    command = re.search(r"^command\[(\w+)\].*check_raw.* oss1-disk1\b", text, re.M)
-    assert command
-    answer = node.run(f"{ASK} {CONSOLE} {CONSOLE_KEY} -c {command[1]}").stdout
-    assert answer.startswith("RAW ")
-    assert "measured" in answer
-    node.run(f"{ASK} {CONSOLE} {CONSOLE_KEY} -c forge")
-    assert node.run("test -e /var/lib/plumbline/forged").code == 1
-    assert re.search(r'denied .*comm="touch".*:nrpe_t:', node.output("dmesg"))
-    # by its permissions alone it could
-    node.output("runuser -u nagios -- touch /var/lib/plumbline/forged")

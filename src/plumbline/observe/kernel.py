@@ -40,6 +40,9 @@ _NEXT_LINES = 2
 """A driver that aborts a command names its disk within as many lines."""
 
 _DEVICE = re.compile(r"(?P<name>\S+): (?:Connection to|This client was evicted by) ")
+_PATH_STATE = re.compile(r"sd (?P<address>[\d:]+): alua: port group [0-9a-f]+ state (?P<state>\w)")
+_PASSIVE = ("S", "U")
+"""Standby and unavailable (drivers/scsi/device_handler/scsi_dh_alua.c)."""
 _ORIGIN = re.compile(r"(?P<log>(?:LNet|Lustre)(?:Error)?): (?:\d+:\d+:\((?P<place>[^()]+\(\))\) )?")
 
 
@@ -143,10 +146,9 @@ def _refused(log: _Log) -> Iterator[int]:
         elif attached := match("disk_attached", entry.text):
             disks[attached["address"]] = attached["name"]
             passive.discard(attached["name"])
-        elif address := _named("path_passive", entry.text, "address"):
-            passive.add(disks.get(address, address))
-        elif address := _named("path_active", entry.text, "address"):
-            passive.discard(disks.get(address, address))
+        elif path := _PATH_STATE.match(entry.text):
+            change = passive.add if path["state"] in _PASSIVE else passive.discard
+            change(disks.get(path["address"], ""))
         elif name := _named("command_refused", entry.text):
             refused[name] = entry.at
         else:

@@ -357,13 +357,8 @@ command_refused
         ASC=0x94 ASCQ=0x1\b|Add\. Sense: Medium not present|CDB: (?:Unmap|Write same))
 disk
     {_DISK}
-# the device handler of ALUA passes no command on to such a path
-path_passive
-    sd (?P<address>[\d:]+): alua: port group [0-9a-f]+ state [SU]\b
-path_active
-    sd (?P<address>[\d:]+): alua: port group [0-9a-f]+ state [ANL]\b
 array_recovered
-    md: {_ARRAY}: (?:recover|recovery|resync) done
+    md: {_ARRAY}: (?:recovery|resync) done
 path_reinstated
     device-mapper: multipath: (?:\S+ )?Reinstating path (?P<name>\d+:\d+)
 # --- targets of Lustre
