@@ -28,6 +28,8 @@ class Measures(NamedTuple):
     node: str
     layers: Mapping[str, Sequence[str]]
     judged: frozenset[tuple[str, str]]
+    tests: frozenset[str] = frozenset()
+    """Further tests of its file systems, which are measured where one is named."""
 
     def components(self, layer: str, wanted: Sequence[str]) -> list[str]:
         """Return the components of a layer that are asked for, all without a wish.
@@ -40,7 +42,7 @@ class Measures(NamedTuple):
             others = ", ".join(self.layers) or "nothing"
             raise Unmeasured(f"{self.node} measures nothing in layer {layer}; it measures {others}")
         for name in wanted:
-            if name not in known:
+            if name not in known and not (layer == "fs" and name in self.tests):
                 raise Unmeasured(
                     f"{self.node} measures no {name} in layer {layer}; it measures "
                     f"{', '.join(known)}"
@@ -71,14 +73,23 @@ def read_measures(path: str) -> Measures:
             for entry in raw["entries"]
             if entry["layer"] != "fs" or entry["target"]["kind"] == _WHOLE
         ]
-        layers = {layer: [name for of, name in chosen if of == layer] for layer in LAYERS}
+        tests = frozenset(
+            entry["component"]
+            for entry in raw["entries"]
+            if entry["target"].get("file_system", entry["component"]) != entry["component"]
+            and entry["target"]["kind"] == _WHOLE
+        )
+        layers = {
+            layer: [name for of, name in chosen if of == layer and name not in tests]
+            for layer in LAYERS
+        }
         judged = frozenset(
             (entry["layer"], entry[kind])
             for entry in raw["entries"]
             for kind in ("component", "group")
         )
         return Measures(
-            raw["node"], {layer: names for layer, names in layers.items() if names}, judged
+            raw["node"], {layer: names for layer, names in layers.items() if names}, judged, tests
         )
     except FileNotFoundError as error:
         raise Unmeasured(f"there is no {path}; deploy plumbline with site.yml") from error

@@ -128,6 +128,6 @@ RANKS = (
     option("--launcher-option WORD", "option for the launcher, repeatable", action="append"),
     option("--python PATH", "Python interpreter that has mpi4py (default: python3)"),
     option("--work DIR", "folder shared by all clients"),
-    option("--file-system NAME", "file system to measure"),
+    option("--file-system NAME", "file system, or one of its planned tests: NAME:TEST"),
 )
 """Arguments of every start of ranks."""

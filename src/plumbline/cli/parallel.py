@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -20,7 +21,8 @@ from plumbline.cli.options import deployed, named_directories, own_expectations,
 from plumbline.cli.output import remark, show
 from plumbline.cli.progress import end, print_commands, progress, show_result
 from plumbline.doors.ranks import table
-from plumbline.judge.fs import judge_whole, wholes
+from plumbline.judge.fs import file_systems, judge_whole, next_test
+from plumbline.judge.memory import Memory
 from plumbline.measure.lock import Locks
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
@@ -28,6 +30,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.layers.fs import FS
 from plumbline.model.layers.ost import OST
 from plumbline.model.limits import Limits
+from plumbline.model.series import Snapshot
 from plumbline.model.units import format_bytes, parse_bytes, parse_duration
 from plumbline.model.verdict import Verdict
 from plumbline.observe.command import SystemClock, SystemRunner
@@ -59,7 +62,7 @@ _DEFAULTS = {
 
 _OTHERS = (
     *("clients", "hostfile", "fixed_time", "transfer", "gather", "direct", "profile", "work"),
-    *("python", "launcher_option", "file_system", "keep", "reread_kept"),
+    *("python", "launcher_option", "file_system", "keep", "reread_kept", "next"),
 )
 
 
@@ -289,14 +292,14 @@ def profile_of(arguments: argparse.Namespace) -> Optional[Path]:
 _GOES_WITH = frozenset(
     (
         *("verb", "run", "layer", "expectations", "state", "locks", "dry_run", "json", "quiet"),
-        *("limit", "file_system", "python", "launcher_option", "profile"),
+        *("limit", "file_system", "next", "python", "launcher_option", "profile"),
     )
 )
 """Options of a planned run; with any other option it is another run."""
 
 
 class Planned(NamedTuple):
-    """Planned runs of this node: its document, and a unit for each file system by name."""
+    """Planned runs of this node: its document, and a unit for each file system by its name."""
 
     document: Expectations
     units: Mapping[str, FsUnit]
@@ -317,25 +320,44 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
     document = deployed(arguments)
     if all(not LAYERS[entry["layer"]].by_ranks for entry in document.entries):
         return None
-    systems, chosen = list(wholes(document.find(FS.name))), arguments.file_system
-    names = ", ".join(whole.component for whole, _ in systems)
-    if chosen is not None:
-        systems = [pair for pair in systems if pair[0].component == chosen]
-    if not systems:
+    systems, chosen = list(file_systems(document.find(FS.name))), arguments.file_system
+    names = ", ".join(system.whole.component for system in systems)
+    if arguments.next and chosen is None:
+        memory, now = _memory(arguments), time.time()
+        tests = [(system, next_test(system, memory, now)) for system in systems]
+    elif arguments.next:
+        raise UsageError("--next chooses the test of each file system; leave out --file-system")
+    else:
+        tests = [
+            (system, test)
+            for system in systems
+            for test in (system.whole, *system.tests)
+            if test.component == chosen or (chosen is None and not test.further)
+        ]
+    if not tests:
         raise UsageError(
-            f"this node drives the file systems {names}; choose one with --file-system"
+            f"this node drives the file systems {names}; choose one with --file-system NAME, or "
+            "one of its tests with NAME:TEST"
         )
-    own_expectations(arguments, document, [each for _, members in systems for each in members])
-    if arguments.profile and len(systems) > 1:
+    own_expectations(arguments, document, [each for of, _ in tests for each in of.members])
+    if arguments.profile and len(tests) > 1:
         raise UsageError(
             f"--profile {arguments.profile} keeps the calls of one file system; choose one of "
             f"{names} with --file-system"
         )
     units = {
-        whole.component: FsUnit(whole, members, _course(document, whole, members, arguments))
-        for whole, members in systems
+        system.whole.component: FsUnit(
+            test, system.members, _course(document, test, system.members, arguments)
+        )
+        for system, test in tests
     }
     return Planned(document, units)
+
+
+def _memory(arguments: argparse.Namespace) -> Memory:
+    """Return what this node has measured, nothing before its first run."""
+    path = Path(arguments.state) / SNAPSHOT_FILE
+    return load_snapshot(str(path)) if path.exists() else Snapshot("", 0.0, (), {}, {})
 
 
 def probe_planned(plan: Planned, arguments: argparse.Namespace) -> int:
@@ -349,9 +371,11 @@ def probe_planned(plan: Planned, arguments: argparse.Namespace) -> int:
         memory = load_snapshot(str(options.snapshot))
         recorded = {record.component for record in measured.records}
         judged = {
-            name: judge_whole(entries, name, memory, memory.written_at)
-            for name in plan.units
-            if name in recorded
+            system.whole.component: judge_whole(
+                entries, system.whole.component, memory, memory.written_at
+            )
+            for system in file_systems(entries)
+            if recorded.intersection(test.component for test in (system.whole, *system.tests))
         }
     # the verdict of a file system has the place of the whole's own
     own = [verdict for verdict in measured.verdicts if verdict.component not in judged]
@@ -406,9 +430,9 @@ def _tables(
     judged: Mapping[str, Verdict],
 ) -> Iterator[str]:
     """Yield a table for each file system that was judged as a whole."""
-    for whole, members in wholes(entries):
-        name = whole.component
-        names = {name, *(each.component for each in members)}
+    for system in file_systems(entries):
+        name = system.whole.component
+        names = {entry.component for entry in system.entries}
         verdicts = [verdict for verdict in own if verdict.component in names]
         if name in judged:
             records = tuple(record for record in measured.records if record.component in names)

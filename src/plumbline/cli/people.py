@@ -188,6 +188,7 @@ PEOPLE.add(
         option("--keep SIZE", "keep files up to SIZE (default: remove)"),
         option("--reread-kept", "read the files of an earlier --keep"),
         option("--profile FILE", "record every call in FILE (default: off)"),
+        option("--next", "of each file system the planned test whose turn it is"),
     ),
     description="""\
 Measure what this node is to measure in a layer, keep the records, and judge them. With

@@ -13,7 +13,7 @@ from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, 
 
 from plumbline import __version__
 from plumbline.judge.measured import Measured
-from plumbline.model.expectation import PARALLEL, Expectation
+from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.service import DEVICE_INFO
@@ -267,6 +267,4 @@ def _of_group(node: str, verdict: Verdict) -> Labels:
 
 def _file_system(entry: Expectation) -> str:
     """Return the file system; empty for a disk, which does not know of any, and for a host."""
-    if entry.target.get("kind") == PARALLEL:
-        return entry.component
-    return entry.group if LAYERS[entry.layer].on_targets else ""
+    return entry.file_system if LAYERS[entry.layer].on_targets else ""

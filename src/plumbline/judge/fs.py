@@ -2,12 +2,13 @@
 
 The whole goes by the usual rules against its baseline and ceiling, each target against its own and
 beside the others of the same run.  One target that is slow makes the whole slow: it is named, and
-both are one verdict.
+both are one verdict.  Further tests of the same targets, each in its turn, go by the rules of the
+whole: a loss of small or shared calls alone is said of its test.
 """
 
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple, Optional, Sequence
+from typing import Callable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.absence import hung_run, interruption, never
 from plumbline.judge.component import alone, rulings_on, verdict
@@ -18,7 +19,7 @@ from plumbline.judge.rules import other_course
 from plumbline.judge.service import by_evidence, evidence, figure
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
-from plumbline.model.layers import LAYERS
+from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.record import Operation
 from plumbline.model.series import Running
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
@@ -26,11 +27,32 @@ from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 Each = tuple[Expectation, Sequence[Ruling]]
 
 
+class FileSystem(NamedTuple):
+    """The expectations of one file system: the whole, its targets, and its further tests."""
+
+    whole: Expectation
+    members: tuple[Expectation, ...]
+    tests: tuple[Expectation, ...]
+
+    @property
+    def entries(self) -> tuple[Expectation, ...]:
+        """Return all of them, the whole first."""
+        return (self.whole, *self.members, *self.tests)
+
+
 class Ruled(NamedTuple):
-    """The rulings on a whole and on its members."""
+    """The rulings on a whole, on its members and on its further tests."""
 
     whole: Each
     members: tuple[Each, ...]
+    tests: tuple[Each, ...]
+
+    @classmethod
+    def of(cls, system: FileSystem, rulings: Callable[[Expectation], Sequence[Ruling]]) -> Ruled:
+        """Return what ``rulings`` gives of each expectation of a file system."""
+        whole, *ruled = ((each, rulings(each)) for each in system.entries)
+        number = len(system.members)
+        return cls(whole, tuple(ruled[:number]), tuple(ruled[number:]))
 
 
 def judge_whole(
@@ -42,42 +64,78 @@ def judge_whole(
 ) -> Verdict:
     """Return the verdict on the file system ``name`` among the expectations of layer ``fs``.
 
-    Without ``known``, what the last runs say together, it is what the last run says alone.
+    Without ``weighing``, what the last runs say together, it is what the last run says alone.
 
     Raises:
         DocumentError: there is no such file system, or a document is damaged.
     """
-    for whole, members in wholes(entries):
-        if whole.component == name:
-            ruled = []
-            for each in (whole, *members):
-                rulings = rulings_on(each, memory.of(each.layer, each.component), now)
-                if weighing:
-                    rulings = by_evidence(rulings, weighing.evidence(each.subject))
-                ruled.append((each, rulings))
-            return decide_whole(Ruled(ruled[0], tuple(ruled[1:])), memory.running, now)
+
+    def rulings(each: Expectation) -> Sequence[Ruling]:
+        last = rulings_on(each, memory.of(each.layer, each.component), now)
+        return by_evidence(last, weighing.evidence(each.subject)) if weighing else last
+
+    for system in file_systems(entries):
+        if system.whole.component == name:
+            return decide_whole(Ruled.of(system, rulings), memory.running, now)
     raise DocumentError(
         f"expectations have no file system {name} in layer fs; name its first client in the "
         "policy and deploy the role agent again"
     )
 
 
-def wholes(
-    entries: Sequence[Expectation],
-) -> Iterator[tuple[Expectation, tuple[Expectation, ...]]]:
-    """Yield each file system of layer ``fs`` with its targets."""
+def file_systems(entries: Sequence[Expectation]) -> Iterator[FileSystem]:
+    """Yield each file system of layer ``fs``."""
     expectations = [entry for entry in entries if LAYERS[entry.layer].whole]
     for whole in expectations:
-        if whole.parallel:
-            yield whole, tuple(each for each in expectations if each.group == whole.component)
+        if whole.parallel and not whole.further:
+            name = whole.component
+            yield FileSystem(
+                whole,
+                tuple(each for each in expectations if each.group == name),
+                tuple(each for each in expectations if each.further and each.file_system == name),
+            )
+
+
+def next_test(system: FileSystem, memory: Memory, now: float) -> Expectation:
+    """Return the test of a file system whose turn it is: the one that ran longest ago.
+
+    After any other, one whose last run was low comes first: what is wrong is seen again within two
+    runs, and the others wait twice as long at most.  ``limits.stale_after_s`` allows for that.
+    """
+    tests = (system.whole, *system.tests)
+    started = {
+        test.component: max(
+            (series.latest.started_at for series in memory.of(test.layer, test.component)),
+            default=0.0,
+        )
+        for test in tests
+    }
+    in_turn = sorted(tests, key=lambda test: started[test.component])
+    low = [test for test in in_turn if _is_low(system, test, memory, now)]
+    return low[0] if low and in_turn[-1] not in low else in_turn[0]
+
+
+def _is_low(system: FileSystem, test: Expectation, memory: Memory, now: float) -> bool:
+    """Return whether the last run of a test was not fine, nor those of the targets it judges."""
+    judged = (test,) if test.further else (test, *system.members)
+    return any(
+        _is_news(ruling) and ruling.finding.reason is not Reason.STALE
+        for each in judged
+        for ruling in rulings_on(each, memory.of(each.layer, each.component), now)
+    )
+
+
+def _is_news(ruling: Ruling) -> bool:
+    return ruling.finding.state is not State.OK and ruling.finding.reason not in _NO_NEWS
 
 
 def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdict:
-    """Return the verdict that follows from the rulings on a whole and its members."""
+    """Return the verdict that follows from the rulings on a whole, its members and its tests."""
     expectation, rulings = ruled.whole
-    figures = (*map(figure, rulings), *_slowest_figures(ruled))
-    hang = hung_run(expectation, running, now)
-    remark = interruption(expectation, running)
+    figures = (*map(figure, rulings), *_slowest_figures(ruled), *_test_figures(ruled))
+    driven = [expectation, *(test for test, _ in ruled.tests)]
+    hang = next(filter(None, (hung_run(each, running, now) for each in driven)), None)
+    remark = next(filter(None, (interruption(each, running) for each in driven)), "")
     if hang or not rulings:
         finding = hang or never("it", expectation.layer)
         return alone(expectation, finding, remark)._replace(figures=figures, group=True)
@@ -88,18 +146,25 @@ def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdic
         for ruling in of_member
         if _is_notable(ruling) and not _with_all(ruling, rulings)
     ]
-    decided = deciding([*(ruling for _, ruling in notable), *own])
-    text = (
-        _bad(own, notable) if decided.finding.state is not State.OK else _fine(own, ruled.members)
-    )
-    text += measured_ago(rulings, now)
+    of_tests = [
+        (test, ruling) for test, of_test in ruled.tests for ruling in of_test if _is_news(ruling)
+    ]
+    decided = deciding([*(ruling for _, ruling in (*notable, *of_tests)), *own])
+    text = _fine(own, ruled.members)
+    if decided.finding.state is not State.OK:
+        text = _bad(own, notable, of_tests)
+    text += measured_ago((*rulings, *(ruling for _, ruling in of_tests)), now)
     return verdict(expectation, decided, text)._replace(
         sentence=f"file system {expectation.component} {text}{remark}",
-        evidence=tuple(_evidence(own, ruled.members, now)),
+        evidence=tuple(_evidence(own, (*ruled.members, *ruled.tests), now)),
         figures=figures,
         group=True,
         counts=decided.finding.counts and not _lacks_baseline(decided, ruled.members),
     )
+
+
+_NO_NEWS = (Reason.KNOWN_STATE, Reason.NO_REFERENCE, Reason.NEVER_MEASURED)
+"""Reasons of a test that the whole says too, or that it has before and in its first runs."""
 
 
 def _lacks_baseline(decided: Ruling, members: Sequence[Each]) -> bool:
@@ -115,7 +180,7 @@ def _by_hand(expectation: Expectation, ruling: Ruling) -> Optional[Ruling]:
         return None
     text = (
         f"{ruling.measured.what} was last measured by hand, on other terms than the policy's; "
-        "run systemctl start plumbline-fs.service"
+        f"run systemctl start {layer_of(expectation.layer).unit(expectation.component)}"
     )
     return ruling._replace(finding=Finding(State.UNKNOWN, Reason.OTHER_TERMS, text))
 
@@ -167,25 +232,39 @@ def _slowest(members: Sequence[Each], operation: Operation) -> Optional[tuple[st
     return min(rated, key=lambda rate: rate[0])[1:] if rated else None
 
 
-def _bad(own: Sequence[Ruling], notable: Sequence[tuple[str, Ruling]]) -> str:
-    """Return the targets that are to blame, the worst first, and what is wrong with the whole."""
-    texts = []
-    names = [name for name, _ in notable]
-    if notable:
-        first = deciding([ruling for _, ruling in notable])
-        name = next(name for name, ruling in notable if ruling is first)
-        texts.append(f"{name} {first.finding.text}")
-        siblings = list(dict.fromkeys(other for other in names if other != name))
-        if siblings:
-            texts.append(f"likewise {several(siblings)}")
+def _bad(
+    own: Sequence[Ruling],
+    notable: Sequence[tuple[str, Ruling]],
+    of_tests: Sequence[tuple[Expectation, Ruling]],
+) -> str:
+    """Return the targets that are to blame, the worst first, and what is wrong with the whole.
+
+    Then come the tests; where one of them alone is slow, it is said that the whole is not.
+    """
+    texts = list(_named(notable))
     if worst(ruling.finding.state for ruling in own) is not State.OK:
         floors = [ruling.finding.text for ruling in own if ruling.finding.reason.low_from_the_start]
         decided = deciding(own).finding
         whole = "; ".join(floors) if decided.reason.low_from_the_start else decided.text
-        if not notable and decided.reason.low_from_the_start:
+        if not notable and not of_tests and decided.reason.low_from_the_start:
             return whole
         texts.append(f"as a whole {whole}")
+    alone = not texts and all(ruling.finding.reason.fine for ruling in own)
+    texts += _named([(f"test {test.target['test']}", ruling) for test, ruling in of_tests])
+    if alone:
+        texts.append(f"as a whole {_fine(own, ())}")
     return f"- {'; '.join(texts)}"
+
+
+def _named(notable: Sequence[tuple[str, Ruling]]) -> Iterator[str]:
+    """Yield the worst by its name with what is wrong, and the names of the others."""
+    if notable:
+        first = deciding([ruling for _, ruling in notable])
+        name = next(name for name, ruling in notable if ruling is first)
+        yield f"{name} {first.finding.text}"
+        siblings = list(dict.fromkeys(other for other, _ in notable if other != name))
+        if siblings:
+            yield f"likewise {several(siblings)}"
 
 
 def _fine(own: Sequence[Ruling], members: Sequence[Each]) -> str:
@@ -215,6 +294,13 @@ def _slowest_figures(ruled: Ruled) -> Iterator[Figure]:
     for share, _, what in _shares(ruled.members, ruled.whole[1]):
         name = f"{what.replace(' ', '_')}_slowest"
         yield Figure(name, share, "%", str(limits.warning), str(limits.critical))
+
+
+def _test_figures(ruled: Ruled) -> Iterator[Figure]:
+    """Yield the rates of further tests, by the name of each."""
+    for test, rulings in ruled.tests:
+        for each in (figure(ruling) for ruling in rulings if ruling.measured):
+            yield each._replace(label=f"{test.target['test']}_{each.label}")
 
 
 def _evidence(own: Sequence[Ruling], members: Sequence[Each], now: float) -> Iterator[str]:

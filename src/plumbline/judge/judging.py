@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Iterable, Iterator, Mapping, Optional, Sequence
 
 from plumbline.judge.component import decide, rulings_on
-from plumbline.judge.fs import Ruled, decide_whole, wholes
+from plumbline.judge.fs import FileSystem, Ruled, decide_whole, file_systems
 from plumbline.judge.group import by_group, decide_group
 from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.pair import judge_pair_host, judge_pair_service
@@ -63,7 +63,7 @@ class Judging:
         for members in by_group(expectations).values():
             if len(members) > 1:
                 yield self.group(members)
-        yield from (self.file_system(whole, members) for whole, members in wholes(expectations))
+        yield from map(self.file_system, file_systems(expectations))
 
     def group(self, members: Sequence[Expectation]) -> Verdict:
         """Return the verdict on all members of a group, at least one."""
@@ -79,16 +79,15 @@ class Judging:
         except DocumentError as error:
             return _damaged(layer, group, error)._replace(group=True)
 
-    def file_system(self, whole: Expectation, members: Iterable[Expectation]) -> Verdict:
-        """Return the verdict on a file system whose targets, its members, are driven at once."""
+    def file_system(self, system: FileSystem) -> Verdict:
+        """Return the verdict on a file system whose targets are driven at once."""
         try:
-            ruled = [
-                (each, self._by_evidence(each, self._weighed.evidence(each.subject)))
-                for each in (whole, *members)
-            ]
-            of = Ruled(ruled[0], tuple(ruled[1:]))
-            verdict = decide_whole(of, self._memory.running, self._now)
+            ruled = Ruled.of(
+                system, lambda each: self._by_evidence(each, self._weighed.evidence(each.subject))
+            )
+            verdict = decide_whole(ruled, self._memory.running, self._now)
         except DocumentError as error:
+            whole = system.whole
             return _damaged(whole.layer, whole.component, error)._replace(group=True)
         return verdict if self._evidence else verdict._replace(evidence=())
 

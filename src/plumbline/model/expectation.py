@@ -129,11 +129,18 @@ class Expectation(NamedTuple):
 
     @property
     def parallel(self) -> bool:
-        """Return whether this is a file system as a whole, all targets driven at once.
-
-        Its targets are those of layer ``fs`` whose group has its name.
-        """
+        """Return whether all targets of a file system are driven at once."""
         return self.target.get("kind") == PARALLEL
+
+    @property
+    def file_system(self) -> str:
+        """Return the file system; its targets are those of layer ``fs`` whose group it is."""
+        return str(self.target.get("file_system", self.component if self.parallel else self.group))
+
+    @property
+    def further(self) -> bool:
+        """Return whether this is a further test of a file system, which judges no target."""
+        return self.parallel and self.file_system != self.component
 
     def reference(self, operation: Operation, scenario: Scenario) -> Reference:
         """Return both references of one operation, empty ones where the console gave none."""

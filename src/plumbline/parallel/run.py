@@ -385,7 +385,8 @@ class Run:
         recorder, name = self._context.recorder, task.entry.component
         member = next((candidate for candidate in crew if candidate.entry.component == name), None)
         if member is None:
-            results, conditions = tally.results, UNCONDITIONED
+            results = tally.results
+            conditions = self._of_slowest(crew) if self._whole.further else UNCONDITIONED
             outcome = self._of_all(crew, tally)
             more = details_of_all(tally, outcome)
         else:
@@ -412,6 +413,15 @@ class Run:
         neighbours = {other.entry.component for other in crew if other.shares_with(member)}
         moved = sum(result.bytes for result in self._results if result.target in neighbours)
         return min(1.0, moved / member.grown) if moved else None
+
+    def _of_slowest(self, crew: Sequence[Member]) -> Conditions:
+        """Return what may excuse a run that judges no target: that of the last target to end."""
+        last: dict[str, float] = {}
+        for result in self._results:
+            last[result.target] = max(last.get(result.target, 0.0), result.end_s)
+        slowest = max(crew, key=lambda member: last.get(member.entry.component, 0.0))
+        state = NO_STATE._replace(flags=slowest.state.flags)
+        return Conditions(state, self._coverage(crew, slowest))
 
     @staticmethod
     def _of_all(crew: Sequence[Member], tally: Tally) -> Union[Measurement, Failure]:
@@ -507,7 +517,10 @@ class FsUnit:
         return (command(launch, assumed(launch), ranks, f"FOLDER/{JOB}", romio=romio),)
 
     def measure(self, context: UnitContext) -> Generator[Record, None, None]:
-        """Yield one record for each operation of each target and of the whole."""
+        """Yield one record for each operation of each target and of the whole.
+
+        A further test has the whole alone, so that those of the first test stand.
+        """
         crew = [
             Member(entry, self._server(entry), share, context.runners[entry.component])
             for entry, share in zip(self._members, self._shares)
@@ -516,7 +529,9 @@ class FsUnit:
         keep = files is Files.FOUND
         try:
             _muster(crew, files)
-            yield from Run(self._whole, self._course, context).records(crew, self.tasks)
+            for record in Run(self._whole, self._course, context).records(crew, self.tasks):
+                if not self._whole.further or record.component == self._whole.component:
+                    yield record
             keep = keep or (files is Files.KEEP and all(member.failure is None for member in crew))
         finally:
             for member in crew if not keep else ():

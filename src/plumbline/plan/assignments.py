@@ -5,7 +5,8 @@ Locks hold on one host, so what two hosts could measure at the same time is refu
 Every target is built and every call of a tool is made up once, as the node will do it; neither
 touches the world.
 
-The first client launches; each target and the whole are components of layer ``fs`` there.
+The first client launches; each target and the whole are components of layer ``fs`` there.  So is
+each further test, which drives the same targets and judges none of them.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ from plumbline.parallel.terms import (
     RunSize,
     contradiction,
     limit_s,
+    named_test,
     pattern,
     share_of_memory,
     spread,
 )
-from plumbline.plan.policy import Policy, bytes_given, hung_after_given, limits_of, spec_of, test_of
+from plumbline.plan.policy import Policy, bytes_given, hung_after_given, limits_of, of_test, spec_of
 from plumbline.topology.graph import Component, Route, Target, Topology
 from plumbline.topology.paths import host_of, to_device, to_network, to_target
 
@@ -273,7 +275,9 @@ _NAMES = Names("bytes", "transfer", "direct: true")
 
 
 def parallel(topology: Topology, policy: Policy) -> list[Place]:
-    """Return, file system by file system, its targets and then the whole; none without clients.
+    """Return, file system by file system, its targets, the whole and its further tests.
+
+    There are none without clients.
 
     Raises:
         DocumentError: a client is no host of the topology, or names clash.
@@ -311,19 +315,22 @@ def _file_system(
         path = to_target(topology, target._replace(client=launcher))
         host = host_of(topology, path)
         places.append(Place(target.name, launcher, host, name, target.reach, path, FS.steps()))
-    # in a group of its own: the sum is nobody's peer
-    group = f"{name} as a whole"
-    manner = _manner(topology, policy)
-    whole = Place(name, launcher, launcher, group, manner, (launcher,), FS.steps())
-    return [*places, whole]
+    manner = _manner(topology, policy, name)
+    for test in policy.layers.fs.tests:
+        own = name if test == policy.layers.fs.tests[0] else f"{name}:{test}"
+        # in a group of its own: the sum is nobody's peer
+        group = f"{own} as a whole"
+        described = {**manner, "test": test}
+        places.append(Place(own, launcher, launcher, group, described, (launcher,), FS.steps()))
+    return places
 
 
-def _manner(topology: Topology, policy: Policy) -> dict[str, Any]:
-    """Return how the launching node is to drive the whole."""
+def _manner(topology: Topology, policy: Policy, name: str) -> dict[str, Any]:
+    """Return how the launching node is to drive all targets of a file system."""
     rules = policy.layers.fs
     return {
         "kind": PARALLEL,
-        "test": rules.test,
+        "file_system": name,
         "ranks_per_target": rules.ranks_per_target,
         "clients": _in_turn([(name, topology.routes[name][0]) for name in rules.clients]),
         "launcher": rules.launcher,
@@ -346,7 +353,7 @@ def _in_turn(ways: Sequence[tuple[str, Route]]) -> list[str]:
     return [name for turn in turns for name in turn if name is not None]
 
 
-def spec_of_all(policy: Policy, name: str, targets: int) -> ProbeSpec:
+def spec_of_all(policy: Policy, name: str, targets: int, test_name: str) -> ProbeSpec:
     """Return the terms of a file system with so many targets, the same for each of them.
 
     Raises:
@@ -354,7 +361,9 @@ def spec_of_all(policy: Policy, name: str, targets: int) -> ProbeSpec:
     """
     rules = policy.layers.fs
     spec = _sized(spec_of(policy, FS.name, name, name), policy, name, targets)
-    test = test_of(policy)._replace(transfer=spec.transfer_bytes)
+    if test_name != rules.tests[0]:
+        spec = of_test(spec, test_name)
+    test = named_test(test_name)._replace(transfer=spec.transfer_bytes)
     trouble = contradiction(test, spec.bytes, direct=spec.direct, names=_NAMES)
     if trouble:
         raise DocumentError(f"plumbline_policy: layer fs: {name}: {trouble}")
@@ -417,8 +426,11 @@ def _assignment(policy: Policy, layer: str, location: Place, places: Sequence[Pl
     names = (layer, _system(location), location.component)
     spec = _spec(policy, layer, location, places)
     limits = limits_of(policy, *names)._replace(
-        stale_after_s=policy.layer(layer).schedule.stale_after_s(len(places))
+        stale_after_s=policy.layer(layer).stale_after_s(len(places))
     )
+    if _test(policy, location) != policy.layers.fs.tests[0]:
+        # nobody knows what small or shared calls should give: they have their baseline alone
+        limits = limits._replace(min_efficiency=0.0)
     if not hung_after_given(policy, *names):
         limits = limits._replace(hung_after_s=_hung_after_s(layer, spec, len(location.steps)))
     _refuse_contradiction(limits, layer, location.component)
@@ -429,14 +441,20 @@ def _assignment(policy: Policy, layer: str, location: Place, places: Sequence[Pl
 
 def _system(location: Place) -> str:
     """Return the group whose rules hold for a component: a whole has those of its members."""
-    return location.component if location.target["kind"] == PARALLEL else location.group
+    return str(location.target.get("file_system", location.group))
+
+
+def _test(policy: Policy, location: Place) -> str:
+    """Return the test of ranks that measures a component: the first but for further tests."""
+    return str(location.target.get("test", policy.layers.fs.tests[0]))
 
 
 def _spec(policy: Policy, layer: str, location: Place, places: Sequence[Place]) -> ProbeSpec:
     if not LAYERS[layer].by_ranks:
         return spec_of(policy, layer, location.group, location.component)
     system = _system(location)
-    return spec_of_all(policy, system, sum(place.group == system for place in places))
+    targets = sum(place.group == system for place in places)
+    return spec_of_all(policy, system, targets, _test(policy, location))
 
 
 def _hung_after_s(layer: str, spec: ProbeSpec, steps: int) -> float:

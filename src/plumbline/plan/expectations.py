@@ -68,7 +68,7 @@ def needed(policy: Policy, measured: Sequence[Assignment]) -> Needed:
     A release slows what all share.  So what a change may spend of the budget is spent on groups,
     and on what is in none, not on each component; the layers have equal shares of it.
     """
-    monthly = {layer: MONTH_S / policy.layer(layer).schedule.period_s() for layer in LAYERS}
+    monthly = {layer: MONTH_S / policy.layer(layer).period_s() for layer in LAYERS}
     wholes = Counter(_wholes(measured))
     questions = sum(monthly[layer] for layer in _others(measured))
     questions += sum(monthly[layer] * number for layer, number in wholes.items())

@@ -17,10 +17,11 @@ from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.limits import Limits, Range
 from plumbline.model.names import PATH, PROGRAM
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
+from plumbline.model.units import format_duration
 from plumbline.observe.conditions import DEFAULT, PATTERN, is_secret
 from plumbline.observe.symptom import HOLDS_S
-from plumbline.parallel.terms import Method, may_be_direct, named_test
-from plumbline.plan.schedule import Calendar, LaterTimer, Slots, Timer, WeeklyTimer
+from plumbline.parallel.terms import TESTS, may_be_direct, named_test
+from plumbline.plan.schedule import Calendar, LastTimer, LaterTimer, Slots, Timer
 from plumbline.topology.names import expand
 from plumbline.topology.strict import Duration, LessThanAll, Percent, Rate, Size, Strict, parse
 
@@ -228,6 +229,14 @@ class Layer(Strict):
     groups: dict[str, GroupOverride] = {}
     components: dict[str, Override] = {}
 
+    def period_s(self) -> float:
+        """Return how often a component is measured."""
+        return self.schedule.period_s()
+
+    def stale_after_s(self, members: int) -> float:
+        """Return the age at which a result of one of ``members`` components is too old."""
+        return self.schedule.stale_after_s(members)
+
 
 class TimedLayer(Layer):
     """A layer that runs by the calendar."""
@@ -271,13 +280,14 @@ class FsLayer(TimedLayer):
     ``clients`` are names and ranges; the first of them launches the ranks, with ``launcher``;
     ``work`` is a folder that all of them see.  What makes the probe is one for all targets of a
     file system.  ``memory`` is that of a client: where no bytes are said, each client moves 1.5
-    times as much.  ``budget`` is what one run may write in all.
+    times as much.  ``budget`` is what one run may write in all.  Each run is one of the ``tests``
+    in turn; the first of them judges the targets too, and has the probe's transfer.
     """
 
-    schedule: WeeklyTimer = WeeklyTimer()
+    schedule: LastTimer = LastTimer()
     clients: list[str] = []
     ranks_per_target: Annotated[int, Field(ge=1, le=100_000)] = 1
-    test: str = "ost"
+    tests: Annotated[list[str], Field(min_length=1)] = list(TESTS)
     launcher: Annotated[str, Field(min_length=1)] = "mpirun"
     work: str = ""
     memory: Optional[Size] = None
@@ -291,13 +301,29 @@ class FsLayer(TimedLayer):
         except DocumentError as error:
             raise ValueError(str(error)) from error
 
-    @field_validator("test")
+    @field_validator("tests")
     @classmethod
-    def _is_a_test(cls, name: str) -> str:
+    def _are_tests(cls, names: list[str]) -> list[str]:
         try:
-            return named_test(name).name
+            tests = [named_test(name).name for name in names]
         except UsageError as error:
             raise ValueError(str(error)) from error
+        for name, number in Counter(tests).items():
+            if number > 1:
+                raise ValueError(f"tests names {name} twice; name each test once")
+        return tests
+
+    def period_s(self) -> float:
+        """Return how often one test comes."""
+        return len(self.tests) * self.schedule.period_s()
+
+    def stale_after_s(self, members: int) -> float:
+        """Return the age that is too old.
+
+        Unless given, it is that of a round of which every other run measures a low test again.
+        """
+        alone = len(self.tests) == 1 or self.schedule.stale_after
+        return self.schedule.stale_after_s(members) if alone else 2 * self.period_s()
 
     @model_validator(mode="after")
     def _can_be_launched(self) -> FsLayer:
@@ -315,6 +341,16 @@ class FsLayer(TimedLayer):
             raise ValueError(
                 "several clients need work, a folder that all of them see, for example one on the "
                 "file system that is measured"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _keeps_results_of_a_round(self) -> FsLayer:
+        stale_s, round_s = self.schedule.stale_after, self.period_s()
+        if stale_s is not None and stale_s < round_s:
+            raise ValueError(
+                f"schedule stale_after is shorter than the {format_duration(round_s)} in which "
+                f"each of {len(self.tests)} tests had its turn; raise it, or leave out tests"
             )
         return self
 
@@ -412,9 +448,12 @@ def spec_of(policy: Policy, layer: str, group: str, component: str) -> ProbeSpec
 def _default_spec(policy: Policy, layer: str) -> ProbeSpec:
     """Return the terms of a layer of which nothing is said; ranks have those of their test."""
     spec = layer_of(layer).spec
-    if not LAYERS[layer].by_ranks:
-        return spec
-    test = test_of(policy)
+    return of_test(spec, policy.layers.fs.tests[0]) if LAYERS[layer].by_ranks else spec
+
+
+def of_test(spec: ProbeSpec, name: str) -> ProbeSpec:
+    """Return terms with the calls that a test of ranks makes."""
+    test = named_test(name)
     return spec._replace(transfer_bytes=test.transfer, direct=may_be_direct(test))
 
 
@@ -423,11 +462,6 @@ def bytes_given(policy: Policy, layer: str, group: str, component: str) -> bool:
     rules = policy.layer(layer)
     probes = [rules.probe, *(override.probe for override in _overrides(rules, group, component))]
     return any("bytes" in probe.model_fields_set for probe in probes)
-
-
-def test_of(policy: Policy) -> Method:
-    """Return the test of the layer that drives all targets at once."""
-    return named_test(policy.layers.fs.test)
 
 
 def limits_of(policy: Policy, layer: str, group: str, component: str) -> Limits:
@@ -448,7 +482,8 @@ _SHARED = 0.5
 def _least_efficiency(policy: Policy, layer: str) -> float:
     """Return the floor of a layer of which nothing is said; ranks of one file have half of it."""
     least = layer_of(layer).min_efficiency
-    return least * _SHARED if LAYERS[layer].by_ranks and test_of(policy).shared else least
+    shared = LAYERS[layer].by_ranks and named_test(policy.layers.fs.tests[0]).shared
+    return least * _SHARED if shared else least
 
 
 def goal_of(policy: Policy, layer: str, group: str, direction: str) -> Optional[float]:

@@ -130,21 +130,25 @@ class _Ranks(NamedTuple):
 
 def by_file_system(
     measured: Sequence[Assignment],
-) -> Iterator[tuple[list[Assignment], Assignment]]:
-    """Yield the members and the whole of each file system of layer ``fs``."""
+) -> Iterator[tuple[list[Assignment], list[Assignment]]]:
+    """Yield the members of each file system of layer ``fs``, and its tests, the whole first."""
     assignments = [assignment for assignment in measured if LAYERS[assignment.layer].whole]
-    for whole in assignments:
-        if whole.target["kind"] == PARALLEL:
-            yield (
-                [assignment for assignment in assignments if assignment.group == whole.component],
-                whole,
-            )
+    tests: dict[str, list[Assignment]] = {}
+    for assignment in assignments:
+        if assignment.target["kind"] == PARALLEL:
+            tests.setdefault(assignment.target["file_system"], []).append(assignment)
+    for name, of_system in tests.items():
+        yield [assignment for assignment in assignments if assignment.group == name], of_system
 
 
 def limits_of_all(
-    topology: Topology, capacities: Speeds, members: Sequence[Assignment], whole: Assignment
+    topology: Topology,
+    capacities: Speeds,
+    members: Sequence[Assignment],
+    tests: Sequence[Assignment],
 ) -> Limits:
-    """Return the limits of each step of the members and of the whole."""
+    """Return the limits of each step of the members, and of the tests, which are the same."""
+    whole = tests[0]
     ranks = _layout(members, whole)
     limits: dict[tuple[str, str, Step], Optional[Limit]] = {}
     for step in whole.steps:
@@ -152,7 +156,7 @@ def limits_of_all(
         parts = capacities.of(operation)
         paths = _paths(topology, ranks, operation)
         slowest = _slowest(parts, paths)
-        limits[whole.layer, whole.component, step] = slowest
+        limits.update({(whole.layer, test.component, step): slowest for test in tests})
         even = slowest.ceiling.rate / len(members) if slowest else None
         for member in members:
             own = {
@@ -250,8 +254,8 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
             capacities.reads, {assignment.component: assignment.path for assignment in members}
         )
         limits.update({(RAW.name, name, step): share for name, share in shares.items()})
-    for members, whole in by_file_system(measured):
-        limits.update(limits_of_all(topology, capacities, members, whole))
+    for members, tests in by_file_system(measured):
+        limits.update(limits_of_all(topology, capacities, members, tests))
     return limits
 
 
@@ -418,7 +422,9 @@ class Line(NamedTuple):
 def measurements(topology: Topology, measured: Sequence[Assignment]) -> Iterator[Line]:
     """Yield the limits of what is measured, layer by layer."""
     limits = find_limits(topology, measured)
-    for assignment in measured:
+    # further tests of a file system have the limits of the first
+    further = {test.component for _, (_, *tests) in by_file_system(measured) for test in tests}
+    for assignment in (each for each in measured if each.component not in further):
         for operation, scenario in assignment.steps:
             limit = limits[assignment.layer, assignment.component, (operation, scenario)]
             yield _one(assignment, None, (operation.value, scenario.value), limit)

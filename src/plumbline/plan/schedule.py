@@ -233,11 +233,10 @@ class LaterTimer(Timer):
     calendar: Calendar = "*-*-* 03:06"
 
 
-class WeeklyTimer(Timer):
-    """The same, once a week unless told: what loads all targets at once is seldom."""
+class LastTimer(Timer):
+    """The same, two hours later unless told: when targets and devices were measured alone."""
 
-    calendar: Calendar = "Sun *-*-* 04:06"
-    every: Duration = 7.0 * DAY_S
+    calendar: Calendar = "*-*-* 04:06"
 
 
 class Slots(Strict):

@@ -251,7 +251,7 @@ def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
     described = (
         *(_of_component(assignment) for assignment in each),
         *_of_groups(each),
-        *(_of_whole(whole) for _, whole in by_file_system(measured)),
+        *(_of_whole(whole) for _, (whole, *_) in by_file_system(measured)),
         *_of_nodes(measured),
     )
     by_command: dict[tuple[str, str], Service] = {}

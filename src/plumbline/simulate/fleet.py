@@ -265,9 +265,7 @@ def build(topology: Topology, policy: Policy, healthy: Optional[Baselines] = Non
     plan = compile_plan(topology, policy, {})
     systems = {target.on: target.file_system for target in topology.targets.values()}
     periods = {
-        name: policy.layer(name).schedule.period_s()
-        for name, layer in LAYERS.items()
-        if layer.has_peers
+        name: policy.layer(name).period_s() for name, layer in LAYERS.items() if layer.has_peers
     }
     # what other layers measure has a noise of its own, which nobody has fitted
     members = tuple(

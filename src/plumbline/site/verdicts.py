@@ -14,7 +14,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Seque
 
 from plumbline.judge import replay as replaying
 from plumbline.judge.component import rulings_on
-from plumbline.judge.fs import wholes
+from plumbline.judge.fs import file_systems
 from plumbline.judge.group import by_group
 from plumbline.judge.judging import Judging
 from plumbline.judge.memory import Memory
@@ -72,7 +72,7 @@ class _Service(NamedTuple):
         if not self.alone:
             return judging.group(self.members)
         if self.subject[2]:
-            return judging.file_system(self.members[0], self.members[1:])
+            return judging.file_system(next(file_systems(self.members)))
         return next(iter(judging.components(self.members)))
 
 
@@ -178,8 +178,9 @@ def _services(node: Expectations) -> Iterator[_Service]:
         yield _Service(each.subject, (each,), alone=True)
     for (layer, group), members in by_group(expectations).items():
         yield _Service((layer, group, True), members, alone=False)
-    for whole, targets in wholes(expectations):
-        yield _Service((whole.layer, whole.component, True), (whole, *targets), alone=True)
+    for system in file_systems(expectations):
+        subject = system.whole.layer, system.whole.component, True
+        yield _Service(subject, system.entries, alone=True)
 
 
 def _rests_on(service: _Service, snapshot: Snapshot) -> Any:

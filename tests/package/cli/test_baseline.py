@@ -96,7 +96,7 @@ def test_captured_compared_accepted_and_planned(site: Site) -> None:
 
 
 def test_the_whole_of_a_parallel_run_has_a_baseline_beside_its_targets(tmp_path: Path) -> None:
-    rules = {"clients": ["client1"]}
+    rules = {"clients": ["client1"], "tests": ["ost"]}
     folder = inventory(tmp_path / "site", policy={"schema": 1, "layers": {"fs": rules}})
     *targets, whole = plan_of(read_inventory(folder)).node("client1").find("fs")
     found = [

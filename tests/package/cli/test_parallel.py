@@ -339,3 +339,30 @@ def test_the_run_is_recorded_and_judged_as_one(tmp_path: Path) -> None:
     snapshot = load_snapshot(str(tmp_path / "snapshot.json"))
     assert list(snapshot.series) == [f"fs/{name}" for name in (*TARGETS, "scratch")]
     assert [list((tmp_path / name).iterdir()) for name in TARGETS] == [[]] * 4
+
+
+@pytest.mark.long
+@pytest.mark.skipif(missing() != "", reason=missing() or "all is there")
+def test_tests_take_turns_and_a_further_one_leaves_the_records_of_targets(tmp_path: Path) -> None:
+    tests = ["ost", "mpiio-shared-10k", "posix-fpp-1m2"]
+    words = deployed(tmp_path, tests=tests, limits={"invalid_above": 1000})
+    words += ["--python", PYTHON, "--quiet", "--json"]
+
+    def measured(*more: str) -> list[str]:
+        document = json.loads(finish(tmp_path, "probe", "fs", *words, *more).stdout)
+        assert {record["outcome"] for record in document["records"]} == {"ok"}
+        assert [verdict["component"] for verdict in document["verdicts"]][-1] == "scratch"
+        return list(dict.fromkeys(record["component"] for record in document["records"]))
+
+    assert measured("--next") == [*TARGETS, "scratch"]
+    assert measured("--next") == ["scratch:mpiio-shared-10k"]
+    assert measured("--next") == ["scratch:posix-fpp-1m2"]
+    assert measured("--next") == [*TARGETS, "scratch"]
+    assert measured("--file-system", "scratch:posix-fpp-1m2") == ["scratch:posix-fpp-1m2"]
+    assert measured() == [*TARGETS, "scratch"]
+    assert [list((tmp_path / name).iterdir()) for name in TARGETS] == [[]] * 4
+
+
+def test_the_next_test_is_of_every_file_system(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="leave out --file-system"):
+        call("probe", "fs", *deployed(tmp_path), "--next", "--file-system", "scratch")

@@ -112,7 +112,7 @@ def test_the_first_file_system_of_blue_gene_alarms_and_the_mended_one_does_not(
 ) -> None:
     plan = compile_plan(paper("bgl"), policy("bgl"), {})
     entries = [entry for entry in plan.expectations["io0001"] if entry.layer == "fs"]
-    whole = entries[-1]
+    whole = next(entry for entry in entries if entry.component == "lustre")
     rates = {Operation.WRITE: write_GBps, Operation.READ: read_GBps, Operation.REREAD: read_GBps}
     memory = snapshot(
         *(

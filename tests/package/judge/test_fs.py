@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.fs import judge_whole
+from plumbline.judge.fs import file_systems, judge_whole, next_test
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Reference
 from plumbline.model.record import Flag, Operation, Outcome
-from plumbline.model.series import Running
+from plumbline.model.series import Running, Series
 from plumbline.model.verdict import Reason, State, Verdict
-from tests.package.judgements import NOW, snapshot
-from tests.package.parallel_runs import expected, ran
+from tests.package.judgements import DAY_S, NOW, snapshot
+from tests.package.parallel_runs import CEILING, expected, ran
 
 
 def judged(
@@ -217,3 +218,108 @@ def test_a_target_whose_writes_decline_is_told_beside_a_whole_whose_reads_do() -
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.PROFILE)
     assert "- OST1 write together 202.0 MB/s" in verdict.sentence
     assert "as a whole read together 808.0 MB/s" in verdict.sentence
+
+
+SMALL = "scratch:mpiio-shared-10k"
+LARGE = "scratch:posix-fpp-1m2"
+
+
+def with_tests() -> list[Expectation]:
+    """Return the file system with two further tests, whose baselines are a fifth of its own."""
+    limits = expected()[0].limits._replace(stale_after_s=14 * DAY_S)
+    entries = [entry._replace(limits=limits) for entry in expected()]
+    whole = entries[-1]
+    references = {
+        step: reference._replace(baseline=reference.baseline._replace(median=160e6))
+        for step, reference in whole.references.items()
+        if reference.baseline
+    }
+    return entries + [
+        whole._replace(
+            component=name,
+            group=f"{name} as a whole",
+            references=references,
+            target={**whole.target, "file_system": "scratch", "test": name.partition(":")[2]},
+        )
+        for name in (SMALL, LARGE)
+    ]
+
+
+def runs_of_tests(rates: Mapping[str, float], ages_days: Mapping[str, float] = {}) -> list[Series]:
+    """Return a healthy run of the whole and runs of further tests, so many days ago."""
+    runs = ran([200e6] * 4, NOW - 300 - DAY_S * ages_days.get("scratch", 0))
+    for name, rate in rates.items():
+        of_test = ran([rate / 4] * 4, NOW - 300 - DAY_S * ages_days.get(name, 0))
+        runs += [
+            each._replace(latest=each.latest._replace(component=name))
+            for each in of_test
+            if each.latest.component == "scratch"
+        ]
+    return runs
+
+
+def of_tests(rates: Mapping[str, float]) -> Verdict:
+    return judge_whole(with_tests(), "scratch", snapshot(*runs_of_tests(rates)), NOW)
+
+
+def test_a_loss_of_small_calls_alone_is_said_of_its_test() -> None:
+    verdict = of_tests({SMALL: 60e6, LARGE: 159e6})
+    assert (verdict.component, verdict.state) == ("scratch", State.CRITICAL)
+    assert verdict.sentence == (
+        "file system scratch - test mpiio-shared-10k write together 60.0 MB/s, 38 % of baseline "
+        "160.0 MB/s (12 runs to 2026-11-20), ceiling 900.0 MB/s by nic client1-nic; as a whole "
+        "write together 800.0 MB/s, read together 800.0 MB/s, 99 % and 99 % of baseline"
+    )
+
+
+def test_what_all_tests_have_lost_is_the_wholes_loss() -> None:
+    slow = runs_of_tests({SMALL: 60e6, LARGE: 70e6})
+    runs = [each for each in slow if ":" in each.latest.component] + ran([80e6] * 4)
+    sentence = judge_whole(with_tests(), "scratch", snapshot(*runs), NOW).sentence
+    assert "as a whole write together 320.0 MB/s" in sentence
+    assert "test mpiio-shared-10k write together 60.0 MB/s" in sentence
+    assert sentence.endswith("likewise test posix-fpp-1m2")
+
+
+def test_a_test_without_a_baseline_or_a_run_yet_is_no_news() -> None:
+    *entries, small, large = with_tests()
+    bare = small._replace(references={step: Reference(CEILING, None) for step in small.references})
+    verdict = judge_whole(
+        [*entries, bare, large], "scratch", snapshot(*runs_of_tests({SMALL: 60e6})), NOW
+    )
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
+
+
+def test_rates_of_further_tests_are_performance_data_by_their_names() -> None:
+    labels = [figure.label for figure in of_tests({SMALL: 160e6}).figures]
+    assert labels[-2:] == [f"mpiio-shared-10k_{each}_together_Bps" for each in ("write", "read")]
+
+
+@pytest.mark.parametrize(
+    ("rates", "ages_days", "test"),
+    [
+        ({}, {}, SMALL),
+        ({SMALL: 160e6}, {}, LARGE),
+        ({SMALL: 160e6, LARGE: 160e6}, {"scratch": 3, SMALL: 2, LARGE: 1}, "scratch"),
+        # what was low in its last run comes again after any other
+        ({SMALL: 60e6, LARGE: 160e6}, {"scratch": 3, SMALL: 2, LARGE: 1}, SMALL),
+        ({SMALL: 60e6, LARGE: 160e6}, {"scratch": 3, SMALL: 1, LARGE: 2}, "scratch"),
+        ({SMALL: 60e6, LARGE: 60e6}, {"scratch": 3, SMALL: 2, LARGE: 1}, "scratch"),
+    ],
+)
+def test_the_test_that_ran_longest_ago_is_next_but_for_a_low_one(
+    rates: Mapping[str, float], ages_days: Mapping[str, float], test: str
+) -> None:
+    memory = snapshot(*runs_of_tests(rates, ages_days))
+    (system,) = file_systems(with_tests())
+    assert next_test(system, memory, NOW).component == test
+
+
+def test_the_first_test_comes_first_and_again_where_a_target_was_low() -> None:
+    (system,) = file_systems(with_tests())
+    assert next_test(system, snapshot(), NOW).component == "scratch"
+    low_target = ran([200e6, 60e6, 200e6, 200e6], NOW - 2 * DAY_S)
+    others = [
+        each for each in runs_of_tests({SMALL: 160e6, LARGE: 160e6}) if ":" in each.latest.component
+    ]
+    assert next_test(system, snapshot(*low_target, *others), NOW).component == "scratch"

@@ -14,7 +14,9 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectations
 from plumbline.model.limits import Ceiling
 from plumbline.model.record import Operation, Scenario
+from plumbline.model.units import DAY_S
 from plumbline.observe.conditions import DEFAULT
+from plumbline.parallel.terms import TESTS
 from plumbline.plan.assignments import Assignment, assignments, by_server
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
@@ -338,9 +340,10 @@ def driven(document: dict[str, Any], **fs: Any) -> dict[str, Assignment]:
     return {one.component: one for one in found if one.layer == "fs"}
 
 
-def test_every_target_and_the_whole_are_measured_together() -> None:
+def test_every_target_the_whole_and_the_further_tests_are_measured_together() -> None:
     found = driven(site())
-    assert list(found) == [*(f"scratch-OST{index}" for index in range(4)), "scratch"]
+    tests = [f"scratch:{name}" for name in TESTS if name != "ost"]
+    assert list(found) == [*(f"scratch-OST{index}" for index in range(4)), "scratch", *tests]
     one, whole = found["scratch-OST2"], found["scratch"]
     assert (one.node, one.host, one.group) == ("client1", "oss2", "scratch")
     assert (whole.node, whole.host, whole.group) == ("client1", "client1", "scratch as a whole")
@@ -349,13 +352,45 @@ def test_every_target_and_the_whole_are_measured_together() -> None:
     assert one.steps == whole.steps
 
 
+def test_a_further_test_has_its_own_calls_and_group_and_the_ceiling_of_the_whole() -> None:
+    rules = {
+        "probe": {"bytes": "2 GiB", "transfer": "4 MiB"},
+        "limits": {"min_efficiency": "40 %"},
+        "groups": {"scratch": {"limits": {"min_runs": 3}}},
+    }
+    found = driven(site(), **rules)
+    whole, test = found["scratch"], found["scratch:mpiio-shared-10k"]
+    assert (test.target["file_system"], test.target["test"]) == ("scratch", "mpiio-shared-10k")
+    assert test.group == "scratch:mpiio-shared-10k as a whole"
+    assert (whole.spec.transfer_bytes, test.spec.transfer_bytes) == (4 << 20, 10_000)
+    assert (whole.spec.direct, test.spec.direct) == (True, False)
+    assert whole.spec.bytes == test.spec.bytes == 2 << 30
+    # nobody knows what small calls should give
+    assert (whole.limits.min_efficiency, test.limits.min_efficiency) == (0.4, 0.0)
+    assert whole.limits.min_runs == test.limits.min_runs == 3
+    ceilings = find_ceilings(build(site()), tuple(found.values()))
+    for step in whole.steps:
+        assert ceilings["fs", "scratch", step] == ceilings["fs", test.component, step] is not None
+
+
+def test_a_result_of_a_round_is_too_old_when_a_low_test_could_have_come_every_other_night() -> None:
+    def stale_after_days(**fs: Any) -> float:
+        return driven(site(), **fs)["scratch"].limits.stale_after_s / DAY_S
+
+    assert stale_after_days() == 14
+    assert stale_after_days(tests=["ost"]) == 1.5
+    assert stale_after_days(tests=["ost", "posix-fpp-1m2"]) == 4
+    assert stale_after_days(schedule={"stale_after": "8 d"}) == 8
+
+
 def test_the_path_begins_at_the_client_that_launches() -> None:
     found = driven(site(), clients=["client1", "oss1"], work="/mnt/scratch")
     assert found["scratch-OST0"].path[0] == "client1"
 
 
 def test_all_have_the_same_terms_which_say_how_many_take_part() -> None:
-    found = driven(site(), ranks_per_target=2, clients=["client1", "oss1"], work="/mnt/scratch")
+    several = {"clients": ["client1", "oss1"], "work": "/mnt/scratch"}
+    found = driven(site(), ranks_per_target=2, tests=["ost"], **several)
     assert {one.spec.pattern for one in found.values()} == {
         "ost, fixed data, 8 ranks on 4 targets, 2 clients"
     }
@@ -369,9 +404,9 @@ def test_a_run_hangs_when_every_operation_has_had_twice_its_time() -> None:
 
 
 def test_the_whole_has_the_limits_of_its_file_system_or_its_own() -> None:
-    group = driven(site(), groups={"scratch": {"limits": {"min_runs": 3}}})
+    group = driven(site(), tests=["ost"], groups={"scratch": {"limits": {"min_runs": 3}}})
     assert [one.limits.min_runs for one in group.values()] == [3] * 5
-    own = driven(site(), components={"scratch": {"limits": {"min_runs": 3}}})
+    own = driven(site(), tests=["ost"], components={"scratch": {"limits": {"min_runs": 3}}})
     assert [one.limits.min_runs for one in own.values()] == [5, 5, 5, 5, 3]
 
 

@@ -332,9 +332,10 @@ def test_each_confirmation_that_the_bytes_allow_is_one_more_question(
 
 
 def test_what_is_driven_at_once_has_no_group_and_is_asked_for_its_profile_too() -> None:
-    weekly = {"fs": {"schedule": {"calendar": "daily", "every": "1 d"}}}
     made = [one("fs", number, group="fs1") for number in range(40)]
-    assert of(made, layers=weekly) == pytest.approx(2 * 40 * 30.44)
+    assert of(made, layers={"fs": {"tests": ["ost"]}}) == pytest.approx(2 * 40 * 30.44)
+    # each of seven tests comes once in seven nights
+    assert of(made) == pytest.approx(2 * 40 * 30.44 / 7)
 
 
 @pytest.mark.parametrize(
@@ -611,15 +612,16 @@ def test_the_first_client_measures_all_targets_at_once_for_everybody() -> None:
     large = plan(fs={"clients": ["client1"], "memory": "8 GiB"}).to_json()["fs"]
     assert large["memory_bytes"] == 8 << 30
     assert document["schedule"]["fs"] == {
-        "calendar": "Sun *-*-* 04:06",
+        "calendar": "*-*-* 04:06",
         "randomized_delay_s": 600,
         "limit_s": 2400,
     }
     found = compiled.node("client1").find("fs")
     targets = [f"scratch-OST{index}" for index in range(4)]
-    assert [one.component for one in found] == [*targets, "scratch"]
-    assert found[-1].target == {
+    assert [one.component for one in found][:6] == [*targets, "scratch", "scratch:posix-fpp-10k"]
+    assert found[4].target == {
         "kind": "parallel",
+        "file_system": "scratch",
         "test": "ost",
         "ranks_per_target": 1,
         "clients": ["client1", "oss2"],

@@ -12,6 +12,8 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits, Range
 from plumbline.model.spec import ProbeSpec
+from plumbline.model.units import DAY_S
+from plumbline.parallel.terms import TESTS
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import goal_of, limits_of, load, spec_of
 from plumbline.plan.schedule import Slots, Timer
@@ -94,7 +96,7 @@ def test_each_layer_has_a_floor_of_its_own_which_the_site_may_set() -> None:
     floors = {layer: limits_of(load({}), layer, "g", "c").min_efficiency for layer in LAYERS}
     assert {"ost": 0.3, "raw": 0.5, "net": 0.1, "fs": 0.5}.items() <= floors.items()
     # ranks that write one file are slower on healthy systems too
-    shared = load(layers(fs={"test": "mpiio-shared-1m2"}))
+    shared = load(layers(fs={"tests": ["mpiio-shared-1m2"]}))
     assert limits_of(shared, "fs", "g", "c").min_efficiency == 0.25
     policy = load({"limits": {"min_efficiency": "0 %"}})
     assert [limits_of(policy, layer, "g", "c").min_efficiency for layer in LAYERS] == [0.0] * len(
@@ -195,12 +197,12 @@ def test_a_result_is_stale_half_a_period_late_unless_said() -> None:
     assert parse(Timer, {**weekly, "stale_after": "8 d"}, "timer").stale_after_s() == 691200
 
 
-def test_all_targets_at_once_are_driven_by_nobody_and_once_a_week_unless_told() -> None:
+def test_all_targets_at_once_are_driven_by_nobody_and_by_one_test_a_night_unless_told() -> None:
     layer = load({}).layers.fs
-    assert (layer.clients, layer.test, layer.launcher, layer.work) == ([], "ost", "mpirun", "")
-    assert (layer.schedule.calendar, layer.schedule.stale_after_s()) == ("Sun *-*-* 04:06", 907200)
+    assert (layer.clients, layer.launcher, layer.work) == ([], "mpirun", "")
+    assert (layer.tests, layer.period_s()) == (list(TESTS), 7 * DAY_S)
     longer = load(layers(fs={"schedule": {"limit": "2 h"}})).layers.fs.schedule
-    assert (longer.calendar, longer.limit) == ("Sun *-*-* 04:06", 7200)
+    assert (longer.calendar, longer.limit) == ("*-*-* 04:06", 7200)
 
 
 def test_ranks_have_the_terms_of_their_test_unless_told() -> None:
@@ -208,7 +210,7 @@ def test_ranks_have_the_terms_of_their_test_unless_told() -> None:
         return spec_of(load(layers(fs=fs)), "fs", "scratch", "scratch")
 
     assert spec() == ProbeSpec("mpi", 1 << 30, 60.0, 1 << 20, queue_depth=1, repeats=1)
-    assert spec(test="posix-fpp-10k").transfer_bytes == 10_000
-    assert not spec(test="mpiio-shared-1m2").direct
-    assert spec(test="posix-fpp-10k", probe={"transfer": "20 kB"}).transfer_bytes == 20_000
+    assert spec(tests=["posix-fpp-10k"]).transfer_bytes == 10_000
+    assert not spec(tests=["mpiio-shared-1m2"]).direct
+    assert spec(tests=["posix-fpp-10k"], probe={"transfer": "20 kB"}).transfer_bytes == 20_000
     assert spec(groups={"scratch": {"probe": {"bytes": "2 GiB"}}}).bytes == 2 << 30
