@@ -27,6 +27,12 @@ NODE = {
         {"layer": "fs", "component": "scratch", "target": {"kind": "parallel"}, "group": "scratch"},
         {
             "layer": "fs",
+            "component": "scratch:posix-fpp-10k",
+            "target": {"kind": "parallel", "file_system": "scratch"},
+            "group": "scratch:posix-fpp-10k as a whole",
+        },
+        {
+            "layer": "fs",
             "component": "scratch-OST0000",
             "target": {"kind": "lustre"},
             "group": "scratch",

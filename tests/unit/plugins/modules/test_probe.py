@@ -33,9 +33,14 @@ def test_without_a_component_the_whole_layer_is_measured(run: Any) -> None:
 
 def test_check_mode_says_what_would_be_measured_and_starts_nothing(run: Any) -> None:
     result, module = run(probe, check_mode=True, layer="fs")
-    expected = {"changed": True, "components": ["scratch"], "units": ["plumbline-fs.service"]}
-    assert result == expected
+    units = ["plumbline-fs@scratch.service"]
+    assert result == {"changed": True, "components": ["scratch"], "units": units}
     assert module.asked == []
+
+
+def test_a_further_test_of_a_file_system_is_measured_where_it_is_named(run: Any) -> None:
+    result, _ = run(probe, check_mode=True, layer="fs", components=["scratch:posix-fpp-10k"])
+    assert result["units"] == ["plumbline-fs@scratch:posix-fpp-10k.service"]
 
 
 @pytest.mark.parametrize(
