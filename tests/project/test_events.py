@@ -131,9 +131,13 @@ def test_a_burst_is_one_result_that_names_the_gravest_first(correlator: Correlat
     assert correlator.feed(recorded("array-falls")) == [("oss2", FALLEN)]
 
 
-def test_recovery_closes_what_it_is_about_and_nothing_else(correlator: Correlator) -> None:
+@pytest.mark.parametrize("name", ["recovery", "recover"], ids=["older", "from 6.10 on"])
+def test_recovery_closes_what_it_is_about_and_nothing_else(
+    correlator: Correlator, name: str
+) -> None:
     correlator.feed(recorded("array-falls"))
-    assert correlator.feed(recorded("array-whole")) == [
+    whole = recorded("array-whole").replace("recovery done", f"{name} done")
+    assert correlator.feed(whole) == [
         (
             "oss2",
             "2;EVENTS CRITICAL - I/O errors of sde (3 times), "

@@ -357,8 +357,9 @@ command_refused
         ASC=0x94 ASCQ=0x1\b|Add\. Sense: Medium not present|CDB: (?:Unmap|Write same))
 disk
     {_DISK}
+# from kernel 6.10 on by the names of sysfs: recover
 array_recovered
-    md: {_ARRAY}: (?:recovery|resync) done
+    md: {_ARRAY}: (?:recovery?|resync) done
 path_reinstated
     device-mapper: multipath: (?:\S+ )?Reinstating path (?P<name>\d+:\d+)
 # --- targets of Lustre
