@@ -36,7 +36,7 @@ format: venv  ## format the Python code and apply lint fixes
 
 # Steps of test that need no root, and those that build Debian systems.
 STEPS      := ruff mypy layers vermin yamllint shellcheck pytest ansible-lint sanity units integration
-ROOT_STEPS := debian13 ordinary-user lab-debian12 test-el --beside lab
+ROOT_STEPS := debian13 ordinary-user lab-debian12 test-el test-vm --beside lab
 
 test: venv programs  ## everything: check, Debian 13's Python, Ansible's sanity tests, the lab test (without root a part)
 	@if .ci/root; then \
