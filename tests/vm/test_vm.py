@@ -192,3 +192,12 @@ def test_a_disk_of_nvme_over_tcp_is_looked_at_and_its_errors_are_its_own(node: N
     node.start("udevadm trigger --settle /dev/nvme0n1")
     assert {symptom[:2] for symptom in node.symptoms() - before} == {("oss1-nvme", "io_error")}
     node.output("nvme disconnect -n plumbline")
+
+
+def test_a_soft_rdma_link_raises_no_alarm(node: Node) -> None:
+    before = node.symptoms()
+    node.start("modprobe rdma_rxe && ip link add dummy0 type dummy && ip link set dummy0 up")
+    node.output("rdma link add rxe0 type rxe netdev dummy0")
+    assert node.looks()["infiniband"]["examined"] == 1
+    assert node.symptoms() == before
+    node.output("rdma link delete rxe0 && ip link delete dummy0")

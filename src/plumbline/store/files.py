@@ -107,6 +107,17 @@ def _read_bytes(path: str, what: str, remedy: str, most: int) -> bytes:
     return data
 
 
+def _permitted(path: str) -> bool:
+    """Return whether the permissions of a file let this user read it: something else keeps it."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        # who may enter the folder may ask for what is in it, but for SELinux
+        return os.access(os.path.dirname(path), os.X_OK)
+    mine = status.st_gid in (os.getegid(), *os.getgroups())
+    return bool(status.st_mode & (0o040 if mine else 0o004))
+
+
 def refuse(error: OSError, path: str, what: str, remedy: str) -> NoReturn:
     """Raise DocumentError with why the system does not give a document."""
     if error.errno == errno.ENOENT:
@@ -114,6 +125,8 @@ def refuse(error: OSError, path: str, what: str, remedy: str) -> NoReturn:
     elif error.errno == errno.EACCES:
         cause = f"not readable by user id {os.geteuid()}"
         text = f"{what} {path}: {cause}; add it to the group plumbline-checks"
+        if _permitted(path):
+            text = f"{what} {path}: {cause}, as its permissions allow; label it for SELinux"
     elif error.errno == errno.ELOOP:
         text = f"{what} {path}: a symbolic link is not followed; name the file itself"
     else:
