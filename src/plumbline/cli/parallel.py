@@ -21,8 +21,7 @@ from plumbline.cli.options import deployed, named_directories, own_expectations,
 from plumbline.cli.output import remark, show
 from plumbline.cli.progress import end, print_commands, progress, show_result
 from plumbline.doors.ranks import table
-from plumbline.judge.fs import file_systems, judge_whole, next_test
-from plumbline.judge.memory import Memory
+from plumbline.judge.fs import FileSystem, file_systems, judge_whole, next_test
 from plumbline.measure.lock import Locks
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
@@ -30,7 +29,6 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.layers.fs import FS
 from plumbline.model.layers.ost import OST
 from plumbline.model.limits import Limits
-from plumbline.model.series import Snapshot
 from plumbline.model.units import format_bytes, parse_bytes, parse_duration
 from plumbline.model.verdict import Verdict
 from plumbline.observe.command import SystemClock, SystemRunner
@@ -323,8 +321,7 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
     systems, chosen = list(file_systems(document.find(FS.name))), arguments.file_system
     names = ", ".join(system.whole.component for system in systems)
     if arguments.next and chosen is None:
-        memory, now = _memory(arguments), time.time()
-        tests = [(system, next_test(system, memory, now)) for system in systems]
+        tests = _whose_turn(arguments, systems)
     elif arguments.next:
         raise UsageError("--next chooses the test of each file system; leave out --file-system")
     else:
@@ -354,10 +351,21 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
     return Planned(document, units)
 
 
-def _memory(arguments: argparse.Namespace) -> Memory:
-    """Return what this node has measured, nothing before its first run."""
+def _whose_turn(
+    arguments: argparse.Namespace, systems: Sequence[FileSystem]
+) -> list[tuple[FileSystem, Expectation]]:
+    """Return the next test of each file system, the first before all runs of this node.
+
+    A damaged snapshot keeps nobody from measuring: the run writes it anew.
+    """
     path = Path(arguments.state) / SNAPSHOT_FILE
-    return load_snapshot(str(path)) if path.exists() else Snapshot("", 0.0, (), {}, {})
+    now = time.time()
+    try:
+        memory = load_snapshot(str(path)) if path.exists() else None
+        return [(of, next_test(of, memory, now) if memory else of.whole) for of in systems]
+    except DocumentError as error:
+        remark(f"{error}; each file system has its first test")
+        return [(of, of.whole) for of in systems]
 
 
 def probe_planned(plan: Planned, arguments: argparse.Namespace) -> int:

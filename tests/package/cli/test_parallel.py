@@ -363,6 +363,14 @@ def test_tests_take_turns_and_a_further_one_leaves_the_records_of_targets(tmp_pa
     assert [list((tmp_path / name).iterdir()) for name in TARGETS] == [[]] * 4
 
 
+def test_a_damaged_snapshot_keeps_nobody_from_measuring(tmp_path: Path, run: Run) -> None:
+    words = deployed(tmp_path, ranks_per_target=3)
+    (tmp_path / "snapshot.json").write_text("{")
+    dry_run = run("probe", "fs", *words, "--next", "--dry-run")
+    assert "-np 12 " in dry_run.out
+    assert dry_run.err.endswith("each file system has its first test\n")
+
+
 def test_the_next_test_is_of_every_file_system(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="leave out --file-system"):
         call("probe", "fs", *deployed(tmp_path), "--next", "--file-system", "scratch")
