@@ -115,8 +115,9 @@ def recent(series: Series) -> Series:
     """Return a series of when tests were collected, as late as this test is."""
     late, latest = time.time() - COLLECTED, series.latest
     samples = (each._replace(started_at=each.started_at + late) for each in series.samples)
-    times = {"started_at": latest.started_at + late, "finished_at": latest.finished_at + late}
-    return series._replace(latest=latest._replace(**times), samples=tuple(samples))
+    began, ended = latest.started_at + late, latest.finished_at + late
+    latest = latest._replace(started_at=began, finished_at=ended)
+    return series._replace(latest=latest, samples=tuple(samples))
 
 
 Known = Mapping[Subject, Evidence]
