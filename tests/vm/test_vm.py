@@ -162,7 +162,6 @@ def test_a_failed_path_is_a_symptom_and_a_standby_path_is_none(node: Node) -> No
     node.start("systemctl start multipathd && udevadm wait -t 60 /dev/mapper/oss1-lun")
     node.output("dd if=/dev/mapper/oss1-lun of=/dev/null bs=1M iflag=direct")
     paths = node.output("multipathd show paths raw format '%d %p %T'")
-    print(paths)
     assert [line.split()[1] for line in paths.splitlines()] == ["50", "10", "1"]
     assert node.symptoms() == before
     path = paths.split()[0]

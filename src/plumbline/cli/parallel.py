@@ -320,17 +320,14 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
         return None
     systems, chosen = list(file_systems(document.find(FS.name))), arguments.file_system
     names = ", ".join(system.whole.component for system in systems)
-    if arguments.next and chosen is None:
-        tests = _whose_turn(arguments, systems)
-    elif arguments.next:
+    if arguments.next and chosen is not None:
         raise UsageError("--next chooses the test of each file system; leave out --file-system")
+    if arguments.next:
+        tests = _whose_turn(arguments, systems)
+    elif chosen is None:
+        tests = [(system, system.whole) for system in systems]
     else:
-        tests = [
-            (system, test)
-            for system in systems
-            for test in (system.whole, *system.tests)
-            if test.component == chosen or (chosen is None and not test.further)
-        ]
+        tests = [(of, test) for of in systems for test in of.driven if test.component == chosen]
     if not tests:
         raise UsageError(
             f"this node drives the file systems {names}; choose one with --file-system NAME, or "
@@ -383,7 +380,7 @@ def probe_planned(plan: Planned, arguments: argparse.Namespace) -> int:
                 entries, system.whole.component, memory, memory.written_at
             )
             for system in file_systems(entries)
-            if recorded.intersection(test.component for test in (system.whole, *system.tests))
+            if recorded.intersection(test.component for test in system.driven)
         }
     # the verdict of a file system has the place of the whole's own
     own = [verdict for verdict in measured.verdicts if verdict.component not in judged]

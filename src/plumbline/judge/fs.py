@@ -39,6 +39,11 @@ class FileSystem(NamedTuple):
         """Return all of them, the whole first."""
         return (self.whole, *self.members, *self.tests)
 
+    @property
+    def driven(self) -> tuple[Expectation, ...]:
+        """Return what one run each drives, the whole first."""
+        return (self.whole, *self.tests)
+
 
 class Ruled(NamedTuple):
     """The rulings on a whole, on its members and on its further tests."""
@@ -102,15 +107,14 @@ def next_test(system: FileSystem, memory: Memory, now: float) -> Expectation:
     After any other, one whose last run was low comes first: what is wrong is seen again within two
     runs, and the others wait twice as long at most.  ``limits.stale_after_s`` allows for that.
     """
-    tests = (system.whole, *system.tests)
     started = {
         test.component: max(
             (series.latest.started_at for series in memory.of(test.layer, test.component)),
             default=0.0,
         )
-        for test in tests
+        for test in system.driven
     }
-    in_turn = sorted(tests, key=lambda test: started[test.component])
+    in_turn = sorted(system.driven, key=lambda test: started[test.component])
     low = [test for test in in_turn if _is_low(system, test, memory, now)]
     return low[0] if low and in_turn[-1] not in low else in_turn[0]
 

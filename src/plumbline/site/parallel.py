@@ -177,10 +177,10 @@ def in_stripes(members: Members, terms: Terms, *, sized: bool = False) -> Member
 
 def _set(entries: Sequence[Expectation], stripe_bytes: int) -> Expectation:
     """Return several targets as one, called after the first and the number of the others."""
-    first, others = entries[0], len(entries) - 1
+    first, more = entries[0], len(entries) - 1
     osts = [str(entry.target.get("ost", entry.component)) for entry in entries]
     return first._replace(
-        component=f"{first.component}+{others}" if others else first.component,
+        component=f"{first.component}+{more}" if more else first.component,
         target={
             "kind": STRIPED.name,
             "mount": first.target["mount"],

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
+from errno import EACCES
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Mapping, Optional, Sequence
@@ -17,6 +18,7 @@ from typing import Any, Mapping, Optional, Sequence
 import pytest
 
 from plumbline.measure.process import this_process
+from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits, Range
@@ -24,6 +26,7 @@ from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Process, Running, Series
 from plumbline.model.verdict import State
 from plumbline.site.verdicts import Verdicts
+from plumbline.store.files import refuse
 from plumbline.store.snapshot import load_snapshot
 from tests.package.judgements import (
     REFERENCE,
@@ -487,6 +490,23 @@ def test_a_link_in_the_place_of_the_verdict_is_refused(tmp_path: Path) -> None:
     done = execute("check_ost", "--component", "scratch-OST0003", *documents)
     assert "a symbolic link is not followed" in done.stdout
     assert done.returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("mode", "remedy"),
+    [
+        (0o644, "as its permissions allow; label it for SELinux"),
+        (0o400, "add it to the group plumbline-checks"),
+    ],
+)
+def test_what_permissions_allow_and_the_system_refuses_is_told_from_what_they_forbid(
+    tmp_path: Path, mode: int, remedy: str
+) -> None:
+    path = tmp_path / "verdict.json"
+    path.touch()
+    path.chmod(mode)
+    with pytest.raises(DocumentError, match=remedy):
+        refuse(PermissionError(EACCES, "Permission denied"), str(path), "verdict", "probe again")
 
 
 @pytest.mark.slow
