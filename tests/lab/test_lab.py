@@ -182,7 +182,8 @@ def of_the_disk(services: dict[str, Service]) -> dict[str, str]:
     """Return what is not OK, less what may be behind a bad cable of oss1 or is that."""
     behind = {f"OST scratch-OST000{number} write read" for number in (0, 1)}
     bad = not_ok(services)
-    return {name: bad[name] for name in bad if name not in {*behind, CABLE}}
+    # a run of all targets at once crosses the cable too
+    return {name: bad[name] for name in bad if name not in {*behind, CABLE, ALL_AT_ONCE}}
 
 
 def test_a_slow_disk_and_a_bad_cable_are_each_named_and_nothing_else_is(
@@ -303,8 +304,10 @@ def test_a_server_that_dies_in_a_run_is_named_and_no_target_is(lab: Lab, console
 
 
 def test_a_slow_disk_is_named_by_runs_of_all_targets_at_once(lab: Lab, console: Console) -> None:
-    before = console.services()[ALL_AT_ONCE]
-    assert before.state == "OK", before.output
+    lab.break_now(heal="all")
+    # the bad cable of an earlier test may have been an alarm of it
+    services = lab.measure_until(console, "fs", lambda shown: shown[ALL_AT_ONCE].state == "OK")
+    assert services[ALL_AT_ONCE].state == "OK", services[ALL_AT_ONCE].output
     break_only(lab, {"disk": "oss2-disk1", "rate": "8MB/s"})
     try:
         services = lab.measure_until(
