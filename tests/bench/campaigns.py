@@ -47,9 +47,9 @@ def campaigns() -> Iterator[str]:
         "`plumbline simulate -i inventories/SITE --noise NOISE --at-once FAULTS --campaign "
         f"ATTEMPTS --seed {SEED}`: losses of 20 to 90 %, located on the last of the 14 days after "
         "(32 of inventories/example). *Hidden* draws slow nothing by a fifth; *alone* counts "
-        "single faults that no other part's loss would look like; *without a note* are alarms of "
-        "slowed parts that no suspect explains. The lab allows more alarms (`alarm_budget: 24`) "
-        "and looks for larger losses (`peer_loss`)."
+        "single faults that no other part's loss resembles; *without a note* are alarms of slowed "
+        "parts that no suspect explains. The lab has an `alarm_budget` of 24 and a larger "
+        "`peer_loss`."
     )
     yield ""
     yield (
@@ -61,14 +61,13 @@ def campaigns() -> Iterator[str]:
         yield line(row, tried(row))
     yield ""
     yield paragraph(
-        "Small sites are harder: in the lab the median of six targets moves by chance, so losses "
-        "of a fifth to three tenths are missed at times. Weekly reads give three runs in a month."
+        "In the lab the median of six targets moves by chance, so losses of a fifth to three "
+        "tenths are missed at times. Weekly reads give three runs in a month."
     )
     yield ""
     yield paragraph(
-        "A false suspect stays for some nights, because following answers rest on mostly the same "
-        "runs. Faults that slow all devices of a part alike are not drawn "
-        "(docs/simulate.md); tests/package/locate/test_alike.py has them."
+        "A false suspect stays for some nights. Faults that slow all devices of a part alike are "
+        "not drawn (docs/simulate.md); tests/package/locate/test_alike.py has them."
     )
 
 

@@ -101,11 +101,10 @@ def head() -> Iterator[str]:
     yield "# Evidence"
     yield ""
     yield paragraph(
-        "For engineers: what the default limits find, how soon, and how often they are wrong on "
-        "data that others recorded. `make bench` writes this page (`tests/bench/evidence.py`) with "
-        "the judge of the checks and of `plumbline judge --replay FILE.csv`. An alarm needs the "
-        "odds that a budget of one false alarm a month asks for. How long disturbances last was "
-        "fitted to the year of benchmarks; nothing was fitted to the disks."
+        "For engineers: see what the default limits find on recorded data, how soon, and how "
+        "often they are wrong. `make bench` writes this page (`tests/bench/evidence.py`) with the "
+        "judge of `plumbline judge --replay FILE.csv`, for one false alarm a month. How long "
+        "disturbances last was fitted to the year of benchmarks; nothing was fitted to the disks."
     )
 
 
@@ -122,9 +121,9 @@ def disks() -> Iterator[str]:
     hosts, days = len({host for host, _ in every}), len({row.day for row in rows})
     yield "\n## Slow disks among healthy ones\n"
     yield paragraph(
-        f"{len(every)} disks of {hosts} hosts over {days} days, {len(slow)} of them labelled slow, "
-        f"thinned to {PER_DAY} samples a day and disk in three ways; a subset of the data of "
-        "Perseus (FAST'23). *Plain* is the rule `median ratio above 1.10 on three days`."
+        f"{len(every)} disks of {hosts} hosts over {days} days, {len(slow)} labelled slow, thinned "
+        f"to {PER_DAY} samples a day and disk in three ways (a subset of Perseus, FAST'23). "
+        "*Plain* is the rule `median ratio above 1.10 on three days`."
     )
     yield ""
     yield table(
@@ -141,9 +140,9 @@ def disks() -> Iterator[str]:
         )
     yield ""
     yield paragraph(
-        f"The same disks with noise added, and one disk in every third host made {MILD} times "
-        "slower. *Noise*: standard deviations of each sample (with long tails), of each disk's "
-        "day, of each disk for good."
+        f"With noise added, and one disk in every third host made {MILD} times slower. *Noise*: "
+        "standard deviations of each sample (with long tails), of each disk's day, of each disk "
+        "for good."
     )
     yield ""
     yield table(

@@ -22,11 +22,10 @@ def low_again(rows: Iterable[Sampled]) -> Iterator[str]:
     again = sum(after) / len(after)
     yield "\n## Would an immediate repeat help?\n"
     yield fill(
-        "Nearly all false alarms under the noise of that year are single low runs. Of two "
-        f"different benchmarks of one file system and direction within {SOON_S / 60:.0f} minutes, "
-        f"{100 * every:.0f} % of {len(pairs)} second ones are below {100 * LOW:.0f} % of their "
-        f"median; of the {len(after)} that follow a low one, {100 * again:.0f} % are. So a run "
-        "that [confirms](policy.md#confirmation) counts less the sooner it comes.",
+        f"Two different benchmarks of one file system and direction ran within {SOON_S / 60:.0f} minutes "
+        f"{len(pairs)} times. The second was below {100 * LOW:.0f} % of its median in "
+        f"{100 * every:.0f} %; after a low one ({len(after)} times) in {100 * again:.0f} %. So a "
+        "run that [confirms](policy.md#confirmation) counts less the sooner it comes.",
         width=125,
         break_long_words=False,
         break_on_hyphens=False,

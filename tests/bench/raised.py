@@ -25,9 +25,9 @@ JUST_BEFORE = 7
 """Runs that the evidence of an alarm itself may rest on, and days from which on others count."""
 
 ABOUT = (
-    "That year has no labels. *The loss lasted*: the median of the runs during the alarm was a "
-    "fifth below that of the 60 before. *Another benchmark*: half of its runs on these days, of "
-    "the same file system and direction, were low."
+    "*The loss lasted*: the median of the runs during the alarm was a fifth below that of the 60 "
+    "before. *Another benchmark*: half of its runs on these days, of the same file system and "
+    "direction, were low."
 )
 
 Series = Mapping[str, Sequence[Sampled]]
