@@ -24,8 +24,9 @@ def low_again(rows: Iterable[Sampled]) -> Iterator[str]:
     yield fill(
         "Two different benchmarks of one file system and direction ran within "
         f"{SOON_S / 60:.0f} minutes {len(pairs)} times. The second was below {100 * LOW:.0f} % of "
-        f"its median in {100 * every:.0f} %; after a low one ({len(after)} times) in {100 * again:.0f} %. So a "
-        "run that [confirms](policy.md#confirmation) counts less the sooner it comes.",
+        f"its median in {100 * every:.0f} %; after a low one ({len(after)} times) in "
+        f"{100 * again:.0f} %. So a run that [confirms](policy.md#confirmation) counts less the "
+        "sooner it comes.",
         width=125,
         break_long_words=False,
         break_on_hyphens=False,
