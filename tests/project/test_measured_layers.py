@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from plumbline.measure.probes import probe_for
+from plumbline.measure.probes import tools_of
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.layer import Layer
@@ -43,10 +43,11 @@ def test_the_policy_and_baselines_know_every_layer() -> None:
 
 
 @EACH
-def test_each_tool_of_a_layer_has_its_probe(layer: Layer) -> None:
-    if not layer.by_ranks:  # ranks are no tool
-        for tool in layer.tools:
-            assert callable(probe_for(tool).command)
+def test_the_default_tool_of_a_layer_can_measure_it(layer: Layer) -> None:
+    if layer.by_ranks:  # ranks are no tool
+        assert tools_of(layer) == ()
+    else:
+        assert layer.spec.tool in tools_of(layer)
 
 
 # What nodes run.
@@ -103,7 +104,7 @@ def test_the_guide_to_probes_names_the_tools_of_each_layer() -> None:
         known = {operation.value for operation in LAYERS[layer.strip("`")].operations}
         assert known <= set(operations.split(", "))
     assert {name: tuple(tools) for name, tools in said.items()} == {
-        name: ("ranks of plumbline",) if layer.by_ranks else layer.tools
+        name: ("ranks of plumbline",) if layer.by_ranks else tools_of(layer)
         for name, layer in LAYERS.items()
     }
 

@@ -40,7 +40,6 @@ META = Layer(
     ),
     scenarios=(Scenario.SINGLE,),
     spec=ProbeSpec("mdtest", bytes=0, seconds=10.0),
-    tools=("mdtest",),
     min_efficiency=0.0,
     depth=5,
     results="metadata",
@@ -59,7 +58,7 @@ from plumbline.model.command import Completed
 from plumbline.model.layers.meta import META
 from plumbline.model.record import Measurement
 
-OPERATIONS = META.operations
+LAYERS = (META,)
 VERSION_COMMAND = ("mdtest", "--version")
 
 

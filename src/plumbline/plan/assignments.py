@@ -16,14 +16,14 @@ from itertools import groupby, zip_longest
 from math import inf
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, TypeVar
 
-from plumbline.measure.probes import probe_for
+from plumbline.measure.probes import probe_for, tools_of
 from plumbline.measure.probes.interface import Job
 from plumbline.measure.targets import KINDS, target_for
 from plumbline.model.codec import refuse_impossible
 from plumbline.model.command import Within
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import PARALLEL
-from plumbline.model.layers import LAYERS, layer_of
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.fs import FS
 from plumbline.model.layers.layer import Layer
 from plumbline.model.layers.net import NET
@@ -227,7 +227,7 @@ def refuse_infeasible(layer: str, location: Place, spec: ProbeSpec, limits: Limi
         refuse_impossible(limits)
         refuse_impossible(spec)
         if not LAYERS[layer].by_ranks:  # ranks have no choice
-            _refuse_tool(layer_of(layer).tools, spec.tool)
+            _refuse_tool(tools_of(LAYERS[layer]), spec.tool)
             _make_up_calls(location, spec, *subject)
     except (DocumentError, TypeError) as error:
         raise DocumentError(f"{where}: {error}") from error

@@ -103,10 +103,8 @@ def test_a_first_repeat_that_was_cut_short_is_not_enough() -> None:
 class Metadata:
     """A probe that creates files, which moves no bytes."""
 
+    LAYERS = ()
     VERSION_COMMAND = ("fio", "--version")
-
-    def __init__(self, operation: Operation) -> None:
-        self.OPERATIONS = (operation,)
 
     def command(self, job: Job) -> tuple[str, ...]:
         return ("fio", "--name", job.subject)
@@ -128,7 +126,7 @@ class Metadata:
 def test_only_what_gives_bytes_per_second_must_move_some(
     operation: Operation, outcome: Outcome, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(PROBES, "metadata", Metadata(operation))
+    monkeypatch.setitem(PROBES, "metadata", Metadata())
     spec = expectation("a").spec._replace(tool="metadata")
     entry = expectation("a", spec=spec, references={f"{operation.value}/single": NONE})
     (record,) = measured(TargetUnit(entry), target(), FakeClock())

@@ -14,6 +14,7 @@ from plumbline.measure.probes import interface as answer
 from plumbline.measure.probes.interface import Job
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
+from plumbline.model.layers.ost import OST
 from plumbline.model.record import Flag, Latency, Measurement, Operation
 from plumbline.model.spec import ProbeSpec
 
@@ -88,7 +89,7 @@ def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-OPERATIONS = (Operation.WRITE, Operation.READ, Operation.REREAD)
+LAYERS = (OST,)
 VERSION_COMMAND = ("fio", "--version")
 
 FILE = "/proc/self/fd/0"

@@ -7,6 +7,7 @@ from typing import NamedTuple, Optional, Protocol
 
 from plumbline.model.command import Completed, Within, lines
 from plumbline.model.errors import DocumentError, NoSpaceError, StorageError, ToolError
+from plumbline.model.layers.layer import Layer
 from plumbline.model.record import Measurement, Operation
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import LARGEST
@@ -38,8 +39,8 @@ class Probe(Protocol):
     """One tool; implemented by a module."""
 
     @property
-    def OPERATIONS(self) -> tuple[Operation, ...]:  # noqa: N802
-        """Operations that the tool can measure."""
+    def LAYERS(self) -> tuple[Layer, ...]:  # noqa: N802
+        """Layers that the tool can measure."""
         ...
 
     @property

@@ -12,10 +12,11 @@ from plumbline.measure.probes.interface import Job
 from plumbline.measure.probes.netperf import check_addresses
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
+from plumbline.model.layers.net import NET
 from plumbline.model.record import Measurement, Operation
 from plumbline.model.validation import read_json
 
-OPERATIONS = (Operation.SEND, Operation.RECEIVE)
+LAYERS = (NET,)
 VERSION_COMMAND = ("iperf3", "--version")
 
 _CONNECT_S = 5.0

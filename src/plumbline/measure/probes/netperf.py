@@ -9,10 +9,11 @@ from plumbline.measure.probes import interface as answer
 from plumbline.measure.probes.interface import Job
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError
+from plumbline.model.layers.net import NET
 from plumbline.model.names import ADDRESS
 from plumbline.model.record import Flag, Measurement, Operation
 
-OPERATIONS = (Operation.SEND, Operation.RECEIVE)
+LAYERS = (NET,)
 VERSION_COMMAND = ("netperf", "-V")
 
 _TESTS = {Operation.SEND: "TCP_STREAM", Operation.RECEIVE: "TCP_MAERTS"}

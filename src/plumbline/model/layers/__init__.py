@@ -19,7 +19,6 @@ _UNJUDGED = Layer(
     operations=(),
     scenarios=(),
     spec=ProbeSpec("", bytes=0, seconds=0.0),
-    tools=(),
     min_efficiency=0.0,
     depth=0,
     results="",

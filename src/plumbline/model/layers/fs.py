@@ -12,7 +12,6 @@ FS = Layer(
     operations=(Operation.WRITE, Operation.READ, Operation.REREAD),
     scenarios=(Scenario.TOGETHER,),
     spec=ProbeSpec("mpi", bytes=1 << 30, seconds=60.0, queue_depth=1, repeats=1),
-    tools=("mpi",),
     min_efficiency=0.5,
     depth=4,
     results="targets at once",

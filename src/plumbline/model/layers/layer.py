@@ -16,8 +16,8 @@ class Layer(NamedTuple):
     ``name`` is its name in documents, records and on the command line, ``noun`` what a component of
     it is called.  ``operations`` are those of a component, away from storage first, and
     ``scenarios`` those in which they are measured.  ``spec`` are the terms of a probe where the
-    policy says nothing, ``tools`` what it may choose from.  ``min_efficiency`` is the least share
-    of the ceiling that a healthy system demonstrates.
+    policy says nothing.  ``min_efficiency`` is the least share of the ceiling that a healthy system
+    demonstrates.
     """
 
     name: str
@@ -25,7 +25,6 @@ class Layer(NamedTuple):
     operations: tuple[Operation, ...]
     scenarios: tuple[Scenario, ...]
     spec: ProbeSpec
-    tools: tuple[str, ...]
     min_efficiency: float
     depth: int
     """The place on the way from the disk to the whole, in which reports name the layers."""

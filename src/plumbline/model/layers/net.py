@@ -12,7 +12,6 @@ NET = Layer(
     operations=(Operation.SEND, Operation.RECEIVE),
     scenarios=(Scenario.SINGLE,),
     spec=ProbeSpec("netperf", bytes=0, seconds=10.0, queue_depth=1, repeats=1, direct=False),
-    tools=("netperf", "iperf3"),
     min_efficiency=0.1,
     depth=2,
     results="network",

@@ -12,7 +12,6 @@ OST = Layer(
     operations=(Operation.WRITE, Operation.READ),
     scenarios=(Scenario.SINGLE,),
     spec=ProbeSpec("fio", bytes=1 << 30, seconds=60.0, transfer_bytes=1 << 20, queue_depth=8),
-    tools=("fio",),
     min_efficiency=0.3,
     depth=3,
     results="targets",

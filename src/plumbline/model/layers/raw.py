@@ -12,7 +12,6 @@ RAW = Layer(
     operations=(Operation.READ,),
     scenarios=(Scenario.SINGLE, Scenario.TOGETHER),
     spec=ProbeSpec("sgp_dd", bytes=1 << 30, seconds=60.0, transfer_bytes=1 << 20, queue_depth=8),
-    tools=("sgp_dd",),
     min_efficiency=0.5,
     depth=1,
     results="raw reads",
