@@ -6,13 +6,14 @@ The form is explained with examples in docs/topology.md.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated, Literal, Optional, Union
+from typing import Annotated, Iterator, Literal, Optional, Union
 
 from pydantic import Field, field_validator, model_validator
 
 from plumbline.model.errors import DocumentError
+from plumbline.model.names import BRICK, PATH, SOURCE, SUBVOLUME, Allowed
 from plumbline.model.units import LINE_ENCODINGS, tcp_goodput
-from plumbline.topology.names import DECIMAL, HEXADECIMAL, expand
+from plumbline.topology.names import DECIMAL, HEXADECIMAL, expand, refuse_no_ost
 from plumbline.topology.strict import LineRate, Names, Rate, Strict, parse
 
 HOSTS = ("client", "server")
@@ -134,18 +135,28 @@ class Part(Strict):
 
 
 class Targets(Strict):
-    """Storage targets upon parts; ``name`` is hexadecimal for Lustre, as Lustre writes it."""
+    """Storage targets upon parts; ``name`` is hexadecimal for Lustre, as Lustre writes it.
+
+    A kind of its own adds the keys that lead to a target, each with the text that it allows.
+    """
 
     name: str
     part: str
     through: Names = []
 
+    def leading(self) -> Iterator[tuple[str, str, Allowed]]:
+        """Yield each key that leads to a target and is given, its text, and what it allows."""
+        for key, field in type(self).model_fields.items():
+            for allowed in field.metadata:
+                if isinstance(allowed, Allowed) and key in self.model_fields_set:
+                    yield key, getattr(self, key), allowed
+
 
 class GlusterfsTargets(Targets):
     """The distribute volume's subvolume of each target, and its brick to be proven, if given."""
 
-    subvolume: str
-    brick: Optional[str] = None
+    subvolume: Annotated[str, SUBVOLUME]
+    brick: Annotated[Optional[str], BRICK] = None
 
 
 class DirectoryTargets(Targets):
@@ -154,8 +165,8 @@ class DirectoryTargets(Targets):
     ``source`` is as ``findmnt`` shows it; the probe refuses any other.
     """
 
-    directory: str
-    source: Optional[str] = None
+    directory: Annotated[str, PATH]
+    source: Annotated[Optional[str], SOURCE] = None
 
 
 class _FileSystem(Strict):
@@ -163,20 +174,45 @@ class _FileSystem(Strict):
     client: str
     retired: Names = []
 
+    def expand(self, text: str) -> tuple[str, ...]:
+        """Return the names of a range as this kind numbers them; raise DocumentError."""
+        return expand(text, DECIMAL)
 
-class Lustre(_FileSystem):
+    def reach(self, names: tuple[str, ...]) -> dict[str, list[str]]:  # noqa: ARG002
+        """Return the keys that lead to each target, beside its own; raise DocumentError."""
+        return {}
+
+
+class _Mounted(_FileSystem):
+    mount: str
+
+    def reach(self, names: tuple[str, ...]) -> dict[str, list[str]]:
+        """Return the mount of all; raise DocumentError for one that is no path."""
+        PATH.refuse("mount", self.mount)
+        return {"mount": [self.mount] * len(names)}
+
+
+class Lustre(_Mounted):
     """Targets are OSTs, named as Lustre names them."""
 
     kind: Literal["lustre"]
-    mount: str
     targets: list[Targets]
 
+    def expand(self, text: str) -> tuple[str, ...]:
+        """Return the names of a range in hexadecimal; raise DocumentError for one of no OST."""
+        names = expand(text, HEXADECIMAL)
+        refuse_no_ost(text, names)
+        return names
 
-class Glusterfs(_FileSystem):
+    def reach(self, names: tuple[str, ...]) -> dict[str, list[str]]:
+        """Return mount and OST."""
+        return {**super().reach(names), "ost": list(names)}
+
+
+class Glusterfs(_Mounted):
     """Targets are bricks of a distribute volume."""
 
     kind: Literal["glusterfs"]
-    mount: str
     targets: list[GlusterfsTargets]
 
 
@@ -210,8 +246,3 @@ def load(raw: object) -> Document:
             "plumbline_topology is empty; describe the site's parts as in docs/topology.md"
         )
     return parse(Document, raw, "plumbline_topology")
-
-
-def numbered(file_system: AnyFileSystem, text: str) -> tuple[str, ...]:
-    """Return the target names of a range in the way of numbering of ``file_system``."""
-    return expand(text, HEXADECIMAL if isinstance(file_system, Lustre) else DECIMAL)

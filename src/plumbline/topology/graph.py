@@ -11,31 +11,18 @@ from itertools import chain, product
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
-from plumbline.model.names import (
-    ADDRESS,
-    BRICK,
-    DEVICE,
-    NAME,
-    PATH,
-    SITE,
-    SOURCE,
-    SUBVOLUME,
-    Allowed,
-)
+from plumbline.model.names import ADDRESS, DEVICE, NAME, SITE, Allowed
 from plumbline.topology.document import (
     HOSTS,
     NETWORK,
     AnyFileSystem,
-    Directory,
     Document,
-    Lustre,
     Part,
     Targets,
     Zone,
     load,
-    numbered,
 )
-from plumbline.topology.names import expand, meet, refuse_no_ost, repeat
+from plumbline.topology.names import expand, meet, repeat
 
 
 class Component(NamedTuple):
@@ -444,13 +431,10 @@ def _refuse_unknown(where: str, target: Target, components: Mapping[str, Compone
 
 
 def _of_file_system(file_system: AnyFileSystem) -> Iterator[Target]:
-    retired = {name for text in file_system.retired for name in numbered(file_system, text)}
-    named = [(targets, numbered(file_system, targets.name)) for targets in file_system.targets]
+    named = [(targets, file_system.expand(targets.name)) for targets in file_system.targets]
+    retired = {name for text in file_system.retired for name in file_system.expand(text)}
     names = tuple(name for _, members in named for name in members)
     _refuse_unsafe((file_system.name, *names))
-    if isinstance(file_system, Lustre):
-        for targets, members in named:
-            refuse_no_ost(targets.name, members)
     unknown = sorted(retired - set(names))
     if unknown:
         raise DocumentError(f"retired {unknown[0]!r} is none of its targets; correct the name")
@@ -484,26 +468,17 @@ def _single(partners: list[tuple[str, ...]], targets: Targets) -> list[str]:
 
 Reach = dict[str, str]
 
-_KEYS = {"subvolume": SUBVOLUME, "brick": BRICK, "directory": PATH, "source": SOURCE}
-"""Keys of a document that lead to a target, and the text that each of them allows."""
-
 
 def _reach(file_system: AnyFileSystem, targets: Targets, names: tuple[str, ...]) -> list[Reach]:
     """Return how each target is reached: kind, and the keys of that kind."""
-    columns: dict[str, list[str]] = {"kind": [file_system.kind] * len(names)}
-    if not isinstance(file_system, Directory):
-        PATH.refuse("mount", file_system.mount)
-        columns["mount"] = [file_system.mount] * len(names)
-    if isinstance(file_system, Lustre):
-        columns["ost"] = list(names)
-    for key in _KEYS:
-        if getattr(targets, key, None) is not None:
-            columns[key] = _one_each(names, targets, key)
+    columns: dict[str, list[str]] = {
+        "kind": [file_system.kind] * len(names),
+        **file_system.reach(names),
+    }
+    for key, text, allowed in targets.leading():
+        columns[key] = _values(names, text, key, allowed)
+        if len(set(columns[key])) < len(names):
+            raise DocumentError(
+                f"{len(names)} targets {targets.name!r} need as many values of {key}"
+            )
     return [dict(zip(columns, values)) for values in zip(*columns.values())]
-
-
-def _one_each(names: tuple[str, ...], targets: Targets, key: str) -> list[str]:
-    values = _values(names, getattr(targets, key), key, _KEYS[key])
-    if len(set(values)) < len(names):
-        raise DocumentError(f"{len(names)} targets {targets.name!r} need as many values of {key}")
-    return values

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from plumbline.model.errors import DocumentError
-from plumbline.topology.document import Part, Zone, load, numbered
+from plumbline.topology.document import Part, Zone, load
 from plumbline.topology.strict import parse
 from tests.package.sites import part, site
 
@@ -150,8 +150,8 @@ def test_a_newer_schema_is_refused() -> None:
 
 def test_only_lustre_counts_in_hexadecimal() -> None:
     document = site()
-    assert len(numbered(load(document).file_systems[0], "t[0000-0010]")) == 11
+    assert len(load(document).file_systems[0].expand("t-OST[0000-0010]")) == 11
     lustre = document["file_systems"][0]
     lustre.update(kind="lustre")
     del lustre["targets"][0]["subvolume"]
-    assert len(numbered(load(document).file_systems[0], "t[0000-0010]")) == 17
+    assert len(load(document).file_systems[0].expand("t-OST[0000-0010]")) == 17
