@@ -30,7 +30,7 @@ from plumbline_lab.document import Lab
 from plumbline_lab.errors import LabError
 
 MIRROR, PAGE = "mirror", "page"
-WISHES = ("disk", "link", "cable", "errors", "heal")
+WISHES = (*breakage.FAULTS, breakage.HEAL)
 
 
 def prepare(run_dir: Path) -> list[str]:
