@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence
+from typing import Any, Iterator, Mapping, Optional, Sequence
 
 from plumbline.cli.options import asks_for_site
 from plumbline.cli.output import print_json, remark
@@ -37,8 +37,6 @@ from plumbline.site.documents import SCHEMA
 from plumbline.site.nodes import Choice, Judgement, NodeJudgement
 from plumbline.site.nodes import judgement as site_judgement
 from plumbline.site.verdicts import (
-    NodeVerdicts,
-    judged_looks,
     publish,
     rates_of_node,
     rates_of_site,
@@ -46,7 +44,7 @@ from plumbline.site.verdicts import (
     tell,
 )
 from plumbline.site.verdicts import status as lines_of
-from plumbline.store.facts import SYMPTOMS_FILE, Collected, collected_reports
+from plumbline.store.facts import SYMPTOMS_FILE, collected_reports
 from plumbline.store.plan import load_plan
 from plumbline.store.replacing import replace_own
 from plumbline.store.snapshot import load_expectations, load_snapshot
@@ -228,37 +226,17 @@ def metrics(arguments: argparse.Namespace) -> int:
         symptoms = _symptoms(os.path.dirname(arguments.snapshot))
         devices = _devices(judgement.documents[judgement.name])
         nodes = [node._replace(symptoms=symptoms, devices=devices) for node in nodes]
-    checkmk = arguments.format == "checkmk"
-    text = _checkmk(nodes, now, site) if checkmk else exposition(families(nodes, now))
+    if arguments.format == "checkmk":
+        # of a site, with the node in the name of each group
+        text = "".join(local_checks(each.every(now), each.node if site else "") for each in nodes)
+    else:
+        text = exposition(families(nodes, now))
     if arguments.output:
         replace_own(Path(arguments.output), text, mode=0o644)
     else:
         # whatever the locale of who asks: both read UTF-8
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
     return 0
-
-
-def _checkmk(nodes: Iterable[NodeVerdicts], now: float, site: bool) -> str:
-    """Return the lines; of a site, with the node in the name of each group."""
-    return "".join(
-        local_checks(
-            (
-                *(verdict for _, verdict in node.components),
-                *node.groups,
-                *([node.probes] if node.probes else []),
-                *_of_symptoms(node.symptoms, now),
-            ),
-            node.node if site else "",
-        )
-        for node in nodes
-    )
-
-
-def _of_symptoms(report: Optional[Report], now: float) -> Iterator[Verdict]:
-    """Yield the verdicts on a report, if there is one."""
-    if report:
-        for _, verdict in judged_looks(report.node, Collected(report, now), {}):
-            yield verdict
 
 
 def _devices(expectations: Expectations) -> Mapping[str, str]:

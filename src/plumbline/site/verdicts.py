@@ -276,6 +276,16 @@ class NodeVerdicts(NamedTuple):
     symptoms: Optional[Report] = None
     devices: Mapping[str, str] = {}
 
+    def every(self, now: float) -> Iterator[Verdict]:
+        """Yield every verdict, those on the last look for symptoms by their age at ``now``."""
+        yield from (verdict for _, verdict in self.components)
+        yield from self.groups
+        if self.probes:
+            yield self.probes
+        if self.symptoms:
+            looks = judged_looks(self.symptoms.node, Collected(self.symptoms, now), {})
+            yield from (verdict for _, verdict in looks)
+
 
 def tell(judgement: Judgement, since: float) -> Iterator[NodeVerdicts]:
     """Yield what each node tells of what is expected ``since``, in epoch seconds."""
