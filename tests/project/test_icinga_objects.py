@@ -23,7 +23,7 @@ from plumbline.model.verdict import State
 from tests.package.cli.driver import call
 from tests.package.cli.test_submit import document as document_of
 from tests.package.cli.test_submit import service, verdict, write_plan
-from tests.project.repository import ROOT, document
+from tests.project.repository import ROOT
 from tests.project.test_nagios_objects import make, of, plan
 
 PROGRAM = shutil.which("icinga2", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
@@ -237,13 +237,3 @@ def test_icinga_takes_the_results_of_a_site_as_nagios_does(tmp_path: Path) -> No
     kept = (tmp_path / "icinga2.state").read_text(encoding="utf-8", errors="replace")
     assert '"output":"OST CRITICAL - fine"' in kept
     assert list(tmp_path.glob("plumbline-batch-*")) == []
-
-
-def test_nagios_and_icinga_are_removed_alike() -> None:
-    loops = [
-        task["loop"]
-        for play in document(ROOT / "playbooks/remove.yml")
-        for task in play["tasks"]
-        if "loop" in task
-    ]
-    assert any({"nagios", "icinga"} <= set(loop) for loop in loops)

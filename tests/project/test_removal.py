@@ -58,6 +58,17 @@ def test_packages_that_much_else_depends_on_stay(path: Path) -> None:
             assert forgotten == set() or "select('search', " in packages
 
 
+def test_every_role_that_is_deployed_is_removed_and_the_agent_last() -> None:
+    removed = [
+        role
+        for play in document(ROOT / "playbooks/remove.yml")
+        for task in play["tasks"]
+        for role in task.get("loop", [])
+    ]
+    assert sorted(removed) == sorted(document(ROOT / "playbooks/vars/site.yml")["site_roles"])
+    assert removed[-1] == "agent"
+
+
 def test_what_a_switch_has_deployed_goes_when_it_is_switched_off() -> None:
     site = document(ROOT / "playbooks/vars/site.yml")
     switched = {
