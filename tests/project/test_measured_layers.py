@@ -76,11 +76,13 @@ def test_each_layer_has_the_units_of_its_role(layer: Layer) -> None:
     service = text(f"{role}/templates/{layer.service}.j2")
     assert re.search(rf"^ExecStart=.* probe {layer.name}\b", service, re.MULTILINE)
     known = document(ROOT / role / "vars" / "main.yml")
+    shared = "configure_layer" in text(f"{role}/tasks/configure.yml")
+    placing = document(ROOT / "roles/timer_unit/vars/main.yml") if shared else known
     placed = {
-        one["name"]
-        for name, found in known.items()
-        if re.search(r"_(services|timers)$", name) and isinstance(found, list)
-        for one in found
+        unit["name"].replace("{{ timer_unit_layer }}", layer.name)
+        for name, units in placing.items()
+        if re.search(r"_(services|timers)$", name) and isinstance(units, list)
+        for unit in units
     }
     units = {layer.service, layer.timer}
     assert units <= placed <= set(known[f"__{layer.name}_probe_units"])
