@@ -32,14 +32,15 @@ _SEVERITY = {
 _SLOTS = ("array device slot", "device slot")
 _FLAGS = {
     **dict.fromkeys(
-        ("fail", "failure indication", "dc fail", "overtemperature fail", "ot failure", "crit over")
-        + ("crit under", "ut failure", "ups fail"),
+        ("fail", "failure indication", "dc fail", "ot failure", "crit over", "crit under")
+        # sg_ses prints the first of them, others the whole word
+        + ("overtmp fail", "overtemperature fail", "ut failure", "ups fail"),
         State.CRITICAL,
     ),
     **dict.fromkeys(
         ("predicted failure", "ac fail", "temperature warn", "ot warning", "ut warning")
         + ("warn over", "warn under", "dc overvoltage", "dc undervoltage", "dc overcurrent")
-        + ("warning indication", "batt fail", "intf fail"),
+        + ("warning indication", "batt fail", "bpf", "intf fail", "warn", "oc", "xmit fail"),
         State.WARNING,
     ),
 }
@@ -79,12 +80,14 @@ def _slots(node: Node, enclosure: str) -> Iterator[Symptom]:
     for slot in node.system.names(f"{_ROOT}/{enclosure}"):
         folder = f"{_ROOT}/{enclosure}/{slot}"
         fault, status = node.system.read(f"{folder}/fault"), node.system.read(f"{folder}/status")
-        severity = _SEVERITY.get(status.capitalize(), State.WARNING if fault == "1" else State.OK)
+        # the kernel shows 2 for a fault that was requested, 4 for one that was sensed, and both
+        is_fault = fault not in ("", "0")
+        severity = _SEVERITY.get(status.capitalize(), State.WARNING if is_fault else State.OK)
         if severity is State.OK:
             continue
         blocks, component = _slot(node, enclosure, slot)
         disk = f" with {blocks[0]}" if blocks else ""
-        words = "fault" if fault == "1" else status
+        words = "fault" if is_fault else status
         yield RULES[_SLOT, severity].symptom(
             NAME, component, slot=slot, disk=disk, enclosure=enclosure, status=words
         )

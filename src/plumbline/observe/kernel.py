@@ -1,9 +1,9 @@
 """Kernel messages about slow or failing I/O, less those that routine work explains.
 
-What single messages tell is in kernel_messages.  A disk that is probed, a path that is not the
-active one, a link that comes up after a boot, a Lustre target that is unmounted, a connection that
-came back and one that was switched off print messages which alone look like faults.  Their order
-tells.
+What single messages tell is in kernel_messages.  A disk that is probed, plugged in or taken out, a
+path that is not the active one, a link that comes up after a boot, a Lustre target that is
+unmounted, a connection that came back and one that was switched off print messages which alone look
+like faults.  Their order tells.
 
 The journal is open to the groups systemd-journal and adm; the buffer may need CAP_SYSLOG.
 """
@@ -38,6 +38,8 @@ _REFUSAL_S = 5.0
 """An I/O error follows the sense data that explain it within this."""
 _NEXT_LINES = 2
 """A driver that aborts a command names its disk within as many lines."""
+_ERROR_LINES = 3
+"""The kernel shows which error a PCIe device had within as many lines."""
 
 _DEVICE = re.compile(r"(?P<name>\S+): (?:Connection to|This client was evicted by) ")
 _PATH_STATE = re.compile(r"sd (?P<address>[\d:]+): alua: port group [0-9a-f]+ state (?P<state>\w)")
@@ -80,7 +82,8 @@ def faults(
     log does not say that a lost connection came back, or leaves out losses.
     """
     log = _log(messages)
-    routine = {*_probing(log), *_refused(log), *_links(log), *_targets(log), *_deactivated(log)}
+    routine = {*_probing(log), *_refused(log), *_plugged(log), *_foreign(log)}
+    routine |= {*_unsupported(log), *_links(log), *_targets(log), *_deactivated(log)}
     routine |= set(_losses(log, routine, connected))
     for place, entry in enumerate(log):
         if entry.parsed and place not in routine:
@@ -134,15 +137,25 @@ def _probing(log: _Log) -> Iterator[int]:
 def _refused(log: _Log) -> Iterator[int]:
     """Yield the errors of commands that a path or disk does not take, as its sense data tell.
 
-    A passive path of ALUA gives none: the kernel itself refuses what is sent to it.
+    A passive path of ALUA gives none: the kernel itself refuses what is sent to it.  A path that
+    fails for such a refusal is passive for the time, and comes back.
     """
     refused: dict[str, float] = {}
     disks: dict[str, str] = {}
     passive: set[str] = set()
+    latest = -_REFUSAL_S
+    failed: dict[str, int] = {}
     for place, entry in enumerate(log):
         if name := entry.tells("io_error", "buffer_error"):
-            if name in passive or entry.at <= refused.get(name, -_REFUSAL_S) + _REFUSAL_S:
+            # nvme0 is refused, its disk is nvme0n1
+            at = max(refused.get(each, -_REFUSAL_S) for each in (name, name.rpartition("n")[0]))
+            if name in passive or entry.at <= at + _REFUSAL_S:
                 yield place
+        elif name := entry.tells("path_failed"):
+            if entry.at <= latest + _REFUSAL_S:
+                failed[name] = place
+        elif (name := _named("path_reinstated", entry.text)) in failed:
+            yield failed.pop(name)
         elif attached := match("disk_attached", entry.text):
             disks[attached["address"]] = attached["name"]
             passive.discard(attached["name"])
@@ -150,9 +163,58 @@ def _refused(log: _Log) -> Iterator[int]:
             change = passive.add if path["state"] in _PASSIVE else passive.discard
             change(disks.get(path["address"], ""))
         elif name := _named("command_refused", entry.text):
-            refused[name] = entry.at
+            refused[name] = latest = entry.at
         else:
             refused.pop(_named("command_failed", entry.text), None)
+
+
+def _plugged(log: _Log) -> Iterator[int]:
+    """Yield the errors of ATA ports into which a disk is plugged, or from which one is taken.
+
+    A port that tells of a change got a disk where one is identified next.  A disk that is taken out
+    by hand stops before its port is disabled.
+    """
+    changed: dict[str, list[int]] = {}
+    stopped = -_REFUSAL_S
+    for place, entry in enumerate(log):
+        port = entry.tells("ata_error", "disk_lost").partition(".")[0]
+        if match("port_changed", entry.text):
+            changed[port] = [place]
+        elif port in changed and "resetting link" in entry.text:
+            changed[port].append(place)
+        elif port:
+            changed.pop(port, None)
+            if entry.tells("disk_lost") and entry.at <= stopped + _REFUSAL_S:
+                stopped = -_REFUSAL_S
+                yield place
+        elif match("disk_stopped", entry.text):
+            stopped = entry.at
+        elif match("disk_stop_failed", entry.text):
+            stopped = -_REFUSAL_S
+        else:
+            yield from changed.pop(_named("disk_identified", entry.text), ())
+
+
+def _foreign(log: _Log) -> Iterator[int]:
+    """Yield the errors of removable disks, and those of ports of optical drives."""
+    names: set[str] = set()
+    for place, entry in enumerate(log):
+        name = entry.tells("ata_error", "disk_lost", "io_error", "buffer_error")
+        if name.partition(".")[0] in names:
+            yield place
+        for kind in ("disk_identified", "disk_attached"):
+            names.discard(_named(kind, entry.text))
+        for kind in ("optical_identified", "removable_attached"):
+            names.update(filter(None, [_named(kind, entry.text)]))
+
+
+def _unsupported(log: _Log) -> Iterator[int]:
+    """Yield the PCIe errors that tell of a request which a device does not support."""
+    for place, entry in enumerate(log):
+        if name := entry.tells("bus_error"):
+            following = log[place + 1 : place + 1 + _ERROR_LINES]
+            if name in (_named("unsupported_request", line.text) for line in following):
+                yield place
 
 
 def _links(log: _Log) -> Iterator[int]:

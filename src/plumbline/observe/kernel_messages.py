@@ -15,7 +15,7 @@ from typing import Iterator, NamedTuple, Optional
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import Direction
 
-NO_STORAGE = r"(?:loop|ram|zram|sr|fd|nbd)[0-9]+"
+NO_STORAGE = r"(?:loop|ram|zram|sr|fd|nbd|mtdblock)[0-9]+"
 """Pattern of block devices that are no storage and no fault when empty."""
 
 _BLOCK = rf"(?P<name>(?!{NO_STORAGE}\b)[a-z][a-z0-9]*(?:-[0-9]+)?)"
@@ -94,7 +94,12 @@ buffer_error | critical | block | lost reads or writes of <name>
 # status code type 2: media and data integrity errors (NVMe base specification)
 medium_error | critical | block | medium or hardware errors of <name>
     {_DISK}.*Sense Key : (?:Medium|Hardware) Error
-    (?P<name>nvme\d+n\d+): .*@ LBA \d+, .*\(sct 0x2 / sc 0x8[0-4]\)
+    (?P<name>nvme\d+n\d+): .*\(sct 0x2 / sc 0x8[0-4]\)
+changed_data | critical | block | data that <name> has changed
+    {_BLOCK}: (?:guard|ref(?:erence)?) tag error at
+    {_DISK}.*Add\. Sense: Logical block (?:guard|reference tag|application tag) check failed
+    device-mapper: (?:integrity|crypt): {_BLOCK}: (?:Checksum failed at|INTEGRITY AEAD ERROR)
+    BTRFS (?:warning|error) \(device {_BLOCK}\): csum failed
 disk_failing | critical | block | forecasts of <name> that it fails
     {_DISK}.*Add\. Sense: (?!.*\(FALSE\))(?:Failure prediction threshold exceeded|
         .*[Ii]mpending failure)
@@ -102,69 +107,100 @@ transmission_error | warning | block | damaged transmissions to or from <name>
     {_DISK}.*Add\. Sense: (?:Information unit .*CRC error|SCSI parity error|Scsi parity error|
         Data phase (?:CRC )?error|Nak received|Ack/nak timeout)
 disk_heat | warning | block | too much heat in <name>
-    {_DISK}.*Add\. Sense: Warning - specified temperature exceeded
+    {_DISK}.*Add\. Sense: Warning - (?:specified temperature|
+        high (?:critical|operating) temperature limit) exceeded
+disk_warning | warning | block | warnings of <name> about itself
+    {_DISK}.*Add\. Sense: Warning - (?:enclosure degraded|background self-test failed|
+        background (?:pre-|medium )scan detected medium error|
+        non-volatile cache now volatile|degraded power to non-volatile cache|power loss expected)
 device_offline | critical | scsi | refusals of <name>, which is offline
     {_SCSI}(?:\[\w+\] )?(?:Device offlined|rejecting I/O to (?:offline|dead) device)
 device_offline | critical | block | refusals of <name>, which is offline
     (?:blk_update_request: )?device offline error, dev {_BLOCK},
+    {_DISK}.*Medium access timeout failure\. Offlining disk
 command_reset | warning | block | aborted commands or resets of <name>
     {_DISK}(?:tag#\d+ )?(?:megasas: RESET\b|OCR is requested|task abort called)
 command_reset | warning | scsi | aborted commands or resets of <name>
-    {_SCSI}(?:\[\w+\] )?(?:attempting (?:task abort|(?:device|target) reset)|(?:task abort|
+    {_SCSI}(?:\[\w+\] )?(?:[Aa]ttempting (?:task abort|abort task|
+        (?:[Dd]evice|[Tt]arget)(?:\(\w+\))? [Rr]eset)|(?:task abort|
         (?:device|target) reset): |Power-on or device reset occurred)
     (?:hpsa|smartpqi) \S+: scsi (?P<name>\d+:\d+:\d+:\d+): resetting[ ]
-    (?:hpsa|smartpqi) \S+: resetting scsi (?P<name>\d+:\d+:\d+:\d+)\b
+    (?:hpsa|smartpqi) \S+: (?:resetting|attempting TASK ABORT on)[ ]
+        scsi (?P<name>\d+:\d+:\d+:\d+)\b
+command_reset | warning | nvme | aborted commands or resets of <name>
+    {_NVME}resetting controller due to[ ]
 command_reset | warning | next disk | aborted commands or resets of <name>
     {_IOC}(?:>> )?[Aa]ttempting (?:task abort|(?:device|target|bus|host) reset)
     qla2xxx \[(?P<name>[0-9a-f:.]+)\]-[0-9a-f]+:\d+: (?:Abort command issued|
         (?:DEVICE|TARGET|BUS|LOOP) RESET ISSUED)
     lpfc (?P<name>[0-9a-f:.]+): .*SCSI layer issued (?:Device|Target|Bus|Host) Reset
-    (?P<name>aacraid): Host (?:adapter abort|bus reset) request
+    (?P<name>aacraid): Host (?:adapter|bus|device|target) (?:abort|reset) request
     (?P<name>arcmsr\d*): (?:abort device command|executing (?:bus|hw bus) reset)
+    (?P<name>sas): Enter sas_scsi_recover_host busy: \d+ failed: [1-9]
+    scsi (?P<name>host\d+): SRP (?:abort|reset_device|reset_host) called
 command_timeout | warning | nvme | commands of <name> without an answer
     {_NVME}(?:I/O (?:tag )?\d+ .*timeout|controller is down)
     {_NVME}(?:starting error recovery|failed nvme_keep_alive_end_io)
+command_timeout | warning | pci | commands of <name> without an answer
+    nvme (?P<name>[0-9a-f:.]+): I/O \d+ QID \d+ timeout
 command_timeout | warning | scsi | commands of <name> without an answer
     {_SCSI}(?:\[\w+\] )?(?:tag#\d+ )?timing out command, waited \d+
 disk_lost | critical | nvme | losses of disk <name>, which does not answer its reset
     {_NVME}(?:Removing after probe failure|Disabling device after reset failure|
         Device not ready; aborting (?:reset|initiali[sz]ation)|
-        failure state error detected, request disconnect)
+        failure state error detected, request disconnect|
+        Removing controller(?: \(\d+\))?\.\.\.)
+disk_lost | critical | block | losses of disk <name>, which has gone
+    {_DISK}Synchronize Cache\(\d+\) failed: Result: hostbyte=DID_(?:NO_CONNECT|BAD_TARGET)
 disk_lost | critical | node | losses of disk <name>, which does not answer its reset
     (?P<name>ata\d+(?:\.\d+)?): (?:disabled$|disable device|reset failed, giving up)
 bus_error | warning | nvme | resets of <name> after errors of its PCIe link
     {_NVME}frozen state error detected, reset controller
 bus_error | warning | pci | uncorrected errors of the PCIe device <name>
-    {_PCI}: (?:AER: )?PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)
-    {_PCI}: (?:DPC: containment event|AER: device recovery failed)
+    {_PCI}: (?:AER: )?PCIe Bus Error: severity=Uncorrect(?:ed|able) \((?:Non-)?Fatal\)
+    {_PCI}(?::pcie\w+)?: (?:DPC:? containment event|(?:AER: )?[Dd]evice recovery failed)
+    {_PCI}: (?:(?:Unable to|can't) change power state from D3cold to D0|
+        not ready \d+ms after .*; giving up)
+slot_lost | warning | pci | losses of the link to the PCIe slot at <name>
+    (?:pciehp|pcieport) (?P<name>[0-9a-f:.]+?)(?::pcie\w+)?: (?:pciehp: )?[Ss]lot\([\w-]+\):[ ]
+        (?:Link Down|Card not present|Power fault)
 ata_error | warning | node | errors or resets of port <name>
     (?P<name>ata\d+)(?:\.\d+)?: (?:exception Emask|
         (?:hard|soft) resetting link|COMRESET failed|limiting (?:SATA link )?speed to|
-        revalidation failed)
+        revalidation failed|qc timeout|failed to IDENTIFY)
 # --- adapters of disks
 adapter_failed | critical | hba | faults of adapter <name>
     {_FUSION}(?:(?:fault|coredump)_(?:state|code)\(0x|SAS host is non-operational|
         .*unrecoverable)
     {_IOC}.*IOC is in FAULT state
     megaraid_sas (?P<name>[0-9a-f:.]+): (?:megasas: )?(?:Found FW in FAULT state|
-        FW in FAULT state|Fatal firmware error|\d+ \((?:boot \+ )?\d+s/0x[0-9a-f]+/(?:FATAL|
-        DEAD)\) - )
+        FW in FAULT state|Fatal firmware error|.*killing adapter|
+        \d+ \((?:boot \+ )?\d+s/0x[0-9a-f]+/(?:FATAL|DEAD)\) - )
     (?P<name>megasas): Found FW in FAULT state
     (?:hpsa|smartpqi) (?P<name>[0-9a-f:.]+): (?:[Cc]ontroller lockup|controller is offline|
         controller offline)
     qla2xxx \[(?P<name>[0-9a-f:.]+)\]-[0-9a-f]+:\d+: ISP System Error
+    lpfc (?P<name>[0-9a-f:.]+): \d+:(?:\(\d+\):)?(?:0457 Adapter Hardware Error|
+        0459 Adapter heartbeat failure)
+    (?P<name>aacraid|AAC): Host adapter BLINK LED
 adapter_reset | warning | hba | resets or warnings of adapter <name>
-    {_FUSION}(?:sending diag reset|attempting host reset|host reset: )
-    {_IOC}(?:Issuing HardReset|Recovered from IOC FAULT)
+    {_FUSION}(?:sending diag reset|attempting host reset|host reset: |
+        controller reset is triggered by)
+    {_IOC}(?:Issuing HardReset|Initiating recovery|Recovered from IOC FAULT)
     megaraid_sas (?P<name>[0-9a-f:.]+): (?:resetting fusion adapter|
+        IO/DCMD timeout is detected|\[ *\d+\] ?waiting for \d+ commands|
         \d+ \((?:boot \+ )?\d+s/0x[0-9a-f]+/CRIT\) - )
     (?P<name>megasas): (?:\[ *\d+\] ?waiting for \d+ commands|reset successful)
     (?P<name>megaraid_sas): no pending cmds after reset
+    (?P<name>3w-\w+): scsi\d+: (?:AEN: (?:ERROR|WARNING) |.*timed out, resetting card)
+    hisi_sas\w* (?P<name>[0-9a-f:.]+): controller resetting
     qla2xxx \[(?P<name>[0-9a-f:.]+)\]-[0-9a-f]+:\d+: (?:ADAPTER RESET ISSUED|
         Performing ISP error recovery)
+adapter_heat | warning | hba | too much heat in <name>
+    {_FUSION}Temperature Threshold flags \S+ exceeded
 # --- arrays and paths
 member_failed | critical | block | failures of <name> in its array
-    {_MD}Disk failure on {_BLOCK}, disabling device
+    {_MD}Disk failure on {_BLOCK}, (?:disabling device|failing array)
     {_MD}Too many read errors, failing device {_BLOCK}
     {_MD}{_BLOCK}: (?:Failing raid device|Raid device exceeded read_error threshold)
     {_MD}read error (?:not correctable|NOT corrected!!) \(sector \d+ on {_BLOCK}\)
@@ -176,6 +212,7 @@ member_read_error | warning | block | read errors of <name> that its array has c
 array_failed | critical | block | failures of array <name>
     {_OF_ARRAY}(?:Cannot continue operation|not enough operational (?:devices|mirrors)|
         cannot start dirty degraded array|.*unrecoverable I/O(?: read)? error)
+    md: (?P<name>md[A-Za-z0-9_.-]*): raid0 array has a missing/failed member
 thin_pool | critical | node | failures of thin pool <name>
     device-mapper: thin: (?P<name>\d+:\d+): switching pool to (?:out-of-(?:data|metadata)-space|
         read-only|failure|fail)
@@ -183,6 +220,9 @@ path_failed | warning | number | failures of path <name>
     device-mapper: multipath: (?:\S+ )?Failing path (?P<name>\d+:\d+)
 remote_port_lost | warning | hba | losses of the remote port <name>
     [ ]*(?P<name>rport-\d+:\d+-\d+): blocked FC remote port time out
+    lpfc (?P<name>[0-9a-f:.]+): \d+:(?:\(\d+\):)?0203 Devloss timeout
+    (?:dev_loss|fast_io_fail)_tmo expired for SRP (?P<name>port-\d+:\d+)
+    scsi (?P<name>host\d+): (?:ib_srp: )?reconnect attempt \d+ failed
     [ ]*(?P<name>session\d+): session recovery timed out
     [ ]*(?P<name>connection\d+:\d+): (?:detected conn error|ping timeout of)
 # --- file systems and pools
@@ -196,25 +236,31 @@ file_system | critical | block | errors of the file system on <name>
     JBD2: (?:(?:Error -\d+|I/O error) detected when updating journal superblock for|
         Detected IO errors while flushing file data on) {_JOURNAL}
     XFS \({_BLOCK}\): (?:(?:metadata|log) I/O error|Metadata (?:corruption|CRC error) detected|
-        .*[Cc]orruption of in-memory data|(?:Log )?I/O [Ee]rror .*[Dd]etected|
+        .*[Cc]orruption of (?:in-memory data|on-disk metadata)|writeback error on|
+        (?:Log |Metadata )?I/O [Ee]rror .*[Dd]etected|Failing async write on buffer|
         [Ff]ilesystem has been shut down due to)
     BTRFS(?: critical|: error) \(device {_BLOCK}\b
     BTRFS error \(device \S+ bdev /dev/{_BLOCK} errs:[ ]
 file_system_marked | warning | block | reminders of earlier errors of the file system on <name>
     {_FS} \({_BLOCK}\): (?:error count since last fsck: \d|warning: mounting fs with errors)
+    {_FS} warning \(device {_BLOCK}\): \w+_clear_journal_err:\d+: Filesystem error recorded
 pool_suspended | critical | node | suspensions of pool <name>
     WARNING: Pool {_POOL} has encountered an uncorrectable I/O failure and has been suspended
     WARNING: MMP writes to pool {_POOL} have not succeeded .*suspending pool
-# types 1 and 2 of a zio are read and write, 5 is EIO
+# types 1 and 2 of a zio are read and write; EIO, ENXIO, ENODEV, and what the kernel calls errors of
+# the medium, transport, protection, time and target (bi_status_to_errno)
 pool_member | warning | path | reads or writes of <name> that failed in its pool
-    zio pool=\S+ vdev=(?P<name>/dev/[A-Za-z0-9_.:/-]+) error=5 type=[12][ ]
+    zio pool=\S+ vdev=(?P<name>/dev/[A-Za-z0-9_.:/-]+) error=(?:5|6|19|61|67|84|110|121)[ ]
+        type=[12][ ]
 # --- the host
 hung_task | warning | node | reports of a hung task <name>
     INFO: task (?P<name>\S+):\d+ blocked (?:in I/O wait )?for more than \d+ seconds
     (?:NMI )?(?:watchdog: )?BUG: soft lockup - CPU#\d+ stuck for \d+s! \[
         (?P<name>[A-Za-z0-9_./:-]+):\d+\]
 cpu_stall | warning | node | stalls of a CPU
-    (?:rcu: )?INFO: rcu_\w+ (?:self-detected stall on CPU|detected (?:expedited )?stalls on CPUs)
+    (?:rcu: )?INFO: rcu_\w+ (?:self-detected stall on CPU|
+        detected (?:expedited )?stalls on (?:CPUs|tasks))
+    BUG: workqueue lockup - pool[ ]
     (?:NMI )?watchdog: (?:CPU\d+: )?Watchdog detected hard LOCKUP
 cpu_heat | warning | node | CPUs that are slowed for their heat
     (?:mce: )?CPU\d+: (?:Core|Package) temperature (?:is )?above threshold, cpu clock (?:is[ ]
@@ -222,10 +268,16 @@ cpu_heat | warning | node | CPUs that are slowed for their heat
 memory_error | critical | node | uncorrected errors of memory
     EDAC \S+: \d+ UE[ ]
     mce: Uncorrected hardware memory error
+    Memory failure: 0x[0-9a-f]+: (?:recovery action for|Killing )
+hardware_error | critical | node | uncorrected errors of the hardware
+    (?:\{{\d+\}})?\[Hardware Error\]: event severity: (?:recoverable|fatal)
+    mce: \[Hardware Error\]: CPU \d+: Machine Check Exception
+    (?:mce: )?\[Hardware Error\]: Uncorrected\b
+    NMI: (?:PCI system error \(SERR\)|memory parity error|IOCK error)
 assertion | critical | node | failed assertions of Lustre or ZFS
     LustreError: .*\) LBUG$
-    (?:SPL)?PANIC at \w+\.c:\d+:
-    VERIFY3?\w?\(.*failed
+    (?:SPL)?PANIC(?: at \w+\.c:\d+)?:
+    VERIFY\w{{0,4}}\(.*failed
 # --- targets of Lustre
 slow_operation | warning | target | slow operations on <name>
     Lustre: {_TARGET}: slow [a-z_ ]+ \d+s
@@ -234,6 +286,7 @@ failover | warning | target | unmounts of <name>, for a failover or by hand
 client_evicted | warning | target | evictions of clients by <name>
     Lustre: {_TARGET}: haven't heard from client .* and I am evicting it
     LustreError: .*?{_TARGET}: A client on nid \S+ was evicted due to a lock
+    Lustre: {_TARGET}: Recovery over after .* and [1-9]\d* (?:was|were) evicted
 bulk_error | warning | target | failed bulk transfers of <name>
     Lustre: {_TARGET}: Bulk IO (?:read|write) error with .*: rc (?:= )?-\d+
     LustreError: .*?{_TARGET}-\S+: operation ost_(?:read|write) to node \S+ failed: rc = -(?:5|
@@ -256,17 +309,21 @@ slow_thread | warning | node | slow or hung service threads
     .*?[Ss]ervice thread pid (?P<pid>\d+) was inactive for [\d.]+ ?s
     Lustre(?:Error)?: .*?(?:Request took longer than estimated|
         Couldn't add any time .*not sending early reply|
-        This server is not able to keep up with request traffic)
+        This server is not able to keep up with request traffic|
+        is processing requests too slowly|Dropping timed-out (?:read|write) from)
 lock_timeout | warning | node | expired locks
     LustreError: .*?lock (?:callback timer expired|timed out)
 # --- links
 lnet_timeout | warning | link | LNet messages that timed out
-    {_LNET}Timed out (?:tx\b|RDMA (?:with|on)\b)
+    {_LNET}Timed out (?:tx\b|(?:for )?RDMA (?:with|on|connect)\b)
     {_LNET}Tx -> \S+ cookie \S+ sending \d+ waiting \d+: failed 1[23]\b
     {_LNET}Closing conn to \S+: error -110\b
     {_LNET}(?:timed out; the network or (?:that )?node may be down|Timeout (?:receiving from|
-        sending data to) |unexpected network error (?:while (?:writing|reading)|-?\d+ occurred))
+        sending data to|error while writing to) |stale ZC_REQs? |
+        unexpected network error (?:while (?:writing|reading)|-?\d+ occurred))
     {_LNET}Fatal device error for NI
+lnet_checksum | warning | link | LNet messages that were changed on their way
+    {_LNET}(?:Checksum error, wire:|Bad checksum)
 bulk_network_error | warning | link | bulk transfers that the network broke
     LustreError: .*?(?:network error|timeout) on bulk (?:READ|WRITE)
     LustreError: .*?(?:server|client)_bulk_callback\(\)\) event type \d+, status -(?:5|103|110|
@@ -275,6 +332,8 @@ link_down | warning | interface | losses of link <name>
     {_LINK}[Dd]own
     (?:.*? )??{_INTERFACE} NIC Link is Down
     \[qede_link_update:\d+\({_INTERFACE}\)\]Link is down
+link_down | warning | nic | losses of link <name>
+    hfi1 (?P<name>[0-9a-f:.]+): hfi1_\d+: logical state changed to PORT_DOWN
 link_down | warning | hba | losses of link <name>
     qla2xxx \[(?P<name>[0-9a-f:.]+)\]-[0-9a-f]+:\d+: LOOP DOWN detected
     lpfc (?P<name>[0-9a-f:.]+): \d+:(?:\(\d+\):)?1305 Link Down Event
@@ -285,6 +344,7 @@ bond_down | warning | interface | losses of all links of <name>
     (?:bonding: )?{_INTERFACE}: now running without any active interface
 transmit_timeout | warning | interface | stuck transmit queues of <name>
     NETDEV WATCHDOG: {_INTERFACE} .*transmit queue \d+ timed out
+    {_INTERFACE}: NETDEV WATCHDOG: .*transmit queue \d+ timed out
     \S+ \S+ {_INTERFACE}: (?:NETDEV WATCHDOG: .*transmit queue \d+ timed out|
         TX timeout (?:on queue|detected)|Detected (?:Tx|Hardware) Unit Hang|
         (?:initiating reset due to )?tx[_ ]timeout|transmit timed out)
@@ -298,7 +358,9 @@ adapter_heat | warning | nic | too much heat in <name>
 nic_failed | critical | nic | faults of network adapter <name>
     {_PCI}(?: \S+)?: .*(?:device's health compromised|firmware internal error|
         Internal error detected|[Ff]irmware fatal (?:condition|error)|
-        timeout\. Will cause a leak of a command resource)
+        timeout\. Will cause a leak of a command resource|PCIe link lost, device now detached|
+        command 0x[0-9a-f]+ timed out|Error \(timeout: \d+\) msg|Adapter removed$|
+        Unrecoverable Error detected in the adapter|encountered fatal error, adapter stopped)
 """
 """Kind, severity, about and words of each fault, and its patterns."""
 
@@ -351,10 +413,28 @@ nvme_detached
         Disabling device after reset failure)
 command_failed
     {_DISK}.*(?:FAILED Result|Sense Key :)
-# a path of an array that is not the active one; 94h/01h is the same of RDAC
+# a path of an array that is not the active one (94h/01h is the same of RDAC), and a disk that is
+# formatted, erased or tested by hand, or disconnected
 command_refused
     {_DISK}.*(?:target port in (?:standby|unavailable) state|asymmetric access state transition|
-        ASC=0x94 ASCQ=0x1\b|Add\. Sense: Medium not present|CDB: (?:Unmap|Write same))
+        ASC=0x94 ASCQ=0x1\b|Add\. Sense: Medium not present|CDB: (?:Unmap|Write same)|
+        Logical unit not ready, (?:format|sanitize|self-test) in progress)
+    {_NVME}Removing ctrl: NQN[ ]
+removable_attached
+    sd [\d:]+: \[{_BLOCK}\] Attached SCSI removable disk
+# a port without a disk tells that one was plugged in, and a disk is identified once
+port_changed
+    (?P<name>ata\d+): exception Emask 0x10 SAct 0x0[ ]
+disk_identified
+    (?P<name>ata\d+)\.\d+: (?:CF|ATA|ATAPI)(?:-\d+)?:[ ]
+optical_identified
+    (?P<name>ata\d+)\.\d+: ATAPI:[ ]
+disk_stopped
+    sd [\d:]+: \[{_BLOCK}\] Stopping disk
+disk_stop_failed
+    sd [\d:]+: \[{_BLOCK}\] (?:Start/Stop Unit|Synchronize Cache\(\d+\)) failed
+unsupported_request
+    {_PCI}: (?:AER: )? *\[20\] UnsupReq\b
 disk
     {_DISK}
 # from kernel 6.10 on by the names of sysfs: recover
@@ -390,6 +470,7 @@ link_up
     \[qede_link_update:\d+\({_INTERFACE}\)\]Link is up
     qla2xxx \[(?P<name>[0-9a-f:.]+)\]-[0-9a-f]+:\d+: LOOP UP detected
     lpfc (?P<name>[0-9a-f:.]+): \d+:(?:\(\d+\):)?1303 Link Up Event
+    hfi1 (?P<name>[0-9a-f:.]+): hfi1_\d+: logical state changed to PORT_ACTIVE
     .*?link status definitely up for interface {_INTERFACE}\b
     .*?\(slave {_INTERFACE}\): link status definitely up
     (?:bonding: )?{_INTERFACE}: active interface up

@@ -6,10 +6,11 @@ ATA attributes are counted by the raw value of those few that go with failures (
 
 from __future__ import annotations
 
+import re
 from typing import Any, Iterator, Mapping
 
 from plumbline.model.errors import ToolError
-from plumbline.model.validation import counts
+from plumbline.model.validation import counts, whole
 from plumbline.model.verdict import State
 from plumbline.observe.node import Node, parse_json
 from plumbline.observe.symptom import Look, Rule, Symptom
@@ -30,8 +31,25 @@ _GROWING = {
     "uncorrected_write": "uncorrected write errors",
     "uncorrected_verify": "uncorrected verify errors",
     "media_errors": "media errors",
+    "heat": "minutes above its critical temperature",
 }
 """Counters that tell of a fault by their growth."""
+
+_ATTRIBUTES = {
+    "ata_5": re.compile(r"re(?:al|tire|tried)|bad", re.IGNORECASE),
+    "ata_187": re.compile(r"unc|_ue_|fail", re.IGNORECASE),
+    "ata_197": re.compile("pending", re.IGNORECASE),
+    "ata_198": re.compile(r"unc|uerr", re.IGNORECASE),
+    "ata_199": re.compile("crc", re.IGNORECASE),
+}
+"""Names of attributes that are counted, by their number.
+
+Flash disks use the numbers for other things too, such as the amount that was read; smartctl knows
+their names (drivedb.h).
+"""
+
+_PACKED = re.compile(r"([0-9]{1,18})[ /(]")
+"""The words of smartctl for a raw value of several numbers: ``8 (0 5)``, ``2/11820``."""
 
 _PRESENT = {"ata_197": "sectors waiting to be reallocated", "ata_198": "uncorrectable sectors"}
 """Counters that tell of a fault when they are not 0."""
@@ -49,6 +67,7 @@ _COUNTERS = {
         for operation in ("read", "write", "verify")
     },
     "media_errors": (("nvme_smart_health_information_log", "media_errors"),),
+    "heat": (("nvme_smart_health_information_log", "critical_comp_time"),),
 }
 """Places of a counter that is no attribute: the first that a disk knows counts."""
 
@@ -189,13 +208,20 @@ def _counters(report: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Yield kind and value of what is counted, in all three protocols."""
     for attribute in _at(report, "ata_smart_attributes", "table") or ():
         kind = f"ata_{attribute['id']}"
-        if kind in _GROWING or kind in _PRESENT:
-            yield kind, attribute["raw"]["value"]
+        name = attribute.get("name")
+        if kind in _ATTRIBUTES and (not name or _ATTRIBUTES[kind].search(str(name))):
+            yield kind, _raw(attribute["raw"])
     for kind, places in _COUNTERS.items():
         values = (_at(report, *place) for place in places)
         value = next((one for one in values if type(one) is int), None)
         if value is not None:
             yield kind, value
+
+
+def _raw(raw: Mapping[str, Any]) -> Any:
+    """Return the first number of a raw value, of which some disks pack several into one."""
+    packed = _PACKED.match(str(raw.get("string")))
+    return whole(packed[1], "a raw value") if packed else raw["value"]
 
 
 def _at(report: Any, *keys: str) -> Any:

@@ -21,11 +21,14 @@ _DEVICE = re.compile(
 )
 _WAS = re.compile(r"\bwas (/\S+?)(?:/old)?(?= |$)")
 _WORK = re.compile(
-    r"^ *(?:scan|expand|remove): (scrub|error ?scrub|resilver|expansion|Evacuation)\b[^\n]*"
+    r"^ *(?:scan|expand|remove): (?:thorough )?"
+    r"(scrub|error ?scrub|resilver|expansion|Evacuation)\b[^\n]*"
     r" in progress\b[^\n]*\n((?:\t[^\n]*\n)*)",
     re.MULTILINE,
 )
 _DONE = re.compile(r"(?<![\d.])([\d.]+)% done(?:, (?:(\d+ days )?([\d:]+|\d+h\d+m)) to go)?")
+_OF_DEVICES = re.compile(r"\((trimming|initializing)\)")
+_UNKNOWN_CONFIG = "config: The configuration cannot be determined"
 _DATA_ERRORS = re.compile(r"^errors: (\d+) data errors?\b", re.MULTILINE)
 _BAD = ("DEGRADED", "FAULTED", "UNAVAIL", "REMOVED", "SUSPENDED")
 _ERRORS = ("read", "write", "checksum")
@@ -60,6 +63,8 @@ RULES = {
             "resilver": "resilver",
             "expansion": "expansion",
             "Evacuation": "removal",
+            "trimming": "trim",
+            "initializing": "initialization",
         }.items()
     },
 }
@@ -99,13 +104,14 @@ def look(node: Node) -> Look:
 
 def _of_pool(node: Node, text: str) -> Iterator[Symptom]:
     match, config = _POOL.search(text), _CONFIG.search(text)
-    if not match or not config:
+    if not match or not (config or _UNKNOWN_CONFIG in text):
         raise ToolError(f"zpool status printed what is not understood: {text[:60]!r}")
     pool, state = match.groups()
-    lines = map(_device, _DEVICE.finditer(config[1]))
+    lines = map(_device, _DEVICE.finditer(config[1] if config else ""))
     devices = [(node.parts.block_name(one.path), one) for one in lines if one.path]
     component = node.parts.of_blocks([block for block, one in devices if one.errors])
     works = {work[1]: work[2] for work in _WORK.finditer(text)}
+    works.update((work, "") for _, one in devices for work in _OF_DEVICES.findall(one.details))
     if state in _BAD:
         mends = "rebuilt" if "resilver" in works else "degraded"
         rule = RULES[mends if state == "DEGRADED" else "failed"]
