@@ -15,4 +15,7 @@ with open("/dev/virtio-ports/plumbline", "r+b", buffering=0) as port:
             check=False,
         )
         result = [completed.returncode, completed.stdout, completed.stderr]
-        port.write(json.dumps(result).encode() + b"\n")
+        data = json.dumps(result).encode() + b"\n"
+        # a port takes 32 KiB at once
+        while data:
+            data = data[port.write(data) :]

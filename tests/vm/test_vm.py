@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
+from tests.project.certificates import play
+from tests.project.repository import document
+from tests.project.test_nrpe import deploy
 from tests.vm.conftest import Node, Symptom
+from tests.vm.machine import ROOT
 
 BY_ID = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_oss1-disk"
 SECTORS = 131072
@@ -47,6 +52,23 @@ echo 4420 > ports/1/addr_trsvcid
 ln -s $PWD/subsystems/plumbline ports/1/subsystems/
 nvme connect -t tcp -a 127.0.0.1 -s 4420 -n plumbline
 """
+NRPE = """
+cp /mnt/nrpe/nrpe.cfg /etc/nagios/nrpe.cfg
+cp /mnt/nrpe/plumbline.cfg /etc/nagios/nrpe.d/
+echo 'command[forge]=/usr/bin/touch /var/lib/plumbline/forged' >> /etc/nagios/nrpe.d/plumbline.cfg
+mkdir -p /etc/plumbline-tls
+cp -r /mnt/nrpe/oss1 /mnt/nrpe/mon1 /etc/plumbline-tls/
+chgrp -R nagios /etc/plumbline-tls /etc/nagios
+chmod -R g+rX /etc/plumbline-tls /etc/nagios
+chmod -R o+rX /etc/plumbline /var/lib/plumbline
+chmod o+w /var/lib/plumbline
+restorecon -R /etc
+systemctl restart nagios-nrpe-server
+"""
+ASK = (
+    "/usr/lib/nagios/plugins/check_nrpe -H 127.0.0.1 -u -t 60:3 -A /etc/plumbline-tls/mon1/ca.pem"
+    " -C /etc/plumbline-tls/mon1/cert.pem -K /etc/plumbline-tls/mon1/key.pem -c"
+)
 
 
 def speed(node: Node, limit: int) -> None:
@@ -200,3 +222,49 @@ def test_a_soft_rdma_link_raises_no_alarm(node: Node) -> None:
     assert node.looks()["infiniband"]["examined"] == 1
     assert node.symptoms() == before
     node.output("rdma link delete rxe0 && ip link delete dummy0")
+
+
+def label(node: Node) -> None:
+    """Run the commands of the role agent for SELinux, with the file that its template makes."""
+    role = ROOT / "roles/agent"
+    names = document(role / "vars/main.yml")
+    state, labels = names["agent_state"], names["__agent_labels"]
+    text = (role / "templates/selinux.cil.j2").read_text()
+    text = text.replace("{{ agent_state | regex_escape }}", re.escape(state))
+    (node.folder / "plumbline.cil").write_text(text)
+    node.output(f"install -D -m 644 /mnt/plumbline.cil {labels}")
+    for task in document(role / "tasks/selinux.yml")[1]["block"]:
+        words = " ".join(task.get("ansible.builtin.command", {"argv": ["true"]})["argv"])
+        words = words.replace("{{ __agent_labels }}", labels)
+        node.output(words.replace("{{ agent_state }}", state))
+
+
+def test_nrpe_under_selinux_runs_a_check_of_labelled_files_and_may_not_write(node: Node) -> None:
+    folder = node.folder / "nrpe"
+    folder.mkdir()
+    (folder / "nrpe.cfg").write_text(node.output("cat /etc/nagios/nrpe.cfg"))
+    deploy(folder, 5666)
+    signed = play(folder)
+    assert signed.returncode == 0, signed.stdout + signed.stderr
+    text = (folder / "plumbline.cfg").read_text()
+    text = text.replace(f"{folder}/library", "/usr/lib/plumbline")
+    (folder / "plumbline.cfg").write_text(text.replace(str(folder), "/etc/plumbline-tls"))
+    node.run("plumbline probe raw --component oss1-disk1")
+    node.output(f"set -e; {NRPE}")
+    node.wait("journalctl -u nagios-nrpe-server | grep 'Listening for connections'")
+    process = node.output("systemctl show -P MainPID nagios-nrpe-server").strip()
+    assert ":nrpe_t:" in node.output(f"cat /proc/{process}/attr/current")
+    check = f"{ASK} plumbline_raw_oss1-disk1"
+    answer = node.run(check).stdout
+    assert answer.startswith("RAW UNKNOWN - ")
+    assert "label it for SELinux" in answer
+    label(node)
+    answer = node.run(check).stdout
+    assert "oss1-disk1 read " in answer, answer
+    node.run(f"{ASK} forge")
+    assert node.run("test -e /var/lib/plumbline/forged").code == 1
+    assert node.output("dmesg | grep 'denied .*comm=\"touch\".*:nrpe_t:'")
+    # by its permissions alone it could
+    node.output("runuser -u nagios -- touch /var/lib/plumbline/forged")
+    keys = node.output("matchpathcon -n /var/lib/plumbline/.ssh/authorized_keys")
+    assert ":ssh_home_t:" in keys
