@@ -310,8 +310,11 @@ def _states(entry: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _never_began(states: frozenset[str], nodes: Any) -> bool:
-    """Return whether a job has had no node: it waits, or was cancelled before it began."""
-    if states & _WAITING or nodes in _NO_NODES:
+    """Return whether a job has had no node: it waits, or was cancelled before it began.
+
+    One that waits again has a record of the time when it ran.
+    """
+    if nodes in _NO_NODES or "PENDING" in states or (states & _WAITING and not nodes):
         return True
     return bool(states) and nodes == "" and not states & _RUNNING
 

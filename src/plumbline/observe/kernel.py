@@ -41,6 +41,12 @@ _NEXT_LINES = 2
 _ERROR_LINES = 3
 """The kernel shows which error a PCIe device had within as many lines."""
 
+_LIMITED = {
+    **dict.fromkeys(("blk_print_req_error", "print_req_error", "blk_update_request"), "io_error"),
+    **dict.fromkeys(("buffer_io_error", "quiet_error"), "buffer_error"),
+}
+"""Kinds of messages of which the kernel leaves out repeats, by the function that prints them."""
+
 _DEVICE = re.compile(r"(?P<name>\S+): (?:Connection to|This client was evicted by) ")
 _PATH_STATE = re.compile(r"sd (?P<address>[\d:]+): alua: port group [0-9a-f]+ state (?P<state>\w)")
 _PASSIVE = ("S", "U")
@@ -51,7 +57,7 @@ _ORIGIN = re.compile(r"(?P<log>(?:LNet|Lustre)(?:Error)?): (?:\d+:\d+:\((?P<plac
 class LogEntry(NamedTuple):
     """A message at seconds since the epoch; ``parsed`` is None for one of no known kind.
 
-    ``skipped`` is how many messages of its kind were left out of the log before it.
+    ``skipped`` is how many messages of its kind were left out of the log next to it.
     """
 
     at: float
@@ -82,8 +88,9 @@ def faults(
     log does not say that a lost connection came back, or leaves out losses.
     """
     log = _log(messages)
-    routine = {*_probing(log), *_refused(log), *_plugged(log), *_foreign(log)}
-    routine |= {*_unsupported(log), *_links(log), *_targets(log), *_deactivated(log)}
+    routine = {*_probing(log), *_refused(log), *_plugged(log), *_by_hand(log)}
+    routine |= {*_foreign(log), *_unsupported(log), *_links(log)}
+    routine |= {*_targets(log), *_deactivated(log)}
     routine |= set(_losses(log, routine, connected))
     for place, entry in enumerate(log):
         if entry.parsed and place not in routine:
@@ -91,20 +98,34 @@ def faults(
 
 
 def _log(messages: Iterable[LogEntry]) -> _Log:
-    """Return messages with what they tell, and with those that Lustre left out before each."""
+    """Return messages with what they tell, and with those that were left out next to each."""
     log: list[LogEntry] = []
     # the last message of each line of the sources, or of those that do not tell theirs
     latest: dict[str, int] = {}
     for line in messages:
-        skipped = match("skipped", line.text)
-        before = latest.get(skipped["place"] or skipped["log"]) if skipped else None
-        if skipped and before is not None:
-            number = whole(skipped["number"], "messages that were left out")
+        entry = line._replace(parsed=understand(line.text))
+        source, number = _left_out(line.text)
+        before = latest.get(source)
+        if number and before is not None:
             log[before] = log[before]._replace(skipped=log[before].skipped + number)
         elif origin := _ORIGIN.match(line.text):
             latest[origin["place"] or origin["log"]] = len(log)
-        log.append(line._replace(parsed=understand(line.text)))
+        elif entry.parsed:
+            latest[entry.parsed.message.kind] = len(log)
+        log.append(entry)
     return log
+
+
+def _left_out(text: str) -> tuple[str, int]:
+    """Return the source of messages that were left out of the log, and how many of them."""
+    skipped, suppressed = match("skipped", text), match("suppressed", text)
+    if skipped:
+        source, number = skipped["place"] or skipped["log"], skipped["number"]
+    elif suppressed:
+        source, number = _LIMITED.get(suppressed["function"], ""), suppressed["number"]
+    else:
+        return "", 0
+    return source, whole(number, "messages that were left out")
 
 
 def _of_next_disk(log: _Log, place: int, parsed: ParsedMessage) -> ParsedMessage:
@@ -195,11 +216,21 @@ def _plugged(log: _Log) -> Iterator[int]:
             yield from changed.pop(_named("disk_identified", entry.text), ())
 
 
+def _by_hand(log: _Log) -> Iterator[int]:
+    """Yield what slots lose that were powered off by hand, and whom aborted recoveries evict."""
+    announced: set[str] = set()
+    for place, entry in enumerate(log):
+        if entry.tells("slot_lost", "client_evicted") in announced:
+            yield place
+        announced.update(filter(None, [_named("announced", entry.text)]))
+        announced -= {_named("slot_filled", entry.text), _named("recovered", entry.text)}
+
+
 def _foreign(log: _Log) -> Iterator[int]:
     """Yield the errors of removable disks, and those of ports of optical drives."""
     names: set[str] = set()
     for place, entry in enumerate(log):
-        name = entry.tells("ata_error", "disk_lost", "io_error", "buffer_error")
+        name = entry.tells("ata_error", "disk_lost", "io_error", "buffer_error", "medium_error")
         if name.partition(".")[0] in names:
             yield place
         for kind in ("disk_identified", "disk_attached"):

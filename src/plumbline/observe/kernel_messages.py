@@ -22,7 +22,9 @@ _BLOCK = rf"(?P<name>(?!{NO_STORAGE}\b)[a-z][a-z0-9]*(?:-[0-9]+)?)"
 _DISK = rf"sd [\d:]+: \[{_BLOCK}\] "
 _SCSI = r"s(?:d|csi) (?P<name>\d+:\d+:\d+:\d+): "
 _NVME = r"nvme (?P<name>nvme\d+): "
-_PCI = r"\S+ (?P<name>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
+# the domain of an Intel VMD has five digits: 10000:0b:00.0
+_PCI = r"\S+ (?P<name>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
+_SLOT = r"pcie(?:hp|port) (?P<name>[0-9a-f:.]+?)(?::pcie\w+)?: (?:pciehp: )?[Ss]lot\([\w-]+\): "
 # the inode of a journal follows its device
 _JOURNAL = rf"(?P<name>(?!{NO_STORAGE}\b)(?:dm-\d+|[a-z][a-z0-9]*))(?:-\d+)?\b"
 _ARRAY = r"(?P<array>md[A-Za-z0-9_.-]*)"
@@ -162,8 +164,7 @@ bus_error | warning | pci | uncorrected errors of the PCIe device <name>
     {_PCI}: (?:(?:Unable to|can't) change power state from D3cold to D0|
         not ready \d+ms after .*; giving up)
 slot_lost | warning | pci | losses of the link to the PCIe slot at <name>
-    (?:pciehp|pcieport) (?P<name>[0-9a-f:.]+?)(?::pcie\w+)?: (?:pciehp: )?[Ss]lot\([\w-]+\):[ ]
-        (?:Link Down|Card not present|Power fault)
+    {_SLOT}(?:Link Down|Card not present|Power fault)
 ata_error | warning | node | errors or resets of port <name>
     (?P<name>ata\d+)(?:\.\d+)?: (?:exception Emask|
         (?:hard|soft) resetting link|COMRESET failed|limiting (?:SATA link )?speed to|
@@ -231,10 +232,12 @@ file_system | critical | block | errors of the file system on <name>
     {_FS} \({_BLOCK}\): (?:Remounting filesystem read-only|I/O error while writing superblock|
         previous I/O error to superblock|Delayed block allocation failed .* error (?:5|30)$|
         failed to convert unwritten extents|error loading journal)
-    {_FS} warning \(device {_BLOCK}\): \w+_end_bio:\d+: I/O error
+    {_FS} warning \(device {_BLOCK}\): (?:\w+_end_bio:\d+: I/O error|.*: error -5 reading[ ])
     (?:JBD2: )?Aborting journal on device {_JOURNAL}
-    JBD2: (?:(?:Error -\d+|I/O error) detected when updating journal superblock for|
+    JBD2: (?:(?:Error -\d+|I/O error)(?: detected)? when updating journal superblock for|
+        previous I/O error detected for journal superblock update for|
         Detected IO errors while flushing file data on) {_JOURNAL}
+    {_BLOCK}: writeback error on inode \d+
     XFS \({_BLOCK}\): (?:(?:metadata|log) I/O error|Metadata (?:corruption|CRC error) detected|
         .*[Cc]orruption of (?:in-memory data|on-disk metadata)|writeback error on|
         (?:Log |Metadata )?I/O [Ee]rror .*[Dd]etected|Failing async write on buffer|
@@ -279,6 +282,8 @@ assertion | critical | node | failed assertions of Lustre or ZFS
     (?:SPL)?PANIC(?: at \w+\.c:\d+)?:
     VERIFY\w{{0,4}}\(.*failed
 # --- targets of Lustre
+unhealthy | critical | target | reports of <name>, which is unhealthy
+    LustreError: .*\) {_TARGET}(?:-osd)?: device reported unhealthy
 slow_operation | warning | target | slow operations on <name>
     Lustre: {_TARGET}: slow [a-z_ ]+ \d+s
 failover | warning | target | unmounts of <name>, for a failover or by hand
@@ -356,7 +361,8 @@ adapter_heat | warning | nic | too much heat in <name>
     {_PCI}(?: \S+)?: .*(?:High temperature on sensors|it has over ?heated|
         Temperature Threshold was reached|temperature .*above the .*threshold)
 nic_failed | critical | nic | faults of network adapter <name>
-    {_PCI}(?: \S+)?: .*(?:device's health compromised|firmware internal error|
+    {_PCI}(?: \S+)?: .*(?:device's health compromised|health recovery flow aborted|
+        firmware internal error|
         Internal error detected|[Ff]irmware fatal (?:condition|error)|
         timeout\. Will cause a leak of a command resource|PCIe link lost, device now detached|
         command 0x[0-9a-f]+ timed out|Error \(timeout: \d+\) msg|Adapter removed$|
@@ -433,6 +439,12 @@ disk_stopped
     sd [\d:]+: \[{_BLOCK}\] Stopping disk
 disk_stop_failed
     sd [\d:]+: \[{_BLOCK}\] (?:Start/Stop Unit|Synchronize Cache\(\d+\)) failed
+slot_filled
+    {_SLOT}(?:Link Up|Card present)
+# what an administrator does
+announced
+    {_SLOT}Powering off due to button press
+    Lustre: {_TARGET}: Aborting (?:MDT |client )?recovery
 unsupported_request
     {_PCI}: (?:AER: )? *\[20\] UnsupReq\b
 disk
@@ -463,6 +475,9 @@ thread_completed
 skipped
     (?P<log>(?:LNet|Lustre)(?:Error)?): (?:\d+:\d+:\((?P<place>[^()]+\(\))\) )?
         Skipped (?P<number>\d{{1,9}}) previous similar message
+# so does the kernel with errors of disks, by the function that prints them
+suppressed
+    (?P<function>\w+): (?P<number>\d{{1,9}}) callbacks suppressed
 # --- links
 link_up
     {_LINK}[Uu]p

@@ -87,7 +87,7 @@ class Kind(NamedTuple):
         port = folder[len(self.root.partition("*")[0]) :].replace("/ports/", " port ")
         speed = self._speed(node, folder)
         best = node.counters.highest(f"{self.name}/{port}/speed", speed)
-        if not speed and best:
+        if not speed and (best or self._is_linked(node, folder)):
             yield rules["down"].symptom(self.name, component, port=port)
         elif speed < best:
             yield rules["slow_link"].symptom(
@@ -109,6 +109,10 @@ class Kind(NamedTuple):
         if self.state and self.up not in node.system.read(f"{folder}/{self.state}"):
             return 0.0
         return _figure(node, f"{folder}/{self.speed}", self.unit) or 0.0
+
+    def _is_linked(self, node: Node, folder: str) -> bool:
+        """Return whether a port that is not up has a link: nobody manages its network."""
+        return "LinkUp" in node.system.read(f"{folder}/phys_state")
 
     def _has_one_lane(self, node: Node, folder: str) -> bool:
         """Return whether lanes are missing; Ethernet of one lane is as it was built."""
