@@ -99,7 +99,7 @@ verdicts:
   type: list
   elements: dict
 records:
-  description: Records of the measurements, as docs/architecture.md describes them.
+  description: Records of the measurements, with the keys of plumbline.model.record.
   returned: when something was measured
   type: list
   elements: dict

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Bring records to the control host as ``plumbline export`` on a node gives them.
 
-The lines are those of docs/architecture.md: a head, ``[place, record]`` for each record, an end.
+The lines are those of ``plumbline export``: a head, ``[place, record]`` for each record, an end.
 """
 
 from __future__ import annotations
