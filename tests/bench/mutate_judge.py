@@ -264,7 +264,9 @@ def _load() -> None:
     for stage in EARLY:
         folder = FOLDER.parent / stage
         for path in folder.glob("[!_]*.py") if folder.is_dir() else ():
-            import_module(f"plumbline.{stage}.{path.stem}")
+            # ranks alone have MPI
+            if path.stem != "mpi":
+                import_module(f"plumbline.{stage}.{path.stem}")
     if "plumbline.judge" in sys.modules:
         sys.exit("mutate_judge: the judge is loaded before its mutants")
     gc.freeze()
