@@ -305,6 +305,7 @@ def test_rates_of_further_tests_are_performance_data_by_their_names() -> None:
         ({SMALL: 60e6, LARGE: 160e6}, {"scratch": 3, SMALL: 2, LARGE: 1}, SMALL),
         ({SMALL: 60e6, LARGE: 160e6}, {"scratch": 3, SMALL: 1, LARGE: 2}, "scratch"),
         ({SMALL: 60e6, LARGE: 60e6}, {"scratch": 3, SMALL: 2, LARGE: 1}, "scratch"),
+        ({SMALL: 60e6, LARGE: 60e6}, {"scratch": 1, SMALL: 3, LARGE: 2}, SMALL),
     ],
 )
 def test_the_test_that_ran_longest_ago_is_next_but_for_a_low_one(
