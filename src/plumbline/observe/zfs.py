@@ -108,10 +108,11 @@ def _of_pool(node: Node, text: str) -> Iterator[Symptom]:
         raise ToolError(f"zpool status printed what is not understood: {text[:60]!r}")
     pool, state = match.groups()
     lines = map(_device, _DEVICE.finditer(config[1] if config else ""))
-    devices = [(node.parts.block_name(one.path), one) for one in lines if one.path]
-    component = node.parts.of_blocks([block for block, one in devices if one.errors])
+    devices = [(node.parts.block_name(device.path), device) for device in lines if device.path]
+    component = node.parts.of_blocks([block for block, device in devices if device.errors])
     works = {work[1]: work[2] for work in _WORK.finditer(text)}
-    works.update((work, "") for _, one in devices for work in _OF_DEVICES.findall(one.details))
+    for _, device in devices:
+        works.update(dict.fromkeys(_OF_DEVICES.findall(device.details), ""))
     if state in _BAD:
         mends = "rebuilt" if "resilver" in works else "degraded"
         rule = RULES[mends if state == "DEGRADED" else "failed"]
