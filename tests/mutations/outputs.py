@@ -15,7 +15,7 @@ from plumbline.measure.targets.lustre import eviction
 from plumbline.measure.targets.whereabouts import whereabouts
 from plumbline.model.codec import write
 from plumbline.model.command import Completed
-from plumbline.observe.changes import Ledger, begun
+from plumbline.observe.changes import Ledger, first_ledger
 from plumbline.observe.conditions import DEFAULT as PARAMETERS
 from plumbline.observe.conditions import take
 from plumbline.observe.counters import (
@@ -332,7 +332,7 @@ def _bill(
     if path:
         put(folder, path.lstrip("/"), given)
     after = take("oss1", node, PARAMETERS, NOW + 600)
-    return Ledger.from_json(json.loads(json.dumps(begun(before).after(after).to_json())))
+    return Ledger.from_json(json.loads(json.dumps(first_ledger(before).after(after).to_json())))
 
 
 def _conditions() -> Iterator[Reader]:

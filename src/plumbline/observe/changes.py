@@ -1,14 +1,15 @@
-"""Changes of conditions: dated by node, grouped over a site, and nodes that differ from peers.
+"""Changes of conditions by node and over a site, and nodes that differ from their peers.
 
-A condition that is missing from a bill is not known, which is no change: automounts come and go, a
-server is booted without Lustre for an hour.  Its last value is remembered, and a change is one
-from that to another value.  The ledger is bounded in size and age.
+A condition that is missing from a bill is unknown, not changed: automounts come and go, a server
+runs without Lustre for an hour.  Its last value is remembered, and only another value is a change.
+The ledger is bounded in size and age.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import chain
 from typing import Annotated, Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.codec import AtMost, positional, read_document, write_fields
@@ -31,23 +32,23 @@ from plumbline.topology.names import fold
 SCHEMA = 1
 FILE = "conditions.json"
 MOST_BYTES = 8 << 20
-"""Of a ledger that is as long as it may be."""
+"""Size of the longest ledger."""
 
 _REMEDY = "take it again with plumbline symptoms --save"
 _CHANGES_KEPT = 2000
 _CHANGES_KEPT_S = 400 * DAY_S
-"""As long as a history keeps its records."""
+"""Equals the age limit of records in a history."""
 _MISSING_KEPT_S = 90 * DAY_S
 _OFTEN = ((DAY_S, 4), (30 * DAY_S, 12))
-"""So many changes in so long a time are those of no setting: the next ones are dropped."""
+"""Period, and most changes of a setting in it; what changes more often is no setting."""
 
 
 @positional
 class Change(NamedTuple):
-    """A condition that was found with another value.
+    """A changed condition.
 
-    ``at`` is when it was found, ``before`` when the old value was last seen, both in seconds since
-    the epoch; the rest is as in Condition.
+    ``at`` is the time of the first look with the new value ``now``, ``before`` that of the last
+    look with the old value ``then``, in seconds since the epoch; the rest is as in Condition.
     """
 
     at: Annotated[float, times]
@@ -61,13 +62,13 @@ class Change(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """Return the condition that changed."""
+        """Return the key of the changed condition."""
         return self.area, self.subject, self.name
 
 
 @positional
 class Missing(NamedTuple):
-    """A condition of earlier bills, last seen at ``seen`` seconds since the epoch."""
+    """A condition of earlier bills, last seen at ``seen``, in seconds since the epoch."""
 
     area: Area
     subject: Text
@@ -78,9 +79,9 @@ class Missing(NamedTuple):
 
 
 class Ledger(NamedTuple):
-    """The last bill of a node, its changes, and conditions that are missing from it.
+    """The last bill of a node, all changes, and the conditions missing from that bill.
 
-    ``since`` is when the first bill was taken; ``changes`` are by their dates.
+    ``since`` is the time of the first bill; ``changes`` are sorted by date.
     """
 
     node: Annotated[str, unicode_text]
@@ -92,7 +93,7 @@ class Ledger(NamedTuple):
     missing: Annotated[tuple[Missing, ...], AtMost(MOST)] = ()
 
     def after(self, bill: Bill) -> Ledger:
-        """Return the ledger with another bill of the same node as its last."""
+        """Return the ledger after a new bill of the same node."""
         earlier = {
             condition.key: Missing(*condition, self.taken_at) for condition in self.conditions
         }
@@ -111,48 +112,52 @@ class Ledger(NamedTuple):
             if (before := earlier.get(condition.key)) and before.value != condition.value
         ]
         oldest = bill.taken_at - _MISSING_KEPT_S
-        missing = [each for key, each in earlier.items() if key not in keys and each.seen > oldest]
-        noted, restless = self._worth_keeping(fresh, bill.taken_at)
-        return begun(bill)._replace(
+        missing = [
+            condition
+            for key, condition in earlier.items()
+            if key not in keys and condition.seen > oldest
+        ]
+        settings, restless_note = self._changed_settings(fresh, bill.taken_at)
+        return first_ledger(bill)._replace(
             since=self.since,
-            notes=bill.notes + restless,
-            changes=kept((*self.changes, *noted), bill.taken_at),
+            notes=bill.notes + restless_note,
+            changes=recent_changes((*self.changes, *settings), bill.taken_at),
             missing=tuple(missing[:MOST]),
         )
 
-    def _worth_keeping(
+    def _changed_settings(
         self, fresh: Iterable[Change], now: float
     ) -> tuple[list[Change], tuple[str, ...]]:
-        """Return the changes of settings, and a note on what changes too often to be one."""
-        often = [
+        """Return the changes of settings, and a note on conditions that change too often."""
+        counts = [
             (Counter(earlier.key for earlier in self.changes if earlier.at > now - period_s), most)
             for period_s, most in _OFTEN
         ]
-        noted, restless = [], []
+        settings, restless = [], []
         for change in fresh:
-            if any(counted[change.key] >= most for counted, most in often):
+            if any(number[change.key] >= most for number, most in counts):
                 restless.append(" ".join(filter(None, change.key)))
             else:
-                noted.append(change)
+                settings.append(change)
         if not restless:
-            return noted, ()
-        return noted, (
+            return settings, ()
+        return settings, (
             f"{restless[0]} changes too often for a setting: its changes are not listed"
             + (f", like {len(restless) - 1} more" if len(restless) > 1 else ""),
         )
 
     def succeeding(self, older: Ledger) -> Ledger:
-        """Return this ledger of a node with what an older copy of it knows and it does not.
+        """Return this ledger, completed from an older copy of it.
 
-        A node that was installed again, or has no disk, begins a new ledger: what is different then
-        has changed since the copy.
+        A node that was reinstalled, or has no disk, starts a new ledger: differences from the copy
+        are changes.
         """
         before = older.after(self._first()) if self.since > older.taken_at else older
         merged = tuple(sorted({*before.changes, *self.changes}))
-        return self._replace(since=older.since, changes=kept(merged, self.taken_at))
+        return self._replace(since=older.since, changes=recent_changes(merged, self.taken_at))
 
     def _first(self) -> Bill:
-        """Return the first bill, as far as the last one and the changes tell it."""
+        """Reconstruct the first bill from the last one and the changes."""
         values = {change.key: change.then for change in reversed(self.changes)}
         first = (
             condition._replace(value=values.get(condition.key, condition.value))
@@ -166,20 +171,20 @@ class Ledger(NamedTuple):
 
     @classmethod
     def from_json(cls, raw: Any) -> Ledger:
-        """Build from the document form; raise DocumentError when it is not one of this schema."""
+        """Build from the document form; raise DocumentError if the schema differs."""
         ledger = read_document(cls, raw, SCHEMA, "the ledger of conditions", _REMEDY)
         return ledger._replace(changes=tuple(sorted(ledger.changes)))
 
 
-def begun(bill: Bill) -> Ledger:
-    """Return the ledger of a node whose first bill this is."""
+def first_ledger(bill: Bill) -> Ledger:
+    """Return the ledger of a node's first bill."""
     return Ledger(bill.node, bill.taken_at, bill.taken_at, bill.notes, (), bill.conditions)
 
 
 def has_news(raw: Mapping[str, Any], known_at: float) -> bool:
-    """Return whether a ledger in document form has more than a copy whose bill is of ``known_at``.
+    """Return whether a ledger in document form is newer than a copy with a bill of ``known_at``.
 
-    One that is damaged has: whoever asked is to know.
+    True for a damaged ledger, so that the damage is reported.
     """
     try:
         last = max((change[0] for change in raw["changes"]), default=raw["since"])
@@ -188,14 +193,14 @@ def has_news(raw: Mapping[str, Any], known_at: float) -> bool:
         return True
 
 
-def kept(changes: tuple[Change, ...], now: float) -> tuple[Change, ...]:
-    """Return the latest changes, none that is too old to matter."""
-    young = [change for change in changes if change.at > now - _CHANGES_KEPT_S]
-    return tuple(young[-_CHANGES_KEPT:])
+def recent_changes(changes: tuple[Change, ...], now: float) -> tuple[Change, ...]:
+    """Return the changes to keep: the latest ones within the age limit."""
+    within_limit = [change for change in changes if change.at > now - _CHANGES_KEPT_S]
+    return tuple(within_limit[-_CHANGES_KEPT:])
 
 
-def latest(ledgers: Iterable[Ledger], since: float) -> Iterator[tuple[str, Change]]:
-    """Yield node and change of all changes since a moment."""
+def changes_since(ledgers: Iterable[Ledger], since: float) -> Iterator[tuple[str, Change]]:
+    """Yield node and change for all changes since a time."""
     for ledger in ledgers:
         for change in ledger.changes:
             if change.at >= since:
@@ -203,13 +208,13 @@ def latest(ledgers: Iterable[Ledger], since: float) -> Iterator[tuple[str, Chang
 
 
 _APART_S = 3 * DAY_S
-"""Between two nodes of one change: an upgrade server by server takes its nights."""
+"""Longest gap between two nodes of one change: an upgrade may take several nights."""
 
 _FIRST = (LUSTRE, KERNEL)
 _SIZE = re.compile(r"(?:filesize|stripesize|_bytes)$")
 _WITHOUT_END = 1 << 62
 _LISTS = {"mount": ",", "boot options": " "}
-"""Conditions that are lists, of which a change shows what differs."""
+"""List conditions and their separators; a change shows the differing entries."""
 
 _NOUNS = {"lustre": "targets", "disk": "disks", "firmware": "devices", "link": "links"}
 _TARGET = re.compile(r"[^.]*-(?:OST|MDT)[0-9a-f]{4}")
@@ -217,10 +222,10 @@ _ON_SERVERS = re.compile(r"(?:obdfilter|osd-\w+)\.\*")
 
 
 class ChangeGroup(NamedTuple):
-    """One change on ``nodes``, found between ``at`` and ``last`` (seconds since the epoch).
+    """One change on ``nodes``, first seen between ``at`` and ``last`` (seconds since the epoch).
 
-    ``before`` is when the old value was last seen for certain; ``subjects`` has the disks, links or
-    targets that it changed for, none for the nodes themselves; ``affected`` is their number.
+    ``before`` is the time at which all nodes still had the old value; ``subjects`` are the affected
+    disks, links or targets, empty for the nodes themselves; ``affected`` is their number.
     """
 
     at: float
@@ -237,20 +242,20 @@ class ChangeGroup(NamedTuple):
     @property
     def text(self) -> str:
         """Return e.g. ``readcache_max_filesize 1 MiB -> 32 MiB (12 targets)``."""
-        of = ""
+        suffix = ""
         if len(self.subjects) > 1:
-            of = f" ({self.affected} {_NOUNS[self.area]})"
+            suffix = f" ({self.affected} {_NOUNS[self.area]})"
         elif self.subjects:
-            of = f" of {self.subjects[0]}"
-        return f"{self.what} {self.then or 'none'} -> {self.now or 'none'}{of}"
+            suffix = f" of {self.subjects[0]}"
+        return f"{self.what} {self.then or 'none'} -> {self.now or 'none'}{suffix}"
 
     def sentence(self, kinds: Mapping[str, str]) -> str:
-        """Return e.g. ``Lustre 2.3.0 -> 2.4.0 on all 24 servers``; ``kinds`` has each node's."""
+        """Return e.g. ``Lustre 2.3.0 -> 2.4.0 on all 24 servers``; ``kinds`` are kinds by node."""
         return f"{self.text} on {where(self.nodes, kinds)}"
 
 
-def grouped(changes: Iterable[tuple[str, Change]]) -> tuple[ChangeGroup, ...]:
-    """Return the changes of nodes by their dates, the most telling of a day first."""
+def group_changes(changes: Iterable[tuple[str, Change]]) -> tuple[ChangeGroup, ...]:
+    """Group the changes of nodes by date, the most important of a day first."""
     open_groups: dict[tuple[str, ...], list[list[tuple[str, Change]]]] = {}
     for node, change in sorted(changes, key=lambda pair: pair[1].at):
         then, now = _differing(change)
@@ -259,33 +264,31 @@ def grouped(changes: Iterable[tuple[str, Change]]) -> tuple[ChangeGroup, ...]:
             groups[-1].append((node, change))
         else:
             groups.append([(node, change)])
-    groups_of_all = [
-        _group(key, members) for key, every in open_groups.items() for members in every
-    ]
+    all_groups = [_group(key, members) for key, groups in open_groups.items() for members in groups]
     return tuple(
-        sorted(groups_of_all, key=lambda group: (group.at // DAY_S, *telling(group), group.at))
+        sorted(all_groups, key=lambda group: (group.at // DAY_S, *importance(group), group.at))
     )
 
 
-def telling(change: ChangeGroup) -> tuple[int, int, int]:
-    """Return what orders changes: versions of Lustre and kernel, then by area, then by nodes."""
+def importance(change: ChangeGroup) -> tuple[int, int, int]:
+    """Return the sort key by importance: versions of Lustre and kernel, area, number of nodes."""
     first = _FIRST.index(change.what) if change.what in _FIRST else len(_FIRST)
     return first, AREAS.index(change.area), -len(change.nodes)
 
 
 def where(nodes: Sequence[str], kinds: Mapping[str, str]) -> str:
-    """Return nodes as ``all 24 servers``, else as ranges."""
-    rest, parts = set(nodes), []
+    """Return nodes as text: ``all 24 servers``, or as ranges."""
+    remaining, parts = set(nodes), []
     for kind in dict.fromkeys(kinds.values()):
-        every = {node for node, its in kinds.items() if its == kind}
-        if len(every) > 1 and every <= rest:
-            parts.append(f"all {len(every)} {kind}s")
-            rest -= every
-    return ", ".join([*parts, fold(rest)] if rest else parts)
+        members = {node for node, node_kind in kinds.items() if node_kind == kind}
+        if len(members) > 1 and members <= remaining:
+            parts.append(f"all {len(members)} {kind}s")
+            remaining -= members
+    return ", ".join([*parts, fold(remaining)] if remaining else parts)
 
 
 def shown(area: str, name: str, value: str) -> str:
-    """Return a value as people read it: sizes in their units."""
+    """Return a value for display: sizes with their units."""
     if area == "lustre" and _SIZE.search(name) and value.isascii() and value.isdigit():
         return (
             "unlimited" if len(value) > 18 or int(value) > _WITHOUT_END else format_size(int(value))
@@ -294,7 +297,7 @@ def shown(area: str, name: str, value: str) -> str:
 
 
 def label(area: str, among: str, name: str) -> str:
-    """Return what a condition is called without its subject, e.g. ``osc.max_dirty_mb``."""
+    """Return the name of a condition without its subject, e.g. ``osc.max_dirty_mb``."""
     if among == NODE or area in ("firmware", "disk", "link") or _ON_SERVERS.fullmatch(among):
         return name
     if area == "lustre":
@@ -307,15 +310,19 @@ def _what(change: Change) -> str:
 
 
 def _differing(change: Change) -> tuple[str, str]:
-    """Return both values, of a list what is in one of them alone."""
-    mark = _LISTS.get(change.area) or _LISTS.get(change.name)
-    if not mark:
+    """Return both values; for lists only the entries that differ."""
+    separator = _LISTS.get(change.area) or _LISTS.get(change.name)
+    if not separator:
         area, name = change.area, change.name
         return shown(area, name, change.then), shown(area, name, change.now)
-    then, now = change.then.split(mark), change.now.split(mark)
-    gone = [option for option in then if option not in now]
-    come = [option for option in now if option not in then]
-    return (mark.join(gone), mark.join(come)) if gone or come else (change.then, change.now)
+    then, now = change.then.split(separator), change.now.split(separator)
+    removed = [option for option in then if option not in now]
+    added = [option for option in now if option not in then]
+    return (
+        (separator.join(removed), separator.join(added))
+        if removed or added
+        else (change.then, change.now)
+    )
 
 
 def _group(key: tuple[str, ...], members: Sequence[tuple[str, Change]]) -> ChangeGroup:
@@ -337,7 +344,7 @@ def _group(key: tuple[str, ...], members: Sequence[tuple[str, Change]]) -> Chang
 
 
 def _subject(change: Change) -> str:
-    """Return the disk, link or target; empty where the change is the node's or said already."""
+    """Return the disk, link or target; empty if it is the node, or equals ``among``."""
     if change.area not in _NOUNS or change.subject == change.among:
         return ""
     target = _TARGET.search(change.subject)
@@ -345,14 +352,14 @@ def _subject(change: Change) -> str:
 
 
 _LEAST = 3
-"""Peers that agree; of two nobody knows which one is wrong."""
+"""Least number of agreeing peers; of two nodes either may be wrong."""
 
 _MAJORITY = 0.75
-"""Of the nodes that have the condition; less is no rule of the site."""
+"""Least share of nodes with the usual value; below it the site has no rule."""
 
 
 class Difference(NamedTuple):
-    """A condition of ``nodes`` of one kind that ``peers`` others have with another value."""
+    """A condition in which ``nodes`` of a kind differ from ``peers`` others."""
 
     kind: str
     area: str
@@ -372,37 +379,48 @@ class Difference(NamedTuple):
     def sentence(self) -> str:
         """Return the same without the nodes."""
         is_named = self.area == "lustre" or self.among == NODE or self.among in self.what
-        of = "" if is_named else f" of {self.among}"
+        suffix = "" if is_named else f" of {self.among}"
         odd, usual = self.value or "none", self.usual or "none"
-        return f"{self.what}{of} {odd}, {self.peers} peers {usual}"
+        return f"{self.what}{suffix} {odd}, {self.peers} peers {usual}"
 
 
 def differences(ledgers: Iterable[Ledger], kinds: Mapping[str, str]) -> tuple[Difference, ...]:
-    """Return what few nodes of a kind have otherwise than their peers, the most telling first."""
+    """Return the conditions in which few nodes differ from peers of their kind, by importance."""
     by_kind: dict[str, list[Ledger]] = {}
     for ledger in ledgers:
         by_kind.setdefault(kinds.get(ledger.node, ""), []).append(ledger)
-    differences_of_all = [
-        each for kind, members in by_kind.items() for each in _of_kind(kind, members)
-    ]
+    all_differences = chain.from_iterable(
+        _kind_differences(kind, members) for kind, members in by_kind.items()
+    )
     return tuple(
-        sorted(differences_of_all, key=lambda odd: (AREAS.index(odd.area), odd.what, odd.nodes))
+        sorted(
+            all_differences,
+            key=lambda difference: (
+                AREAS.index(difference.area),
+                difference.what,
+                difference.nodes,
+            ),
+        )
     )
 
 
-def _of_kind(kind: str, ledgers: Iterable[Ledger]) -> Iterator[Difference]:
+def _kind_differences(kind: str, ledgers: Iterable[Ledger]) -> Iterator[Difference]:
     conditions: dict[tuple[str, str, str], dict[str, set[str]]] = {}
     for ledger in ledgers:
         for condition in ledger.conditions:
-            having = conditions.setdefault((condition.area, condition.among, condition.name), {})
-            having.setdefault(ledger.node, set()).add(
+            values_by_node = conditions.setdefault(
+                (condition.area, condition.among, condition.name), {}
+            )
+            values_by_node.setdefault(ledger.node, set()).add(
                 shown(condition.area, condition.name, condition.value)
             )
-    for (area, among, name), having in conditions.items():
-        values = {node: ", ".join(sorted(every)) for node, every in having.items()}
-        (usual, peers), *rest = Counter(values.values()).most_common()
-        if rest and peers >= max(_LEAST, _MAJORITY * len(values)):
+    for (area, among, name), values_by_node in conditions.items():
+        node_values = {node: ", ".join(sorted(values)) for node, values in values_by_node.items()}
+        (usual, peers), *rest = Counter(node_values.values()).most_common()
+        if rest and peers >= max(_LEAST, _MAJORITY * len(node_values)):
             for value, _ in rest:
-                nodes = tuple(sorted(node for node, its in values.items() if its == value))
+                nodes = tuple(
+                    sorted(node for node, node_value in node_values.items() if node_value == value)
+                )
                 what = label(area, among, name)
                 yield Difference(kind, area, what, among, nodes, value, peers, usual)

@@ -1,14 +1,14 @@
-"""Run a command at low priority and return in any case, even from one stuck in the kernel.
+"""Run a command at low priority, and return even if it is stuck in the kernel.
 
-Dates come from the wall clock, durations from the monotonic one: a stepped clock changes a date at
-most.
+Dates come from the wall clock, durations from the monotonic one, so that a clock step changes only
+dates.
 
-Output comes through pipes: a command fills no more than the pipe once nobody reads it; memory or a
-file would grow by gigabytes a second.  An empty pipe is never read: a process
-that is stuck, or a child that outlives its command, may keep them open for good.
+Output comes through pipes, which bound it after the reader stops; in memory or a file it could
+grow by gigabytes per second.  An empty pipe is never read: a stuck process, or a child that
+outlives its command, may keep it open forever.
 
-A process in uninterruptible sleep survives SIGKILL, and :func:`subprocess.run` then waits forever.
-Here a command is ended at its limit, waited for a little, and then abandoned.
+A process in uninterruptible sleep survives SIGKILL, and :func:`subprocess.run` waits for it
+forever.  Here a command is killed at its time limit, waited for briefly, and abandoned.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from plumbline.observe import folders
 
 
 class Clock(Protocol):
-    """Tells the time and waits."""
+    """Clock and sleep."""
 
     def wall(self) -> float:
         """Return seconds since the epoch."""
         ...
 
     def monotonic(self) -> float:
-        """Return seconds since some fixed moment; never goes back."""
+        """Return seconds since a fixed time; never goes back."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -55,7 +55,7 @@ class SystemClock:
         return time.time()
 
     def monotonic(self) -> float:
-        """Return seconds since boot or so."""
+        """Return seconds since about the boot."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
@@ -64,11 +64,11 @@ class SystemClock:
 
 
 UNIT = "PLUMBLINE_UNIT"
-"""The environment of every unit has its name, see the role agent."""
+"""Environment variable with the name of the systemd unit, set by the role agent."""
 
 
 def by_hand() -> bool:
-    """Return whether a person or another program started this, and no unit."""
+    """Return whether this was started by a person or another program, not by a unit."""
     return UNIT not in os.environ
 
 
@@ -76,10 +76,10 @@ _CHUNK = 1 << 16
 
 
 class Printed:
-    """Standard output and standard error of one command; ``inputs`` are the ends to give to it."""
+    """Standard output and standard error of one command; ``ends`` are the command's pipe ends."""
 
     def __init__(self, limit_bytes: int) -> None:
-        """Take the most bytes that are kept of both together."""
+        """Take the limit in bytes for both together."""
         self._left = limit_bytes
         self._selector = DefaultSelector()
         self._texts: list[bytearray] = []
@@ -103,22 +103,22 @@ class Printed:
 
     @property
     def ends(self) -> tuple[int, int]:
-        """Return where the command writes its output and its errors."""
+        """Return the pipe ends for the command's output and errors."""
         output, errors = self._ends
         return output, errors
 
     def begun(self) -> None:
-        """Let go of the command's ends: from now on it alone has them."""
+        """Close the command's ends here, so that only the command has them."""
         while self._ends:
             os.close(self._ends.pop())
 
     @property
     def over(self) -> bool:
-        """True once nobody can print any more, or nothing more is taken."""
+        """True after the last writer has closed its pipe, or the limit is exceeded."""
         return self.endless or not self._selector.get_map()
 
     def take(self, wait_s: float) -> bool:
-        """Take what is there; wait up to ``wait_s`` for something.  Return whether there was."""
+        """Read available output, waiting up to ``wait_s``; return whether there was any."""
         if self.over:
             return False
         ready = self._selector.select(max(0.0, wait_s))
@@ -127,7 +127,7 @@ class Printed:
         return bool(ready)
 
     def texts(self) -> tuple[str, str]:
-        """Return output and errors, after taking what is still there."""
+        """Return output and errors, after reading the rest."""
         while self.take(0.0):
             pass
         output, errors = (text.decode("utf-8", "replace") for text in self._texts)
@@ -139,7 +139,7 @@ class Printed:
             part = os.read(reader, _CHUNK)
             if not part:
                 self._close(reader)
-        # more than fits is not kept, and known by that
+        # output beyond the limit is dropped and marks the command as endless
         text += part[: self._left]
         self.endless = self.endless or len(part) > self._left
         self._left -= min(self._left, len(part))
@@ -168,25 +168,25 @@ PACKAGES = {
     "zpool": "zfsutils-linux",
     "ethtool": "ethtool",
 }
-"""The distribution's package of each tool."""
+"""Package of each tool."""
 
 MAX_OUTPUT_BYTES = 8 << 20
-"""More output than this is a tool gone wild; the longest fio report is below 2 MiB."""
+"""Limit of output; a longer one is a fault of the tool.  fio reports stay below 2 MiB."""
 
 _TICK_S = 0.2
 _PAUSE_S = 0.05
 _SYSTEM_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-# kept, because subprocess warns of a process that is forgotten before its end
+# subprocess warns of a Popen object that is freed before its process ends
 ABANDONED: list[subprocess.Popen[bytes]] = []
 
 
 class SystemRunner:
     """Runs commands on this machine: the :class:`~plumbline.model.command.CommandRunner`.
 
-    ``keep_open`` are file descriptors that each command inherits on purpose: the lock of a target
-    stays taken while any process that was started for it is still there.  ``stop`` ends what runs,
-    as if its limit had come.  ``most_bytes`` is how much one of them may print.
+    ``keep_open`` are file descriptors that each command inherits: a target stays locked as long as
+    any process started for it exists.  ``stop`` ends the running command like its time limit.
+    ``most_bytes`` is the limit of its output.
     """
 
     def __init__(
@@ -204,18 +204,18 @@ class SystemRunner:
     def __call__(
         self, argv: Sequence[str], timeout_s: float, within: Optional[Within] = None
     ) -> Completed:
-        """Run ``argv``, end it after ``timeout_s`` seconds, and return what it left.
+        """Run ``argv``, end it after ``timeout_s`` seconds, and return the result.
 
         Raises:
-            ToolError: it is not installed, cannot be started, or prints without an end.
-            SkipTarget: the folder to work in, or its file, is not safe.
+            ToolError: it is not installed, cannot be started, or prints too much.
+            SkipTarget: the working folder, or its file, is not safe.
         """
         environment = {**os.environ, "LC_ALL": "C", "PATH": search_path()}
         program = locate(argv[0])
-        words = [*_entering(within), program, *argv[1:]]
+        command = [*_entering(within), program, *argv[1:]]
         with Printed(self._most_bytes) as printed:
             started = time.monotonic()
-            process = self._start(words, printed, environment)
+            process = self._start(command, printed, environment)
             timed_out = self._wait(process, started + timeout_s, printed)
             if not timed_out and _survivors(process.pid):
                 self._end(process, printed)
@@ -252,7 +252,7 @@ class SystemRunner:
                 stdout=output,
                 stderr=errors,
                 env=environment,
-                # who has become another user may stand in a folder of root's, where mpirun crashes
+                # after a change of user, the folder may be root's, where mpirun crashes
                 cwd=None if os.access(".", os.X_OK) else "/",
                 start_new_session=True,
                 pass_fds=self._keep_open,
@@ -263,7 +263,7 @@ class SystemRunner:
             printed.begun()
 
     def _wait(self, process: subprocess.Popen[bytes], deadline: float, printed: Printed) -> bool:
-        """Wait for the end, or bring it about at the deadline; return whether that was needed."""
+        """Wait for the end, or end the process at the deadline; return whether that was needed."""
         try:
             while not self._ended(process, printed, min(_TICK_S, deadline - time.monotonic())):
                 if printed.endless or self._stop.is_set() or time.monotonic() >= deadline:
@@ -275,7 +275,7 @@ class SystemRunner:
         return False
 
     def _end(self, process: subprocess.Popen[bytes], printed: Printed) -> None:
-        """End the whole process group: politely, then by force; wait a little after each."""
+        """End the process group with SIGTERM, then SIGKILL; wait briefly after each."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
@@ -289,7 +289,7 @@ class SystemRunner:
 
     @staticmethod
     def _ended(process: subprocess.Popen[bytes], printed: Printed, wait_s: float) -> bool:
-        """Return whether a process is over; give it a while, and take what it prints meanwhile."""
+        """Return whether a process ends within ``wait_s``; read its output meanwhile."""
         deadline = time.monotonic() + wait_s
         while not printed.over and time.monotonic() < deadline:
             if process.poll() is not None:
@@ -303,17 +303,17 @@ class SystemRunner:
 
 
 def any_abandoned() -> bool:
-    """Return whether a command that was abandoned is still there."""
+    """Return whether an abandoned command still exists."""
     return any(process.poll() is None for process in ABANDONED)
 
 
 def search_path() -> str:
-    """Return PATH with the system's folders added: an unprivileged user's lacks sbin."""
+    """Return PATH plus the system's folders; an unprivileged user's PATH lacks sbin."""
     return f"{os.environ.get('PATH', '')}:{_SYSTEM_FOLDERS}".lstrip(":")
 
 
 def locate(program: str) -> str:
-    """Return where ``program`` lies; raise ToolError, naming its package, when it is nowhere."""
+    """Return the path of ``program``; raise ToolError, naming its package, if it is missing."""
     path = shutil.which(program, path=search_path())
     if path is None:
         package = PACKAGES.get(Path(program).name)
@@ -323,17 +323,17 @@ def locate(program: str) -> str:
 
 
 def _low_priority() -> list[str]:
-    """Return the words that put a command behind everybody else's work."""
-    words = []
+    """Return the command prefix for the lowest CPU and I/O priority."""
+    prefix = []
     for tool, options in (("nice", ("-n", "19")), ("ionice", ("-c", "2", "-n", "7"))):
-        # by its path, so that the one does not search for the other
+        # absolute paths, so that nice need not search for ionice
         path = shutil.which(tool, path=_SYSTEM_FOLDERS)
-        words += [path, *options] if path else []
-    return words
+        prefix += [path, *options] if path else []
+    return prefix
 
 
 def _survivors(group: int) -> list[int]:
-    """Return the processes of a group that still exist; a zombie has let go of everything."""
+    """Return the existing processes of a group; zombies hold no resources and do not count."""
     with suppress(ProcessLookupError):
         os.killpg(group, 0)
         processes = (entry for entry in Path("/proc").iterdir() if entry.name.isdigit())
@@ -343,7 +343,7 @@ def _survivors(group: int) -> list[int]:
 
 def _group_of(process: Path) -> Optional[int]:
     try:
-        # proc(5): "pid (name) state ppid pgrp ..."; the name may hold anything
+        # proc(5): "pid (name) state ppid pgrp ..."; the name may contain any characters
         stat = (process / "stat").read_text(errors="replace")
         state, _, group = stat.rpartition(")")[2].split()[:3]
     except OSError:
@@ -352,13 +352,13 @@ def _group_of(process: Path) -> Optional[int]:
 
 
 def _entering(within: Optional[Within]) -> list[str]:
-    """Return the words that open and check a folder and then become the command after them."""
+    """Return the command prefix that opens and checks a folder, then runs the command."""
     if within is None:
         return []
     return [sys.executable, "-IS", folders.__file__, json.dumps(within._asdict()), "--"]
 
 
 def _refuse_unsafe(completed: Completed) -> None:
-    """Raise SkipTarget where a folder was refused and the command not begun."""
+    """Raise SkipTarget if the folder was refused and the command not started."""
     if completed.exit_code == folders.REFUSED and completed.stderr.startswith(folders.MARK):
         raise SkipTarget(completed.stderr[len(folders.MARK) :].strip())

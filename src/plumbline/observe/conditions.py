@@ -16,10 +16,10 @@ from plumbline.observe.node import System, ask
 from plumbline.observe.query import complaint
 
 AREAS = ("lustre", "software", "firmware", "module", "mount", "disk", "sysctl", "link", "cpu")
-"""In the order of what they tell first of a change of rates."""
+"""Most likely reason of changed rates first."""
 
 NODE = "node"
-"""The class of what a node has once."""
+"""The class of conditions that a node has once."""
 
 _LONGEST = 160
 _MOST_LETTERS = 400
@@ -35,7 +35,7 @@ def _listed(area: str) -> None:
 
 
 def _bounded(**values: str) -> None:
-    """Refuse what no bill has: long or unprintable texts, halves of characters among them."""
+    """Refuse long and unprintable texts, lone surrogates among them."""
     for text in values.values():
         if len(text) > _MOST_LETTERS or not text.isprintable():
             raise TypeError(f"{text!r:.60} is no text of a condition")
@@ -48,10 +48,10 @@ Key = tuple[str, str, str]
 
 @positional
 class Condition(NamedTuple):
-    """One condition.
+    """One condition of a node.
 
-    ``area`` is one of AREAS; ``subject`` what has it by a name that lasts over boots, empty for the
-    node itself; ``among`` the class in which nodes are compared, such as the model of a disk.
+    ``area`` is one of AREAS; ``subject`` the device or target, by a name that survives reboots,
+    empty for the node itself; ``among`` the class for comparing nodes, such as a disk's model.
     """
 
     area: Area
@@ -62,21 +62,21 @@ class Condition(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """Return by what it is known."""
+        """Return the identity of the condition."""
         return self.area, self.subject, self.name
 
 
-def _stated(
+def _with_values(
     area: str, subject: str, values: Mapping[str, str], among: str = NODE
 ) -> Iterator[Condition]:
-    """Yield the conditions of a subject that have a value, by their names."""
+    """Yield the conditions of a subject with a value."""
     for name, value in values.items():
         if value:
             yield Condition(area, subject, name, value, among)
 
 
 def is_secret(name: str) -> bool:
-    """Return whether a name says that its value is nobody else's business."""
+    """Return whether a name suggests a secret value."""
     return _SECRET.search(name) is not None
 
 
@@ -84,29 +84,29 @@ def is_secret(name: str) -> bool:
 def tidy(text: str) -> str:
     """Return a value as one line of at most 160 printable characters.
 
-    A longer one keeps its beginning and a checksum, so that a change is seen.
+    A longer one keeps its beginning and a checksum, so that changes are still noticed.
     """
     lines = (" ".join(line.split()) for line in text.splitlines())
-    whole = "; ".join(line for line in lines if line)
-    whole = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in whole)
-    if len(whole) <= _LONGEST:
-        return whole
-    digest = sha256(whole.encode("utf-8", "replace")).hexdigest()[:8]
-    return f"{whole[:100]}... ({len(whole)} characters, checksum {digest})"
+    line = "; ".join(line for line in lines if line)
+    line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
+    if len(line) <= _LONGEST:
+        return line
+    digest = sha256(line.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{line[:100]}... ({len(line)} characters, checksum {digest})"
 
 
 def merged(conditions: Iterable[Condition]) -> Iterator[Condition]:
-    """Yield each condition once; where paths or instances of one subject differ, all their values.
+    """Yield each condition once, with all values if paths or instances of a subject differ.
 
-    What may be a secret by its name or form is left out.
+    Possible secrets, by name or form, are left out.
     """
-    values: dict[tuple[str, str, str, str], set[str]] = {}
+    values_by_key: dict[tuple[str, str, str, str], set[str]] = {}
     for area, subject, name, value, among in conditions:
         if not is_secret(name) and not _KEY_MATERIAL.search(value):
-            values.setdefault((area, subject, name, among), set()).add(tidy(value))
-    for (area, subject, name, among), every in values.items():
+            values_by_key.setdefault((area, subject, name, among), set()).add(tidy(value))
+    for (area, subject, name, among), values in values_by_key.items():
         yield Condition(
-            area, tidy(subject), tidy(name), tidy(", ".join(sorted(every))), tidy(among)
+            area, tidy(subject), tidy(name), tidy(", ".join(sorted(values))), tidy(among)
         )
 
 
@@ -128,7 +128,7 @@ _SYSCTL = (
     *("vm/zone_reclaim_mode", "vm/nr_hugepages", "vm/overcommit_memory", "vm/overcommit_ratio"),
     *("kernel/numa_balancing", "kernel/nmi_watchdog"),
 )
-"""Not tcp_mem, which the kernel sizes at each boot by the memory that is free then."""
+"""Without tcp_mem: the kernel sets it at each boot by the free memory."""
 
 _CPU = "/sys/devices/system/cpu"
 _ONCE = {
@@ -158,38 +158,38 @@ _OF_THE_CONNECTION = frozenset(
 
 
 def look_at_settings(system: System) -> Iterator[Condition]:
-    """Yield the settings that are there."""
+    """Yield settings of the kernel, the processors and mounts."""
     sysctl = {path.replace("/", "."): system.read(f"/proc/sys/{path}") for path in _SYSCTL}
-    yield from _stated("sysctl", "", sysctl)
-    yield from _stated("cpu", "", {name: chosen(system.read(_ONCE[name])) for name in _ONCE})
+    yield from _with_values("sysctl", "", sysctl)
+    yield from _with_values("cpu", "", {name: chosen(system.read(_ONCE[name])) for name in _ONCE})
     for cpu in filter(re.compile(r"cpu[0-9]+").fullmatch, system.names(_CPU)):
         frequency = f"{_CPU}/{cpu}/cpufreq"
-        each = {name: system.read(f"{frequency}/{file}") for name, file in _EACH.items()}
-        yield from _stated("cpu", "", each)
+        settings = {name: system.read(f"{frequency}/{file}") for name, file in _EACH.items()}
+        yield from _with_values("cpu", "", settings)
     for line in system.read("/proc/self/mountinfo").splitlines():
         yield from _mount(line)
 
 
 def chosen(text: str) -> str:
-    """Return what is in brackets, as the kernel marks one of several choices; else the text."""
+    """Return the text in brackets, which marks the kernel's active choice; else the whole text."""
     match = _CHOSEN.search(text)
     return match[1] if match else text
 
 
 def _mount(line: str) -> Iterator[Condition]:
-    """Yield the options of a mount of storage.
+    """Yield the options of a storage mount.
 
-    A unit of systemd sees binds, and more mounts that cannot be written than a person does: binds
-    are left out, and whether it can be written is taken from the file system.
+    A unit of systemd sees bind mounts, and more read-only mounts than a login shell.  So bind
+    mounts are left out, and the read-only flag is taken from the file system.
     """
     mount = parse_mount(line)
     if mount.root == "/" and _TYPES.fullmatch(mount.kind):
-        options = ",".join(sorted({*(mount.own & _FLAGS), *_open(mount.of_system)}))
+        options = ",".join(sorted({*(mount.own & _FLAGS), *_public_options(mount.of_system)}))
         yield Condition("mount", mount.point, f"{mount.kind} options", options, mount.point)
 
 
-def _open(options: Iterable[str]) -> Iterator[str]:
-    """Yield the options that are no secret and not of this connection alone."""
+def _public_options(options: Iterable[str]) -> Iterator[str]:
+    """Yield the options that are neither secret nor specific to the connection."""
     for option in options:
         name, has_value, _ = option.partition("=")
         if name not in _OF_THE_CONNECTION and not (has_value and is_secret(name)):
@@ -204,28 +204,28 @@ _QUEUE = (
     *("wbt_lat_usec", "rq_affinity", "nomerges"),
 )
 _SCSI = re.compile(r"/[0-9]+:([0-9]+:[0-9]+:[0-9]+)/block/")
-"""A disk's channel, target and LUN, after its host."""
+"""A disk's channel, target and LUN, after the SCSI host."""
 _PCI_PATH = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
 def look_at_disks(system: System) -> Iterator[Condition]:
-    """Yield queue settings and firmware of all block devices but those without storage."""
+    """Yield queue settings and firmware of all block devices with storage."""
     disks = [name for name in system.names(_ROOT) if not _NOT_STORAGE.fullmatch(name)]
     for name in disks[:_MOST_DISKS]:
         folder = f"{_ROOT}/{name}"
         subject, among = _identity(system, name)
         settings = {name: chosen(system.read(f"{folder}/queue/{name}")) for name in _QUEUE}
         settings["queue depth"] = system.read(f"{folder}/device/queue_depth")
-        yield from _stated("disk", subject, settings, among)
+        yield from _with_values("disk", subject, settings, among)
         for file in ("rev", "firmware_rev"):
             firmware = {"disk firmware": system.read(f"{folder}/device/{file}")}
-            yield from _stated("firmware", subject, firmware, among)
+            yield from _with_values("firmware", subject, firmware, among)
 
 
 def _identity(system: System, name: str) -> tuple[str, str]:
-    """Return what a block device is called at every boot, and its class.
+    """Return a name of a block device that survives reboots, and its class.
 
-    The paths of one disk have the same name.
+    All paths of a disk have the same name.
     """
     folder = f"{_ROOT}/{name}"
     mapped = system.read(f"{folder}/dm/name")
@@ -239,7 +239,7 @@ def _identity(system: System, name: str) -> tuple[str, str]:
         number = " ".join(system.read(f"{folder}/{file}").split())
         if number:
             return number, among
-    return _serial(system, folder) or _place(system, folder) or name, among
+    return _serial(system, folder) or _location(system, folder) or name, among
 
 
 def _serial(system: System, folder: str) -> str:
@@ -248,17 +248,17 @@ def _serial(system: System, folder: str) -> str:
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
-def _place(system: System, folder: str) -> str:
-    """Return adapter and SCSI address of a disk without any number of its own.
+def _location(system: System, folder: str) -> str:
+    """Return adapter and SCSI address of a disk that has no serial number.
 
-    The number of the SCSI host is no part of it: hosts are counted anew at every boot.
+    Without the number of the SCSI host, which may differ after each boot.
     """
     adapter, scsi = pci_address(system, folder), _SCSI.search(system.real(folder))
     return f"{adapter} disk {scsi[1]}" if adapter and scsi else adapter
 
 
 def pci_address(system: System, path: str) -> str:
-    """Return the address of the last adapter on the way to a device, empty where there is none."""
+    """Return the PCI address of the adapter nearest to a device, empty if there is none."""
     addresses: list[str] = _PCI_PATH.findall(system.real(path))
     return addresses[-1] if addresses else ""
 
@@ -272,11 +272,11 @@ _STORAGE_OR_NETWORK = re.compile(r"0x(?:01|02|0c04|0c06)")
 _ADAPTER_FIRMWARE = "adapter firmware"
 _DRIVER_VERSIONS = {_ADAPTER_FIRMWARE: "firmware-version", "driver version": "version"}
 _HOST_FIRMWARE = ("version_fw", "fw_version", "fwrev", "firmware_revision", "firmware_version")
-"""As mpt3sas, qla2xxx, lpfc, smartpqi and others call it."""
+"""Names in mpt3sas, qla2xxx, lpfc, smartpqi and others."""
 
 
 def look_at_adapters(system: System) -> Iterator[Condition]:
-    """Yield what adapters say of themselves under /sys."""
+    """Yield the firmware and links that adapters show under /sys."""
     yield from _pci(system)
     yield from _infiniband(system)
     yield from _scsi(system)
@@ -290,7 +290,7 @@ def _pci(system: System) -> Iterator[Condition]:
             continue
         speed = system.read(f"{folder}/current_link_speed")
         width = system.read(f"{folder}/current_link_width")
-        # virtual functions and what is built in have none
+        # virtual and built-in functions have none
         if speed and width not in ("", "0"):
             among = f"{system.read(f'{folder}/vendor')}:{system.read(f'{folder}/device')}"
             yield Condition("link", address, "PCIe link", f"{speed} x{width}", among)
@@ -303,12 +303,12 @@ def _infiniband(system: System) -> Iterator[Condition]:
         subject = pci_address(system, f"{folder}/device") or name
         among = system.read(f"{folder}/board_id") or system.read(f"{folder}/hca_type")
         firmware = {_ADAPTER_FIRMWARE: system.read(f"{folder}/fw_ver")}
-        yield from _stated("firmware", subject, firmware, among)
+        yield from _with_values("firmware", subject, firmware, among)
         for port in system.names(f"{folder}/ports"):
-            # a link that is down is a symptom, no setting
+            # a link that is down is a symptom, not a setting
             if "ACTIVE" in system.read(f"{folder}/ports/{port}/state"):
                 rate = {"rate": system.read(f"{folder}/ports/{port}/rate")}
-                yield from _stated("link", f"{subject} port {port}", rate, among)
+                yield from _with_values("link", f"{subject} port {port}", rate, among)
 
 
 def _scsi(system: System) -> Iterator[Condition]:
@@ -317,7 +317,7 @@ def _scsi(system: System) -> Iterator[Condition]:
         subject, among = pci_address(system, folder), system.read(f"{folder}/proc_name")
         for file in _HOST_FIRMWARE if subject else ():
             firmware = {_ADAPTER_FIRMWARE: system.read(f"{folder}/{file}")}
-            yield from _stated("firmware", subject, firmware, among)
+            yield from _with_values("firmware", subject, firmware, among)
     for name in system.names("/sys/class/fc_host"):
         folder = f"/sys/class/fc_host/{name}"
         speed = system.read(f"{folder}/speed")
@@ -343,7 +343,7 @@ def _ethernet(system: System) -> Iterator[Condition]:
                 "MTU": system.read(f"{folder}/mtu"),
                 "speed": shown if speed.isdigit() else "",
             }
-            yield from _stated("link", name, settings, name)
+            yield from _with_values("link", name, settings, name)
 
 
 def look_at_interfaces(system: System) -> Iterator[Condition]:
@@ -352,7 +352,7 @@ def look_at_interfaces(system: System) -> Iterator[Condition]:
     for name in links[:_MOST_INTERFACES]:
         driver = _driver(system, name)
         versions = {label: driver.get(key, "") for label, key in _DRIVER_VERSIONS.items()}
-        yield from _stated("firmware", name, versions, driver.get("driver", ""))
+        yield from _with_values("firmware", name, versions, driver.get("driver", ""))
 
 
 def _driver(system: System, name: str) -> dict[str, str]:
@@ -367,7 +367,7 @@ def _driver(system: System, name: str) -> dict[str, str]:
 
 
 PATTERN = re.compile(r"[A-Za-z0-9_*][A-Za-z0-9_.*?:@\[\]-]*")
-"""Parameters that ``lctl get_param`` takes, none of which looks like an option."""
+"""Parameter patterns of ``lctl get_param``; none can be taken for an option."""
 
 DEFAULT = (
     *("timeout", "ldlm_timeout", "at_min", "at_max", "jobid_var", "debug", "subsystem_debug"),
@@ -387,56 +387,56 @@ DEFAULT = (
     *("lod.*.stripecount", "lod.*.stripesize", "lod.*.stripeoffset", "lod.*.qos_prio_free"),
     *("lod.*.qos_threshold_rr", "lov.*.stripecount", "lov.*.stripesize", "lov.*.stripeoffset"),
 )
-"""Settings that rates depend on, of clients and servers from 2.3 on; statistics are no settings."""
+"""Settings that affect rates, on clients and servers since 2.3; no statistics."""
 
 _LUSTRE_TIMEOUT_S = 5.0
 _LUSTRE_MODULES = "/sys/module/obdclass"
 _INSTANCE = re.compile(r"-[0-9a-f]{8,16}(?=\.)")
-"""The address of a client's mount, another one at every mount."""
+"""The address of a client's mount, which differs at each mount."""
 _ALIASES = {
     "osp": re.compile(r"osc(?=\.[^.]+-osc-MDT[0-9a-f]{4}\.)"),
     "lod": re.compile(r"lov(?=\.[^.]+-MDT[0-9a-f]{4}-mdtlov\.)"),
 }
-"""Second names that an MDS gives the parameters of a module; before release 2.4 the only ones."""
+"""Aliases of a module's parameters on an MDS; before release 2.4 the only names."""
 _TARGET = re.compile(r"[^.]*-(?:OST|MDT)[0-9a-f]{4}[^.]*")
 
 
 def look_at_lustre(system: System, patterns: Sequence[str]) -> Iterator[Condition]:
-    """Yield the parameters of which there are some; a node without Lustre's modules has none.
+    """Yield the existing parameters; none without Lustre's modules.
 
     Raises:
-        ToolError: there is no lctl, or it shows nothing.
+        ToolError: lctl is missing or prints nothing.
     """
     if not patterns or not system.names(_LUSTRE_MODULES):
         return
-    # it fails for a pattern that nothing has, as a client has no obdfilter, and shows the others
-    shown = system.run(["lctl", "get_param", *patterns], _LUSTRE_TIMEOUT_S)
-    if shown.timed_out or shown.hung or not shown.stdout:
-        raise ToolError(complaint(shown))
+    # it fails if one pattern has no match (a client has no obdfilter), but prints the others
+    completed = system.run(["lctl", "get_param", *patterns], _LUSTRE_TIMEOUT_S)
+    if completed.timed_out or completed.hung or not completed.stdout:
+        raise ToolError(complaint(completed))
     aliases = {
         module: name for module, name in _ALIASES.items() if system.names(f"/sys/module/{module}")
     }
-    for name, value in parameters(shown.stdout, patterns):
+    for name, value in parameters(completed.stdout, patterns):
         path, _, last = _INSTANCE.sub("", _own_name(name, aliases)).rpartition(".")
         if not is_secret(name):
             yield Condition("lustre", path, last, _value(name, value), _TARGET.sub("*", path))
 
 
 def _own_name(name: str, aliases: Mapping[str, re.Pattern[str]]) -> str:
-    """Return a parameter's name with the module it belongs to; an alias names another one."""
+    """Return a parameter's name with its own module instead of an alias."""
     for module, alias in aliases.items():
         name = alias.sub(module, name)
     return name
 
 
 def _value(name: str, value: str) -> str:
-    """Return a value; of several lines the one with the parameter's own name, if there is one.
+    """Return a value; of several lines that with the parameter's own name, if any.
 
-    ``max_cached_mb`` prints beside itself what is used now.
+    ``max_cached_mb`` also prints the current usage.
     """
-    own = f"{name.rpartition('.')[2]}:"
+    prefix = f"{name.rpartition('.')[2]}:"
     lines = (line.strip() for line in value.splitlines())
-    return next((line[len(own) :] for line in lines if line.startswith(own)), value).strip()
+    return next((line[len(prefix) :] for line in lines if line.startswith(prefix)), value).strip()
 
 
 _MODULES = "/sys/module"
@@ -448,7 +448,7 @@ _MODULES_OF_LUSTRE = (
     *("lnet", "ksocklnd", "ko2iblnd", "kkfilnd", "libcfs", "obdclass", "ptlrpc", "lov", "osc"),
     *("ofd", "ost", "osd_zfs", "osd_ldiskfs"),
 )
-"""Their version is that of Lustre, which is said once."""
+"""Their version is that of Lustre, which is reported once."""
 
 KNOWN_MODULES = (
     *_MODULES_OF_LUSTRE,
@@ -457,7 +457,7 @@ KNOWN_MODULES = (
     *("megaraid_sas", "smartpqi", "hpsa", "qla2xxx", "lpfc", "ib_srp", "ib_core", "ib_ipoib"),
     *("mlx4_core", "mlx4_en", "mlx5_core", "mlx5_ib", "hfi1", "ice", "i40e", "ixgbe", "bnxt_en"),
 )
-"""Modules of storage and its networks whose version and parameters count."""
+"""Modules of storage and networks whose version and parameters are conditions."""
 
 _BOOT_OPTION = re.compile(
     r"(?:mitigations|nopti|pti|spectre_v2|nosmt|idle|intel_idle\.max_cstate|processor\.max_cstate|"
@@ -467,17 +467,17 @@ _BOOT_OPTION = re.compile(
     r"default_hugepagesz|mem|maxcpus|nr_cpus|elevator|scsi_mod\.use_blk_mq|dm_mod\.use_blk_mq|"
     r"nvme_core\.[a-z_]+|selinux|audit|preempt|skew_tick|nmi_watchdog)(?:=.*)?"
 )
-"""Of the kernel's command line; anything else on it may be a secret and is dropped."""
+"""Options of the kernel's command line; all others may be secret and are dropped."""
 
 
 def look_at_software(system: System) -> Iterator[Condition]:
-    """Yield what runs; what is not there has nothing to say."""
-    yield from _named(system)
+    """Yield versions, boot options and module parameters."""
+    yield from _versions(system)
     for module in KNOWN_MODULES:
         yield from _module(system, module)
 
 
-def _named(system: System) -> Iterator[Condition]:
+def _versions(system: System) -> Iterator[Condition]:
     options = filter(_BOOT_OPTION.fullmatch, system.read("/proc/cmdline").split())
     release = re.search(r'^PRETTY_NAME="?([^"\n]*)', system.read("/etc/os-release"), re.MULTILINE)
     versions = {
@@ -487,17 +487,17 @@ def _named(system: System) -> Iterator[Condition]:
         "operating system": release[1] if release else "",
         "OFED": _ofed(system),
     }
-    yield from _stated("software", "", versions)
+    yield from _with_values("software", "", versions)
 
 
 def _lustre(system: System) -> str:
-    """Return the version of Lustre; releases before 2.12 have it of their modules alone."""
+    """Return the version of Lustre; before 2.12 only its modules have one."""
     version = system.read("/sys/fs/lustre/version") or system.read(f"{_MODULES}/obdclass/version")
     return version.rpartition(" ")[2]
 
 
 def _ofed(system: System) -> str:
-    """Return the version of OFED; the kernel's own has none."""
+    """Return the version of OFED, empty for the kernel's own InfiniBand."""
     try:
         return ask(system, ["ofed_info", "-s"], _SOFTWARE_TIMEOUT_S).strip().rstrip(":")
     except ToolError:
@@ -507,22 +507,23 @@ def _ofed(system: System) -> str:
 def _module(system: System, module: str) -> Iterator[Condition]:
     if module not in _MODULES_OF_LUSTRE:
         version = {"version": system.read(f"{_MODULES}/{module}/version")}
-        yield from _stated("software", module, version, module)
+        yield from _with_values("software", module, version, module)
     folder = f"{_MODULES}/{module}/parameters"
-    # a number of the host is no setting
+    # the host's id is not a setting
     names = [name for name in system.names(folder) if not is_secret(name) and "hostid" not in name]
     parameters = {name: system.read(f"{folder}/{name}") for name in names}
-    yield from _stated("module", module, parameters, module)
+    yield from _with_values("module", module, parameters, module)
 
 
 MOST = 10_000
-"""Conditions of a node; a client of 2000 targets has as many."""
+"""Most conditions of a node, about those of a client with 2000 targets."""
 
 
 class Bill(NamedTuple):
-    """The conditions of ``node`` at ``taken_at``, seconds since the epoch.
+    """The conditions of ``node`` at ``taken_at``, in seconds since the epoch.
 
-    ``notes`` say what could not be asked.  What is not in the bill is not known: no change.
+    ``notes`` are the errors of collectors.  A condition that is not in the bill is unknown, not
+    changed.
     """
 
     node: str
@@ -532,7 +533,7 @@ class Bill(NamedTuple):
 
 
 def take(node: str, system: System, parameters: Sequence[str], now: float) -> Bill:
-    """Return the bill of a node; ``parameters`` are patterns for ``lctl get_param``."""
+    """Collect the bill of a node; ``parameters`` are patterns for ``lctl get_param``."""
     conditions: list[Condition] = []
     notes: list[str] = []
     collectors: tuple[Callable[[], Iterator[Condition]], ...] = (
@@ -544,13 +545,13 @@ def take(node: str, system: System, parameters: Sequence[str], now: float) -> Bi
         lambda: look_at_interfaces(system),
     )
     for look in collectors:
-        conditions += _found(look, notes)
+        conditions += _collected(look, notes)
     if len(conditions) > MOST:
         notes.append(f"{len(conditions) - MOST} conditions beyond {MOST} were left out")
     return Bill(node, now, tuple(conditions[:MOST]), tuple(notes))
 
 
-def _found(look: Callable[[], Iterator[Condition]], notes: list[str]) -> list[Condition]:
+def _collected(look: Callable[[], Iterator[Condition]], notes: list[str]) -> list[Condition]:
     try:
         return list(merged(look()))
     except PlumblineError as error:

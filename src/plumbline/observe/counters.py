@@ -1,15 +1,14 @@
-"""Lustre's counters as metrics and rates: text of the statistics files to counts.
+"""Parse Lustre's statistics files into metrics and rates.
 
-Names of metrics follow https://prometheus.io/docs/practices/naming/.
+Metric names follow https://prometheus.io/docs/practices/naming/.
 
-Tables of statistics have one form for storage targets (``stats``), metadata targets (``md_stats``)
-and clients.
+Statistics have the same form for storage targets (``stats``), metadata targets (``md_stats``) and
+clients.
 
-A bucket of a histogram is named by its largest value, a power of two (``lprocfs_oh_tally_log2`` in
-Lustre's ``lprocfs_status.c``), and Lustre leaves out those beyond the first and the last that are
-filled.
+A histogram bucket is named by its largest value, a power of two (``lprocfs_oh_tally_log2`` in
+Lustre's ``lprocfs_status.c``); Lustre leaves out the empty buckets at both ends.
 
-LNet's interfaces and buffers have a row for each partition of processors; credits of all are added.
+LNet's interfaces and buffers have a row for each CPU partition; their credits are added up.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from plumbline.model.errors import ToolError
 from plumbline.model.validation import real, whole
 
 Labels = tuple[tuple[str, str], ...]
-"""Names and values, in the order in which they are written."""
+"""Names and values, in output order."""
 
 
 class Metric(NamedTuple):
@@ -34,7 +33,7 @@ class Metric(NamedTuple):
 
 
 class Count(NamedTuple):
-    """Value of a metric for one set of labels; of a histogram one bucket, or its count."""
+    """Value of a metric for one set of labels; for a histogram one bucket, or its count."""
 
     metric: Metric
     labels: Labels
@@ -62,7 +61,7 @@ DISK_SIZE = Metric(
 )
 RECOVERY = _gauge("lustre_recovery_status", "Always 1; how the recovery of a target stands.")
 SETTLED = ("complete", "inactive")
-"""A target in any other state of recovery serves nobody, or not everybody."""
+"""In any other recovery state a target does not serve all clients."""
 
 REMAINING = _gauge("lustre_recovery_remaining_seconds", "Until a running recovery ends.")
 EVICTED = _gauge("lustre_recovery_evicted_clients", "Clients that a running recovery has lost.")
@@ -94,22 +93,22 @@ LOOKED = _gauge("lustre_looked_timestamp_seconds", "When Lustre's counters were 
 _SUM_PLACE = 6
 _NAME = re.compile(r"\w{1,64}", re.ASCII)
 MOVES = {"read_bytes": "read", "write_bytes": "write"}
-"""The lines of bytes, by what they say was moved."""
+"""The direction of each line that counts bytes."""
 
 ALL_REQUESTS = "req_waittime"
-"""The line of a client's connection that counts every request until its answer.
+"""The line of a client's connection that counts all requests, each until its answer.
 
-The lines of single kinds, such as ``ost_write``, are parts of it: ``ptlrpc_lprocfs_rpc_sent`` in
-Lustre's ``lproc_ptlrpc.c`` leaves out MDS_REINT, and lock requests have a number without a time.
+Lines of single request types, such as ``ost_write``, cover only a part: ``ptlrpc_lprocfs_rpc_sent``
+in Lustre's ``lproc_ptlrpc.c`` leaves out MDS_REINT, and lock requests have a count without a time.
 """
 
 _NO_OPERATION = frozenset(
     (
-        # levels: requests under way, opens of one inode
+        # levels: requests in flight, opens of one inode
         *("req_active", "opencount"),
         # the time between two opens
         "openclosetime",
-        # operations that have another line: kinds of rename, reads and writes, getxattr
+        # operations counted by another line: kinds of rename, reads and writes, getxattr
         *("samedir_rename", "crossdir_rename", "rename_trylocks"),
         *("parallel_rename_file", "parallel_rename_dir"),
         *("hybrid_noswitch", "hybrid_readsize_switch", "hybrid_writesize_switch"),
@@ -120,10 +119,10 @@ _HEAD = ("snapshot_time", "start_time", "elapsed_time")
 
 
 def statistics(text: str, path: str) -> list[list[str]]:
-    """Return the words of each line of a table.
+    """Return the words of each line of a statistics file.
 
     Raises:
-        ToolError: the text is no such table.
+        ToolError: the text has another form.
     """
     if not text.startswith("snapshot_time"):
         raise ToolError(f"{path} is not understood: it begins with {text[:40]!r}")
@@ -131,10 +130,10 @@ def statistics(text: str, path: str) -> list[list[str]]:
 
 
 def stats(text: str, labels: Labels, path: str) -> Iterator[Count]:
-    """Yield bytes, operations and their seconds.
+    """Yield bytes, operations, and the seconds of operations.
 
     Raises:
-        ToolError: the text is no such table.
+        ToolError: the text has another form.
     """
     lines = statistics(text, path)
     counted = {words[0] for words in lines}
@@ -153,7 +152,7 @@ def _line(words: Sequence[str], counted: set[str], labels: Labels, path: str) ->
     operation = (*labels, ("operation", moved or name))
     if moved:
         yield Count(BYTES, operation, sum_of(words, path))
-    # older releases count reads and writes in the line of their bytes alone
+    # older releases count reads and writes only in the line of their bytes
     has_own_line = moved and counted & {moved, f"ost_{moved}"}
     if not has_own_line and (moved or unit != "[bytes]"):
         yield Count(OPERATIONS, operation, whole(words[1], f"{name} in {path}"))
@@ -162,7 +161,7 @@ def _line(words: Sequence[str], counted: set[str], labels: Labels, path: str) ->
 
 
 def sum_of(words: Sequence[str], path: str) -> int:
-    """Return the sum in a line; raise ToolError where it has none."""
+    """Return the sum in a line; raise ToolError if it has none."""
     if len(words) <= _SUM_PLACE:
         raise ToolError(f"{path} is not understood: {' '.join(words)[:80]!r} has no sum")
     return whole(words[_SUM_PLACE], f"the sum of {words[0]} in {path}")
@@ -173,10 +172,10 @@ _FIGURES = ((REMAINING, "time_remaining"), (EVICTED, "evicted_clients"))
 
 
 def recovery(text: str, labels: Labels, path: str) -> Iterator[Count]:
-    """Yield the status, and the figures that a running recovery has.
+    """Yield the recovery status, and the figures of a running recovery.
 
     Raises:
-        ToolError: the text is nothing of the kind.
+        ToolError: the text has no status.
     """
     status = _STATUS.search(text)
     if not status:
@@ -194,9 +193,9 @@ _DISK_DIRECTIONS = ("read", "write")
 
 
 class _Table(NamedTuple):
-    """A table: its head, its metric, the unit of a bucket, and the buckets that are written.
+    """A table: its head, its metric, the unit of a bucket, and the exported buckets.
 
-    They are always the same, for a bucket that comes and goes has no rate.
+    The buckets are fixed, because a bucket that comes and goes has no rate.
     """
 
     head: str
@@ -212,7 +211,7 @@ _TABLES = (
 
 
 def disk_io(text: str, labels: Labels, path: str) -> Iterator[Count]:
-    """Yield the buckets of time and size for both directions.
+    """Yield the buckets of I/O time and size for both directions.
 
     Raises:
         ToolError: the text has no such tables.
@@ -254,11 +253,11 @@ def _buckets(table: _Table, labels: Labels, pairs: Sequence[tuple[int, int]]) ->
 
 _DIRECTIONS = ("send", "receive", "route", "drop")
 _ERRORS, _MESSAGES, _BYTES, _ALL = 2, 3, 7, 11
-"""Places in ``stats``: two levels of messages, errors, then messages and bytes by direction."""
+"""Positions in ``stats``: two levels of messages, errors, messages and bytes by direction."""
 
 
 def lnet_stats(text: str, labels: Labels, path: str) -> Iterator[Count]:
-    """Yield messages, bytes and errors; raise ToolError where the text has no such numbers."""
+    """Yield messages, bytes and errors; raise ToolError if the text has other numbers."""
     words = text.split()
     if len(words) != _ALL:
         raise ToolError(f"{path} is not understood: {text[:60]!r} has no {_ALL} numbers")
@@ -270,7 +269,7 @@ def lnet_stats(text: str, labels: Labels, path: str) -> Iterator[Count]:
 
 
 class _Level(NamedTuple):
-    """A metric of a column, and how rows of one thing become one value."""
+    """A metric of a column; rows of one key give their lowest value, or else their sum."""
 
     metric: Metric
     column: str
@@ -286,7 +285,7 @@ _BUFFER = (
 
 
 def interfaces(text: str, labels: Labels, path: str) -> Iterator[Count]:
-    """Yield state and credits of each interface; raise ToolError where it is no such table."""
+    """Yield state and credits of each interface; raise ToolError for another table."""
     rows = _rows(text, ("nid", "status", "tx", "min"), path)
     ups: dict[str, bool] = {}
     for row in rows:
@@ -297,7 +296,7 @@ def interfaces(text: str, labels: Labels, path: str) -> Iterator[Count]:
 
 
 def buffers(text: str, labels: Labels, path: str) -> Iterator[Count]:
-    """Yield buffers by their pages, none where nothing is routed; raise ToolError as above."""
+    """Yield router buffers by pages, none without routing; raise ToolError for another table."""
     rows = _rows(text, ("pages", "count", "credits", "min"), path)
     yield from _levels(rows, "pages", labels, _BUFFER)
 
@@ -326,16 +325,16 @@ def _rows(text: str, needed: Sequence[str], path: str) -> list[dict[str, str]]:
 Parse = Callable[[str, Labels, str], Iterator[Count]]
 
 ROOTS = ("/sys/kernel/debug/lustre", "/proc/fs/lustre")
-"""By release; 2.17 has statistics of storage targets in the first, of metadata in the second."""
+"""By release; 2.17 has storage targets' statistics in the first, metadata's in the second."""
 STORAGE = r"(?P<target>[\w.-]{1,64}-OST[0-9a-f]{4})"
 METADATA = r"(?P<target>[\w.-]{1,64}-MDT[0-9a-f]{4})"
 _MOUNT = r"(?P<mount>[0-9a-f]{8,16})"
 
 
 class Source(NamedTuple):
-    """A kind of device with a folder each: the devices' names, and the files in a folder.
+    """A kind of device: the pattern of its folders' names, and the files in each folder.
 
-    A device of another name, such as a metadata server's connection to an OST, is left out.
+    Devices of other names, such as a metadata server's connection to an OST, are left out.
     """
 
     kind: str
@@ -357,7 +356,7 @@ _LNET = ("/sys/kernel/debug/lnet", "/proc/sys/lnet")
 
 
 class Place(NamedTuple):
-    """A file that is read, how, and the labels of what it counts."""
+    """A statistics file, its parser, and the labels of its counts."""
 
     path: str
     parse: Parse
@@ -365,12 +364,12 @@ class Place(NamedTuple):
 
 
 def folders() -> list[str]:
-    """Return the folders that may have devices in them."""
+    """Return the folders in which devices may have their folders."""
     return [f"{root}/{source.kind}" for source in SOURCES for root in ROOTS]
 
 
 def places(names: Mapping[str, str]) -> Iterator[Place]:
-    """Yield what is to be read; ``found`` are the names in each folder that is there, by line."""
+    """Yield the files to read; ``names`` has the names in each existing folder, one per line."""
     for source in SOURCES:
         for root in ROOTS:
             folder = f"{root}/{source.kind}"
@@ -389,10 +388,10 @@ def _labels(source: Source, name: str) -> Optional[Labels]:
 
 
 class Rates(NamedTuple):
-    """Rates of one device; ``latency_s`` is the mean of operations whose time is counted.
+    """Rates of one device; ``latency_s`` is the mean time of the timed operations.
 
-    A client's connection counts all of its requests in one line; that line alone is taken then.
-    A rate is None where it is not known: its counter was not there before, or began again.
+    A client's connection counts all its requests in one line; then only that line is used.
+    A rate is None if its counter is new or was reset.
     """
 
     source: str
@@ -405,31 +404,31 @@ class Rates(NamedTuple):
 
     @property
     def busy(self) -> tuple[float, float]:
-        """Return bytes and operations a second, for who is busiest."""
+        """Return bytes and operations per second, the sort key of the busiest devices."""
         return (self.read_Bps or 0.0) + (self.write_Bps or 0.0), self.operations_per_s or 0.0
 
 
 _Growth = dict[Metric, dict[str, Optional[float]]]
-"""Growth of each operation of a device; None where it is not known."""
+"""Growth of each operation of a device; None if unknown."""
 
 
 def rates(before: Iterable[Count], after: Iterable[Count], seconds: float) -> list[Rates]:
-    """Return what each device did, of each source the busiest first, in order of the sources."""
+    """Return the rates of all devices by source, the busiest of each source first."""
     earlier = {(count.metric, count.labels): count.value for count in before}
-    grown: dict[Labels, _Growth] = {}
+    growths: dict[Labels, _Growth] = {}
     recovering: dict[Labels, str] = {}
     for count in after:
-        last, device = dict(count.labels[-1:]), count.labels[:-1]
+        label, device = dict(count.labels[-1:]), count.labels[:-1]
         if count.metric is RECOVERY:
-            status = last["status"]
+            status = label["status"]
             recovering[device] = "" if status in SETTLED else status
-            grown.setdefault(device, {})
+            growths.setdefault(device, {})
         elif count.metric in (BYTES, OPERATIONS, SECONDS):
             growth = _growth(count, earlier)
-            grown.setdefault(device, {}).setdefault(count.metric, {})[last["operation"]] = growth
+            growths.setdefault(device, {}).setdefault(count.metric, {})[label["operation"]] = growth
     devices = [
         _rates(dict(device), growth, recovering.get(device, ""), seconds)
-        for device, growth in grown.items()
+        for device, growth in growths.items()
     ]
     order = list(dict.fromkeys(device.source for device in devices))
     return sorted(
@@ -438,8 +437,8 @@ def rates(before: Iterable[Count], after: Iterable[Count], seconds: float) -> li
 
 
 def _growth(count: Count, earlier: Mapping[tuple[Metric, Labels], float]) -> Optional[float]:
-    was = earlier.get((count.metric, count.labels))
-    return None if was is None or count.value < was else count.value - was
+    previous = earlier.get((count.metric, count.labels))
+    return None if previous is None or count.value < previous else count.value - previous
 
 
 def _rates(device: Mapping[str, str], growth: _Growth, recovery: str, seconds: float) -> Rates:
@@ -448,15 +447,15 @@ def _rates(device: Mapping[str, str], growth: _Growth, recovery: str, seconds: f
     return Rates(
         device["source"],
         f"{device['target']} ({mount})" if mount else device["target"],
-        _over(moved.get("read", 0.0) if moved else None, seconds),
-        _over(moved.get("write", 0.0) if moved else None, seconds),
-        _over(_sum(_each_once(growth.get(OPERATIONS, {})).values()), seconds),
+        _per_second(moved.get("read", 0.0) if moved else None, seconds),
+        _per_second(moved.get("write", 0.0) if moved else None, seconds),
+        _per_second(_sum(_without_parts(growth.get(OPERATIONS, {})).values()), seconds),
         _latency(growth),
         recovery,
     )
 
 
-def _over(amount: Optional[float], seconds: float) -> Optional[float]:
+def _per_second(amount: Optional[float], seconds: float) -> Optional[float]:
     return None if amount is None or seconds <= 0 else amount / seconds
 
 
@@ -470,12 +469,12 @@ def _sum(amounts: Iterable[Optional[float]]) -> Optional[float]:
 
 
 def _latency(growth: _Growth) -> Optional[float]:
-    """Return the mean time of the operations whose time is counted."""
-    times, operations = _each_once(growth.get(SECONDS, {})), growth.get(OPERATIONS, {})
-    took, done = _sum(times.values()), _sum(operations.get(operation) for operation in times)
-    return took / done if took is not None and done else None
+    """Return the mean time of the timed operations."""
+    times, operations = _without_parts(growth.get(SECONDS, {})), growth.get(OPERATIONS, {})
+    total_s, count = _sum(times.values()), _sum(operations.get(operation) for operation in times)
+    return total_s / count if total_s is not None and count else None
 
 
-def _each_once(amounts: Mapping[str, Optional[float]]) -> Mapping[str, Optional[float]]:
-    """Return the line of all requests where there is one, else the lines of all operations."""
+def _without_parts(amounts: Mapping[str, Optional[float]]) -> Mapping[str, Optional[float]]:
+    """Return the line of all requests if there is one, else the lines of all operations."""
     return {ALL_REQUESTS: amounts[ALL_REQUESTS]} if ALL_REQUESTS in amounts else amounts

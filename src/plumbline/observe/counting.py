@@ -1,12 +1,12 @@
-"""One look at all counters of a host, LNet's health among them.
+"""Read all Lustre counters of a host, and LNet's health.
 
-LNet's messages wait for the moment in which lnetctl reads, so it is asked once a minute; what it
-said holds until then.
+lnetctl blocks LNet's messages while it reads, so it runs once a minute; its output is reused in
+between.
 
-Files that may hang in the kernel are read in a child that is left behind where one does.  It reads
-file after file and hands each one over.  Where nothing comes in time it is killed and no longer
-waited for, and a new one reads on behind the file.  As long as the killed one is there, nothing in
-the folder of its file is asked for again, so that children do not pile up.
+Files that may hang in the kernel are read by a child process, one after the other.  If a file does
+not arrive in time, the child is killed and abandoned, and a new child continues with the next file.
+While the killed child still exists, no file in the same folder is read, so that children do not
+pile up.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from plumbline.observe.lnet import (
 from plumbline.observe.query import complaint
 
 MOST_BYTES = 32 << 20
-"""Of 17,000 peers; each takes 1.9 kB at detail 4."""
+"""Output for 17,000 peers; each takes 1.9 kB at detail 4."""
 
 PLACES: Mapping[Sequence[str], Place] = {
     argv: Place(" ".join(argv), parse, ())
@@ -47,24 +47,24 @@ _LIMIT_S = 5.0
 
 
 class LnetHealth:
-    """The last output of lnetctl, and how often it gave no answer."""
+    """The last output of lnetctl, and its number of time-outs."""
 
     def __init__(
         self, runner: CommandRunner, clock: Clock, hangs: Callable[[], bool] = any_abandoned
     ) -> None:
-        """Take who runs commands, and who knows whether one of them cannot be ended."""
+        """Take the runner of commands and the test for a command that cannot be ended."""
         self._runner = runner
         self._clock = clock
         self._hangs = hangs
-        self._asked_at = -_EVERY_S
+        self._started_at = -_EVERY_S
         self._answers: tuple[Answer, ...] = ()
         self.timeouts: Counter[str] = Counter()
 
     def answers(self) -> tuple[Answer, ...]:
-        """Return what each command printed, at most a minute ago, or why it printed nothing."""
+        """Return each command's output, at most a minute old, or the reason for its absence."""
         now = self._clock.monotonic()
-        if not self._answers or now - self._asked_at >= _EVERY_S:
-            self._asked_at = now
+        if not self._answers or now - self._started_at >= _EVERY_S:
+            self._started_at = now
             self._answers = tuple(self._ask(argv) for argv in PLACES)
         return self._answers
 
@@ -73,16 +73,16 @@ class LnetHealth:
         if self._hangs():
             return Answer(path, "", "hung")
         try:
-            done = self._runner(argv, _LIMIT_S)
+            completed = self._runner(argv, _LIMIT_S)
         except ToolError as error:
             return Answer(path, str(error), "failed")
-        if done.ok:
-            return Answer(path, done.stdout)
-        if done.timed_out or done.hung:
+        if completed.ok:
+            return Answer(path, completed.stdout)
+        if completed.timed_out or completed.hung:
             self.timeouts[path] += 1
             return Answer(path, "", "timeout")
-        why = why_nothing(done.stderr + done.stdout)
-        return Answer(path, complaint(done) if why == "failed" else "", why)
+        reason = why_nothing(completed.stderr + completed.stdout)
+        return Answer(path, complaint(completed) if reason == "failed" else "", reason)
 
 
 _REASONS = {
@@ -101,23 +101,23 @@ _COMMANDS = {place.path: place for place in PLACES.values()}
 
 
 class _Trouble(NamedTuple):
-    """Reason why a file or command cannot be used; its own sentence replaces the reason's."""
+    """Why a file or command cannot be used; ``sentence``, if any, replaces that of the reason."""
 
     reason: str
     sentence: str = ""
 
 
 class CountersLook(NamedTuple):
-    """Counts of one look, and a sentence on each file that could not be used."""
+    """Counts of one look, and a sentence on each unusable file."""
 
     counts: tuple[Count, ...]
     troubles: tuple[str, ...]
 
 
 class Counters:
-    """Lustre's counters of this host; ``root`` is / but for a copy of another host's files.
+    """Lustre's counters of this host; ``root`` is empty, or a copy of another host's files.
 
-    ``lnet`` asks for the health of LNet, which no file has.
+    ``lnet`` queries the health of LNet, which is in no file.
     """
 
     def __init__(
@@ -130,24 +130,24 @@ class Counters:
         self._timeouts: Counter[str] = Counter()
 
     def look(self) -> CountersLook:
-        """Read every file; one that hangs, is refused or is not understood leaves the others."""
+        """Read all files; one that hangs, is refused or not understood does not stop the rest."""
         counts: list[Count] = []
         troubles: dict[str, _Trouble] = {}
         files = {self._root + place.path: place for place in self._places(troubles)}
-        wanted = {**files, **_COMMANDS}
-        for answer in chain(self._reads.texts(list(files)), self._of_lnet()):
+        sources = {**files, **_COMMANDS}
+        for answer in chain(self._reads.texts(list(files)), self._lnet_answers()):
             if answer.trouble:
                 self._note(answer, troubles)
                 continue
             try:
-                counts += _parsed(wanted[answer.path], answer.text)
+                counts += _parsed(sources[answer.path], answer.text)
             except ToolError as error:
                 troubles[answer.path] = _Trouble("not_understood", str(error))
-        counts += self._of_itself(troubles)
+        counts += self._self_counts(troubles)
         return CountersLook(tuple(counts), tuple(_sentences(troubles)))
 
-    def _of_lnet(self) -> Sequence[Answer]:
-        """Return what lnetctl says, nothing where LNet is not loaded."""
+    def _lnet_answers(self) -> Sequence[Answer]:
+        """Return the answers of lnetctl, empty if LNet is not loaded."""
         if self._lnet is None:
             return ()
         (module,) = self._reads.names([self._root + MODULE])
@@ -171,40 +171,40 @@ class Counters:
         refused = f"{path} {_REFUSED}" if path in _COMMANDS and trouble == "denied" else ""
         troubles[path] = _Trouble(trouble, refused or text)
 
-    def _of_itself(self, troubles: dict[str, _Trouble]) -> Iterator[Count]:
+    def _self_counts(self, troubles: dict[str, _Trouble]) -> Iterator[Count]:
         yield Count(LOOKED, (), self._clock.wall())
         of_lnet = self._lnet.timeouts if self._lnet else {}
         for path, times in {**self._timeouts, **of_lnet}.items():
             yield Count(TIMEOUTS, (("file", path),), times)
-        # always there, so that an alarm on it has something to look at
+        # all reasons, also those with 0 files: an alarm rule needs the metric to exist
         reasons = Counter(dict.fromkeys(_REASONS, 0))
-        reasons.update(why.reason for why in troubles.values())
-        for reason, number in reasons.items():
-            yield Count(UNREADABLE, (("reason", reason),), number)
+        reasons.update(trouble.reason for trouble in troubles.values())
+        for reason, files in reasons.items():
+            yield Count(UNREADABLE, (("reason", reason),), files)
 
 
 def _parsed(file: Place, text: str) -> list[Count]:
-    """Return all counts of a file, or none: half of one would look like a counter that vanished."""
+    """Return all counts of a file, or none: a missing part would look like a lost counter."""
     return list(file.parse(text, file.labels, file.path))
 
 
 def _sentences(troubles: dict[str, _Trouble]) -> Iterator[str]:
-    """Yield one sentence for each reason, with the first file and how many more there are."""
+    """Yield one sentence for each reason, with the first file and the number of others."""
     by_words: dict[str, list[str]] = {}
-    for path, why in sorted(troubles.items()):
-        if why.sentence:
-            yield why.sentence
+    for path, trouble in sorted(troubles.items()):
+        if trouble.sentence:
+            yield trouble.sentence
         else:
-            by_words.setdefault(_REASONS[why.reason], []).append(path)
+            by_words.setdefault(_REASONS[trouble.reason], []).append(path)
     for words, paths in by_words.items():
         more = f" ({len(paths) - 1} more files as well)" if paths[1:] else ""
         yield f"{paths[0]} {words}{more}"
 
 
 _MOST_BYTES = 1 << 20
-"""Limit of a file; the statistics of a target have some 10 KiB."""
+"""Limit of a file; a target's statistics have about 10 KiB."""
 _MOST_STUCK = 16
-"""Children that hang at once: with more, nothing is read before one of them comes back."""
+"""Most hanging children at a time: with more, nothing is read until one of them ends."""
 _HEAD = struct.Struct("=cI")
 _CHUNK = 1 << 16
 
@@ -212,10 +212,10 @@ Read = Callable[[str], bytes]
 
 
 class Answer(NamedTuple):
-    """Result of reading a file: its text, or why there is none.
+    """Result of reading a file: its text, or the reason for its absence.
 
-    ``trouble`` is empty, absent, denied, failed, lost (its reader was ended), timeout (it hangs
-    now) or hung (a file of its folder does).
+    ``trouble`` is empty, absent, denied, failed, lost (its reader was killed), timeout (the file
+    hangs) or hung (another file of its folder hangs).
     """
 
     path: str
@@ -227,10 +227,10 @@ _TROUBLES = {b"o": "", b"a": "absent", b"d": "denied", b"f": "failed"}
 
 
 class BoundedReads:
-    """Reads files, each within some seconds, and remembers which of them hang."""
+    """Reads files, each with a time limit, and remembers the folders that hang."""
 
     def __init__(self, clock: Clock, deadline_s: float = 1.0) -> None:
-        """Take how long one file may take."""
+        """Take the time limit for one file."""
         self._clock = clock
         self._deadline_s = deadline_s
         self._stuck: dict[str, int] = {}
@@ -240,18 +240,18 @@ class BoundedReads:
         return self._answers(paths, _text)
 
     def names(self, folders: Sequence[str]) -> Iterator[Answer]:
-        """Yield the names in each folder, one a line."""
+        """Yield the names in each folder, one per line."""
         return self._answers(folders, _names)
 
     def _answers(self, paths: Sequence[str], read: Read) -> Iterator[Answer]:
-        self._stuck = {folder: pid for folder, pid in self._stuck.items() if not _over(pid)}
+        self._stuck = {folder: pid for folder, pid in self._stuck.items() if not _has_ended(pid)}
         remaining = list(paths)
         while remaining:
             blocked = [path for path in remaining if self._is_blocked(path)]
             yield from (Answer(path, "", "hung") for path in blocked)
             remaining = [path for path in remaining if path not in blocked]
             answered = 0
-            for answer in self._of_child(remaining, read):
+            for answer in self._child_answers(remaining, read):
                 answered += 1
                 yield answer
             remaining = remaining[answered:]
@@ -259,11 +259,11 @@ class BoundedReads:
     def _is_blocked(self, path: str) -> bool:
         return os.path.dirname(path) in self._stuck or len(self._stuck) >= _MOST_STUCK
 
-    def _of_child(self, paths: Sequence[str], read: Read) -> Iterator[Answer]:
-        """Yield what a child reads, up to the first file that gives it no answer."""
+    def _child_answers(self, paths: Sequence[str], read: Read) -> Iterator[Answer]:
+        """Yield the answers of one child, up to the first file that hangs."""
         if not paths:
             return
-        pid, reader = _begin(paths, read)
+        pid, reader = _start_child(paths, read)
         pipe = _Pipe(reader, self._clock)
         try:
             for path in paths:
@@ -282,15 +282,15 @@ class BoundedReads:
 
 
 class _Pipe:
-    """Messages of a child, one a file."""
+    """Messages of a child, one per file."""
 
     def __init__(self, reader: int, clock: Clock) -> None:
         self._reader = reader
         self._clock = clock
-        self._taken = bytearray()
+        self._buffer = bytearray()
 
     def message(self, limit_s: float) -> tuple[str, str]:
-        """Return trouble and text of the next file; wait so many seconds at most."""
+        """Return trouble and text of the next file; wait ``limit_s`` seconds at most."""
         deadline = self._clock.monotonic() + limit_s
         try:
             kind, length = _HEAD.unpack(self._bytes(_HEAD.size, deadline))
@@ -301,21 +301,21 @@ class _Pipe:
             return "lost", ""
 
     def _bytes(self, count: int, deadline: float) -> bytes:
-        while len(self._taken) < count:
+        while len(self._buffer) < count:
             wait_s = deadline - self._clock.monotonic()
             if not select.select([self._reader], [], [], max(0.0, wait_s))[0]:
                 raise TimeoutError
             chunk = os.read(self._reader, _CHUNK)
             if not chunk:
                 raise EOFError
-            self._taken += chunk
-        part = bytes(self._taken[:count])
-        del self._taken[:count]
+            self._buffer += chunk
+        part = bytes(self._buffer[:count])
+        del self._buffer[:count]
         return part
 
 
-def _begin(paths: Sequence[str], read: Read) -> tuple[int, int]:
-    """Start a child that reads; return its number and where its messages come from."""
+def _start_child(paths: Sequence[str], read: Read) -> tuple[int, int]:
+    """Start a child that reads the files; return its process id and the reading end of its pipe."""
     reader, writer = os.pipe2(os.O_CLOEXEC)
     pid = os.fork()
     if pid == 0:
@@ -325,13 +325,13 @@ def _begin(paths: Sequence[str], read: Read) -> tuple[int, int]:
 
 
 def _serve(paths: Sequence[str], read: Read, writer: int) -> NoReturn:
-    """Read each file in turn and end, in a child that runs nothing else of this program."""
+    """Body of the child: read all files in turn and exit."""
     try:
         for path in paths:
             kind, body = _message(path, read)
             _write(writer, _HEAD.pack(kind, len(body)) + body)
     finally:
-        # whatever happens: a child never goes on as if it were its parent
+        # in any case: a child must never continue as its parent
         os._exit(0)
 
 
@@ -363,6 +363,6 @@ def _write(writer: int, message: bytes) -> None:
         message = message[os.write(writer, message) :]
 
 
-def _over(pid: int) -> bool:
+def _has_ended(pid: int) -> bool:
     """Return whether a killed child has ended."""
     return os.waitpid(pid, os.WNOHANG)[0] == pid

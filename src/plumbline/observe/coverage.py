@@ -1,14 +1,14 @@
-"""Coverage: the probe's share of the traffic of a target while it was measured.
+"""Coverage: the probe's share of a target's traffic during the measurement.
 
-The counters of the servers tell it; the client that measured cannot know it.  A record keeps it
-among its details.
+It comes from the servers' counters, because the measuring client cannot know it.  A record keeps
+it in its details.
 
-A counter is read once a second, so what went through at the edges of a time is known within bounds.
+A counter is read once a second, so the traffic at both ends of a period is known within bounds.
 
-Bytes of others are at most what the server counted from the last reading before the run until the
-first one after it, less the probe's own.  Where the operations of a run follow one another at once
-these seconds hold the probe's own neighbours too; so all of its operations are looked at as well,
-whose others are no fewer than those of one.
+Bytes of others are at most those counted by the server from the last reading before the run until
+the first one after it, less the probe's own.  If operations of a run follow each other closely,
+these seconds include the probe's adjacent operations.  So the whole run is examined too: the others
+moved no fewer bytes during the whole run than during one operation.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from plumbline.model.units import format_bytes, format_duration
 from plumbline.model.validation import Within, amounts, counts, numbers, times, unicode_text
 
 OTHERS = "others"
-"""The name among the details of a record."""
+"""The key in the details of a record."""
 
 
 class Job(NamedTuple):
-    """The job that moved most on the target; ``seconds`` are those of the readings around a run."""
+    """The job that moved most on the target; ``seconds`` is the time between the readings."""
 
     id: Annotated[str, unicode_text]
     bytes: Annotated[int, counts]
@@ -40,10 +40,10 @@ class Job(NamedTuple):
 
 
 class Others(NamedTuple):
-    """Between what the coverage lies, as fractions, by the counters of ``server``.
+    """Bounds of the coverage, as fractions, by the counters of ``server``.
 
-    Both are None, and ``unknown`` says why, where these say nothing of the coverage.  Where they
-    lie on both sides of the policy's ``min_coverage`` the record has no coverage.
+    If the counters do not show the coverage, both bounds are None and ``unknown`` is the reason.
+    If the policy's ``min_coverage`` lies between the bounds, the record has no coverage.
     """
 
     server: Annotated[str, unicode_text]
@@ -53,7 +53,7 @@ class Others(NamedTuple):
     unknown: Annotated[str, unicode_text] = ""
 
     def in_doubt(self) -> str:
-        """Return why the coverage is not known."""
+        """Return the reason why the coverage is unknown."""
         if self.unknown or self.least is None or self.most is None:
             return self.unknown or "nothing was counted"
         between = f"coverage between {self.least:.2f} and {self.most:.2f}"
@@ -61,10 +61,10 @@ class Others(NamedTuple):
 
 
 def others_of(record: Record) -> Optional[Others]:
-    """Return what a record says of others, None where no server's counters were held against it.
+    """Return the bounds in a record, None if it was not compared with a server's counters.
 
     Raises:
-        DocumentError: that is damaged.
+        DocumentError: the bounds are damaged.
     """
     raw = (record.details or {}).get(OTHERS)
     try:
@@ -74,10 +74,10 @@ def others_of(record: Record) -> Optional[Others]:
 
 
 LUSTRE = "lustre"
-"""Source of counters of clients' bytes, not of those of disks."""
+"""Source of counters of clients' bytes, as opposed to disks' bytes."""
 
 PART_S = 300.0
-"""A record of a server tells of so many seconds at most, see plumbline.measure.sample."""
+"""Longest time in a record of a server, see plumbline.measure.sample."""
 
 _GAP_S = 0.01
 _LATEST_S = 3600.0
@@ -85,7 +85,7 @@ _DIRECTIONS = (Operation.READ, Operation.WRITE)
 
 
 class Bounds(NamedTuple):
-    """Bytes: at least, by interpolation, at most."""
+    """Lower bound, interpolated estimate, and upper bound of bytes."""
 
     least: float
     likely: float
@@ -94,12 +94,12 @@ class Bounds(NamedTuple):
     def __add__(self, other: object) -> Bounds:
         """Return the sum."""
         assert isinstance(other, Bounds)
-        return Bounds(*(own + more for own, more in zip(self, other)))
+        return Bounds(*(own + addend for own, addend in zip(self, other)))
 
 
 @positional
 class JobRow(NamedTuple):
-    """Bytes that a job has read and written between two moments in seconds since the epoch."""
+    """Bytes read and written by a job between two times in seconds since the epoch."""
 
     begin: Annotated[float, times]
     end: Annotated[float, times]
@@ -109,13 +109,13 @@ class JobRow(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Return what it has moved in both directions."""
+        """Return the bytes of both directions."""
         return self.read + self.written
 
 
 @positional
 class RequestRow(NamedTuple):
-    """Requests of a job to a metadata target, by operation, between two moments as above."""
+    """Requests of a job to a metadata target, by operation, between two such times."""
 
     begin: Annotated[float, times]
     end: Annotated[float, times]
@@ -130,7 +130,7 @@ class _Bin(NamedTuple):
 
 
 class _Direction:
-    """One counter: when it was followed, and what it counted; nothing between its bins."""
+    """One counter: the periods in which it was read, and its non-zero bins."""
 
     def __init__(self) -> None:
         self.spans: list[tuple[float, float]] = []
@@ -156,12 +156,12 @@ class _Direction:
 
 
 class Sampling:
-    """One target as one server has followed it in one sampling."""
+    """Counters of one target during one sampling of a server."""
 
     def __init__(self, host: str, records: Sequence[Record]) -> None:
-        """Take records of layer ``server`` of one target; raise DocumentError for damaged ones."""
+        """Take one target's records of layer ``server``; raise DocumentError for damaged ones."""
         self.host = host
-        self._ways = {way: _Direction() for way in _DIRECTIONS}
+        self._directions = {operation: _Direction() for operation in _DIRECTIONS}
         self.jobs: list[JobRow] = []
         self._late_s = 0.0
         try:
@@ -171,16 +171,18 @@ class Sampling:
             raise DocumentError(f"what {host} counted is damaged: {error!r}") from error
 
     def covers(self, begin: float, end: float, slack_s: float) -> bool:
-        """Return whether both directions were followed all the time, by the server's clock."""
+        """Return whether both directions were read all the time, by the server's clock."""
         reach_s = slack_s + self._late_s
         return all(
-            direction.covers(begin - reach_s, end + reach_s) for direction in self._ways.values()
+            direction.covers(begin - reach_s, end + reach_s)
+            for direction in self._directions.values()
         )
 
     def moved(self, begin: float, end: float, slack_s: float) -> Bounds:
-        """Return what went through; both moments are known to within ``slack_s`` seconds."""
+        """Return the bytes moved between two times, each known to within ``slack_s`` seconds."""
         read, written = (
-            direction.moved(begin, end, slack_s + self._late_s) for direction in self._ways.values()
+            direction.moved(begin, end, slack_s + self._late_s)
+            for direction in self._directions.values()
         )
         return read + written
 
@@ -196,13 +198,13 @@ class Sampling:
         Within(0, _LATEST_S)(late_s=details["late_s"])
         numbers(first_s=first_s, last_s=last_s)
         self._late_s = max(self._late_s, details["late_s"])
-        way = self._ways[record.operation]
-        way.spans.append((record.started_at + first_s, record.started_at + last_s))
-        way.bins += _bins(record, details)
+        direction = self._directions[record.operation]
+        direction.spans.append((record.started_at + first_s, record.started_at + last_s))
+        direction.bins += _bins(record, details)
 
 
 def _bins(record: Record, details: Mapping[str, Any]) -> Iterator[_Bin]:
-    """Yield the seconds in which something moved; of several with one reading all together."""
+    """Yield the bins with traffic; seconds that share one reading form one bin."""
     merged = {}
     for first, count in details.get("merged", ()):
         numbers(first=first)
@@ -218,7 +220,7 @@ def _bins(record: Record, details: Mapping[str, Any]) -> Iterator[_Bin]:
 
 
 def by_sampling(records: Sequence[Record]) -> list[Sampling]:
-    """Return what each server counted of a target in each sampling.
+    """Return each server's samplings of a target.
 
     Raises:
         DocumentError: a record is damaged.
@@ -232,39 +234,39 @@ def by_sampling(records: Sequence[Record]) -> list[Sampling]:
 def covering(
     samplings: Sequence[Sampling], begin: float, end: float, slack_s: float
 ) -> Optional[Sampling]:
-    """Return a sampling that has followed the target all the time, None where there is none."""
+    """Return a sampling that covers the whole period, None if there is none."""
     return next((sampling for sampling in samplings if sampling.covers(begin, end, slack_s)), None)
 
 
 MOST_APART_S = 2.0
-"""Clocks that differ by more are not kept: nobody knows how far they were apart when measured."""
+"""Limit of clock differences; a larger one may have changed since the measurement."""
 
-_COUNTED = 0.001
-"""Of what is counted: rates of seconds are whole bytes."""
+_ROUNDING = 0.001
+"""Relative error of counted bytes: rates per second are rounded to bytes."""
 
-_FEWER = 0.02
-"""By so much fewer than the probe's own bytes may be counted, and not by more."""
+_MAX_MISSING = 0.02
+"""Largest share of the probe's bytes that the counters may miss."""
 
-_NAMED = 0.1
-"""A job that moved less than this share of the others' bytes explains nothing."""
+_MIN_JOB_SHARE = 0.1
+"""Least share of the others' bytes at which a job explains them."""
 
 
 class Coverage(NamedTuple):
-    """Coverage of a record, None where it stays in doubt, and its bounds."""
+    """Coverage of a record, None if uncertain, and its bounds."""
 
     coverage: Optional[float]
     others: Others
 
 
 class Servers(NamedTuple):
-    """Samplings of servers by target, and the clocks by host."""
+    """Samplings of servers by target, and clocks by host."""
 
     counted: Mapping[str, Sequence[Sampling]]
     clocks: Mapping[str, NodeClock]
 
 
 class _Window(NamedTuple):
-    """A time by the client's clock, and the bytes that the probe moved in it."""
+    """A period by the client's clock, and the probe's bytes in it."""
 
     begin: float
     end: float
@@ -272,7 +274,7 @@ class _Window(NamedTuple):
 
 
 class _Server(NamedTuple):
-    """A server that has followed a target, and by how much its clock is ahead of the client's."""
+    """A server's sampling of a target, and the lead of its clock over the client's."""
 
     counted: Sampling
     ahead_s: float
@@ -282,48 +284,48 @@ class _Server(NamedTuple):
 def covered(
     record: Record, run: Sequence[Record], servers: Servers, min_coverage: float
 ) -> Optional[Coverage]:
-    """Return what the counters say of a record, None as long as they do not cover its time.
+    """Return the coverage of a record by the counters, None until they cover its time.
 
-    ``run`` are all measurements of the same component in the same run, this one among them.
+    ``run`` are all measurements of the same component in the same run, including this one.
     """
     if not record.bytes:
         return None
     window = _Window(record.started_at, record.finished_at, record.bytes)
-    followed: list[_Server] = []
+    matches: list[_Server] = []
     for samplings in servers.counted.values():
-        result = _followed(record, samplings, servers.clocks)
+        result = _matching_server(record, samplings, servers.clocks)
         if result is None or isinstance(result, Coverage):
             return result
-        followed.append(result)
-    if not followed:
+        matches.append(result)
+    if not matches:
         return None
-    names = ", ".join(dict.fromkeys(server.counted.host for server in followed))
-    counted = _moved(followed, window)
-    if counted.most * (1 + _FEWER) < window.own:
+    names = ", ".join(dict.fromkeys(server.counted.host for server in matches))
+    traffic = _moved(matches, window)
+    if traffic.most * (1 + _MAX_MISSING) < window.own:
         return _unknown(
             names,
             f"the probe moved {format_bytes(window.own)}, but {names} counted only "
-            f"{format_bytes(counted.most)} meanwhile",
+            f"{format_bytes(traffic.most)} meanwhile",
         )
-    whole = _whole(run, window)
-    others_bytes = _others(followed, window, whole, counted)
+    run_window = _run_window(run, window)
+    others_bytes = _others(matches, window, run_window, traffic)
     least, likely, most = (window.own / (window.own + server) for server in reversed(others_bytes))
     decided = least >= min_coverage or most < min_coverage
-    job = _job(record, followed, (whole or window).own) if least < min_coverage else None
-    if job is not None and job.bytes < _NAMED * others_bytes.most:
+    job = _job(record, matches, (run_window or window).own) if least < min_coverage else None
+    if job is not None and job.bytes < _MIN_JOB_SHARE * others_bytes.most:
         job = None
-    kept = Others(names, round(least, 4), round(most, 4), job)
-    return Coverage(round(likely, 4) if decided else None, kept)
+    bounds = Others(names, round(least, 4), round(most, 4), job)
+    return Coverage(round(likely, 4) if decided else None, bounds)
 
 
-def _unknown(server: str, why: str) -> Coverage:
-    return Coverage(None, Others(server, unknown=why))
+def _unknown(server: str, reason: str) -> Coverage:
+    return Coverage(None, Others(server, unknown=reason))
 
 
-def _followed(
+def _matching_server(
     record: Record, samplings: Sequence[Sampling], clocks: Mapping[str, NodeClock]
 ) -> Union[_Server, Coverage, None]:
-    """Return who has followed a target meanwhile, or why that does not help."""
+    """Return a server that covers the record's time, an unknown coverage, or None."""
     for host in dict.fromkeys(sampling.host for sampling in samplings):
         own = [sampling for sampling in samplings if sampling.host == host]
         ahead_s, slack_s = _ahead(record.host, host, clocks)
@@ -342,29 +344,32 @@ def _followed(
 
 
 def _ahead(client: str, server: str, clocks: Mapping[str, NodeClock]) -> tuple[float, float]:
-    """Return how far a server's clock is ahead of a client's, and how well that is known.
+    """Return the lead of a server's clock over a client's, and its uncertainty.
 
-    A clock that was never compared is taken to be as far off as one that is kept may be.
+    A clock that was never compared is assumed to be within the accepted difference.
     """
     if client == server:
         return 0.0, 0.0
     unknown = NodeClock("", 0.0, 0.0, MOST_APART_S)
-    mine, its = clocks.get(client, unknown), clocks.get(server, unknown)
-    return its.ahead_s - mine.ahead_s, its.within_s + mine.within_s
+    client_clock, server_clock = clocks.get(client, unknown), clocks.get(server, unknown)
+    return (
+        server_clock.ahead_s - client_clock.ahead_s,
+        server_clock.within_s + client_clock.within_s,
+    )
 
 
-def _moved(followed: Sequence[_Server], window: _Window) -> Bounds:
+def _moved(matches: Sequence[_Server], window: _Window) -> Bounds:
     parts = [
         server.counted.moved(
             window.begin + server.ahead_s, window.end + server.ahead_s, server.slack_s
         )
-        for server in followed
+        for server in matches
     ]
     return sum(parts[1:], parts[0])
 
 
-def _whole(run: Sequence[Record], window: _Window) -> Optional[_Window]:
-    """Return the time of all operations of a run; None where they are not one after the other."""
+def _run_window(run: Sequence[Record], window: _Window) -> Optional[_Window]:
+    """Return the period of all operations of a run; None if they overlap."""
     records = sorted(run, key=lambda sample: sample.started_at)
     records = [record for record in records if record.bytes]
     if any(record.finished_at > after.started_at for record, after in zip(records, records[1:])):
@@ -375,37 +380,40 @@ def _whole(run: Sequence[Record], window: _Window) -> Optional[_Window]:
 
 
 def _others(
-    followed: Sequence[_Server], window: _Window, whole: Optional[_Window], counted: Bounds
+    matches: Sequence[_Server],
+    window: _Window,
+    run_window: Optional[_Window],
+    traffic: Bounds,
 ) -> Bounds:
-    """Return the bytes of others in a window: at least, probably, at most."""
-    most = counted.most * (1 + _COUNTED) - window.own
-    if whole is not None and all(_covers(server, whole) for server in followed):
-        of_whole = _moved(followed, whole).most * (1 + _COUNTED) - whole.own
-        # fewer than the probe's own: something of it is not where it is looked for
-        most = min(most, of_whole) if of_whole >= 0 else most
+    """Return bounds of the others' bytes in a window."""
+    most = traffic.most * (1 + _ROUNDING) - window.own
+    if run_window is not None and all(_covers(server, run_window) for server in matches):
+        run_others = _moved(matches, run_window).most * (1 + _ROUNDING) - run_window.own
+        # negative: some of the probe's bytes are missing, so the run gives no bound
+        most = min(most, run_others) if run_others >= 0 else most
     most = max(0.0, most)
-    least = min(most, max(0.0, counted.least * (1 - _COUNTED) - window.own))
-    return Bounds(least, min(most, max(least, counted.likely - window.own)), most)
+    least = min(most, max(0.0, traffic.least * (1 - _ROUNDING) - window.own))
+    return Bounds(least, min(most, max(least, traffic.likely - window.own)), most)
 
 
-def _covers(followed: _Server, window: _Window) -> bool:
-    begin, end = window.begin + followed.ahead_s, window.end + followed.ahead_s
-    return followed.counted.covers(begin, end, followed.slack_s)
+def _covers(server: _Server, window: _Window) -> bool:
+    begin, end = window.begin + server.ahead_s, window.end + server.ahead_s
+    return server.counted.covers(begin, end, server.slack_s)
 
 
-def _job(record: Record, followed: Sequence[_Server], own: float) -> Optional[Job]:
-    """Return the job that moved most beside the probe, which moved ``own`` bytes in its run."""
+def _job(record: Record, matches: Sequence[_Server], own: float) -> Optional[Job]:
+    """Return the job with most traffic besides the probe's ``own`` bytes of the run."""
     rows = [
         row
-        for server in followed
+        for server in matches
         for row in server.counted.jobs
         if row.end > record.started_at + server.ahead_s
         and row.begin < record.finished_at + server.ahead_s
     ]
     moved: dict[str, float] = {}
     for row in rows:
-        already = -own if _may_be_own(row.job, record) else 0.0
-        moved[row.job] = moved.get(row.job, already) + row.bytes
+        start = -own if _may_be_own(row.job, record) else 0.0
+        moved[row.job] = moved.get(row.job, start) + row.bytes
     job = max(moved, key=lambda name: moved[name], default="")
     if not job or moved[job] <= 0:
         return None
@@ -414,9 +422,9 @@ def _job(record: Record, followed: Sequence[_Server], own: float) -> Optional[Jo
 
 
 def _may_be_own(job: str, record: Record) -> bool:
-    """Return whether a job may be the probe's, or hold it: Lustre names it by program or host.
+    """Return whether a job may be the probe, or include it: Lustre names it by program or host.
 
-    No scheduler has given it a number.
+    The probe has no job id from a scheduler.
     """
     tool = record.tool.name if record.tool else ""
     program = "python" if tool == "mpi" else tool

@@ -1,7 +1,7 @@
-"""Darshan logs: the files of a job on Lustre, their OSTs, and the bytes of each OST.
+"""Darshan logs: a job's files on Lustre, their OSTs, and the bytes of each OST.
 
-Darshan knows the layout of a file and how much was moved in it, not where in it.  So the bytes of a
-file are spread evenly over the stripes up to the last byte that was touched.
+Darshan records the layout of a file and the bytes moved, but not their offsets.  So the bytes are
+spread evenly over the stripes up to the last byte accessed.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from plumbline.observe.jobs import DARSHAN, Job, JobIo, checked_io, checked_job
 SIDES = (Operation.READ, Operation.WRITE)
 
 _MOST_OSTS = 65536
-"""The index of an OST has 16 bits."""
+"""An OST index has 16 bits."""
 
 Naming = Callable[[str, int], str]
-"""Returns the name of a target, from where its file system is mounted and its index."""
+"""Returns the name of a target from the mount point of its file system and its index."""
 
 
 class FileIo(NamedTuple):
     """Traffic of a job in one file in one direction.
 
-    ``seconds`` were spent in calls, by all processes together; ``begin`` and ``end`` are of the
-    first and the last call, since the epoch.  ``shares`` are what each OST holds of it, by index.
+    ``seconds`` is the time in calls, summed over all processes; ``begin`` and ``end`` are the start
+    of the first and the end of the last call, since the epoch.  ``shares`` are the OSTs' shares of
+    the bytes, by index.
     """
 
     mount: str
@@ -51,19 +52,19 @@ class FileIo(NamedTuple):
 
     @property
     def rate_Bps(self) -> Optional[float]:
-        """Return what one process got while it read or wrote; None where no time is known."""
+        """Return the rate of one process during its calls; None without a time."""
         return self.bytes / self.seconds if self.seconds > 0 else None
 
 
 class Log(NamedTuple):
-    """One log: the job, or the part of it that one program is, and its files."""
+    """One log: a job, or one of its programs, and its files."""
 
     job: Job
     files: tuple[FileIo, ...]
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Log:
-        """Build from what documents/pydarshan.py prints; raise DocumentError when it is damaged."""
+        """Build from the output of observe/pydarshan.py; raise DocumentError if it is damaged."""
         try:
             texts("the log", (raw["job"], raw["program"]))
             times(begin=raw["begin"], end=raw["end"])
@@ -75,7 +76,7 @@ class Log(NamedTuple):
             raise DocumentError(f"the log says what cannot be: {error}") from error
 
     def traffic(self, naming: Naming) -> Iterator[JobIo]:
-        """Yield what the job has moved on each target, in each direction."""
+        """Yield the job's traffic on each target in each direction."""
         places: dict[tuple[str, Operation], list[tuple[FileIo, float]]] = {}
         for file in self.files:
             for index, share in file.shares:
@@ -98,11 +99,13 @@ class Log(NamedTuple):
 
 
 def _mean(shares: Sequence[tuple[Optional[float], float]]) -> Optional[float]:
-    """Return the mean of what is known, each with its weight."""
-    counted = [(share, weight) for share, weight in shares if share is not None and weight > 0]
-    if not counted:
+    """Return the weighted mean of the known shares, None if there are none."""
+    known = [(share, weight) for share, weight in shares if share is not None and weight > 0]
+    if not known:
         return None
-    return min(1.0, sum(share * weight for share, weight in counted) / sum(w for _, w in counted))
+    return min(
+        1.0, sum(share * weight for share, weight in known) / sum(weight for _, weight in known)
+    )
 
 
 def _files(raw: Mapping[str, Any], job: Job) -> Iterator[FileIo]:
@@ -132,7 +135,7 @@ def _files(raw: Mapping[str, Any], job: Job) -> Iterator[FileIo]:
 
 
 def _times(job: Job, io: Mapping[str, Any]) -> tuple[float, float]:
-    """Return when the first call began and the last one ended; both lie within the job."""
+    """Return start of the first and end of the last call, limited to the time of the job."""
     assert job.end is not None
     begin, end = (min(job.begin + max(0.0, io[name]), job.end) for name in ("begin", "end"))
     return (begin, end) if begin < end else (job.begin, job.end)
@@ -146,7 +149,7 @@ def _share(part: Optional[int], calls: int) -> Optional[float]:
 
 
 def _shares(layout: Sequence[Mapping[str, Any]], last: float) -> tuple[tuple[int, float], ...]:
-    """Return how much of a file each of its OSTs holds, up to its last byte."""
+    """Return each OST's share of a file up to the last byte accessed."""
     sizes: dict[int, float] = {}
     for part in layout:
         numbers(stripe=part["stripe"], begin=part["begin"], end=part["end"])
@@ -159,5 +162,5 @@ def _shares(layout: Sequence[Mapping[str, Any]], last: float) -> tuple[tuple[int
         stripes = ceil(size / part["stripe"]) if part["stripe"] > 0 else len(osts)
         for ost in osts[: max(1, stripes)]:
             sizes[ost] = sizes.get(ost, 0.0) + size / min(len(osts), max(1, stripes))
-    whole = sum(sizes.values())
-    return tuple((ost, size / whole) for ost, size in sizes.items())
+    total = sum(sizes.values())
+    return tuple((ost, size / total) for ost, size in sizes.items())

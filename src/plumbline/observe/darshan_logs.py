@@ -1,10 +1,10 @@
-"""Darshan logs and files of job times, read by their tools.
+"""Read Darshan logs through PyDarshan, and job times from CSV files.
 
-PyDarshan reads them in a process of its own, some at a time.  Where that ends before its time, the
-log that it was at is left out, and another one goes on with the next.
+PyDarshan reads a batch of logs in a separate process.  If that process ends early, its current log
+is left out, and a new process continues with the next log.
 
-``job``, ``start`` and ``end`` are needed, ``name``, ``user`` and ``nodes`` may be there.  A time is
-in seconds since the epoch, or a date as ISO 8601 writes it; no end is that of a job that runs.
+A CSV file needs the columns ``job``, ``start`` and ``end``; ``name``, ``user`` and ``nodes`` are
+optional.  A time is in seconds since the epoch, or an ISO 8601 date; a running job has no end.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.validation import read_json
 from plumbline.observe import pydarshan
 from plumbline.observe.darshan import Log
-from plumbline.observe.jobs import Job, ReadJobs, checked_job, collected, parse_moment
+from plumbline.observe.jobs import Job, ReadJobs, checked_job, parse_entries, parse_moment
 from plumbline.observe.rows import Rows
 
 MOST_BYTES = 512 << 20
-"""Limit of PyDarshan's output on some logs; that of one with 2,000 files is 1 MB."""
+"""Limit of PyDarshan's output for a batch; a log with 2,000 files gives 1 MB."""
 
 _AT_ONCE = 50
 _LOG_S = 20.0
@@ -32,7 +32,7 @@ _LOG_S = 20.0
 _START_S = 60.0
 
 _LARGEST = 64 << 20
-"""Bytes of a log; those of large jobs have some MB."""
+"""Limit of a log in bytes; logs of large jobs have some MB."""
 
 _SUFFIX = ".darshan"
 
@@ -40,19 +40,19 @@ _REMEDY = "install the package darshan of PyPI, or name a Python that has it wit
 
 
 class Logs(NamedTuple):
-    """Logs that were read, each once, and a sentence on each that is left out."""
+    """Logs, each once, and a sentence on each one left out."""
 
     logs: tuple[Log, ...]
     left_out: tuple[str, ...]
 
 
 def find_logs(places: Sequence[str], since: float) -> tuple[list[Path], list[str]]:
-    """Return the logs in files and folders, less those written before; and what is left out.
+    """Return the logs in files and folders that were written after ``since``; and those left out.
 
-    A log is written when its job ends, so an earlier one has nothing of the time since.
+    A log is written at the end of its job, so older logs contain nothing after that time.
 
     Raises:
-        DocumentError: there is no such file or folder.
+        DocumentError: a file or folder cannot be read.
     """
     paths: list[Path] = []
     left_out: list[str] = []
@@ -70,36 +70,36 @@ def _files(places: Sequence[str]) -> Iterator[tuple[Path, os.stat_result]]:
             if not place.is_dir():
                 yield place, place.stat()
                 continue
-            # links of users in a folder that is theirs lead anywhere
+            # without following links, which users may point anywhere
             yield from ((path, path.lstat()) for path in sorted(place.rglob(f"*{_SUFFIX}")))
         except OSError as error:
             raise DocumentError(f"{_shown(place)} cannot be read: {error.strerror}") from error
 
 
 def read_logs(run: CommandRunner, python: str, paths: Sequence[Path]) -> Logs:
-    """Return what PyDarshan reads of logs.
+    """Return the logs that PyDarshan can read.
 
     Raises:
-        ToolError: there is no such Python, or it has no PyDarshan.
+        ToolError: this Python is missing, or has no PyDarshan.
     """
     _refuse_without_pydarshan(run, python)
     logs: list[Log] = []
     left_out: list[str] = []
-    waiting = list(paths)
-    while waiting:
-        answers, end = _ask(run, python, waiting[:_AT_ONCE])
-        read = [(path, _log_or_reason(line)) for path, line in zip(waiting, answers)]
+    remaining = list(paths)
+    while remaining:
+        answers, abort = _ask(run, python, remaining[:_AT_ONCE])
+        read = [(path, _log_or_reason(line)) for path, line in zip(remaining, answers)]
         logs += [log for _, log in read if isinstance(log, Log)]
-        refused = [(path, why) for path, why in read if isinstance(why, str)]
-        left_out += [f"{_shown(path)} is left out: {why}" for path, why in refused]
-        if end:
-            left_out.append(f"{_shown(waiting[len(answers)])} is left out: {end}")
-        waiting = waiting[len(answers) + bool(end) :]
+        refused = [(path, reason) for path, reason in read if isinstance(reason, str)]
+        left_out += [f"{_shown(path)} is left out: {reason}" for path, reason in refused]
+        if abort:
+            left_out.append(f"{_shown(remaining[len(answers)])} is left out: {abort}")
+        remaining = remaining[len(answers) + bool(abort) :]
     return Logs(tuple(dict.fromkeys(logs)), tuple(left_out))
 
 
 def _log_or_reason(line: str) -> Union[Log, str]:
-    """Return the log of a line of the reader, or why there is none."""
+    """Return the log in a line of the reader, or the reason for its absence."""
     try:
         return parse_log(line)
     except DocumentError as error:
@@ -107,7 +107,7 @@ def _log_or_reason(line: str) -> Union[Log, str]:
 
 
 def parse_log(line: str) -> Log:
-    """Return what a line of the reader says; raise DocumentError where it says what is wrong."""
+    """Parse a line of the reader; raise DocumentError if it reports an error."""
     try:
         raw = read_json(line)
         if "error" in raw:
@@ -121,18 +121,18 @@ def _refuse_without_pydarshan(run: CommandRunner, python: str) -> None:
     completed = run([python, "-I", "-c", "import darshan"], _START_S)
     if not completed.ok:
         errors = lines(completed.stderr)[-1:]
-        why = f" ({errors[0][:200]})" if errors else ""
-        raise ToolError(f"{python} has no PyDarshan that starts{why}; {_REMEDY}")
+        reason = f" ({errors[0][:200]})" if errors else ""
+        raise ToolError(f"{python} has no PyDarshan that starts{reason}; {_REMEDY}")
 
 
 def _ask(run: CommandRunner, python: str, paths: Sequence[Path]) -> tuple[list[str], str]:
-    """Return a line for each log that was read, and why the reader ended before the last one."""
+    """Return a line for each log, and the reason if the reader ended before the last one."""
     program = str(Path(pydarshan.__file__))
-    words = [python, "-I", program, *(str(path.absolute()) for path in paths)]
+    command = [python, "-I", program, *(str(path.absolute()) for path in paths)]
     try:
-        completed = run(words, _START_S + _LOG_S * len(paths))
+        completed = run(command, _START_S + _LOG_S * len(paths))
     except ToolError as error:
-        # it has printed without an end; nobody knows which of them it was
+        # too much output: repeat one by one to find the log
         return ([], str(error)) if len(paths) == 1 else _ask(run, python, paths[:1])
     answers = completed.stdout.splitlines()[: len(paths)]
     if len(answers) == len(paths):
@@ -142,8 +142,8 @@ def _ask(run: CommandRunner, python: str, paths: Sequence[Path]) -> tuple[list[s
     if completed.exit_code and completed.exit_code < 0:
         return answers, f"PyDarshan crashed on it (signal {-completed.exit_code})"
     errors = lines(completed.stderr)[-1:]
-    why = f": {errors[0][:200]}" if errors else ""
-    return answers, f"PyDarshan ended with {completed.exit_code}{why}"
+    reason = f": {errors[0][:200]}" if errors else ""
+    return answers, f"PyDarshan ended with {completed.exit_code}{reason}"
 
 
 def _shown(path: Path) -> str:
@@ -157,7 +157,7 @@ def read_job_times(path: Path) -> ReadJobs:
     """Return the jobs of a file.
 
     Raises:
-        DocumentError: it cannot be read, lacks a column, or a row has another length.
+        DocumentError: it cannot be read, lacks a column, or a row has the wrong length.
     """
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
@@ -167,7 +167,7 @@ def read_job_times(path: Path) -> ReadJobs:
                 raise DocumentError(
                     f"{path} needs the columns {', '.join(_NEEDED)}; it lacks {', '.join(missing)}"
                 )
-            return collected(rows, _job, str(path))
+            return parse_entries(rows, _job, str(path))
     except (OSError, csv.Error) as error:
         raise DocumentError(f"{path} cannot be read: {error}") from error
 

@@ -1,6 +1,6 @@
-"""Enclosures: slots as the kernel shows them to anybody, fans and power through sg_ses (sg_ses(8)).
+"""Symptoms of disk enclosures: slots from /sys, fans and power supplies from sg_ses(8).
 
-sg_ses opens the enclosure's generic device and so needs the group that owns it.
+/sys is open to all users; sg_ses needs the group that owns the enclosure's generic device.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NAME = "enclosure"
 _ROOT = "/sys/class/enclosure"
 _TIMEOUT_S = 30.0
 _LONGEST = 500
-"""Characters of a line; those of sg_ses have a hundred."""
+"""Limit of a line in characters; those of sg_ses have a hundred."""
 _HEAD = re.compile(r" *(?:(\S.*?) +)?\[\d+,(-?\d+)\] +Element type: ([^,\n]+)")
 _FLAG = re.compile(r"(?:^ +|, +)([A-Za-z][A-Za-z ]*)=1(?=,|$)")
 _STATUS = re.compile(r" .*\bstatus: ([A-Za-z ]+)$")
@@ -28,12 +28,12 @@ _SEVERITY = {
     "Noncritical": State.WARNING,
     "Non-critical": State.WARNING,
 }
-"""Element status codes of SES-3, table 68; the others say nothing of a fault."""
+"""Element status codes of SES-3, table 68; the others are no faults."""
 _SLOTS = ("array device slot", "device slot")
 _FLAGS = {
     **dict.fromkeys(
         ("fail", "failure indication", "dc fail", "ot failure", "crit over", "crit under")
-        # sg_ses prints the first of them, others the whole word
+        # sg_ses prints the first one, other tools the second
         + ("overtmp fail", "overtemperature fail", "ut failure", "ups fail"),
         State.CRITICAL,
     ),
@@ -44,24 +44,24 @@ _FLAGS = {
         State.WARNING,
     ),
 }
-"""Bits that tell of a fault, whatever the status (SES-3, section 7.3)."""
+"""Bits that mean a fault at any status (SES-3, section 7.3)."""
 _WITHOUT_FLAGS = ("Unsupported", "Not available")
-# a supply that is out takes the redundancy with it, and its missing power is no further fault
+# a removed power supply costs the redundancy; its other bits are no further faults
 _NOT_INSTALLED = "Not installed"
 
-_WORDS = "{kind} {name} of enclosure {enclosure} is {status}"
-_SLOT = "slot {slot}{disk} of enclosure {enclosure} shows {status}"
-_FLAGGED = "{kind} {name} of enclosure {enclosure} shows {status}"
+_STATUS_WORDS = "{kind} {name} of enclosure {enclosure} is {status}"
+_SLOT_WORDS = "slot {slot}{disk} of enclosure {enclosure} shows {status}"
+_FLAG_WORDS = "{kind} {name} of enclosure {enclosure} shows {status}"
 RULES = {
     (words, severity): Rule(kind, severity, words)
-    for kind, words in (("slot", _SLOT), ("element", _WORDS), ("element", _FLAGGED))
+    for kind, words in (("slot", _SLOT_WORDS), ("element", _STATUS_WORDS), ("element", _FLAG_WORDS))
     for severity in (State.CRITICAL, State.WARNING)
 }
-"""An element's kind is its type: ``power_supply``, ``cooling``."""
+"""The kind of an element is its type: ``power_supply``, ``cooling``."""
 
 
 def look(node: Node) -> Look:
-    """Look at all enclosures; raise ToolError where the kernel knows none."""
+    """Look at all enclosures; raise ToolError if the kernel has none."""
     enclosures = node.system.names(_ROOT)
     if not enclosures:
         raise ToolError(f"{_ROOT} is empty: no enclosure, or the module ses is not loaded")
@@ -80,7 +80,7 @@ def _slots(node: Node, enclosure: str) -> Iterator[Symptom]:
     for slot in node.system.names(f"{_ROOT}/{enclosure}"):
         folder = f"{_ROOT}/{enclosure}/{slot}"
         fault, status = node.system.read(f"{folder}/fault"), node.system.read(f"{folder}/status")
-        # the kernel shows 2 for a fault that was requested, 4 for one that was sensed, and both
+        # the kernel adds 2 for a requested fault and 4 for a sensed one
         is_fault = fault not in ("", "0")
         severity = _SEVERITY.get(status.capitalize(), State.WARNING if is_fault else State.OK)
         if severity is State.OK:
@@ -88,13 +88,13 @@ def _slots(node: Node, enclosure: str) -> Iterator[Symptom]:
         blocks, component = _slot(node, enclosure, slot)
         disk = f" with {blocks[0]}" if blocks else ""
         words = "fault" if is_fault else status
-        yield RULES[_SLOT, severity].symptom(
+        yield RULES[_SLOT_WORDS, severity].symptom(
             NAME, component, slot=slot, disk=disk, enclosure=enclosure, status=words
         )
 
 
 def _elements(node: Node, enclosure: str) -> Iterator[Symptom]:
-    """Yield fans, supplies and sensors at fault; the status of slots comes from /sys."""
+    """Yield faults of fans, supplies and sensors; the status of slots comes from /sys."""
     devices = node.system.names(f"{_ROOT}/{enclosure}/device/scsi_generic")
     if not devices:
         raise ToolError("it has no generic SCSI device; load the module sg")
@@ -105,11 +105,11 @@ def _elements(node: Node, enclosure: str) -> Iterator[Symptom]:
     for element in elements:
         kind = element.kind.lower()
         words, severity, status = _fault(element)
-        # element -1 sums up all others of its type
+        # element -1 summarizes all others of its type
         if severity is State.OK or element.number == "-1":
             continue
         is_slot = kind in _SLOTS
-        if is_slot and words == _WORDS:
+        if is_slot and words == _STATUS_WORDS:
             continue
         component = _slot(node, enclosure, element.name)[1] if is_slot else _enclosure(node)
         name = element.name or f"number {element.number}"
@@ -120,21 +120,21 @@ def _elements(node: Node, enclosure: str) -> Iterator[Symptom]:
 
 
 def _fault(element: _Element) -> tuple[str, State, str]:
-    """Return words, severity and status of what an element tells of itself, OK for no fault."""
+    """Return words, severity and status of an element; severity OK without a fault."""
     severity = _SEVERITY.get(element.status)
     if severity:
-        return _WORDS, severity, element.status.lower()
+        return _STATUS_WORDS, severity, element.status.lower()
     flags = [flag for flag in element.flags if flag.lower() in _FLAGS]
     if not flags or element.status in _WITHOUT_FLAGS:
-        return _FLAGGED, State.OK, ""
-    gravest = min((_FLAGS[flag.lower()] for flag in flags), key=ORDER.index)
-    absent = element.status == _NOT_INSTALLED
-    shown = ", ".join([element.status.lower()] * absent + flags)
-    return _FLAGGED, State.WARNING if absent else gravest, shown
+        return _FLAG_WORDS, State.OK, ""
+    severest = min((_FLAGS[flag.lower()] for flag in flags), key=ORDER.index)
+    is_absent = element.status == _NOT_INSTALLED
+    shown = ", ".join([element.status.lower()] * is_absent + flags)
+    return _FLAG_WORDS, State.WARNING if is_absent else severest, shown
 
 
 class _Element(NamedTuple):
-    """An element; ``flags`` are the bits that are set."""
+    """An element of an enclosure; ``flags`` are the bits that are set."""
 
     name: str
     number: str
@@ -144,7 +144,7 @@ class _Element(NamedTuple):
 
 
 def _parsed(text: str) -> Iterator[_Element]:
-    """Yield the elements that have a status: it and the flags stand in lines below the first."""
+    """Yield the elements with a status; status and flags are in the lines below the head."""
     head: Optional[re.Match[str]] = None
     body: list[str] = []
     for line in [*text.splitlines(), ""]:
@@ -164,7 +164,7 @@ def _element(head: Optional[re.Match[str]], body: Sequence[str]) -> Iterator[_El
 
 
 def _slot(node: Node, enclosure: str, slot: str) -> tuple[Sequence[str], str]:
-    """Return the disk in a slot, none where it is empty, and the component."""
+    """Return the disk in a slot, if any, and the component."""
     blocks = node.system.names(f"{_ROOT}/{enclosure}/{slot}/device/block")
     return blocks, node.parts.of_block(blocks[0]) if blocks else _enclosure(node)
 

@@ -1,12 +1,12 @@
-"""The folders on a shared file system that plumbline works in: opened without links, then checked.
+"""Safely open plumbline's working folders on a shared file system, without following links.
 
-Everybody may write at the root of many file systems, and whoever owns a folder or may write to it
-can put a link in the place of what is in it, between a look and a write.  Hence each folder is
-opened through the one above it, what was opened is checked, and only that is used.
+Many file systems are world-writable at the root, and the owner or a writer of a folder can replace
+its content by a link between a check and a write.  Hence each folder is opened relative to its
+parent, the open descriptor is checked, and only the descriptor is used.
 
-As a program, ``python3 -IS folders.py WHERE -- COMMAND...`` does so, makes the folder its working
-directory and the file its standard input, and becomes COMMAND.  This is a process of its own and
-nothing of a run, because whatever touches a dead file system may hang beyond SIGKILL.
+As a program, ``python3 -IS folders.py WHERE -- COMMAND...`` does this, makes the folder its working
+directory and the file its standard input, and executes COMMAND.  It is a separate process, because
+access to a dead file system may hang beyond SIGKILL.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ if TYPE_CHECKING:
     from typing import Any, Mapping, NoReturn, Optional, Sequence
 
 REFUSED = 77
-"""Exit code of the program where something is not safe to work in (sysexits.h, EX_NOPERM)."""
+"""Exit code of the program if a folder or file is not safe (sysexits.h, EX_NOPERM)."""
 PROGRAM = "folders"
-"""The name of the program while it opens folders, as the kernel shows it."""
+"""The process name in the kernel while folders are opened."""
 MARK = "plumbline: refused: "
-"""Beginning of the reason that it prints."""
+"""Prefix of the printed reason."""
 
-_MADE_WITH = 0o700
+_MODE = 0o700
 _OTHERS_WRITE = 0o022
 _NOT_FOUND = 127
-# O_PATH opens nothing: it waits for no FIFO and needs no right to read
+# O_PATH does not open the content: it does not block on a FIFO and needs no read permission
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = _LOOK | os.O_DIRECTORY
 
 
 class UnsafeError(PermissionError):
-    """A folder or file that somebody else could exchange, or that is not what it should be."""
+    """A folder or file that others could replace, or that is of the wrong kind."""
 
 
 def open_base(path: str) -> int:
-    """Return a descriptor of a folder that the site has named, reached without any link.
+    """Return a descriptor of a configured folder, reached without any link.
 
     Raises:
-        UnsafeError: the path leads over a link.
-        OSError: it is not there, or not to be entered.
+        UnsafeError: a part of the path is a link.
+        OSError: the folder is missing or cannot be entered.
     """
-    descriptor, here = os.open("/", _FOLDER), ""
+    descriptor, current = os.open("/", _FOLDER), ""
     for name in filter(None, path.split("/")):
-        above, here = descriptor, f"{here}/{name}"
+        above, current = descriptor, f"{current}/{name}"
         try:
-            descriptor = _open(here, _FOLDER, above)
+            descriptor = _open(current, _FOLDER, above)
         except NotADirectoryError:
             raise UnsafeError(
                 f"{path} leads over a symbolic link or a file; name the folder itself"
@@ -62,13 +62,13 @@ def open_base(path: str) -> int:
 
 
 def enter(above: int, path: str, *, make: bool = False) -> int:
-    """Return a descriptor of a folder that the caller or root owns and nobody else may write to.
+    """Return a descriptor of a folder that the caller or root owns and no other user may write to.
 
-    It is opened in place of ``above``, which is closed; ``make`` makes it where it is missing.
+    ``above`` is closed; ``make`` creates the folder if it is missing.
 
     Raises:
-        UnsafeError: it is a link, another's, or open to others.
-        OSError: it is not there, or cannot be made or entered.
+        UnsafeError: it is a link, belongs to another user, or is writable by others.
+        OSError: it is missing, or cannot be created or entered.
     """
     try:
         made = make and _make(path, above)
@@ -92,49 +92,49 @@ def enter(above: int, path: str, *, make: bool = False) -> int:
 
 
 def check_place(path: str) -> None:
-    """Return if what the caller makes in a folder cannot be renamed or removed by others.
+    """Check that others cannot rename or remove the caller's files in a folder.
 
-    Unlike ``enter`` this takes folders where all may write, if they are sticky as /tmp is.  Those
-    above it count as well: who may rename one of them can exchange all that is below.
+    Unlike ``enter`` this accepts world-writable folders with the sticky bit, such as /tmp.  All
+    folders above are checked too: renaming one of them replaces everything below.
 
     Raises:
-        UnsafeError: others can.
-        OSError: it is not there.
+        UnsafeError: others can do so.
+        OSError: the folder is missing.
     """
     os.stat(path)
-    here = os.path.realpath(path)
+    current = os.path.realpath(path)
     while True:
-        result = os.lstat(here)
-        if not (result.st_uid in (0, os.geteuid()) and result.st_mode & S_ISVTX):
-            _check_folder(result, here, made=False)
-        if here == "/":
+        status = os.lstat(current)
+        if not (status.st_uid in (0, os.geteuid()) and status.st_mode & S_ISVTX):
+            _check_folder(status, current, made=False)
+        if current == "/":
             return
-        here = os.path.dirname(here)
+        current = os.path.dirname(current)
 
 
 def check_file(folder: int, path: str) -> Optional[os.stat_result]:
-    """Return the status of a file that is the caller's own and has one name; None where none is.
+    """Return the status of a regular file of the caller with one name; None if it is missing.
 
     Raises:
         UnsafeError: it is anything else.
     """
     try:
-        result = os.stat(os.path.basename(path), dir_fd=folder, follow_symlinks=False)
+        status = os.stat(os.path.basename(path), dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
     except OSError as error:
         error.filename = path
         raise
-    _check_file(result, path)
-    return result
+    _check_file(status, path)
+    return status
 
 
 def open_file(path: str, flags: int) -> int:
-    """Return a descriptor of ``BASE/.plumbline/COMPONENT/FILE``, opened and checked all the way.
+    """Return a descriptor of ``BASE/.plumbline/COMPONENT/FILE``; check each part of the path.
 
     Raises:
-        UnsafeError: a folder below the base or the file is not the caller's own.
-        OSError: it is not there or cannot be opened.
+        UnsafeError: the file, or a folder below the base, is not safe.
+        OSError: it is missing or cannot be opened.
     """
     folder = open_folder_of(path)
     try:
@@ -159,7 +159,7 @@ def open_folder_of(path: str) -> int:
 
 
 def _open(path: str, flags: int, above: int) -> int:
-    """Open the last name of a path in a folder; what is raised names the whole path."""
+    """Open the last name of a path in a folder; errors name the whole path."""
     try:
         return os.open(os.path.basename(path), flags, dir_fd=above)
     except OSError as error:
@@ -168,9 +168,9 @@ def _open(path: str, flags: int, above: int) -> int:
 
 
 def _make(path: str, above: int) -> bool:
-    """Make a folder of the caller alone; return whether it was missing."""
+    """Create a folder for the caller only; return whether it was missing."""
     try:
-        os.mkdir(os.path.basename(path), _MADE_WITH, dir_fd=above)
+        os.mkdir(os.path.basename(path), _MODE, dir_fd=above)
     except FileExistsError:
         return False
     except PermissionError as error:
@@ -179,58 +179,58 @@ def _make(path: str, above: int) -> bool:
             f"its user, or root does: install -d -o {_name(os.geteuid())} -m 0700 {path}"
         ) from error
     except OSError as error:
-        # GlusterFS refuses to make a folder that is there while one of its bricks is down
-        if _is_there(path, above):
+        # while a brick is down, GlusterFS returns another error for an existing folder
+        if _exists(path, above):
             return False
         error.filename = path
         raise
     return True
 
 
-def _is_there(path: str, above: int) -> bool:
+def _exists(path: str, above: int) -> bool:
     with suppress(OSError):
         os.close(os.open(os.path.basename(path), _FOLDER, dir_fd=above))
         return True
     return False
 
 
-def _check_folder(result: os.stat_result, path: str, *, made: bool) -> None:
-    mode = f"{S_IMODE(result.st_mode):04o}"
-    owner, me = _name(result.st_uid), _name(os.geteuid())
-    if not S_ISDIR(result.st_mode):
+def _check_folder(status: os.stat_result, path: str, *, made: bool) -> None:
+    mode = f"{S_IMODE(status.st_mode):04o}"
+    owner, me = _name(status.st_uid), _name(os.geteuid())
+    if not S_ISDIR(status.st_mode):
         raise UnsafeError(f"{path} is not a folder; plumbline follows no links: remove it")
-    if made and result.st_uid != os.geteuid():
+    if made and status.st_uid != os.geteuid():
         raise UnsafeError(
             f"{path} belongs to {owner} although {me} has made it: this file system gives away "
             f"what {me} makes, or somebody exchanged it; run as a user who keeps what he makes"
         )
-    if result.st_uid not in (0, os.geteuid()):
+    if status.st_uid not in (0, os.geteuid()):
         raise UnsafeError(
             f"{path} belongs to {owner} (mode {mode}) and not to {me}: its owner can "
             f"exchange what is in it; run as {owner} if that is plumbline's user, else remove it"
         )
-    if S_IMODE(result.st_mode) & _OTHERS_WRITE:
+    if S_IMODE(status.st_mode) & _OTHERS_WRITE:
         raise UnsafeError(
             f"{path} of {owner} (mode {mode}) may be written by others, who can exchange what is "
             f"in it; remove it, or chmod go-w it if nobody else has used it"
         )
 
 
-def _check_file(result: os.stat_result, path: str) -> None:
-    if not S_ISREG(result.st_mode) or result.st_nlink != 1:
+def _check_file(status: os.stat_result, path: str) -> None:
+    if not S_ISREG(status.st_mode) or status.st_nlink != 1:
         raise UnsafeError(
             f"{path} is no plain file with one name, which plumbline alone makes: remove it"
         )
-    if result.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid():
         raise UnsafeError(
-            f"{path} belongs to {_name(result.st_uid)} "
-            f"(mode {S_IMODE(result.st_mode):04o}), not to "
+            f"{path} belongs to {_name(status.st_uid)} "
+            f"(mode {S_IMODE(status.st_mode):04o}), not to "
             f"{_name(os.geteuid())}: remove it, or run as its owner"
         )
 
 
 def _name(number: int) -> str:
-    import pwd  # for a sentence alone
+    import pwd  # needed only in messages
 
     try:
         return pwd.getpwuid(number).pw_name
@@ -239,7 +239,7 @@ def _name(number: int) -> str:
 
 
 def _prepare(where: Mapping[str, Any]) -> None:
-    """Make the folder the working directory and the file, if it is asked for, standard input."""
+    """Make the folder the working directory and the file, if any, standard input."""
     path = where["base"]
     descriptor = open_base(path)
     for name in where["names"]:
@@ -248,8 +248,8 @@ def _prepare(where: Mapping[str, Any]) -> None:
     os.fchdir(descriptor)
     if where["file"]:
         path = f"{path}/{where['file']}"
-        result = (_become_input if where["opened"] else check_file)(descriptor, path)
-        if result is not None and where["inode"] not in (None, result.st_ino):
+        status = (_become_input if where["opened"] else check_file)(descriptor, path)
+        if status is not None and where["inode"] not in (None, status.st_ino):
             raise UnsafeError(
                 f"{path} is another file than before: somebody has exchanged it; see who may work "
                 "in its folder, and run the probe again"
@@ -258,16 +258,16 @@ def _prepare(where: Mapping[str, Any]) -> None:
 
 def _become_input(folder: int, path: str) -> os.stat_result:
     file = _open(path, _LOOK, folder)
-    result = os.fstat(file)
-    _check_file(result, path)
+    status = os.fstat(file)
+    _check_file(status, path)
     os.dup2(file, 0)
-    return result
+    return status
 
 
 def _main(argv: Sequence[str]) -> NoReturn:
     import json
 
-    # who finds it stuck sees by its name that it touches no target's bytes; COMMAND has its own
+    # the name of a stuck process shows that it moves no target's bytes; COMMAND has its own name
     with suppress(OSError), open("/proc/self/comm", "w", encoding="ascii") as name:
         name.write(PROGRAM)
     try:

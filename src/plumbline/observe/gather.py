@@ -1,8 +1,9 @@
-"""All collectors of a node, asked once; what one cannot answer is reported too."""
+"""Run all symptom collectors of a node once; report unavailable ones too."""
 
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import Path
 from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
 
@@ -27,31 +28,31 @@ COLLECTORS: dict[str, Collector] = {
     lustre.NAME: lustre.look,
     kernel.NAME: kernel.look,
 }
-"""In the order in which they are asked and shown."""
+"""In the order of running and display."""
 
 
 class SiteCollector(NamedTuple):
-    """A collector of the site's own, and the kind that it looks at."""
+    """A site's own collector and its kind."""
 
     kind: str
     look: Collector
 
 
 def gather(node: Node, added: Mapping[str, SiteCollector] = {}) -> Report:
-    """Return what all collectors see; one that cannot look has its reason instead.
+    """Return the results of all collectors; an unavailable one gives its reason.
 
-    ``added`` are those of the site, by name; they are asked last.
+    ``added`` are the site's own collectors by name; they run last.
     """
     own = {name: SiteCollector(KIND_OF[name], look) for name, look in COLLECTORS.items()}
     looks = tuple(_look(node, name, collector) for name, collector in {**own, **added}.items())
-    return Report(node.parts.node, node.now, _settled(looks))
+    return Report(node.parts.node, node.now, _without_unmounted(looks))
 
 
-def _settled(looks: tuple[Look, ...]) -> tuple[Look, ...]:
-    """Return looks in which a target that was unmounted here on purpose is no suspect.
+def _without_unmounted(looks: tuple[Look, ...]) -> tuple[Look, ...]:
+    """Report a target that was unmounted here on purpose as unmounted only.
 
-    Its outage is real, so the unmount says that it lasts; what the lost connection counts is the
-    same outage once more.
+    The outage is real, so the symptom of the unmount mentions it; the symptoms of the lost
+    connection repeat the same outage and are dropped.
     """
     symptoms = [symptom for look in looks for symptom in look.symptoms]
     unmounted = {symptom.component for symptom in symptoms if symptom.kind == UNMOUNTED}
@@ -61,7 +62,7 @@ def _settled(looks: tuple[Look, ...]) -> tuple[Look, ...]:
         if symptom.collector == lustre.NAME and symptom.kind == lustre.DISCONNECTED
     }
 
-    def settled(symptom: Symptom) -> Iterator[Symptom]:
+    def resolved(symptom: Symptom) -> Iterator[Symptom]:
         away = lost.get(symptom.component) if symptom.component in unmounted else None
         if away and symptom.kind == UNMOUNTED:
             yield symptom._replace(sentence=f"{symptom.sentence}; {away} until it is mounted again")
@@ -69,9 +70,7 @@ def _settled(looks: tuple[Look, ...]) -> tuple[Look, ...]:
             yield symptom
 
     return tuple(
-        look._replace(
-            symptoms=tuple(symptom for each in look.symptoms for symptom in settled(each))
-        )
+        look._replace(symptoms=tuple(chain.from_iterable(map(resolved, look.symptoms))))
         for look in looks
     )
 
@@ -84,7 +83,7 @@ def _look(node: Node, name: str, collector: SiteCollector) -> Look:
 
 
 class LocalSystem:
-    """Reads below ``root``, which is / but for a copy of another node's files."""
+    """Files and commands of this machine; ``root`` is / or a copy of another node's files."""
 
     def __init__(self, runner: CommandRunner, root: Path = Path("/")) -> None:
         self._runner = runner
@@ -95,26 +94,26 @@ class LocalSystem:
         return self._runner(argv, timeout_s)
 
     def read(self, path: str, most_bytes: int = MOST_BYTES) -> str:
-        """Return a small file's text without blanks at its ends; empty if it cannot be read.
+        """Return the stripped text of a small file; empty if it cannot be read.
 
-        Some files of /sys refuse to be read while their device is down: they have nothing to say.
+        Some files of /sys cannot be read while their device is down.
         """
         try:
             with self._below(path).open("rb") as file:
                 return file.read(most_bytes).decode("utf-8", "replace").strip()
-        # a name with a zero byte is refused as a wrong value
+        # a name with a zero byte is a ValueError
         except (OSError, ValueError):
             return ""
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """Return what lies in a folder, in order; nothing where there is none."""
+        """Return the sorted names in a folder; empty if there is none."""
         try:
             return tuple(sorted(os.listdir(self._below(folder))))
         except (OSError, ValueError):
             return ()
 
     def real(self, path: str) -> str:
-        """Return a path with all of its links followed, as seen from the root."""
+        """Return a path with all links resolved, relative to the root."""
         root = os.path.realpath(self._root)
         if "\0" in path:
             # no file has such a name

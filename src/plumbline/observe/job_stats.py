@@ -1,7 +1,7 @@
-"""Jobs that use the Lustre targets of this server most, by ``job_stats`` where it is on.
+"""Jobs that use the Lustre targets of this server most, if ``job_stats`` is on.
 
-A list of jobs may take seconds to read, unlike a counter.  So it is read in a thread of its own, a
-hundredth of the time at most, and never again once that took too long.
+Reading a list of jobs may take seconds, unlike a counter.  So it is read in a separate thread, for
+a hundredth of the time at most, and never again after one reading took too long.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from plumbline.observe.lustre_output import job_requests, job_stats
 from plumbline.observe.node import Files
 
 PAUSE_S = 10.0
-"""Between two readings at least: a probe of a target takes as long, or some times that."""
+"""Least time between two readings; a probe of a target takes at least as long."""
 
 LONGEST_S = 1.0
-"""A server on which one reading of all targets takes longer is left alone."""
+"""If one reading of all targets takes longer, the server is not read again."""
 
 MOST_BYTES = 4 << 20
-"""Of one target's list: some 1,600 jobs."""
+"""Limit of one target's list: about 1,600 jobs."""
 
 _SHARE = 100
 _TOP = 3
-"""Jobs that are kept of a target and interval: one may be the probe itself."""
+"""Jobs kept per target and interval; one may be the probe itself."""
 
 
 class JobTraffic(NamedTuple):
-    """Traffic of a job on a target between two readings: bytes, or requests for metadata."""
+    """Traffic of a job on a target between two readings: bytes, or metadata requests."""
 
     target: str
     row: Union[JobRow, RequestRow]
@@ -47,10 +47,10 @@ class _Reading(NamedTuple):
 
 
 class Jobs:
-    """Follows the jobs of some targets: :meth:`look` in a thread, :meth:`drain` in another."""
+    """Follows the jobs of targets: :meth:`look` runs in one thread, :meth:`drain` in another."""
 
     def __init__(self, files: Files, targets: Sequence[str], clock: Clock) -> None:
-        """Take the targets by the names that Lustre has for them."""
+        """Take the Lustre names of the targets."""
         self._files = files
         self._targets = tuple(targets)
         self._clock = clock
@@ -58,18 +58,18 @@ class Jobs:
         self._before: dict[str, _Reading] = {}
         self._traffic: queue.SimpleQueue[JobTraffic] = queue.SimpleQueue()
         self.trouble = ""
-        """Why nothing more is known of jobs, empty as long as they are followed."""
+        """Why jobs are no longer followed, empty while they are."""
 
     def look(self) -> Optional[float]:
-        """Read the lists once; return the seconds until the next time, None for never."""
-        begun = self._clock.monotonic()
+        """Read the lists once; return the seconds until the next reading, None for never."""
+        start = self._clock.monotonic()
         try:
-            counted = [self._read(target) for target in self._targets]
+            has_jobs = [self._read(target) for target in self._targets]
         except ToolError as error:
             self.trouble = str(error)
             return None
-        took_s = self._clock.monotonic() - begun
-        if not any(counted):
+        took_s = self._clock.monotonic() - start
+        if not any(has_jobs):
             return None
         if took_s > LONGEST_S:
             self.trouble = (
@@ -79,7 +79,7 @@ class Jobs:
         return max(PAUSE_S, _SHARE * took_s)
 
     def drain(self) -> list[JobTraffic]:
-        """Return what was found since this was last asked."""
+        """Return the traffic since the last call."""
         traffics: list[JobTraffic] = []
         while not self._traffic.empty():
             traffics.append(self._traffic.get())
@@ -115,26 +115,30 @@ class Jobs:
 
 
 def _top(target: str, before: _Reading, now: _Reading) -> list[Union[JobRow, RequestRow]]:
-    """Return what those jobs have done that did most; a cleared list begins at zero."""
-    grown = {
+    """Return the traffic of the busiest jobs; a cleared list begins at zero."""
+    growths = {
         job: {
-            way: _grown(count, before.jobs.get(job, {}).get(way, 0)) for way, count in stood.items()
+            direction: _growth(count, before.jobs.get(job, {}).get(direction, 0))
+            for direction, count in counts.items()
         }
-        for job, stood in now.jobs.items()
+        for job, counts in now.jobs.items()
     }
-    moved = {job: sum(counts.values()) for job, counts in grown.items()}
-    jobs = sorted(filter(moved.get, moved), key=lambda job: -moved[job])
+    totals = {job: sum(growth.values()) for job, growth in growths.items()}
+    jobs = sorted(filter(totals.get, totals), key=lambda job: -totals[job])
     span = round(before.begin, 2), round(now.end, 2)
     if _is_metadata(target):
         return [
-            RequestRow(*span, job, {name: count for name, count in grown[job].items() if count})
+            RequestRow(*span, job, {name: count for name, count in growths[job].items() if count})
             for job in jobs[:_TOP]
         ]
-    ways = (Operation.READ, Operation.WRITE)
-    return [JobRow(*span, job, *(grown[job].get(way, 0) for way in ways)) for job in jobs[:_TOP]]
+    directions = (Operation.READ, Operation.WRITE)
+    return [
+        JobRow(*span, job, *(growths[job].get(direction, 0) for direction in directions))
+        for job in jobs[:_TOP]
+    ]
 
 
-def _grown(now: int, before: int) -> int:
+def _growth(now: int, before: int) -> int:
     return now - before if now >= before else now
 
 

@@ -1,7 +1,7 @@
-"""Jobs: what each moved on which target, from Slurm and from the servers.
+"""Jobs of Slurm, and their traffic on each target.
 
 Keys are those of Slurm 21.08 and later.  A time is a number, or since 23.02 an object with ``set``
-and ``number``; 0 is not known yet.
+and ``number``; 0 means not known yet.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from plumbline.model.validation import whole_text as whole
 
 COUNTERS = "job_stats"
 DARSHAN = "Darshan"
-"""Sources of the traffic of jobs."""
+"""Sources of job traffic."""
 
 _LONGEST = 255
 _SHOWN = 40
@@ -40,7 +40,7 @@ def _short(**values: str) -> None:
 
 
 class Job(NamedTuple):
-    """A job as its scheduler knows it; times in seconds since the epoch, ``end`` None: it runs."""
+    """A job of the scheduler; times in seconds since the epoch, ``end`` None while it runs."""
 
     id: Annotated[str, unicode_text, _short]
     begin: Annotated[float, times]
@@ -50,15 +50,15 @@ class Job(NamedTuple):
     nodes: Annotated[str, unicode_text] = ""
 
     def overlaps(self, begin: float, end: float) -> bool:
-        """Return whether it ran at any moment between two."""
+        """Return whether the job ran at any time between two times."""
         return self.begin < end and (LATEST if self.end is None else self.end) > begin
 
 
 @positional
 class JobIo(NamedTuple):
-    """Traffic of a job on a target in one direction, between two moments since the epoch.
+    """Traffic of a job on a target in one direction, between two times since the epoch.
 
-    ``small`` and ``unaligned`` are shares of its calls, None where nobody counted them.
+    ``small`` and ``unaligned`` are shares of its calls, None if they were not counted.
     """
 
     job: Annotated[str, unicode_text]
@@ -73,11 +73,11 @@ class JobIo(NamedTuple):
 
     @property
     def rate_Bps(self) -> Optional[float]:
-        """Return bytes per second from the first to the last of it."""
+        """Return the mean rate in bytes per second, None without a duration."""
         return self.bytes / (self.end - self.begin) if self.end > self.begin else None
 
     def within(self, begin: float, end: float) -> Optional[JobIo]:
-        """Return what falls between two moments, as if it moved evenly; None where nothing does."""
+        """Return the traffic between two times, assuming an even rate; None if there is none."""
         first, last = max(self.begin, begin), min(self.end, end)
         whole_s = self.end - self.begin
         if first > last or (first == last and whole_s):
@@ -87,7 +87,7 @@ class JobIo(NamedTuple):
 
 
 class JobRequests(NamedTuple):
-    """Requests of a job to a metadata target between two moments since the epoch."""
+    """Requests of a job to a metadata target between two times since the epoch."""
 
     job: str
     target: str
@@ -97,11 +97,11 @@ class JobRequests(NamedTuple):
 
     @property
     def number(self) -> float:
-        """Return how many requests that were."""
+        """Return the total number of requests."""
         return sum(self.requests.values())
 
     def within(self, begin: float, end: float) -> Optional[JobRequests]:
-        """Return what falls between two moments, as if it asked evenly; None where nothing does."""
+        """Return the requests between two times, assuming an even rate; None if there are none."""
         first, last = max(self.begin, begin), min(self.end, end)
         if first >= last:
             return None
@@ -111,7 +111,7 @@ class JobRequests(NamedTuple):
 
 
 def checked_job(job: Job) -> Job:
-    """Return a job whose values are of the right kinds; raise TypeError for another one."""
+    """Return the job; raise TypeError if a value is impossible."""
     refuse_impossible(job)
     if job.end is not None and job.end < job.begin:
         raise TypeError("it ends before it begins")
@@ -119,56 +119,58 @@ def checked_job(job: Job) -> Job:
 
 
 def checked_io(io: JobIo) -> JobIo:
-    """Return the traffic of a job whose values are plausible; raise TypeError for another one."""
+    """Return the traffic of a job; raise TypeError if a value is impossible."""
     refuse_impossible(io)
     return in_order(io)
 
 
 def in_order(io: JobIo) -> JobIo:
-    """Return traffic that does not end before it begins; raise TypeError for any other."""
+    """Return the traffic; raise TypeError if it ends before it begins."""
     amounts(seconds=io.end - io.begin)
     return io
 
 
 def shown(text: Any) -> str:
-    """Return a name that somebody else has chosen, safe for a terminal and short for a table."""
+    """Return a foreign name, made safe for a terminal and short enough for a table."""
     line = " ".join(lines(str(text)))
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
 
 
 class Window(NamedTuple):
-    """A time in seconds since the epoch."""
+    """A period in seconds since the epoch."""
 
     begin: float = 0.0
     end: float = LATEST
 
 
-def used(ios: Iterable[JobIo], window: Window, target: str = "") -> list[JobIo]:
-    """Return what jobs have moved in a time, on one target or on all; the most comes first.
+def traffic_by_job(ios: Iterable[JobIo], window: Window, target: str = "") -> list[JobIo]:
+    """Return the traffic of jobs in a period, on one target or on all, largest first.
 
-    What one source counts of a job on a target in one direction is one.
+    Traffic of the same job, target, direction and source is added up.
     """
     sums: dict[tuple[str, str, Operation, str], JobIo] = {}
     for io in ios:
         part = io.within(*window) if target in ("", io.target) else None
         if part is not None and part.bytes > 0:
             key = io.job, io.target, io.operation, io.source
-            sums[key] = _sum(sums[key], part) if key in sums else part
+            sums[key] = _sum_traffic(sums[key], part) if key in sums else part
     return [sums[key] for key in sorted(sums, key=lambda key: (-sums[key].bytes, key))]
 
 
-def asked(parts: Iterable[JobRequests], window: Window, target: str = "") -> list[JobRequests]:
-    """Return what jobs have asked metadata targets in a time, those that asked most first."""
+def requests_by_job(
+    parts: Iterable[JobRequests], window: Window, target: str = ""
+) -> list[JobRequests]:
+    """Return the jobs' requests to metadata targets in a period, largest number first."""
     sums: dict[tuple[str, str], JobRequests] = {}
     for requests in parts:
         part = requests.within(*window) if target in ("", requests.target) else None
         if part is not None:
             key = requests.job, requests.target
-            sums[key] = _both(sums[key], part) if key in sums else part
+            sums[key] = _sum_requests(sums[key], part) if key in sums else part
     return sorted(sums.values(), key=lambda part: (-part.number, part[:2]))
 
 
-def _both(first: JobRequests, second: JobRequests) -> JobRequests:
+def _sum_requests(first: JobRequests, second: JobRequests) -> JobRequests:
     names = {**first.requests, **second.requests}
     return first._replace(
         begin=min(first.begin, second.begin),
@@ -179,14 +181,14 @@ def _both(first: JobRequests, second: JobRequests) -> JobRequests:
     )
 
 
-def _sum(first: JobIo, second: JobIo) -> JobIo:
-    whole = first.bytes + second.bytes
+def _sum_traffic(first: JobIo, second: JobIo) -> JobIo:
+    total = first.bytes + second.bytes
     return first._replace(
-        bytes=whole,
+        bytes=total,
         begin=min(first.begin, second.begin),
         end=max(first.end, second.end),
-        small=_mean(first.small, second.small, second.bytes / whole),
-        unaligned=_mean(first.unaligned, second.unaligned, second.bytes / whole),
+        small=_mean(first.small, second.small, second.bytes / total),
+        unaligned=_mean(first.unaligned, second.unaligned, second.bytes / total),
     )
 
 
@@ -197,7 +199,7 @@ def _mean(first: Optional[float], second: Optional[float], weight: float) -> Opt
 
 
 def without_traffic(jobs: Mapping[str, Job], counted: set[str], window: Window) -> list[Job]:
-    """Return the jobs that ran in a time and are not among those of which the use is known."""
+    """Return the jobs that ran in a period and whose traffic was not counted."""
     return [job for job in jobs.values() if job.overlaps(*window) and job.id not in counted]
 
 
@@ -210,43 +212,43 @@ _WAITING = frozenset(
     ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT")
     + ("REVOKED",)
 )
-"""States of a job that waits, or waits again: its start is an estimate."""
+"""States of a job that waits, possibly once more: its start is an estimate."""
 _RUNNING = frozenset(
     ("RUNNING", "SUSPENDED", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED")
 )
-"""States of a job whose end is the limit of its time (squeue(1), job state codes)."""
+"""States of a job whose end is its time limit (squeue(1), job state codes)."""
 
 
 class ReadJobs(NamedTuple):
-    """Jobs in the order of their list, and a sentence on each that is left out."""
+    """Jobs in the order of their list, and a sentence on each one left out."""
 
     jobs: tuple[Job, ...]
     left_out: tuple[str, ...]
 
 
 def parse_slurm(text: str, name: str) -> ReadJobs:
-    """Return the jobs that Slurm has printed into a file of this name.
+    """Parse a list of jobs that Slurm printed; ``name`` is that of the file.
 
     Raises:
-        DocumentError: it is no such list.
+        DocumentError: the text is no such list.
     """
     if text.lstrip().startswith("{"):
-        return collected(_objects(text, name), _job, name)
+        return parse_entries(_objects(text, name), _job, name)
     header, _, body = text.partition("\n")
     columns = header.strip("\r").split("|")
     if not {"Start", "End"} <= set(columns) or not set(_ID).intersection(columns):
         raise DocumentError(f"{name} is no list of Slurm's jobs; ask for {_ASK}")
     rows = (line.split("|") for line in filter(str.strip, body.splitlines()))
-    return collected(rows, partial(_job_of, columns), name)
+    return parse_entries(rows, partial(_job_from_row, columns), name)
 
 
-JobOf = Callable[[Any], Optional[Job]]
-"""Returns the job of an entry, None of one that has not begun, or raises an error."""
+ParseEntry = Callable[[Any], Optional[Job]]
+"""Returns the job of an entry, None before it begins, or raises an error."""
 
 
-def collected(entries: Iterable[Any], job_of: JobOf, name: str) -> ReadJobs:
-    """Return what the entries of a file say of jobs; ``name`` is that of the file."""
-    results = [_job_or_error(job_of, entry) for entry in entries]
+def parse_entries(entries: Iterable[Any], parse: ParseEntry, name: str) -> ReadJobs:
+    """Parse the entries of a file into jobs; ``name`` is that of the file."""
+    results = [_job_or_error(parse, entry) for entry in entries]
     left_out = (
         f"{name}: job {number} is left out: {result}"
         for number, result in enumerate(results, start=1)
@@ -255,9 +257,9 @@ def collected(entries: Iterable[Any], job_of: JobOf, name: str) -> ReadJobs:
     return ReadJobs(tuple(job for job in results if isinstance(job, Job)), tuple(left_out))
 
 
-def _job_or_error(job_of: JobOf, entry: Any) -> Any:
+def _job_or_error(parse: ParseEntry, entry: Any) -> Any:
     try:
-        return job_of(entry)
+        return parse(entry)
     except (KeyError, TypeError, ValueError, AttributeError, DocumentError) as error:
         return error
 
@@ -290,7 +292,7 @@ def _job(entry: Mapping[str, Any]) -> Optional[Job]:
         Job(
             str(entry["job_id"]),
             begin_s,
-            # squeue says when a running job will be ended at the latest
+            # squeue prints the latest possible end of a running job
             None if states & _RUNNING else end_s,
             _text(entry.get("name")),
             _text(entry.get("user") or entry.get("user_name")),
@@ -305,14 +307,14 @@ def _states(entry: Mapping[str, Any]) -> frozenset[str]:
     if isinstance(state, dict):
         state = state.get("current")
     words = state if isinstance(state, list) else [state]
-    # sacct names who has cancelled a job: CANCELLED by 1000
+    # sacct appends the user: CANCELLED by 1000
     return frozenset(word.split()[0].upper() for word in words if isinstance(word, str) and word)
 
 
 def _never_began(states: frozenset[str], nodes: Any) -> bool:
-    """Return whether a job has had no node: it waits, or was cancelled before it began.
+    """Return whether a job never had a node: it waits, or was cancelled before it began.
 
-    One that waits again has a record of the time when it ran.
+    A requeued job has another record of the time when it ran.
     """
     if nodes in _NO_NODES or "PENDING" in states or (states & _WAITING and not nodes):
         return True
@@ -331,8 +333,8 @@ def _text(value: Any) -> str:
     return whole(value) if isinstance(value, str) else ""
 
 
-def _job_of(columns: Sequence[str], cells: Sequence[str]) -> Optional[Job]:
-    """Return the job of a row; a step of a job is part of it."""
+def _job_from_row(columns: Sequence[str], cells: Sequence[str]) -> Optional[Job]:
+    """Return the job of a row; None for a step of a job, and before it begins."""
     if len(cells) != len(columns):
         raise ValueError(f"its line has {len(cells)} cells, the header {len(columns)}")
     row = dict(zip(columns, cells))
@@ -352,12 +354,12 @@ def _job_of(columns: Sequence[str], cells: Sequence[str]) -> Optional[Job]:
 
 
 def parse_moment(text: str) -> Optional[float]:
-    """Return seconds since the epoch of a date or a number, None where there is none yet.
+    """Return a date or number as seconds since the epoch, None if it is not known yet.
 
-    A date without a zone is in that of this host.
+    A date without a time zone is in that of this host.
 
     Raises:
-        ValueError: it is neither; or DocumentError.
+        ValueError, DocumentError: the text is neither.
     """
     if text in _NEVER:
         return None

@@ -1,13 +1,13 @@
-"""Links of storage and its networks: their speed and their errors, in /sys, open to anybody.
+"""Symptoms of storage and network links: speed and errors, from /sys, which all users may read.
 
-Fibre Channel, InfiniBand and SAS tell the same in different files: whether a port is up, how fast
-it runs, and what it counts.  A port is judged by what it has been before: one that was never used
-is no fault, and a slow one may have a slow partner.
+Fibre Channel, InfiniBand and SAS show the same in different files: state, speed and counters of a
+port.  A port is compared with its own past: an unused port is no fault, and a slow one may have a
+slow partner.
 
 Documentation/ABI/testing/sysfs-class-net-statistics of the kernel describes Ethernet's counters.
 
-A PCIe card in a slot of fewer lanes or of an older generation is as it was built: the port above it
-tells.
+A PCIe card in a slot with fewer lanes or of an older generation is no fault: its limit is that of
+the port above it.
 """
 
 from __future__ import annotations
@@ -22,23 +22,22 @@ from plumbline.observe.node import PCI, Growth, Node
 from plumbline.observe.symptom import Look, Rule, Symptom
 
 _LONGEST = 60
-"""Characters of a speed; those of the kernel have twenty."""
+"""Limit of a speed in characters; those of the kernel have twenty."""
 
 
 def _figure(node: Node, path: str, unit: str = "") -> Optional[float]:
-    """Return the number that a file begins with, before a unit; None where there is none."""
+    """Return the number at the start of a file, before a unit; None if there is none."""
     match = re.match(rf"(-?[\d.]+)(?: {re.escape(unit)}|$)", node.system.read(path))
     return real(match[1], path) if match else None
 
 
 class Kind(NamedTuple):
-    """One kind of ports.
+    """A kind of port.
 
     ``root`` is a folder with ``*`` for names; ``speed`` the file with the speed, a number before
-    ``unit``; ``state`` the file and ``up`` what it says of a port that is up, empty where
-    the speed says it; ``counters`` are file, words, and the growth from which it counts; ``parts``
-    are the kinds of the topology that such a port may belong to; ``one_lane`` is in the speed of a
-    port of which one lane alone is in use.
+    ``unit``; ``state`` the file with the state and ``up`` its text for a port that is up, empty if
+    the speed shows it; ``counters`` are file, words, and least growth; ``parts`` are the topology's
+    kinds that the port may belong to; ``one_lane`` is part of the speed if only one lane is in use.
     """
 
     name: str
@@ -53,7 +52,7 @@ class Kind(NamedTuple):
 
     @property
     def rules(self) -> dict[str, Rule]:
-        """Return what is known of such a port."""
+        """Return the rules of such a port."""
         port = f"{self.name} {{port}}"
         rules = [
             Rule("down", State.WARNING, f"{port} is down"),
@@ -74,15 +73,15 @@ class Kind(NamedTuple):
         return {rule.kind: rule for rule in rules}
 
     def look(self, node: Node) -> Look:
-        """Look at all ports; raise ToolError where the kernel knows none."""
+        """Look at all ports; raise ToolError if the kernel has none."""
         ports = tuple(_folders(node, self.root))
         if not ports:
             where = self.root.partition("/*")[0]
             raise ToolError(f"{where} is not there: no such adapter, or no driver for it")
-        symptoms = tuple(symptom for port in ports for symptom in self._of_port(node, port))
+        symptoms = tuple(symptom for port in ports for symptom in self._port_symptoms(node, port))
         return Look(self.name, len(ports), symptoms)
 
-    def _of_port(self, node: Node, folder: str) -> Iterator[Symptom]:
+    def _port_symptoms(self, node: Node, folder: str) -> Iterator[Symptom]:
         component, rules = node.parts.of_kind(*self.parts)[0], self.rules
         port = folder[len(self.root.partition("*")[0]) :].replace("/ports/", " port ")
         speed = self._speed(node, folder)
@@ -94,28 +93,28 @@ class Kind(NamedTuple):
                 self.name, component, port=port, speed=speed, best=best
             )
         elif speed and self._has_one_lane(node, folder):
-            shown = node.system.read(f"{folder}/{self.speed}")[:_LONGEST]
-            yield rules["one_lane"].symptom(self.name, component, port=port, speed=shown)
+            speed_text = node.system.read(f"{folder}/{self.speed}")[:_LONGEST]
+            yield rules["one_lane"].symptom(self.name, component, port=port, speed=speed_text)
         for file, _, least in self.counters:
             value = _count(node.system.read(f"{folder}/{file}"), f"{folder}/{file}")
-            grown = node.counters.growth(f"{self.name}/{port}/{file}", value)
-            if grown and grown.amount >= least:
+            growth = node.counters.growth(f"{self.name}/{port}/{file}", value)
+            if growth and growth.amount >= least:
                 yield rules[_kind(file)].symptom(
-                    self.name, component, grown.since, number=grown.amount, port=port
+                    self.name, component, growth.since, number=growth.amount, port=port
                 )
 
     def _speed(self, node: Node, folder: str) -> float:
-        """Return the speed in the file's own unit, 0 for a port that is not up."""
+        """Return the speed in the unit of its file, 0 for a port that is not up."""
         if self.state and self.up not in node.system.read(f"{folder}/{self.state}"):
             return 0.0
         return _figure(node, f"{folder}/{self.speed}", self.unit) or 0.0
 
     def _is_linked(self, node: Node, folder: str) -> bool:
-        """Return whether a port that is not up has a link: nobody manages its network."""
+        """Return whether a port that is not up has a link: a network without a manager."""
         return "LinkUp" in node.system.read(f"{folder}/phys_state")
 
     def _has_one_lane(self, node: Node, folder: str) -> bool:
-        """Return whether lanes are missing; Ethernet of one lane is as it was built."""
+        """Return whether lanes are missing; Ethernet with one lane is normal."""
         if not self.one_lane or node.system.read(f"{folder}/link_layer") == "Ethernet":
             return False
         return self.one_lane in node.system.read(f"{folder}/{self.speed}")
@@ -145,7 +144,7 @@ INFINIBAND = Kind(
     state="state",
     up="ACTIVE",
     counters=(
-        # InfiniBand allows one wrong bit in 1e12: a handful a day on a fast link that is in order
+        # InfiniBand allows one wrong bit in 1e12: a handful per day on a healthy fast link
         ("counters/symbol_error", "symbol errors", 100),
         ("counters/port_rcv_errors", "damaged packets", 10),
         ("counters/link_error_recovery", "recoveries of the link", 1),
@@ -163,7 +162,7 @@ SAS = Kind(
     state="",
     up="",
     counters=(
-        # each reset of a link damages some words, which is no fault
+        # each reset of a link damages some words: no fault
         ("invalid_dword_count", "damaged words", 100),
         ("running_disparity_error_count", "disparity errors", 100),
         ("loss_of_dword_sync_count", "losses of synchronisation", 10),
@@ -178,7 +177,7 @@ def _kind(file: str) -> str:
 
 
 def _folders(node: Node, pattern: str) -> Iterator[str]:
-    """Yield the folders that a pattern with ``*`` for whole names stands for."""
+    """Yield the folders that match a pattern with ``*`` for whole names."""
     head, star, tail = pattern.partition("/*")
     if not star:
         yield pattern
@@ -188,7 +187,7 @@ def _folders(node: Node, pattern: str) -> Iterator[str]:
 
 
 def _count(text: str, path: str) -> Optional[float]:
-    """Return a counter; None for none, and for all bits set, which says that it is not kept."""
+    """Return a counter; None without one, or if all bits are set, which means unsupported."""
     if text.startswith("0x"):
         return None if set(text[2:].lower()) == {"f"} else float(whole(text, path, base=16))
     return float(whole(text, path)) if text.isdecimal() else None
@@ -201,9 +200,9 @@ ETHERNET = "ethernet"
 _NET = "/sys/class/net"
 _MBIT_BPS = 125_000.0
 _RATED = 0.98
-"""A rated speed that was typed rounded is no slow link."""
+"""Tolerance for rated speeds that were rounded in the topology."""
 _LEAST_SHARE = 1e-6
-"""Errors per packet that count: IEEE 802.3 allows one bit in 1e12, which is one packet in 1e8."""
+"""Least errors per packet: IEEE 802.3 allows one wrong bit in 1e12, about one packet in 1e8."""
 _ERRORS = ("statistics/rx_errors", "statistics/tx_errors", "statistics/rx_missed_errors")
 _PACKETS = ("statistics/rx_packets", "statistics/tx_packets")
 
@@ -218,7 +217,7 @@ ETHERNET_RULES = {
 
 
 def look_at_ethernet(node: Node) -> Look:
-    """Look at the links that carry the storage address, at all that are up where it is not known.
+    """Look at the links with the storage address, or at all that are up if it is unknown.
 
     Raises:
         ToolError: there is no such link.
@@ -230,7 +229,7 @@ def look_at_ethernet(node: Node) -> Look:
     component, rate_Bps = node.parts.of_kind("nic", "link") if storage else (node.parts.node, None)
     symptoms: list[Symptom] = []
     for number, name in enumerate(links):
-        # the first has the address; what lies below it may have a part of the speed
+        # the first link has the address; the links below it may have a part of the speed
         symptoms += _speed(node, component, name, rate_Bps if number == 0 else None)
         symptoms += _counters(node, component, name)
     return Look(ETHERNET, len(links), tuple(symptoms))
@@ -262,27 +261,27 @@ def _speed(node: Node, component: str, name: str, rate_Bps: Optional[float]) -> 
 
 
 def _counters(node: Node, component: str, name: str) -> Iterator[Symptom]:
-    packets = _grown(node, name, _PACKETS)
-    errors = _grown(node, name, _ERRORS)
-    moved = packets.amount if packets else 0.0
-    if errors and errors.amount >= _LEAST_SHARE * moved:
-        values = {"errors": errors.amount, "packets": moved, "link": name}
+    packets = _total_growth(node, name, _PACKETS)
+    errors = _total_growth(node, name, _ERRORS)
+    packet_count = packets.amount if packets else 0.0
+    if errors and errors.amount >= _LEAST_SHARE * packet_count:
+        values = {"errors": errors.amount, "packets": packet_count, "link": name}
         yield ETHERNET_RULES["errors"].symptom(ETHERNET, component, errors.since, **values)
-    lost = _grown(node, name, ("carrier_changes",))
-    if lost:
+    changes = _total_growth(node, name, ("carrier_changes",))
+    if changes:
         yield ETHERNET_RULES["flapping"].symptom(
-            ETHERNET, component, lost.since, link=name, times=lost.amount
+            ETHERNET, component, changes.since, link=name, times=changes.amount
         )
 
 
-def _grown(node: Node, link: str, files: tuple[str, ...]) -> Optional[Growth]:
-    """Return the growth of several counters together."""
+def _total_growth(node: Node, link: str, files: tuple[str, ...]) -> Optional[Growth]:
+    """Return the total growth of several counters, None if there is none."""
     count, since = 0.0, 0.0
     for file in files:
         value = _figure(node, f"{_NET}/{link}/{file}")
-        grown = node.counters.growth(f"{ETHERNET}/{link}/{_kind(file)}", value)
-        if grown:
-            count, since = count + grown.amount, grown.since
+        growth = node.counters.growth(f"{ETHERNET}/{link}/{_kind(file)}", value)
+        if growth:
+            count, since = count + growth.amount, growth.since
     return Growth(count, since) if count else None
 
 
@@ -291,7 +290,7 @@ PCIE = "pcie"
 # mass storage and network, and Fibre Channel, which is a serial bus (pci.ids)
 _WATCHED = ("0x01", "0x02", "0x0c04")
 _MOST_LANES = 32
-"""Functions without a link of their own tell 0, 63 or 255 lanes."""
+"""Functions without their own link show 0, 63 or 255 lanes."""
 
 PCIE_RULES = {
     "width": Rule(
@@ -304,7 +303,7 @@ PCIE_RULES = {
 
 
 def look_at_pcie(node: Node) -> Look:
-    """Look at the links of disks and adapters; raise ToolError where the kernel shows none."""
+    """Look at the PCIe links of disks and adapters; raise ToolError if there are none."""
     devices = [
         name
         for name in node.system.names(PCI)
@@ -312,26 +311,30 @@ def look_at_pcie(node: Node) -> Look:
     ]
     if not devices:
         raise ToolError(f"{PCI} has no disk or adapter")
-    symptoms = tuple(symptom for name in devices for symptom in _of_link(node, name))
+    symptoms = tuple(symptom for name in devices for symptom in _pcie_symptoms(node, name))
     return Look(PCIE, len(devices), symptoms)
 
 
-def _of_link(node: Node, device: str) -> Iterator[Symptom]:
+def _pcie_symptoms(node: Node, device: str) -> Iterator[Symptom]:
     folder = f"{PCI}/{device}"
     above = node.system.real(folder).rpartition("/")[0]
     lanes = _figure(node, f"{folder}/current_link_width")
     most = _figure(node, f"{folder}/max_link_width")
     if lanes and most and lanes < most <= _MOST_LANES:
-        can = min(most, _figure(node, f"{above}/max_link_width") or most)
-        if lanes < can:
+        possible = min(most, _figure(node, f"{above}/max_link_width") or most)
+        if lanes < possible:
             yield PCIE_RULES["width"].symptom(
-                PCIE, node.parts.of_pci(device), device=device, lanes=f"{lanes:g}", most=f"{can:g}"
+                PCIE,
+                node.parts.of_pci(device),
+                device=device,
+                lanes=f"{lanes:g}",
+                most=f"{possible:g}",
             )
     speed = _figure(node, f"{folder}/current_link_speed", "GT/s")
     fastest = _figure(node, f"{folder}/max_link_speed", "GT/s")
-    # of a port that is not known the speed may be the one of its generation
-    can = min(fastest or 0.0, _figure(node, f"{above}/max_link_speed", "GT/s") or 0.0)
-    if speed and speed < can:
+    # without a known port above, a lower speed may be that of the slot's generation
+    possible = min(fastest or 0.0, _figure(node, f"{above}/max_link_speed", "GT/s") or 0.0)
+    if speed and speed < possible:
         yield PCIE_RULES["speed"].symptom(
-            PCIE, node.parts.of_pci(device), device=device, speed=f"{speed:g}", most=f"{can:g}"
+            PCIE, node.parts.of_pci(device), device=device, speed=f"{speed:g}", most=f"{possible:g}"
         )

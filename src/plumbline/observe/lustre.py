@@ -1,6 +1,6 @@
-"""The connections of a Lustre client or server to its targets: ``lctl get_param``.
+"""Symptoms of a Lustre client's or server's connections to targets, from ``lctl get_param``.
 
-On releases that keep imports in debugfs this needs CAP_DAC_READ_SEARCH.
+Releases that keep imports in debugfs need CAP_DAC_READ_SEARCH.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STATE = re.compile(r"^ +state: (\w+)$", re.MULTILINE)
 _ATTEMPTS = re.compile(r"\bconnects: (\d+), replied: (\d+)")
 _TIMEOUTS = re.compile(r"^ *timeouts: (\d+)$", re.MULTILINE)
 DISCONNECTED = "disconnected"
-"""The kind of symptom of a target without a connection."""
+"""The kind of the symptom that a target has no connection."""
 
 RULES = {
     "away": Rule(DISCONNECTED, State.CRITICAL, "{target} is {state}"),
@@ -53,7 +53,7 @@ RULES = {
 }
 
 OF_AN_OUTAGE = frozenset((NAME, kind) for kind in (DISCONNECTED, "reconnects", "timeouts"))
-"""Collector and kinds of the symptoms that a target has because it is away."""
+"""Collector and kind of each symptom caused by a target's outage."""
 
 _CONNECTED = ("FULL", "IDLE")
 _RECOVERING = ("REPLAY", "REPLAY_LOCKS", "REPLAY_WAIT", "RECOVER")
@@ -63,44 +63,44 @@ def look(node: Node) -> Look:
     """Look at all imports.
 
     Raises:
-        ToolError: there is no Lustre, or it gives no answer.
-        PrivilegeError: it keeps them to root.
+        ToolError: the node has no Lustre, or lctl gives no answer.
+        PrivilegeError: only root may read them.
     """
-    # a metadata server has no mdc, which lctl takes for a failure and still shows the others
-    shown = node.system.run(_IMPORTS, QUICK_S)
-    imports = list(_imports(shown))
-    if not imports or shown.timed_out or shown.hung:
-        raise _trouble(node, shown)
+    # lctl fails on a metadata server, which has no mdc, but still prints the others
+    completed = node.system.run(_IMPORTS, QUICK_S)
+    imports = list(_imports(completed))
+    if not imports or completed.timed_out or completed.hung:
+        raise _trouble(node, completed)
     states: dict[Symptom, None] = {}
     unanswered: dict[tuple[str, str], list[Growth]] = {}
     for device, text in imports:
-        target, seen = _parsed(node, device, text)
-        states.update(dict.fromkeys(_of_import(target, seen)))
-        for kind, growth in _growths(node.counters, seen, text):
+        target, connection = _parsed(node, device, text)
+        states.update(dict.fromkeys(_import_symptoms(target, connection)))
+        for kind, growth in _growths(node.counters, connection, text):
             unanswered.setdefault((target, kind), []).append(growth)
-    # a target's imports of client and metadata server tell one thing
+    # imports of client and metadata server to the same target give one symptom
     grown = (_unanswered(*place, growths) for place, growths in unanswered.items())
     return Look(NAME, len(imports), (*states, *grown))
 
 
-def _imports(shown: Completed) -> Iterator[tuple[str, str]]:
-    """Yield device and text of each import."""
-    for name, text in parameters(shown.stdout, _IMPORTS[2:]):
+def _imports(completed: Completed) -> Iterator[tuple[str, str]]:
+    """Yield the device and text of each import."""
+    for name, text in parameters(completed.stdout, _IMPORTS[2:]):
         yield name.split(".", 1)[1].rpartition(".")[0], text
 
 
-def _trouble(node: Node, shown: Completed) -> PlumblineError:
-    """Return why lctl showed no import: no Lustre, no answer, or no privilege."""
-    if shown.ok:
-        return ToolError(f"lctl shows no import: {shown.stdout[:60]!r}")
-    lost = shown.timed_out or shown.hung
-    if not lost and node.system.names(_MODULE) and debugfs_is_closed(node.system.run):
-        return PrivilegeError(f"{complaint(shown)}: {NEEDS_DEBUGFS}")
-    return ToolError(complaint(shown))
+def _trouble(node: Node, completed: Completed) -> PlumblineError:
+    """Return the error if lctl shows no import: no Lustre, no answer, or no privilege."""
+    if completed.ok:
+        return ToolError(f"lctl shows no import: {completed.stdout[:60]!r}")
+    no_answer = completed.timed_out or completed.hung
+    if not no_answer and node.system.names(_MODULE) and debugfs_is_closed(node.system.run):
+        return PrivilegeError(f"{complaint(completed)}: {NEEDS_DEBUGFS}")
+    return ToolError(complaint(completed))
 
 
 def _parsed(node: Node, device: str, text: str) -> tuple[str, Import]:
-    """Return the target of an import, and what lctl shows of it."""
+    """Return the target of an import, and its parsed text."""
     match = _TARGET.match(device)
     try:
         return match[1] if match else node.parts.node, parse_import(device, text)
@@ -108,71 +108,72 @@ def _parsed(node: Node, device: str, text: str) -> tuple[str, Import]:
         raise ToolError(str(error)) from error
 
 
-def _of_import(target: str, seen: Import) -> Iterator[Symptom]:
-    yield from _state(target, seen)
-    if seen.is_failed_over:
-        yield RULES["failed_over"].symptom(NAME, target, target=target, server=seen.connection)
+def _import_symptoms(target: str, connection: Import) -> Iterator[Symptom]:
+    yield from _state(target, connection)
+    if connection.is_failed_over:
+        yield RULES["failed_over"].symptom(
+            NAME, target, target=target, server=connection.connection
+        )
 
 
 def _unanswered(target: str, kind: str, growths: Sequence[Growth]) -> Symptom:
-    """Return the symptom of what all imports of a target have sent without an answer."""
+    """Return the symptom of unanswered attempts or requests, over all imports of a target."""
     amount = sum(growth.amount for growth in growths)
     since = min(growth.since for growth in growths)
     plural = "" if amount == 1 else "s"
     return RULES[kind].symptom(NAME, target, since, number=amount, s=plural, target=target)
 
 
-def _growths(counters: Counters, seen: Import, text: str) -> Iterator[tuple[str, Growth]]:
-    """Yield what has grown without an answer, by the kind of symptom.
+def _growths(counters: Counters, connection: Import, text: str) -> Iterator[tuple[str, Growth]]:
+    """Yield the growth of unanswered attempts and requests, by kind of symptom.
 
-    Attempts count only while the target is away.  Once it is back they only tell how long it was
-    away, by hand or not, and losses that no routine explains are in the kernel's log.
+    Attempts count only while the target is away.  Afterwards they only show how long it was away,
+    possibly on purpose; unexpected losses are in the kernel's log.
     """
-    attempts = _attempts(counters, seen.device, text)
-    if attempts and _is_away(seen):
+    attempts = _attempts(counters, connection.device, text)
+    if attempts and _is_away(connection):
         yield "reconnects", attempts
-    lost = _TIMEOUTS.search(text)
-    timeouts = real(lost[1], f"the timeouts of {seen.device}") if lost else 0.0
-    requests = lost and counters.growth(f"{NAME}/{seen.device}/timeouts", timeouts)
+    match = _TIMEOUTS.search(text)
+    timeouts = real(match[1], f"the timeouts of {connection.device}") if match else 0.0
+    requests = match and counters.growth(f"{NAME}/{connection.device}/timeouts", timeouts)
     if requests:
         yield "timeouts", requests
 
 
 def _attempts(counters: Counters, device: str, text: str) -> Optional[Growth]:
-    """Return the growth of attempts to connect that no server has answered, None without any.
+    """Return the growth of unanswered attempts to connect, None if there are none.
 
-    One that was answered is no trouble: a client lets go of a target that it does not use and comes
-    back when it does.
+    Answered attempts are normal: a client disconnects from an idle target and reconnects later.
     """
-    where = f"the attempts to connect of {device}"
-    tried = [tuple(real(each, where) for each in pair) for pair in _ATTEMPTS.findall(text)]
-    if not tried:
+    name = f"the attempts to connect of {device}"
+    pairs = [tuple(real(count, name) for count in pair) for pair in _ATTEMPTS.findall(text)]
+    if not pairs:
         return None
     connects, replied = (
         counters.growth(f"{NAME}/{device}/{name}", sum(counts))
-        for name, counts in zip(("connects", "replied"), zip(*tried))
+        for name, counts in zip(("connects", "replied"), zip(*pairs))
     )
     amount = connects.amount - (replied.amount if replied else 0.0) if connects else 0.0
     return Growth(amount, connects.since) if connects and amount > 0 else None
 
 
-def _state(target: str, seen: Import) -> Iterator[Symptom]:
-    if "IMPF_DEACTIVE" in seen.flags:
+def _state(target: str, connection: Import) -> Iterator[Symptom]:
+    if "IMPF_DEACTIVE" in connection.flags:
         yield RULES["inactive"].symptom(NAME, target, target=target)
-    elif seen.state in _RECOVERING:
-        yield RULES["recovery"].symptom(NAME, target, target=target, state=seen.state)
-    elif _is_away(seen):
-        yield RULES["away"].symptom(NAME, target, target=target, state=seen.state)
+    elif connection.state in _RECOVERING:
+        yield RULES["recovery"].symptom(NAME, target, target=target, state=connection.state)
+    elif _is_away(connection):
+        yield RULES["away"].symptom(NAME, target, target=target, state=connection.state)
 
 
-def _is_away(seen: Import) -> bool:
-    """Return whether a target has no connection, which nobody switched off on this node."""
-    present = seen.state in (*_CONNECTED, *_RECOVERING)
-    return not present and "IMPF_DEACTIVE" not in seen.flags
+def _is_away(connection: Import) -> bool:
+    """Return whether a target has no connection and was not deactivated on this node."""
+    present = connection.state in (*_CONNECTED, *_RECOVERING)
+    return not present and "IMPF_DEACTIVE" not in connection.flags
 
 
 def connected(node: Node) -> frozenset[str]:
-    """Return the devices that have their target now, as far as lctl shows imports.
+    """Return the devices that are connected to their target, from the imports that lctl shows.
 
     Raises:
         ToolError: lctl is not installed.

@@ -1,7 +1,7 @@
-"""Output of lfs and lctl, and the counters of Lustre's targets: text to values.
+"""Parse the output of lfs and lctl, and the counters of Lustre targets.
 
-Counters of targets serve the server that samples itself, and a client that is its own server.
-Tables of statistics are read by ``observe.counters``.
+Counters of targets are used by a server that samples itself, and by a client on the same node.
+Statistics are parsed by ``observe.counters``.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ _LOCAL = "lo"
 _CHOSEN = re.compile(r"\[(\S+)\]")
 
 TUNABLES = ("checksums", "checksum_type", "max_rpcs_in_flight", "max_pages_per_rpc")
-"""Settings of the client for one OST that change its rate."""
+"""Client settings per OST that affect its rate."""
 
 
 class Import(NamedTuple):
-    """One client's connection to an OST, as ``osc.*.import`` shows it."""
+    """A client's connection to an OST, from ``osc.*.import``."""
 
     device: str
     state: str
     flags: frozenset[str]
     nids: tuple[str, ...]
-    """The servers of the OST, its own first."""
+    """The servers of the OST, primary first."""
     connection: str
     version: str
 
     @property
     def is_failed_over(self) -> bool:
-        """Return whether another server than the OST's own has it.
+        """Return whether the OST runs on a server other than its primary one.
 
-        A server has one address on each of its networks, so the first one of the network in use
-        is that of the OST's own server; ``<none>`` is no server.
+        A server has one address on each of its networks, so the first address in the network in
+        use is that of the primary server; ``<none>`` is no server.
         """
         network = self.connection.rpartition("@")[2]
         if network == _LOCAL and self.nids:
             return self.connection != self.nids[0]
-        same = [nid for nid in self.nids if nid.rpartition("@")[2] == network]
-        return bool(same) and self.connection != same[0]
+        same_network = [nid for nid in self.nids if nid.rpartition("@")[2] == network]
+        return bool(same_network) and self.connection != same_network[0]
 
 
 class Layout(NamedTuple):
-    """Places of a file's objects; ``indices`` are OST indices."""
+    """Layout of a file; ``indices`` are the OST indices of its objects."""
 
     composite: bool
     pattern: str
@@ -82,15 +82,16 @@ class Usage(NamedTuple):
 
 
 def parse_osts(text: str) -> dict[str, tuple[int, str]]:
-    """Return index and state of each OST by name, from ``lfs osts MOUNT``."""
+    """Return index and state of each OST by name from ``lfs osts MOUNT``."""
     lines = (_OST.fullmatch(line) for line in text.splitlines())
     return {match[2]: (_index(match[1]), match[3]) for match in lines if match}
 
 
 def parameters(text: str, patterns: Sequence[str] = ("*",)) -> Iterator[tuple[str, str]]:
-    """Yield name and value of each parameter that ``lctl get_param PATTERN...`` prints.
+    """Yield name and value of each parameter in the output of ``lctl get_param PATTERN...``.
 
-    A value may have many lines, the first one empty; without patterns each ``NAME=`` begins one.
+    A value may have many lines, the first one empty; without patterns each ``NAME=`` starts a
+    parameter.
     """
     name, lines = "", list[str]()
     for line in text.splitlines():
@@ -108,15 +109,15 @@ def parameters(text: str, patterns: Sequence[str] = ("*",)) -> Iterator[tuple[st
 def parse_parameter(text: str, ost: str, name: str) -> dict[str, str]:
     """Return the values of ``osc.OST-osc-*.NAME`` by client device.
 
-    On a server the same pattern also shows the devices of the MDT, which are left out.
+    The pattern also matches devices of an MDT on the same server, which are left out.
     """
     client = re.compile(rf"osc\.({re.escape(ost)}-osc-(?!MDT)\w+)\.{name}")
-    values = ((client.fullmatch(full), value) for full, value in parameters(text))
+    values = ((client.fullmatch(parameter), value) for parameter, value in parameters(text))
     return {match[1]: value.strip() for match, value in values if match}
 
 
 def parse_tunables(text: str, connection: Import) -> dict[str, str]:
-    """Return what of TUNABLES a client's connection shows: check sums, size and number of RPCs.
+    """Return the TUNABLES of a client's connection: checksums, size and number of RPCs.
 
     ``checksums`` is ``off`` or the algorithm in use, e.g. ``t10ip4K``.
     """
@@ -133,30 +134,29 @@ def parse_tunables(text: str, connection: Import) -> dict[str, str]:
 
 
 def parse_import(device: str, text: str) -> Import:
-    """Return one connection; raise SkipTarget when it says no state."""
-    state = _labelled(text, "state")
+    """Parse one connection; raise SkipTarget if it has no state."""
+    state = _field_of_line(text, "state")
     if not state:
         raise SkipTarget(f"lctl shows no state of the import {device}: {text[:80]!r}")
     return Import(
         device=device,
         state=state,
-        flags=frozenset(map(_flag, _list(_labelled(text, "import_flags")))),
-        nids=tuple(_list(_labelled(text, "failover_nids"))),
-        connection=_labelled(text, "current_connection").strip('"'),
-        version=_labelled(text, "target_version"),
+        flags=frozenset(map(_flag, _list(_field_of_line(text, "import_flags")))),
+        nids=tuple(_list(_field_of_line(text, "failover_nids"))),
+        connection=_field_of_line(text, "current_connection").strip('"'),
+        version=_field_of_line(text, "target_version"),
     )
 
 
 def _flag(word: str) -> str:
-    """Return a flag as newer releases print it: 2.12 prints ``IMPF_INVALID`` as ``invalid``."""
+    """Return a flag in its newer form: 2.12 prints ``IMPF_INVALID`` as ``invalid``."""
     return word if word.startswith("IMPF_") else f"IMPF_{word.upper()}"
 
 
 def parse_usage(text: str, ost: str) -> Optional[Usage]:
-    """Return the usage of one OST from ``lfs df``, None when it is not listed.
+    """Return the usage of one OST from ``lfs df``, None if it is not listed.
 
-    The output may end early, because an OST behind it does not answer; and it has no header where
-    one OST alone is asked for.
+    The output may end early if a later OST does not answer, and has no header for a single OST.
     """
     for match in _DF.finditer(text):
         if match[1] == ost:
@@ -167,8 +167,8 @@ def parse_usage(text: str, ost: str) -> Optional[Usage]:
 
 
 def parse_layout(text: str) -> Layout:
-    """Return the layout that ``lfs getstripe FILE`` prints; raise SkipTarget when it is cut."""
-    count, pattern = _labelled(text, "lmm_stripe_count"), _labelled(text, "lmm_pattern")
+    """Parse the layout from ``lfs getstripe FILE``; raise SkipTarget if it is incomplete."""
+    count, pattern = _field_of_line(text, "lmm_stripe_count"), _field_of_line(text, "lmm_pattern")
     if not count.isdigit() or not pattern or not re.search(r"\b(obdidx|l_ost_idx)\b", text):
         raise SkipTarget(f"lfs getstripe printed what is not understood: {text[:80]!r}")
     table = text.partition("obdidx")[2].partition("\n")[2]
@@ -181,9 +181,9 @@ def parse_layout(text: str) -> Layout:
 
 
 def parse_objects(text: str) -> Optional[Objects]:
-    """Return the OSTs that ``lfs getstripe -d -y FILE`` prints, None for a directory.
+    """Return the OSTs from ``lfs getstripe -d -y FILE``, None for a directory.
 
-    A directory has a template of its files' layout, without the prefixes of a layout.
+    A directory has a template for its files' layout, without the prefixes of a layout.
     """
     if not re.search(r"^[ \t]*(lmm_pattern|lcm_entry_count):", text, re.MULTILINE):
         if re.search(r"^[ \t]*stripe_count:", text, re.MULTILINE):
@@ -195,7 +195,7 @@ def parse_objects(text: str) -> Optional[Objects]:
 
 
 def _is_released(pattern: str) -> bool:
-    """Old lfs print a number; LOV_PATTERN_F_RELEASED in lustre_user.h is 0x80000000."""
+    """Return whether a pattern is released; old lfs print LOV_PATTERN_F_RELEASED as 0x80000000."""
     if re.fullmatch(r"(0x)?[0-9a-f]+", pattern):
         return bool(whole(pattern, "lmm_pattern", SkipTarget, 16) & 0x80000000)
     return "released" in pattern.split(",")
@@ -205,8 +205,8 @@ def _index(text: str) -> int:
     return whole(text, "the index of an OST", SkipTarget)
 
 
-def _labelled(text: str, name: str) -> str:
-    """Return what stands behind a name and its colon, empty where no line begins so."""
+def _field_of_line(text: str, name: str) -> str:
+    """Return the text after a name and a colon, empty if no line starts with them."""
     return next(
         (
             line.partition(":")[2].strip()
@@ -229,26 +229,26 @@ def _bytes(text: str, unit: int) -> int:
     return int(number * 1024 ** " KMGTPE".index(match[2] or " ") * unit)
 
 
-_WORDS = {word: Operation(way) for word, way in MOVES.items()}
-OPERATIONS = tuple(_WORDS.values())
-"""Operations that a target counts; a server does not know that a client reads again."""
+_OPERATIONS = {word: Operation(direction) for word, direction in MOVES.items()}
+OPERATIONS = tuple(_OPERATIONS.values())
+"""Operations counted by a target; a server cannot tell a reread from a read."""
 
 _JOB = "- job_id:"
-# before 2.12 the lines of bytes had no words of their own
-_JOB_WORDS = {**_WORDS, "read": Operation.READ, "write": Operation.WRITE}
+# before 2.12 lines of bytes were named as operations
+_JOB_WORDS = {**_OPERATIONS, "read": Operation.READ, "write": Operation.WRITE}
 
 _REQUEST = re.compile(r"\w{1,64}", re.ASCII)
 
 
 def lustre_stats(text: str, path: str) -> dict[Operation, int]:
-    """Return bytes read and written by a target; one that has moved none yet has no line for it.
+    """Return bytes read and written by a target; 0 without a line, before the first transfer.
 
     Raises:
-        ToolError: the text is no such table.
+        ToolError: the text has another form.
     """
     moved = dict.fromkeys(OPERATIONS, 0)
     for words in statistics(text, path):
-        operation = _WORDS.get(words[0])
+        operation = _OPERATIONS.get(words[0])
         if operation is None:
             continue
         if words[3:4] != ["[bytes]"]:
@@ -258,10 +258,10 @@ def lustre_stats(text: str, path: str) -> dict[Operation, int]:
 
 
 def job_stats(text: str, path: str) -> dict[str, dict[str, int]]:
-    """Return the bytes of each job on a target by operation; empty where no job is counted.
+    """Return the bytes of each job on a target by operation; empty if no jobs are counted.
 
     A job is ``- job_id:  NAME`` and lines such as ``read_bytes: { samples: 1, unit: bytes, min: 4,
-    max: 4, sum: 4, ... }``; odd characters of a name are as Lustre has escaped them.
+    max: 4, sum: 4, ... }``; special characters of a name stay as escaped by Lustre.
 
     Raises:
         ToolError: the text is no such list.
@@ -276,9 +276,9 @@ def job_stats(text: str, path: str) -> dict[str, dict[str, int]]:
 
 
 def job_requests(text: str, path: str) -> dict[str, dict[str, int]]:
-    """Return how often each job has asked a metadata target, by operation, such as ``open``.
+    """Return the requests of each job to a metadata target, by operation, such as ``open``.
 
-    The list is as that of a storage target; lines of bytes are of files that lie on the target.
+    The list has the form of a storage target's; lines of bytes are for files stored on the target.
 
     Raises:
         ToolError: the text is no such list.
@@ -295,7 +295,7 @@ def job_requests(text: str, path: str) -> dict[str, dict[str, int]]:
 
 
 def _job_lines(text: str, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield job, word and fields of each line; a job itself with neither word nor fields."""
+    """Yield job, word and fields of each line; word and fields are empty for the job itself."""
     if not text.startswith("job_stats:"):
         raise ToolError(f"{path} is not understood: it begins with {text[:40]!r}")
     job = ""

@@ -1,4 +1,4 @@
-"""Arrays of the kernel: /proc/mdstat, which anybody may read (md(4))."""
+"""Symptoms of the kernel's RAID arrays, from /proc/mdstat (md(4)), which all users may read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORK = re.compile(
     r"(?:.*?finish=([\d.]+)min)?"
 )
 _HARMLESS = ("check", "repair")
-# IMSM and DDF keep their metadata in a container, which is inactive for ever
+# containers of IMSM and DDF metadata are always inactive
 _CONTAINER = re.compile(r"\bsuper external:(?:imsm|ddf)\b")
 _VOLUME = re.compile(r"^md\S* : active .*\n.*\bsuper external:[/-](md[^\s/]+)/", re.MULTILINE)
 
@@ -41,21 +41,23 @@ RULES = {
         for kind in ("resync", "recovery", "reshape", *_HARMLESS)
     },
 }
-"""Rules of arrays; an array is degraded until it is rebuilt."""
+"""An array stays degraded until it is rebuilt."""
 
 
 def look(node: Node) -> Look:
-    """Look at all arrays; raise ToolError where the kernel has none loaded."""
+    """Look at all arrays; raise ToolError without the module md."""
     text = node.system.read("/proc/mdstat")
     if not text.startswith("Personalities"):
         raise ToolError("/proc/mdstat is not there: the kernel has no md arrays")
     arrays = re.split(r"\n(?=md\S* : )", text)[1:]
     containers = frozenset(_VOLUME.findall(text))
-    symptoms = tuple(symptom for array in arrays for symptom in _of_array(node, array, containers))
+    symptoms = tuple(
+        symptom for array in arrays for symptom in _array_symptoms(node, array, containers)
+    )
     return Look(NAME, len(arrays), symptoms)
 
 
-def _of_array(node: Node, text: str, containers: frozenset[str]) -> Iterator[Symptom]:
+def _array_symptoms(node: Node, text: str, containers: frozenset[str]) -> Iterator[Symptom]:
     head, _, rest = text.partition("\n")
     match = _ARRAY.match(head)
     if not match:
@@ -65,7 +67,7 @@ def _of_array(node: Node, text: str, containers: frozenset[str]) -> Iterator[Sym
     counts, work = _COUNTS.search(rest), _WORK.search(rest)
     missing = _missing(name, counts) if counts else 0
     component = node.parts.of_block(name)
-    # the members that are left are not at fault
+    # remaining members are not at fault
     if component == node.parts.node and state == "active" and missing <= 0:
         component = node.parts.of_blocks([block for block, _ in members])
     if state != "active" and not (name in containers and _CONTAINER.search(rest)):
@@ -75,25 +77,25 @@ def _of_array(node: Node, text: str, containers: frozenset[str]) -> Iterator[Sym
             disk = node.parts.of_block(block)
             yield RULES["failed"].symptom(NAME, disk, block=block, array=name)
     if counts and missing > 0:
-        rule = RULES["rebuilt" if work and _mends(work) else "degraded"]
+        rule = RULES["rebuilt" if work and _rebuilds(work) else "degraded"]
         yield rule.symptom(NAME, component, array=name, missing=missing, members=counts[1])
     if work:
-        yield _work(component, name, work)
+        yield _work_symptom(component, name, work)
 
 
 def _missing(name: str, counts: re.Match[str]) -> int:
-    wanted, there = (whole(counts[place], f"the members of array {name}") for place in (1, 2))
-    return wanted - there
+    expected, present = (whole(counts[place], f"the members of array {name}") for place in (1, 2))
+    return expected - present
 
 
-def _mends(work: re.Match[str]) -> bool:
-    """Return whether missing members are being made good now: they are missing until it is done."""
+def _rebuilds(work: re.Match[str]) -> bool:
+    """Return whether missing members are being rebuilt; they count as missing until the end."""
     return work[1] not in _HARMLESS and "%" in work[2]
 
 
-def _work(component: str, name: str, work: re.Match[str]) -> Symptom:
-    kind, done, left_min = work.groups()
-    minutes = real(left_min, f"the minutes left of array {name}") if left_min else 0.0
-    remaining = f", {minutes:.0f} min left" if left_min else ""
+def _work_symptom(component: str, name: str, work: re.Match[str]) -> Symptom:
+    kind, done, minutes_text = work.groups()
+    minutes = real(minutes_text, f"the minutes left of array {name}") if minutes_text else 0.0
+    remaining = f", {minutes:.0f} min left" if minutes_text else ""
     progress = f"{done.replace('%', ' %')} done{remaining}" if "%" in done else done.lower()
     return RULES[kind].symptom(NAME, component, array=name, progress=progress)

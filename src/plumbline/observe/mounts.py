@@ -1,4 +1,4 @@
-"""Mounted file systems, from the kernel's own list, which answers even when they hang."""
+"""Mounted file systems, from the kernel's list, which can be read even if they hang."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from plumbline.observe.query import ask
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _SECTOR_BYTES = 512
-"""The unit of /sys/class/block/*/stat on every device (kernel: Documentation/block/stat.rst)."""
+"""The unit of /sys/class/block/*/stat for all devices (kernel: Documentation/block/stat.rst)."""
 
 
 class Space(NamedTuple):
-    """Used and free bytes of a target; what is reserved for root counts as neither."""
+    """Used and free bytes of a target, both without the space reserved for root."""
 
     used: int
     available: int
 
     @property
     def fill(self) -> float:
-        """Return used / (used + available), the fraction that ``df`` shows."""
+        """Return used / (used + available), as ``df`` does."""
         return self.used / max(1, self.used + self.available)
 
     def refuse_above(self, limit: float, more_bytes: int, where: str) -> None:
-        """Raise SkipTarget when ``more_bytes`` would fill the target above ``limit``."""
+        """Raise SkipTarget if ``more_bytes`` would fill the target above ``limit``."""
         after = Space(self.used + more_bytes, self.available - more_bytes)
         if self.fill > limit or after.fill > limit or after.available < 0:
             more = f" and {format_bytes(more_bytes)} more are needed" if more_bytes else ""
@@ -40,7 +40,7 @@ class Space(NamedTuple):
 
 
 class Mount(NamedTuple):
-    """One mount; ``device`` is ``major:minor``, ``source`` what was mounted, ``root`` its folder.
+    """One mount; ``device`` is ``major:minor``, ``root`` the mounted folder of ``source``.
 
     ``own`` are the options of the mount, ``of_system`` those of its file system.
     """
@@ -54,9 +54,9 @@ class Mount(NamedTuple):
     of_system: frozenset[str]
 
     def refuse_read_only(self) -> None:
-        """Raise SkipTarget when nothing can be written here, BrokenTarget after an error.
+        """Raise SkipTarget for a read-only mount, BrokenTarget if an error made it read-only.
 
-        After an error the kernel sets the file system alone read-only, a person sets both.
+        After an error the kernel sets only the file system read-only; a person sets both.
         """
         if "rw" in self.own and "ro" in self.of_system:
             raise BrokenTarget(
@@ -68,7 +68,7 @@ class Mount(NamedTuple):
 
 
 def mount_at(run: CommandRunner, point: str) -> Mount:
-    """Return what is mounted exactly at ``point``; raise NoMount when nothing is."""
+    """Return the mount exactly at ``point``; raise NoMount if there is none."""
     mounts = [mount for mount in _mounts(run) if mount.point == point]
     if not mounts:
         raise NoMount(f"nothing is mounted at {point}; mount the file system")
@@ -76,7 +76,7 @@ def mount_at(run: CommandRunner, point: str) -> Mount:
 
 
 def mount_holding(run: CommandRunner, path: str) -> Mount:
-    """Return the mount that a path without symbolic links lies in; raise SkipTarget for none."""
+    """Return the mount of a path without symbolic links; raise SkipTarget if there is none."""
     holding = [mount for mount in _mounts(run) if f"{path}/".startswith(f"{mount.point}/")]
     holding += [mount for mount in _mounts(run) if mount.point == "/" and not holding]
     if not holding:
@@ -86,10 +86,10 @@ def mount_holding(run: CommandRunner, path: str) -> Mount:
 
 
 def bytes_moved(run: CommandRunner, device: str) -> Optional[int]:
-    """Return all bytes read from and written to a block device since it is there.
+    """Return the bytes read from and written to a block device since it was attached.
 
-    ``device`` is ``major:minor``; None when it is no block device of this node, as with a network
-    file system.
+    ``device`` is ``major:minor``; None if it is no local block device, as for a network file
+    system.
     """
     completed = run(["cat", f"/sys/dev/block/{device}/stat"], 5.0)
     fields = completed.stdout.split()
@@ -107,7 +107,7 @@ def _mounts(run: CommandRunner) -> tuple[Mount, ...]:
 
 
 def parse_mount(line: str) -> Mount:
-    """Return the mount of a line of proc_pid_mountinfo(5); raise SkipTarget for another line.
+    """Parse a line of proc_pid_mountinfo(5); raise SkipTarget for any other line.
 
     The optional fields end with a lone hyphen.
     """
@@ -119,7 +119,7 @@ def parse_mount(line: str) -> Mount:
         raise SkipTarget(
             f"/proc/self/mountinfo has a line that is not understood: {line!r}"
         ) from None
-    own, of_system = (frozenset(each.split(",")) for each in (fields[5], options))
+    own, of_system = (frozenset(text.split(",")) for text in (fields[5], options))
     root, point, source = map(_plain, (fields[3], fields[4], source))
     return Mount(fields[2], root, point, kind, source, own, of_system)
 

@@ -1,11 +1,11 @@
-"""A node as its collectors see it: commands, kernel files, devices and their components.
+"""Access of symptom collectors to a node: commands, kernel files, devices and their components.
 
-Two earlier looks are kept, half a day apart; growth is counted from the older one, so what happened
-at night is still told in the morning and is forgotten after a day.
+Two earlier looks are kept, half a day apart.  Growth is counted from the older one, so that events
+of the night are still reported in the morning and are dropped after a day.
 
-A disk is known by the raw target that it is or lies under, a network interface by the storage
-address, an adapter by being the only one of its kind beside the node.  Whatever is nobody's is the
-node's own.
+A disk belongs to the raw target that it is or lies under, a network interface is identified by the
+storage address, an adapter by being the node's only neighbour of its kind.  Everything else is
+attributed to the node.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ from plumbline.model.validation import read_json, times
 from plumbline.observe.query import complaint
 
 QUICK_S = 10.0
-"""Seconds in which a healthy node answers."""
+"""Time in which a healthy node answers."""
 
 
 MOST_BYTES = 1 << 20
-"""No file of /proc or /sys that is read here is longer: /proc/mdstat has some lines an array."""
+"""Limit of a file of /proc or /sys; /proc/mdstat has a few lines per array."""
 
 
 class Files(Protocol):
-    """The files of a node; paths are absolute, and what is not there is empty, never an error."""
+    """The files of a node; paths are absolute, and a missing file is empty, never an error."""
 
     def read(self, path: str, most_bytes: int = MOST_BYTES) -> str:
-        """Return the text of a small file without blanks at its ends; empty if it has none."""
+        """Return the stripped text of a small file; empty if it cannot be read."""
         ...
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """Return what lies in a folder, in order; nothing if it is not there."""
+        """Return the sorted names in a folder; empty if there is none."""
         ...
 
 
 class System(Files, Protocol):
-    """A node: its files, and its commands."""
+    """The files and commands of a node."""
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
         """Run a command; raise ToolError if it is not installed."""
         ...
 
     def real(self, path: str) -> str:
-        """Return a path with all of its links followed."""
+        """Return a path with all links resolved."""
         ...
 
 
 def ask(system: System, argv: Sequence[str], timeout_s: float = QUICK_S) -> str:
-    """Return what a command prints; raise ToolError in its own words unless it succeeds."""
+    """Return the output of a command; raise ToolError with its own message if it fails."""
     completed = system.run(argv, timeout_s)
     if not completed.ok:
         raise ToolError(complaint(completed))
@@ -61,7 +61,7 @@ def ask(system: System, argv: Sequence[str], timeout_s: float = QUICK_S) -> str:
 
 
 def parse_json(program: str, text: str) -> Any:
-    """Return what JSON says; raise ToolError when it is none."""
+    """Parse the JSON output of a program; raise ToolError if it is none."""
     try:
         return read_json(text)
     except ValueError as error:
@@ -69,10 +69,10 @@ def parse_json(program: str, text: str) -> Any:
 
 
 KEPT_S = 43200.0
-"""Age at which the newer look takes the place of the older one, and this look its own."""
+"""Age at which the newer look replaces the older one, and this look the newer one."""
 
 MOST = 20_000
-"""Counters that are kept: some thousand disks; a state file stays below a few MB."""
+"""Most counters kept, for some thousand disks; the state file stays below a few MB."""
 
 
 class EarlierLook(NamedTuple):
@@ -83,7 +83,7 @@ class EarlierLook(NamedTuple):
 
 
 class Past(NamedTuple):
-    """Two earlier looks; ``highest`` are the best speeds that links ever had."""
+    """Two earlier looks; ``highest`` are the highest speeds of links so far."""
 
     older: Optional[EarlierLook] = None
     newer: Optional[EarlierLook] = None
@@ -91,14 +91,14 @@ class Past(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """Growth of a counter, and since when in seconds since the epoch."""
+    """Growth of a counter since a time in seconds since the epoch."""
 
     amount: float
     since: float
 
 
 class Counters:
-    """Compares the counters of this look with those of the past."""
+    """Compares the counters of this look with earlier looks."""
 
     def __init__(self, past: Past) -> None:
         self._past = past
@@ -106,7 +106,7 @@ class Counters:
         self._highest = dict(past.highest)
 
     def growth(self, name: str, value: Optional[float]) -> Optional[Growth]:
-        """Remember a counter and return its growth, None if there is none or nothing to compare."""
+        """Record a counter; return its growth, None without growth or an earlier value."""
         if value is None:
             return None
         if len(self._seen) < MOST:
@@ -114,22 +114,22 @@ class Counters:
         past = self._past.older or self._past.newer
         if past is None or name not in past.values:
             return None
-        # smaller than before: it began again from zero, as after a reboot
+        # smaller than before: reset to zero, as by a reboot
         amount = value - past.values[name] if value >= past.values[name] else value
         return Growth(amount, past.at) if amount > 0 else None
 
     def highest(self, name: str, value: float) -> float:
-        """Remember a speed and return the highest that it ever had, this one included."""
+        """Record a speed; return the highest so far, this one included."""
         best = max(value, self._highest.get(name, value))
         if name in self._highest or len(self._highest) < MOST:
             self._highest[name] = best
         return best
 
     def after(self, now: float) -> Past:
-        """Return what the next look is to know."""
+        """Return the past for the next look."""
         seen = EarlierLook(now, self._seen)
         newer, older = self._past.newer, self._past.older
-        # a clock that was set back would make them last for ever
+        # after a clock was set back they would never expire
         if newer is None or now < newer.at:
             return Past(None, seen, self._highest)
         if now - newer.at >= KEPT_S:
@@ -140,16 +140,16 @@ class Counters:
 _BLOCK = "/sys/class/block"
 PCI = "/sys/bus/pci/devices"
 _NETWORK, _NVME_CLASS = "0x02", "0x0108"
-"""Beginnings of PCI classes (pci.ids)."""
+"""Prefixes of PCI classes (pci.ids)."""
 _PARTITION = re.compile(r"((?:sd|vd|xvd)[a-z]+|nvme\d+n\d+)p?\d+|(.+)-part\d+")
 _NVME_PATH = re.compile(r"(nvme\d+)c(\d+)(n\d+)")
-"""A path of NVMe's own multipath: its disk, its controller and its namespace."""
+"""A path of NVMe multipath: subsystem, controller and namespace."""
 _DEPTH = 8
 """Stacked devices are rarely more than four deep: LUKS on LVM on md on multipath."""
 
 
 def _target_text(entry: Mapping[str, Any], key: str) -> str:
-    """Return a text of an entry's target; raise DocumentError where it has none."""
+    """Return a text of an entry's target; raise DocumentError if it has none."""
     text = entry["target"].get(key)
     if not isinstance(text, str):
         raise DocumentError(
@@ -159,7 +159,7 @@ def _target_text(entry: Mapping[str, Any], key: str) -> str:
     return text
 
 
-def _known(expectations: Expectations) -> Iterator[str]:
+def _components(expectations: Expectations) -> Iterator[str]:
     yield from (expectations.node, *expectations.served)
     yield from (part.name for part in expectations.neighbours)
     for entry in expectations.entries:
@@ -168,7 +168,7 @@ def _known(expectations: Expectations) -> Iterator[str]:
 
 
 class Parts:
-    """The devices of one node and the components that they are."""
+    """The devices of one node and their components."""
 
     def __init__(self, expectations: Expectations, system: System) -> None:
         self.node = expectations.node
@@ -179,8 +179,8 @@ class Parts:
             for entry in expectations.entries
             if LAYERS[entry["layer"]].on_devices
         }
-        self.known = frozenset(_known(expectations))
-        """Every component that the node knows: itself, its parts, and what its paths cross."""
+        self.known = frozenset(_components(expectations))
+        """All components known to the node: itself, its parts, and those on its paths."""
         self._components: dict[str, str] = {}
         self._owners: dict[str, set[str]] = {}
         for component, block in self.disks.items():
@@ -190,24 +190,24 @@ class Parts:
         self._address = next((_target_text(entry, "address") for entry in pairs), "")
 
     def block_name(self, device: str) -> str:
-        """Return the kernel's name of a device file, e.g. ``sdb``; of a generic SCSI one its disk.
+        """Return the kernel's name of a device file, e.g. ``sdb``, or a generic SCSI device's disk.
 
-        A name that leads nowhere comes back as its last word.
+        For a dead link, return the last part of the path.
         """
         name = self._system.real(device).rpartition("/")[2]
         disks = self._system.names(f"/sys/class/scsi_generic/{name}/device/block")
         return disks[0] if disks else name
 
     def below(self, block: str, depth: int = _DEPTH) -> tuple[str, ...]:
-        """Return a block device and all that it lies on: paths of a multipath, the whole disk."""
+        """Return a block device and all devices below it: paths of a multipath, the whole disk."""
         names = [block]
         if depth:
-            lower = [*self._system.names(f"{_BLOCK}/{block}/slaves"), *self._whole(block)]
-            names += [name for below in lower for name in self.below(below, depth - 1)]
+            lower = [*self._system.names(f"{_BLOCK}/{block}/slaves"), *self._disk_of(block)]
+            names += [name for device in lower for name in self.below(device, depth - 1)]
         return tuple(dict.fromkeys(names))
 
     def of_block(self, name: str) -> str:
-        """Return the component that a block device is or lies under, else the node."""
+        """Return the component of a block device, or of the device above it, else the node."""
         if name not in self._components:
             self._components[name] = self._owner(name)
         return self._components[name]
@@ -215,17 +215,17 @@ class Parts:
     def _owner(self, name: str) -> str:
         if path := _NVME_PATH.fullmatch(name):
             name = path[1] + path[3]
-        # of a disk that is gone its partition's name alone is left
-        gone = _PARTITION.fullmatch(name)
-        guessed = [gone[1] or gone[2]] if gone else []
-        for block in (name, *(self._whole(name) or guessed)):
+        # the kernel has forgotten a removed disk: take its name from the partition's
+        partition = _PARTITION.fullmatch(name)
+        guessed = [partition[1] or partition[2]] if partition else []
+        for block in (name, *(self._disk_of(name) or guessed)):
             owners = self._owners.get(block, set())
             if len(owners) == 1:
                 return next(iter(owners))
         return self.node
 
     def of_blocks(self, names: Sequence[str]) -> str:
-        """Return the only component that all of these lie under, else the node."""
+        """Return the one component of all these block devices, else the node."""
         owners = {self.of_block(name) for name in names}
         return owners.pop() if len(owners) == 1 else self.node
 
@@ -237,7 +237,7 @@ class Parts:
         """Return the component of NVMe controllers such as ``nvme0``, else the node."""
         blocks = self._system.names(_BLOCK)
         paths = filter(None, map(_NVME_PATH.fullmatch, blocks))
-        # a disk has the number of its subsystem, not that of each controller
+        # a disk has the number of its subsystem, not of a controller
         disks = [path[1] + path[3] for path in paths if f"nvme{path[2]}" in controllers]
         heads = tuple(f"{controller}n" for controller in controllers)
         return self.of_blocks(disks or [block for block in blocks if block.startswith(heads)])
@@ -248,7 +248,7 @@ class Parts:
         return self.of_kind("nic", "link")[0] if own else self.node
 
     def of_pci(self, address: str) -> str:
-        """Return the component that a PCI device is or carries, else the node."""
+        """Return the component of a PCI device, else the node."""
         folder = f"{PCI}/{address}"
         controllers = self._system.names(f"{folder}/nvme")
         kind = self._system.read(f"{folder}/class")
@@ -257,7 +257,7 @@ class Parts:
         return self.of_nic(address) if kind.startswith(_NETWORK) else self.of_kind("hba")[0]
 
     def of_nic(self, address: str) -> str:
-        """Return the network part of a PCI device, the node where it is not that of the storage."""
+        """Return the network part of a PCI device, the node if it is not the storage network."""
         interfaces = self._system.names(f"{PCI}/{address}/net")
         storage = self.storage_interfaces() if interfaces else ()
         if storage and not set(storage).intersection(interfaces):
@@ -265,9 +265,9 @@ class Parts:
         return self.of_kind("nic", "link")[0]
 
     def of_kind(self, *kinds: str) -> tuple[str, Optional[float]]:
-        """Return the only part beside the node of some kinds, and its rated speed in B/s.
+        """Return the node's only neighbour of these kinds, and its rated speed in B/s.
 
-        The node itself, without a speed, where there is none or more than one.
+        The node itself, without a speed, if there is none or more than one.
         """
         neighbours = [part for part in self._neighbours if part.kind in kinds]
         if len(neighbours) != 1:
@@ -275,23 +275,23 @@ class Parts:
         return neighbours[0].name, neighbours[0].rate_Bps
 
     def storage_interfaces(self) -> tuple[str, ...]:
-        """Return the network interface with the storage address, then those below it.
+        """Return the network interface with the storage address, and the interfaces below it.
 
-        Nothing where the address, or what has it, is not known.
+        Empty if the address is unknown, or no interface has it.
         """
         for link in self._links() if self._address else ():
-            addresses = link.get("addr_info", ())
-            has = (
-                [address for address in addresses if isinstance(address, dict)]
-                if isinstance(addresses, list)
+            entries = link.get("addr_info", ())
+            addresses = (
+                [address for address in entries if isinstance(address, dict)]
+                if isinstance(entries, list)
                 else []
             )
-            if any(address.get("local") == self._address for address in has):
+            if any(address.get("local") == self._address for address in addresses):
                 return tuple(dict.fromkeys(self._lower(str(link.get("ifname")), _DEPTH)))
         return ()
 
     def _links(self) -> Sequence[Mapping[str, Any]]:
-        """Return what ``ip`` says; a node without it does not know, and that is no error."""
+        """Return the output of ``ip``; empty, without an error, on a node that lacks it."""
         try:
             completed = self._system.run(["ip", "-json", "address", "show"], 10.0)
             links = read_json(completed.stdout) if completed.ok else []
@@ -306,15 +306,15 @@ class Parts:
             if name.startswith("lower_"):
                 yield from self._lower(name[len("lower_") :], depth - 1)
 
-    def _whole(self, block: str) -> tuple[str, ...]:
-        """Return the disk of a partition, nothing for a disk."""
+    def _disk_of(self, block: str) -> tuple[str, ...]:
+        """Return the disk of a partition, empty for a disk."""
         if not self._system.read(f"{_BLOCK}/{block}/partition"):
             return ()
         return (self._system.real(f"{_BLOCK}/{block}").split("/")[-2],)
 
 
 class Node(NamedTuple):
-    """A node at the moment ``now``, in seconds since the epoch."""
+    """A node at the time ``now``, in seconds since the epoch."""
 
     system: System
     parts: Parts

@@ -1,8 +1,8 @@
-"""Read Darshan logs by PyDarshan: run as a program of its own, for the paths that it is given.
+"""Program that reads Darshan logs with PyDarshan and prints one JSON line per log.
 
-What reads a log is a library in C, which a damaged log may end; so it is not read in the process
-that asks.  For each log a line of JSON is printed, with what was read or why nothing was.  It needs
-PyDarshan and nothing of plumbline, so it may run under a Python that has the one alone.
+A damaged log may crash PyDarshan's C library, hence the separate process.  A line has the content
+of the log, or an error.  The program needs PyDarshan but nothing of plumbline, so it can run under
+a Python that has only PyDarshan.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any, Iterator, Optional
 
 MODULES = ("POSIX", "STDIO")
 _SMALL = ("0_100", "100_1K", "1K_10K", "10K_100K")
-"""The classes of POSIX calls below 100 KiB."""
+"""Size classes of POSIX calls below 100 KiB."""
 
 _MOST_BYTES = 4 << 30
-"""Of memory: the library believes the sizes that a damaged log names."""
+"""Limit of memory: the library trusts the sizes in a damaged log."""
 
 _SIDES = (("read", "READ", "READS"), ("write", "WRITTEN", "WRITES"))
 
@@ -28,13 +28,13 @@ _SIDES = (("read", "READ", "READS"), ("write", "WRITTEN", "WRITES"))
 def main(paths: list[str]) -> None:
     """Print a line for each log."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
-    # each thread of what NumPy brings along would take its part of that
+    # each thread of NumPy's OpenBLAS would need part of that memory
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     import darshan.backend.cffi_backend as backend
 
     answers = os.dup(1)
     with tempfile.TemporaryFile() as complaints, os.fdopen(answers, "w", encoding="utf-8") as out:
-        # the library says on standard error what it does not say by how it ends
+        # the library reports some errors only on standard error
         os.dup2(complaints.fileno(), 1)
         os.dup2(complaints.fileno(), 2)
         for path in paths:
@@ -60,7 +60,7 @@ def _answer(backend: Any, path: str) -> dict[str, Any]:
         return {"error": "it is no Darshan log"}
     try:
         return _log(backend, log)
-    except Exception as error:  # noqa: BLE001 - whatever the library raises is of this one log
+    except Exception as error:  # noqa: BLE001 - any error of the library concerns only this log
         return {"error": f"{type(error).__name__}: {error}"}
     finally:
         backend.log_close(log)
@@ -120,20 +120,20 @@ def _mount(path: str, mounts: list[str]) -> Optional[str]:
 
 
 def _io(module: str, record: Any) -> dict[str, Any]:
-    whole = {name: int(value) for name, value in record["counters"].items()}
-    real = {name: float(value) for name, value in record["fcounters"].items()}
-    figures: dict[str, Any] = {"unaligned": whole.get(f"{module}_FILE_NOT_ALIGNED")}
+    counters = {name: int(value) for name, value in record["counters"].items()}
+    times = {name: float(value) for name, value in record["fcounters"].items()}
+    figures: dict[str, Any] = {"unaligned": counters.get(f"{module}_FILE_NOT_ALIGNED")}
     for side, moved, calls in _SIDES:
-        word = calls[:-1]
-        small = [whole.get(f"{module}_SIZE_{word}_{size}") for size in _SMALL]
+        call = calls[:-1]
+        small = [counters.get(f"{module}_SIZE_{call}_{size}") for size in _SMALL]
         figures[side] = {
-            "bytes": whole[f"{module}_BYTES_{moved}"],
-            "last": whole[f"{module}_MAX_BYTE_{moved}"],
-            "calls": whole[f"{module}_{calls}"],
+            "bytes": counters[f"{module}_BYTES_{moved}"],
+            "last": counters[f"{module}_MAX_BYTE_{moved}"],
+            "calls": counters[f"{module}_{calls}"],
             "small": None if None in small else sum(count for count in small if count),
-            "seconds": real[f"{module}_F_{word}_TIME"],
-            "begin": real[f"{module}_F_{word}_START_TIMESTAMP"],
-            "end": real[f"{module}_F_{word}_END_TIMESTAMP"],
+            "seconds": times[f"{module}_F_{call}_TIME"],
+            "begin": times[f"{module}_F_{call}_START_TIMESTAMP"],
+            "end": times[f"{module}_F_{call}_END_TIMESTAMP"],
         }
     return figures
 

@@ -1,10 +1,10 @@
-"""Short questions to the system; no answer, or a refusal, means: do not measure.
+"""Short queries of the system; without an answer, or after a refusal, nothing is measured.
 
-Tools in the locale C print the words of strerror(3).  Which of them a block device gives
-is in the kernel's block/blk-core.c (blk_errors): ENODATA is a medium error, EREMOTEIO an error of
-the target, ENOLINK one of the transport, ETIMEDOUT a time-out, EILSEQ a failed protection check.
-ESTALE, ENOTCONN, ESHUTDOWN and EHOSTDOWN are those of network file systems, EUCLEAN and EBADMSG say
-that a file system found itself damaged, EROFS that it gave up writing.
+Tools in the locale C print the messages of strerror(3).  Block devices return the errors in the
+kernel's block/blk-core.c (blk_errors): ENODATA is a medium error, EREMOTEIO a target error, ENOLINK
+a transport error, ETIMEDOUT a time-out, EILSEQ a failed protection check.  Network file systems
+return ESTALE, ENOTCONN, ESHUTDOWN and EHOSTDOWN.  EUCLEAN and EBADMSG mean a damaged file system,
+EROFS one that became read-only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Callable, Optional, Sequence
 from plumbline.model.command import CommandRunner, Completed, Within, lines
 from plumbline.model.errors import BrokenTarget, DisturbedTarget, SkipTarget
 
-_WORDS = {
+_MESSAGES = {
     errno.EIO: "Input/output error",
     errno.ENXIO: "No such device or address",
     errno.ENODEV: "No such device",
@@ -34,44 +34,44 @@ _WORDS = {
     errno.EREMOTEIO: "Remote I/O error",
     errno.ENOMEDIUM: "No medium found",
 }
-_SAID = re.compile(
-    "|".join(map(re.escape, _WORDS.values()))
+_STORAGE_ERROR = re.compile(
+    "|".join(map(re.escape, _MESSAGES.values()))
     # sense keys of SCSI, as sg3_utils names them (sg_lib_data.c)
     + r"|\bmedium (?:or hardware )?error\b|\bhardware error\b",
     re.IGNORECASE,
 )
 _NO_SPACE = "No space left on device"
-_DEAD = "Transport endpoint is not connected"
+_DAEMON_GONE = "Transport endpoint is not connected"
 
 
-def breaks(words: str, number: int = 0) -> bool:
-    """Return whether words, or an error number, are those of broken storage."""
-    return number in _WORDS or _SAID.search(words) is not None
+def breaks(text: str, number: int = 0) -> bool:
+    """Return whether a text or an error number reports broken storage."""
+    return number in _MESSAGES or _STORAGE_ERROR.search(text) is not None
 
 
-def lacks_space(words: str, number: int = 0) -> bool:
-    """Return whether words, or an error number, say that no space is left."""
-    return number == errno.ENOSPC or _NO_SPACE in words
+def lacks_space(text: str, number: int = 0) -> bool:
+    """Return whether a text or an error number reports that no space is left."""
+    return number == errno.ENOSPC or _NO_SPACE in text
 
 
-def is_dead(words: str) -> bool:
-    """Return whether words are those of a mount whose daemon is gone."""
-    return _DEAD in words
+def is_dead(text: str) -> bool:
+    """Return whether a text reports a mount whose daemon is gone."""
+    return _DAEMON_GONE in text
 
 
 QUICK_S = 10.0
 """Seconds in which a healthy system answers."""
 
 SLOW_S = 60.0
-"""For what creates or removes: it may wait for other servers."""
+"""For creating and removing files, which may wait for other servers."""
 
 QUESTIONS = frozenset(
     ("cat", "find", "getent", "getfattr", "lctl", "lfs", "realpath", "rm", "rmdir")
     + ("stat", "test", "touch", "truncate", "folders")
 )
-"""The programs by which targets are asked and files made; all others move a target's bytes.
+"""Programs that query targets and create files; all others move a target's bytes.
 
-``folders`` opens the folder that any of them works in, see ``PROGRAM``."""
+``folders`` opens the working folder of any of them, see ``PROGRAM``."""
 
 
 def ask(
@@ -80,7 +80,7 @@ def ask(
     timeout_s: float = QUICK_S,
     within: Optional[Within] = None,
 ) -> str:
-    """Return what a command prints; raise SkipTarget in its own words unless it succeeds."""
+    """Return the output of a command; raise SkipTarget with its own message if it fails."""
     completed = run(argv, timeout_s, within)
     if not completed.ok:
         raise objection(completed, own=False, within=within)
@@ -88,7 +88,7 @@ def ask(
 
 
 def ask_own(run: CommandRunner, argv: Sequence[str]) -> str:
-    """Do the same with what lies on one target alone; raise BrokenTarget for an I/O error there."""
+    """Like ``ask``, for a file or device of one target; raise BrokenTarget for an I/O error."""
     completed = run(argv, QUICK_S)
     if not completed.ok:
         raise objection(completed, own=True)
@@ -96,7 +96,7 @@ def ask_own(run: CommandRunner, argv: Sequence[str]) -> str:
 
 
 def objection(completed: Completed, *, own: bool, within: Optional[Within] = None) -> SkipTarget:
-    """Return the error of a command on a target's file or device, its own or shared with others."""
+    """Return the error of a failed command; ``own``: its file or device belongs to one target."""
     answered = not completed.timed_out and not completed.hung
     kind = SkipTarget
     if answered and breaks(completed.stderr):
@@ -105,7 +105,7 @@ def objection(completed: Completed, *, own: bool, within: Optional[Within] = Non
 
 
 def complaint(completed: Completed, within: Optional[Within] = None) -> str:
-    """Return in one line what a command that did not succeed was, where, and said."""
+    """Return one line on a failed command: the command, its folder, and its message."""
     place = f" in {within.path}" if within else ""
     called = " ".join(completed.argv) + place
     if completed.timed_out or completed.hung:
@@ -114,9 +114,9 @@ def complaint(completed: Completed, within: Optional[Within] = None) -> str:
     output = lines(completed.stderr) or lines(completed.stdout) or ["without a word"]
     reason = reason_of(completed)
     if reason and completed.argv[0].rpartition("/")[2] in _ABOUT_FILES:
-        # what a person would be told about the file, and not how it was looked at
-        what = output[-1].split(": ")[-2:-1] or [called]
-        return f"{what[0]}: {reason}{place if what[0].find('/') < 0 else ''}"
+        # a person needs the file and the reason, not the command
+        subject = output[-1].split(": ")[-2:-1] or [called]
+        return f"{subject[0]}: {reason}{place if subject[0].find('/') < 0 else ''}"
     return f"{called} failed with exit code {completed.exit_code}: {output[-1]}"
 
 
@@ -132,7 +132,7 @@ _REFUSALS = (
 
 
 def reason_of(completed: Completed) -> str:
-    """Return why the system refused a command that did not succeed, empty where it did not say."""
+    """Return the system's reason for refusing a command, empty if it gave none."""
     output = lines(completed.stderr)
     reason = output[-1].rpartition(": ")[2] if output else ""
     return reason if reason in _REFUSALS else ""
@@ -143,10 +143,10 @@ NEEDS_DEBUGFS = (
     "the role agent to [CAP_DAC_READ_SEARCH]"
 )
 
-# Through the folder: test(1) asks access(2), which leaves capabilities of a user out.
+# Through the folder: test(1) uses access(2), which ignores a user's capabilities.
 _INSIDE = "/sys/kernel/debug/."
 
 
 def debugfs_is_closed(run: Callable[[Sequence[str], float], Completed]) -> bool:
-    """Return whether this process, with all its capabilities, may not enter debugfs."""
+    """Return whether debugfs is closed to this process, in spite of its capabilities."""
     return "Permission denied" in run(["stat", "--format=%n", _INSIDE], QUICK_S).stderr

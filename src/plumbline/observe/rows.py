@@ -1,7 +1,7 @@
-"""Rows of a CSV file by the names of its header, each as long as the header says.
+"""Read CSV rows by column name, checking each row's length against the header.
 
-A column of row numbers without a name, as pandas writes its index, is left out: its name is empty
-in the header, or is missing there so that every row has one cell more.
+An unnamed column of row numbers, as pandas writes its index, is left out: its name in the header
+is empty, or missing so that every row has one more cell.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _TRAILING = (
 
 
 class Rows:
-    """The rows of an open file; ``columns`` are the names of its header."""
+    """The rows of an open CSV file; ``columns`` are the names in its header."""
 
     def __init__(self, path: Path, file: TextIO) -> None:
-        """Read the header; raise DocumentError where two columns have the same name."""
+        """Read the header; raise DocumentError if two columns have the same name."""
         self._path = path
         self._reader = csv.reader(file)
         self.columns: Sequence[str] = next(self._reader, [])
@@ -32,18 +32,18 @@ class Rows:
                 raise self.wrong(f"the header names the column {name} twice; rename one")
 
     def wrong(self, problem: str) -> DocumentError:
-        """Return the error for the line that was read last; the header is line 1."""
+        """Return the error for the current line; the header is line 1."""
         return DocumentError(f"{self._path} line {self._reader.line_num}: {problem}")
 
     def __iter__(self) -> Iterator[Mapping[str, str]]:
-        """Yield each row that is not an empty line.
+        """Yield each non-empty row.
 
         Raises:
-            DocumentError: a row is longer or shorter than the header says.
+            DocumentError: a row is longer or shorter than the header.
         """
         numbered, filled = False, True
-        for place, row in enumerate(row for row in self._reader if row):
-            if place == 0 and len(row) == len(self.columns) + 1:
+        for number, row in enumerate(row for row in self._reader if row):
+            if number == 0 and len(row) == len(self.columns) + 1:
                 numbered, filled = row[0].isdecimal(), False
             if len(row) != len(self.columns) + numbered:
                 raise self.wrong(self._length(row, numbered))
@@ -53,7 +53,7 @@ class Rows:
             raise self.wrong(_TRAILING)
 
     def _length(self, row: Sequence[str], numbered: bool) -> str:
-        """Return the sentence on a row of another length."""
+        """Return the message for a row of the wrong length."""
         more = " besides the row number" if numbered else ""
         return (
             f"the row has {len(row)} cells, the header {len(self.columns)}{more}; complete the "

@@ -1,7 +1,7 @@
-"""A command of the site's own that prints symptoms which only a vendor's tool knows, as JSON.
+"""Site command: prints symptoms of a vendor's tool as JSON.
 
-Its form is described in docs/symptoms.md, "A command of the site".  Nothing of it is believed that
-is not understood: one wrong word and the whole look is not available.
+The format is described in docs/symptoms.md, "A command of the site".  It is checked strictly: one
+wrong word makes the whole look unavailable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from plumbline.observe.symptom import HOLDS_S, KIND_OF, KINDS, Direction, Look, 
 
 SCHEMA = 1
 MOST_BYTES = 1 << 20
-"""Limit of a command's output: a symptom has some 200 bytes."""
+"""Limit of a command's output: a symptom has about 200 bytes."""
 
 _MOST_SYMPTOMS = 1000
 _MOST_LETTERS = 300
@@ -30,7 +30,7 @@ _KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 class SiteCommand(NamedTuple):
-    """A command without a shell: its name, one of KINDS, arguments, and seconds at most."""
+    """A command that runs without a shell; ``kind`` is one of KINDS."""
 
     name: str
     kind: str
@@ -54,48 +54,48 @@ class SiteCommand(NamedTuple):
 
 
 def look(node: Node, command: SiteCommand) -> Look:
-    """Run the command and return what it prints; raise ToolError, naming it, for anything else."""
+    """Run the command and return its look; raise ToolError, naming it, for any other output."""
     program = command.argv[0]
     try:
         text = ask(node.system, command.argv, command.timeout_s)
     except ToolError as error:
-        # what it says may be of any length
+        # its message may be of any length
         raise ToolError(_clean(str(error))) from error
     try:
-        printed = read_document(_Printed, read_json(text), SCHEMA, "the report", "correct it")
-        return printed.look(node, command.name)
+        report = read_document(_CommandReport, read_json(text), SCHEMA, "the report", "correct it")
+        return report.look(node, command.name)
     except (ValueError, DocumentError) as error:
         raise ToolError(
             _clean(f"{program} printed no symptoms ({error}); see docs/symptoms.md for their form")
         ) from error
 
 
-def _word(kind: str) -> None:
+def _kind_name(kind: str) -> None:
     if not _KIND.fullmatch(kind):
         raise TypeError(f"the kind {kind!r:.60} is no word of small letters, digits and _")
 
 
-def _known(severity: State) -> None:
+def _known_severity(severity: State) -> None:
     if severity is State.UNKNOWN:
         raise TypeError("the severity UNKNOWN is none of OK, WARNING, CRITICAL")
 
 
-class _Reported(NamedTuple):
-    """A symptom as a command prints it; its collector is the command."""
+class _CommandSymptom(NamedTuple):
+    """A symptom as printed by a command; its collector is the command."""
 
     component: str
-    kind: Annotated[str, _word]
-    severity: Annotated[State, _known]
+    kind: Annotated[str, _kind_name]
+    severity: Annotated[State, _known_severity]
     direction: Direction
     sentence: str
     since: Optional[Annotated[float, times]] = None
 
 
-class _Printed(NamedTuple):
-    """A report of a command; ``looked_at`` is in seconds since the epoch, None for now."""
+class _CommandReport(NamedTuple):
+    """The report of a command; ``looked_at`` in seconds since the epoch, None for now."""
 
     examined: Annotated[int, counts]
-    symptoms: Annotated[tuple[_Reported, ...], AtMost(_MOST_SYMPTOMS)]
+    symptoms: Annotated[tuple[_CommandSymptom, ...], AtMost(_MOST_SYMPTOMS)]
     notes: Annotated[tuple[str, ...], AtMost(_MOST_SYMPTOMS)] = ()
     looked_at: Optional[Annotated[float, times]] = None
 
@@ -118,6 +118,6 @@ class _Printed(NamedTuple):
 
 
 def _clean(text: str) -> str:
-    """Return a text on one line that a terminal does not obey, and not longer than a sentence."""
+    """Return a text as one line without control characters, cut to the length of a sentence."""
     line = " ".join(lines(whole(text)))
     return line if len(line) <= _MOST_LETTERS else f"{line[: _MOST_LETTERS - 4]} ..."

@@ -1,6 +1,6 @@
-"""Self-assessment of disks: ``smartctl --json`` (smartctl(8)), which needs CAP_SYS_RAWIO.
+"""Symptoms from disks' self-assessment: ``smartctl --json`` (smartctl(8)); needs CAP_SYS_RAWIO.
 
-ATA attributes are counted by the raw value of those few that go with failures (Pinheiro et al.,
+Raw values are read only of the ATA attributes that correlate with failures (Pinheiro et al.,
 "Failure Trends in a Large Disk Drive Population", FAST 2007): reallocated, pending, uncorrectable.
 """
 
@@ -18,7 +18,7 @@ from plumbline.observe.symptom import Look, Rule, Symptom
 NAME = "smart"
 
 _TIMEOUT_S = 30.0
-_NOT_ASKED = 0b11
+_NO_ANSWER = 0b11
 """Bits of the exit status: the command line was refused, or the device could not be opened."""
 
 _GROWING = {
@@ -33,7 +33,7 @@ _GROWING = {
     "media_errors": "media errors",
     "heat": "minutes above its critical temperature",
 }
-"""Counters that tell of a fault by their growth."""
+"""Counters whose growth is a symptom."""
 
 _ATTRIBUTES = {
     "ata_5": re.compile(r"re(?:al|tire|tried)|bad", re.IGNORECASE),
@@ -42,17 +42,17 @@ _ATTRIBUTES = {
     "ata_198": re.compile(r"unc|uerr", re.IGNORECASE),
     "ata_199": re.compile("crc", re.IGNORECASE),
 }
-"""Names of attributes that are counted, by their number.
+"""Expected names of the attributes, by number.
 
-Flash disks use the numbers for other things too, such as the amount that was read; smartctl knows
-their names (drivedb.h).
+Flash disks use the same numbers for other values too, such as the bytes read; smartctl prints the
+names (drivedb.h).
 """
 
 _PACKED = re.compile(r"([0-9]{1,18})[ /(]")
-"""The words of smartctl for a raw value of several numbers: ``8 (0 5)``, ``2/11820``."""
+"""Raw values of several numbers as printed by smartctl: ``8 (0 5)``, ``2/11820``."""
 
 _PRESENT = {"ata_197": "sectors waiting to be reallocated", "ata_198": "uncorrectable sectors"}
-"""Counters that tell of a fault when they are not 0."""
+"""Counters that are a symptom unless 0."""
 
 _COUNTERS = {
     "ata_errors": (
@@ -69,7 +69,7 @@ _COUNTERS = {
     "media_errors": (("nvme_smart_health_information_log", "media_errors"),),
     "heat": (("nvme_smart_health_information_log", "critical_comp_time"),),
 }
-"""Places of a counter that is no attribute: the first that a disk knows counts."""
+"""Paths of each counter that is no attribute; the first existing one is used."""
 
 _NVME = "nvme_smart_health_information_log"
 _WORN_PERCENT = 100
@@ -108,7 +108,7 @@ RULES = {
 
 
 def look(node: Node) -> Look:
-    """Ask each disk of the node's targets; raise ToolError where none of them answers."""
+    """Look at each disk of the node's targets; raise ToolError if none of them answers."""
     disks = _disks(node)
     if not disks:
         raise ToolError("the expectations of this node have no device; name it in the topology")
@@ -124,7 +124,7 @@ def _look_at(node: Node, disk: str) -> Look:
     if not node.system.names(f"/sys/class/block/{disk}"):
         return Look(NAME, 0, notes=(f"{disk} is not there; see the topology and the cables",))
     try:
-        return Look(NAME, 1, tuple(_of_disk(node, disk, _ask(node, disk))))
+        return Look(NAME, 1, tuple(_disk_symptoms(node, disk, _ask(node, disk))))
     except ToolError as error:
         return Look(NAME, 0, notes=(str(error),))
     except (KeyError, TypeError, AttributeError) as error:
@@ -132,7 +132,7 @@ def _look_at(node: Node, disk: str) -> Look:
 
 
 def _disks(node: Node) -> tuple[str, ...]:
-    """Return the disks at the bottom of all targets: two paths to one disk are asked once."""
+    """Return the disks below all targets, one path for each disk."""
     bottoms = {}
     for block in node.parts.disks.values():
         lowest = [
@@ -144,7 +144,7 @@ def _disks(node: Node) -> tuple[str, ...]:
 
 
 def _ask(node: Node, disk: str) -> Mapping[str, Any]:
-    # a sleeping disk is left asleep; the exit status has bits for failing disks, so it is no error
+    # -n: leave a disk in standby; a non-zero exit status also marks failing disks
     argv = ["smartctl", "--json", "-n", "standby", "-H", "-A", "-l", "error", f"/dev/{disk}"]
     completed = node.system.run(argv, _TIMEOUT_S)
     if completed.exit_code is None or completed.timed_out:
@@ -152,80 +152,87 @@ def _ask(node: Node, disk: str) -> Mapping[str, Any]:
     report = parse_json("smartctl", completed.stdout)
     if not isinstance(report, dict) or not isinstance(report.get("smartctl"), dict):
         raise ToolError(f"smartctl said of {disk} what is not understood")
-    if completed.exit_code & _NOT_ASKED:
-        given = report["smartctl"].get("messages", ())
+    if completed.exit_code & _NO_ANSWER:
+        raw_messages = report["smartctl"].get("messages", ())
         messages = [
-            f"{message.get('string')!s:.200}" for message in given if isinstance(message, dict)
+            f"{message.get('string')!s:.200}"
+            for message in raw_messages
+            if isinstance(message, dict)
         ]
         raise ToolError(f"{disk}: {'; '.join(messages) or 'smartctl could not ask it'}")
     return report
 
 
-def _of_disk(node: Node, disk: str, report: Mapping[str, Any]) -> Iterator[Symptom]:
+def _disk_symptoms(node: Node, disk: str, report: Mapping[str, Any]) -> Iterator[Symptom]:
     component = node.parts.of_block(disk)
     for kind, values in _states(report):
         yield RULES[kind].symptom(NAME, component, disk=disk, **values)
-    counted = dict(_counters(report))
-    counts(**counted)
-    for kind in filter(counted.get, _PRESENT):
-        yield RULES[kind].symptom(NAME, component, disk=disk, number=counted[kind])
-    for kind in filter(counted.__contains__, _GROWING):
-        grown = node.counters.growth(f"{NAME}/{disk}/{kind}", counted[kind])
-        if grown:
-            yield RULES[kind].symptom(NAME, component, grown.since, disk=disk, number=grown.amount)
+    values_by_kind = dict(_counters(report))
+    counts(**values_by_kind)
+    for kind in filter(values_by_kind.get, _PRESENT):
+        yield RULES[kind].symptom(NAME, component, disk=disk, number=values_by_kind[kind])
+    for kind in filter(values_by_kind.__contains__, _GROWING):
+        growth = node.counters.growth(f"{NAME}/{disk}/{kind}", values_by_kind[kind])
+        if growth:
+            yield RULES[kind].symptom(
+                NAME, component, growth.since, disk=disk, number=growth.amount
+            )
 
 
 def _states(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the rule and the figures of what a disk tells at any look."""
-    if _at(report, "smart_status", "passed") is False:
+    """Yield rule and figures of each current fault that a disk reports."""
+    if _value_at(report, "smart_status", "passed") is False:
         yield "failing", {}
-    warning = _at(report, _NVME, "critical_warning")
+    warning = _value_at(report, _NVME, "critical_warning")
     if type(warning) is int and warning:
         yield "warns", {"warning": warning}
-    for attribute in _at(report, "ata_smart_attributes", "table") or ():
-        # what failed in the past, such as a temperature, is over
+    for attribute in _value_at(report, "ata_smart_attributes", "table") or ():
+        # past failures, such as a high temperature, are over
         if attribute.get("when_failed") == "now":
-            named = {"id": attribute["id"], "name": f"{attribute.get('name')!s:.40}"}
+            identity = {"id": attribute["id"], "name": f"{attribute.get('name')!s:.40}"}
             figures = {"value": attribute["value"], "threshold": attribute["thresh"]}
             counts(**figures)
-            yield "attribute", {**named, **figures}
+            yield "attribute", {**identity, **figures}
     for place, limit in _SPARE:
-        spare, least = _at(report, *place), _at(report, *limit)
+        spare, least = _value_at(report, *place), _value_at(report, *limit)
         if type(spare) is int and type(least) is int and spare < least:
             yield "spare", {"left": spare, "least": least}
     used = max(
-        (value for value in (_at(report, *place) for place in _WEAR) if type(value) is int),
+        (value for value in (_value_at(report, *place) for place in _WEAR) if type(value) is int),
         default=0,
     )
     if used >= _WORN_PERCENT:
         yield "worn", {"used": used}
-    now, most = _at(report, "temperature", "current"), _at(report, "temperature", "drive_trip")
+    now, most = (
+        _value_at(report, "temperature", "current"),
+        _value_at(report, "temperature", "drive_trip"),
+    )
     if type(now) is int and type(most) is int and now >= most > 0:
         yield "hot", {"now": now, "most": most}
 
 
 def _counters(report: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield kind and value of what is counted, in all three protocols."""
-    for attribute in _at(report, "ata_smart_attributes", "table") or ():
+    """Yield kind and value of each counter, for all three protocols."""
+    for attribute in _value_at(report, "ata_smart_attributes", "table") or ():
         kind = f"ata_{attribute['id']}"
         name = attribute.get("name")
         if kind in _ATTRIBUTES and (not name or _ATTRIBUTES[kind].search(str(name))):
             yield kind, _raw(attribute["raw"])
     for kind, places in _COUNTERS.items():
-        values = (_at(report, *place) for place in places)
-        value = next((one for one in values if type(one) is int), None)
+        values = (_value_at(report, *place) for place in places)
+        value = next((value for value in values if type(value) is int), None)
         if value is not None:
             yield kind, value
 
 
 def _raw(raw: Mapping[str, Any]) -> Any:
-    """Return the first number of a raw value, of which some disks pack several into one."""
+    """Return the first number of a raw value; some disks pack several numbers into one."""
     packed = _PACKED.match(str(raw.get("string")))
     return whole(packed[1], "a raw value") if packed else raw["value"]
 
 
-def _at(report: Any, *keys: str) -> Any:
-    """Return what lies under some keys, None where a disk does not know it."""
+def _value_at(report: Any, *keys: str) -> Any:
+    """Return the value at a path of keys, None if the disk has none."""
     for key in keys:
         report = report.get(key) if isinstance(report, dict) else None
     return report

@@ -1,4 +1,4 @@
-"""Symptoms: their kinds, the report of a host, those of a site that hold, and their weight."""
+"""Symptoms: kinds, the report of a node, the current symptoms of a site, and their weight."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _LOOK = "look again with plumbline symptoms --json"
 class Direction(str, Enum):
     """Effect of a symptom on the suspicion against its component.
 
-    RAISES: a part that fails looks like this.  LOWERS: something that passes makes the part slower
-    than it is expected to be, and is no fault of it: a rebuild, a scrub, a failover.
+    RAISES: a failing part looks like this.  LOWERS: something temporary slows the part, and no
+    fault: a rebuild, a scrub, a failover.
     """
 
     RAISES = "raises"
@@ -32,11 +32,11 @@ class Direction(str, Enum):
 
 
 class Symptom(NamedTuple):
-    """One thing found.
+    """One observation about a component.
 
-    ``component`` is the part of the topology that it is about, or the node itself; ``kind`` a
-    lasting word for programs; ``severity`` OK for what is worth knowing alone; ``sentence`` is
-    quoted in verdicts, without a full stop; ``since`` in seconds since the epoch, None if unknown.
+    ``component`` is a part of the topology, or the node itself; ``kind`` a stable word for
+    programs; ``severity`` OK for mere information; ``sentence`` is quoted in verdicts, without a
+    full stop; ``since`` in seconds since the epoch, None if unknown.
     """
 
     collector: Annotated[str, unicode_text]
@@ -49,7 +49,7 @@ class Symptom(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """One thing that a collector knows; ``words`` name in braces what differs from case to case."""
+    """Template of a symptom that a collector can report; ``words`` has placeholders in braces."""
 
     kind: str
     severity: State
@@ -59,7 +59,7 @@ class Rule(NamedTuple):
     def symptom(
         self, collector: str, component: str, since: Optional[float] = None, **values: object
     ) -> Symptom:
-        """Return the symptom of a component, with the words filled in."""
+        """Return the symptom of a component, with the placeholders filled in."""
         sentence = self.words.format(**values)
         return Symptom(
             collector, component, self.kind, self.severity, self.direction, sentence, since
@@ -69,9 +69,9 @@ class Rule(NamedTuple):
 class Look(NamedTuple):
     """Result of one collector.
 
-    ``unavailable`` is why it saw nothing, empty if it did; ``examined`` how many things it looked
-    at, which may be none; ``notes`` say what of them could not be asked; ``kind`` is one of KINDS.
-    No symptom of an unavailable collector means nothing: not that all is well.
+    ``unavailable`` is the reason why it could not look, empty if it could; ``examined`` the number
+    of parts examined, possibly 0; ``notes`` name the parts that could not be queried; ``kind`` is
+    one of KINDS.  An unavailable collector without symptoms does not mean that all is well.
     """
 
     collector: Annotated[str, unicode_text]
@@ -84,7 +84,7 @@ class Look(NamedTuple):
 
 @lenient
 class Report(NamedTuple):
-    """All looks at one node, at ``looked_at`` seconds since the epoch."""
+    """Results of all collectors of one node at ``looked_at``, in seconds since the epoch."""
 
     node: str
     looked_at: Annotated[float, times]
@@ -101,7 +101,7 @@ class Report(NamedTuple):
 
     @classmethod
     def from_json(cls, raw: Any) -> Report:
-        """Build from the document form; raise DocumentError when it is not one of this schema."""
+        """Build from the document form; raise DocumentError if the schema differs."""
         return read_document(cls, raw, SCHEMA, "the report of symptoms", _LOOK)
 
 
@@ -113,7 +113,7 @@ LUSTRE = "lustre"
 KERNEL = "kernel"
 
 KINDS = (ARRAYS, DISKS, ENCLOSURES, LINKS, LUSTRE, KERNEL)
-"""In the order in which they are shown."""
+"""In display order."""
 
 KIND_OF = {
     "md": ARRAYS,
@@ -129,22 +129,22 @@ KIND_OF = {
     "lustre": LUSTRE,
     "kernel": KERNEL,
 }
-"""The kind that each collector of plumbline looks at; a command of the site says its own."""
+"""The kind of each built-in collector; a site command names its own."""
 
 
 def title(node: str, kind: str = "") -> str:
-    """Return what a node is called to Nagios, or one kind of its parts; no host has a space."""
+    """Return the Nagios name of a node, or of one kind of its parts; host names have no space."""
     return f"{node} {kind}" if kind else node
 
 
 MOST_QUOTED = 2
 
 ORDER = (State.CRITICAL, State.WARNING, State.UNKNOWN, State.OK)
-"""Severities, the gravest first."""
+"""Severities, most severe first."""
 
 
 class Suspicion(str, Enum):
-    """Effect of all symptoms of a component together."""
+    """Combined effect of all symptoms of a component."""
 
     RAISED = "raised"
     LOWERED = "lowered"
@@ -152,7 +152,7 @@ class Suspicion(str, Enum):
 
 
 def about(component: str, symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
-    """Return the symptoms of one component, the gravest first and each sentence once."""
+    """Return the symptoms of one component, most severe first, each sentence once."""
     by_sentence = {
         symptom.sentence: symptom for symptom in symptoms if symptom.component == component
     }
@@ -160,14 +160,14 @@ def about(component: str, symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
 
 
 def gravest(symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
-    """Return symptoms in the order of their weight: those that raise a suspicion come first."""
+    """Sort symptoms by weight: those that raise the suspicion come first."""
     return tuple(sorted(symptoms, key=_weight))
 
 
 def suspicion(component: str, symptoms: Iterable[Symptom]) -> Suspicion:
-    """Return what the symptoms of a component come to: a fault outweighs a reason to be slow.
+    """Return the combined effect of a component's symptoms: a fault outweighs a reason to be slow.
 
-    Without any there is NONE: nothing found is no proof of health.
+    NONE if there are no symptoms, which is no proof of health.
     """
     directions = {symptom.direction for symptom in about(component, symptoms)}
     if Direction.RAISES in directions:
@@ -176,7 +176,7 @@ def suspicion(component: str, symptoms: Iterable[Symptom]) -> Suspicion:
 
 
 def phrase(component: str, symptoms: Iterable[Symptom]) -> str:
-    """Return what is appended to a sentence about a component, empty where there is nothing.
+    """Return the symptoms as an appendix to a sentence about a component, empty without any.
 
     For example ``; kernel: I/O errors of sdb (14 times) since 2026-11-20 02:13 UTC``.
     """
@@ -190,10 +190,10 @@ def phrase(component: str, symptoms: Iterable[Symptom]) -> str:
 
 
 def quote(symptom: Symptom) -> str:
-    """Return the sentence of a symptom with the time since when it holds."""
+    """Return the sentence of a symptom and its start time."""
     if symptom.since is None:
         return symptom.sentence
-    # what has nothing to date does not pay for it
+    # imported only if needed: it slows the start of a check
     from datetime import datetime, timezone
 
     since = datetime.fromtimestamp(symptom.since, timezone.utc)
@@ -206,44 +206,44 @@ def _weight(symptom: Symptom) -> tuple[bool, int, str]:
 
 
 HOLDS_S = 3600.0
-"""Seconds for which a look holds: six times the period at which the role symptoms looks.
+"""Seconds for which a report is valid: six times the period of the role symptoms.
 
-A rebuild that a timer saw before it was stopped, or a node before it died, may be over by now.
+A rebuild in an older report may be over: the timer was stopped, or the node died.
 """
 
 TROUBLE = "trouble"
-"""The key of a document that stands for one that a node could not give: why, in a sentence."""
+"""Key of the reason in a document that replaces a missing report."""
 
 
 class SiteSymptoms(NamedTuple):
-    """The symptoms that hold, and each node whose report was left out, with the reason."""
+    """The current symptoms, and each node without a usable report, with the reason."""
 
     symptoms: tuple[Symptom, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
 def site_symptoms(documents: Mapping[str, Any], now: Mapping[str, float]) -> SiteSymptoms:
-    """Return the symptoms that hold, from the reports of nodes by their names.
+    """Return the current symptoms from the reports by node name.
 
-    ``now`` is for each node of the site the time by its own clock, in seconds since the epoch.  No
-    report is required, so one that is damaged or old is left out with its reason.
+    ``now`` is the time by each node's own clock, in seconds since the epoch.  Reports are
+    optional, so a damaged or old one is left out with its reason.
     """
-    parts = [_of_node(node, document, now.get(node)) for node, document in documents.items()]
+    parts = [_node_symptoms(node, document, now.get(node)) for node, document in documents.items()]
     return SiteSymptoms(
         tuple(symptom for part in parts for symptom in part.symptoms),
         tuple(reason for part in parts for reason in part.left_out),
     )
 
 
-def _of_node(node: str, document: Any, now: Optional[float]) -> SiteSymptoms:
+def _node_symptoms(node: str, document: Any, now: Optional[float]) -> SiteSymptoms:
     try:
-        return SiteSymptoms(_holding(document, now))
+        return SiteSymptoms(_current(document, now))
     except DocumentError as error:
         return SiteSymptoms(left_out=(f"{node} ({error})",))
 
 
-def _holding(document: Any, now: Optional[float]) -> tuple[Symptom, ...]:
-    """Return the symptoms of a report; raise DocumentError with the reason why it does not hold."""
+def _current(document: Any, now: Optional[float]) -> tuple[Symptom, ...]:
+    """Return the symptoms of a report; raise DocumentError with the reason if it is not usable."""
     if now is None:
         raise DocumentError("it is no node of the plan")
     if isinstance(document, dict) and TROUBLE in document:

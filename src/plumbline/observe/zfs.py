@@ -1,4 +1,4 @@
-"""Pools of ZFS: ``zpool status``, which anybody may ask (zpool-status(8))."""
+"""Symptoms of ZFS pools, from ``zpool status`` (zpool-status(8)), open to all users."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = "zfs"
 
 _POOL = re.compile(r"^ *pool: (\S+)\n *state: (\S+)$", re.MULTILINE)
 _CONFIG = re.compile(r"^config:\n\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
-# spares have no counters, groups that were removed have none either
+# spares and removed groups have no counters
 _DEVICE = re.compile(
     r"^\t( *)(\S+) +([A-Z]+)(?: +(\d+) +(\d+) +(\d+))?(?: +(\S.*?))? *$", re.MULTILINE
 )
@@ -35,7 +35,7 @@ _ERRORS = ("read", "write", "checksum")
 
 RULES = {
     "degraded": Rule("pool", State.WARNING, "pool {pool} is {state}"),
-    # as long as it is made whole it is no worse than that
+    # a degraded pool explains slowness while it is rebuilt
     "rebuilt": Rule("pool", State.WARNING, "pool {pool} is {state}", Direction.LOWERS),
     "failed": Rule("pool", State.CRITICAL, "pool {pool} is {state}"),
     "data_errors": Rule("data_errors", State.WARNING, "pool {pool} has {number} data errors"),
@@ -71,7 +71,7 @@ RULES = {
 
 
 class _Device(NamedTuple):
-    """A line of the configuration; ``errors`` is empty for a spare."""
+    """A line of the pool's configuration; ``errors`` is empty for a spare."""
 
     name: str
     state: str
@@ -80,29 +80,29 @@ class _Device(NamedTuple):
 
     @property
     def path(self) -> Optional[str]:
-        """Return the path of a device, None for a group of them.
+        """Return the path of a device, None for a group of devices.
 
-        ``-P`` gives devices whole paths.  One that is gone has its GUID and the path that it had.
+        ``-P`` prints full paths.  A missing device has its GUID and its former path.
         """
         if self.name.startswith("/"):
             return self.name
-        was = _WAS.search(self.details)
-        return (was[1] if was else self.name) if self.name.isdecimal() else None
+        former = _WAS.search(self.details)
+        return (former[1] if former else self.name) if self.name.isdecimal() else None
 
 
 def look(node: Node) -> Look:
-    """Look at all imported pools; raise ToolError where ZFS is not there."""
-    # -p: counters in full; -P: whole paths, which lead to the kernel's names
+    """Look at all imported pools; raise ToolError without ZFS."""
+    # -p: exact counters; -P: full paths, which give the kernel's names
     text = ask(node.system, ["zpool", "status", "-pP"])
     starts = [match.start() for match in _POOL.finditer(text)]
     if not starts and "no pools available" not in text:
         raise ToolError(f"zpool status printed what is not understood: {text[:60]!r}")
     pools = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)])]
-    symptoms = tuple(symptom for pool in pools for symptom in _of_pool(node, pool))
+    symptoms = tuple(symptom for pool in pools for symptom in _pool_symptoms(node, pool))
     return Look(NAME, len(pools), symptoms)
 
 
-def _of_pool(node: Node, text: str) -> Iterator[Symptom]:
+def _pool_symptoms(node: Node, text: str) -> Iterator[Symptom]:
     match, config = _POOL.search(text), _CONFIG.search(text)
     if not match or not (config or _UNKNOWN_CONFIG in text):
         raise ToolError(f"zpool status printed what is not understood: {text[:60]!r}")
@@ -114,22 +114,22 @@ def _of_pool(node: Node, text: str) -> Iterator[Symptom]:
     for _, device in devices:
         works.update(dict.fromkeys(_OF_DEVICES.findall(device.details), ""))
     if state in _BAD:
-        mends = "rebuilt" if "resilver" in works else "degraded"
-        rule = RULES[mends if state == "DEGRADED" else "failed"]
+        degraded = "rebuilt" if "resilver" in works else "degraded"
+        rule = RULES[degraded if state == "DEGRADED" else "failed"]
         yield rule.symptom(NAME, component, pool=pool, state=state)
-    lost = _DATA_ERRORS.search(text)
-    if lost:
-        yield RULES["data_errors"].symptom(NAME, component, pool=pool, number=lost[1])
+    data_errors = _DATA_ERRORS.search(text)
+    if data_errors:
+        yield RULES["data_errors"].symptom(NAME, component, pool=pool, number=data_errors[1])
     for block, device in devices:
-        yield from _of_device(node, pool, block, device)
-    for work, text_of_work in works.items():
-        done = _DONE.search(text_of_work)
+        yield from _device_symptoms(node, pool, block, device)
+    for work, work_text in works.items():
+        done = _DONE.search(work_text)
         remaining = f", {done[2] or ''}{done[3]} left" if done and done[3] else ""
         progress = f", {done[1]} % done{remaining}" if done else ""
         yield RULES[work].symptom(NAME, component, pool=pool, progress=progress)
 
 
-def _of_device(node: Node, pool: str, block: str, device: _Device) -> Iterator[Symptom]:
+def _device_symptoms(node: Node, pool: str, block: str, device: _Device) -> Iterator[Symptom]:
     component = node.parts.of_block(block)
     if device.state in _BAD:
         details = f" ({device.details})" if device.details else ""
@@ -138,14 +138,14 @@ def _of_device(node: Node, pool: str, block: str, device: _Device) -> Iterator[S
             NAME, component, block=block, pool=pool, state=device.state, details=details
         )
     for kind, count in zip(_ERRORS, device.errors):
-        grown = node.counters.growth(f"{NAME}/{pool}/{device.path}/{kind}", count)
-        if grown:
+        growth = node.counters.growth(f"{NAME}/{pool}/{device.path}/{kind}", count)
+        if growth:
             yield RULES[kind].symptom(
-                NAME, component, grown.since, number=grown.amount, block=block, pool=pool
+                NAME, component, growth.since, number=growth.amount, block=block, pool=pool
             )
 
 
 def _device(match: re.Match[str]) -> _Device:
     _, name, state, *errors, details = match.groups()
-    counted = tuple(whole(each, f"an error count of {name}") for each in errors if each)
-    return _Device(name, state, counted, details or "")
+    counts = tuple(whole(count, f"an error count of {name}") for count in errors if count)
+    return _Device(name, state, counts, details or "")

@@ -18,7 +18,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import MOST, Suspected, Suspects
 from plumbline.model.validation import times
 from plumbline.model.validation import whole_text as whole
-from plumbline.observe.changes import FILE, MOST_BYTES, Ledger, begun
+from plumbline.observe.changes import FILE, MOST_BYTES, Ledger, first_ledger
 from plumbline.observe.conditions import Bill
 from plumbline.observe.node import Past
 from plumbline.observe.site_command import SiteCommand
@@ -192,7 +192,7 @@ def keep_bill(state: Path, bill: Bill) -> str:
     """
     path = state / FILE
     trouble = ""
-    ledger = begun(bill)
+    ledger = first_ledger(bill)
     if os.path.lexists(path):
         try:
             ledger = load_ledger(str(path)).after(bill)

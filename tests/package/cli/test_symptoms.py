@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.cli import main
 from plumbline.model.units import DAY_S
-from plumbline.observe.changes import begun
+from plumbline.observe.changes import first_ledger
 from plumbline.observe.conditions import Bill
 from plumbline.observe.gather import COLLECTORS
 from plumbline.plan.expectations import compile_plan
@@ -238,7 +238,7 @@ def test_a_node_that_nobody_looked_at_for_days_is_left_out(
         collected(tmp_path, node, "2.4.0")
     old = Bill("oss4", time.time() - 9 * DAY_S, (condition("Lustre", "2.3.0"),))
     (tmp_path / "conditions" / "oss4.json").unlink()
-    keep_collected(tmp_path / "history.sqlite", "oss4", begun(old).to_json())
+    keep_collected(tmp_path / "history.sqlite", "oss4", first_ledger(old).to_json())
     out, err = run(*source, "--differences")
     assert out == "no node of 4 differs from most of its kind\n"
     assert "left out, last looked at days ago: oss4" in err
@@ -257,7 +257,7 @@ def test_where_no_node_was_looked_at_for_days_none_is_said_to_be_alike(
     source: list[str], tmp_path: Path, run: Run
 ) -> None:
     old = Bill("oss4", time.time() - 9 * DAY_S, (condition("Lustre", "2.3.0"),))
-    keep_collected(tmp_path / "history.sqlite", "oss4", begun(old).to_json())
+    keep_collected(tmp_path / "history.sqlite", "oss4", first_ledger(old).to_json())
     out, err = run(*source, "--differences", code=3)
     assert out == ""
     assert "left out, last looked at days ago: oss4" in err

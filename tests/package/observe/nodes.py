@@ -8,7 +8,7 @@ from typing import Mapping
 import yaml
 
 from plumbline.model.units import DAY_S
-from plumbline.observe.changes import Ledger, begun
+from plumbline.observe.changes import Ledger, first_ledger
 from plumbline.observe.conditions import Bill, Condition
 from plumbline.observe.gather import LocalSystem
 from plumbline.observe.node import System
@@ -57,7 +57,7 @@ def bill(*conditions: Condition, day: float = 0.0, node: str = "oss1") -> Bill:
 
 def ledger(*bills: Bill) -> Ledger:
     """Return the ledger of a node with these bills."""
-    found = begun(bills[0])
+    found = first_ledger(bills[0])
     for one in bills[1:]:
         found = found.after(one)
     return found

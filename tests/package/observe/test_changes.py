@@ -13,10 +13,10 @@ from plumbline.model.units import DAY_S
 from plumbline.observe.changes import (
     ChangeGroup,
     Ledger,
-    begun,
+    changes_since,
     differences,
-    grouped,
-    latest,
+    first_ledger,
+    group_changes,
     where,
 )
 from plumbline.observe.conditions import Condition
@@ -29,7 +29,7 @@ OLD, NEW = condition("kernel", "4.18"), condition("kernel", "5.14")
 
 
 def test_the_first_bill_changes_nothing() -> None:
-    assert begun(bill(OLD)).changes == ()
+    assert first_ledger(bill(OLD)).changes == ()
 
 
 def test_another_value_is_a_change_with_its_date() -> None:
@@ -93,7 +93,7 @@ def test_a_copy_keeps_the_changes_that_the_node_has_lost() -> None:
 
 def test_a_node_that_was_installed_again_changed_since_the_copy() -> None:
     older = ledger(bill(OLD), bill(OLD, day=1))
-    (change,) = begun(bill(NEW, day=3)).succeeding(older).changes
+    (change,) = first_ledger(bill(NEW, day=3)).succeeding(older).changes
     assert (change.before, change.at, change.now) == (NOW + DAY_S, NOW + 3 * DAY_S, "5.14")
 
 
@@ -105,13 +105,13 @@ def test_the_same_ledger_again_adds_nothing() -> None:
 @pytest.mark.parametrize("damage", FILE["damages"], ids=str)
 def test_what_no_node_writes_is_refused_in_a_sentence(damage: Mapping[str, Any]) -> None:
     with pytest.raises(DocumentError, match="ledger of conditions"):
-        Ledger.from_json({**begun(bill(OLD)).to_json(), **damage})
+        Ledger.from_json({**first_ledger(bill(OLD)).to_json(), **damage})
 
 
 def test_a_ledger_without_end_is_refused() -> None:
     endless = {"conditions": [["software", "", "k", "1", "node"]] * 10_001}
     with pytest.raises(DocumentError, match="ledger of conditions"):
-        Ledger.from_json({**begun(bill(OLD)).to_json(), **endless})
+        Ledger.from_json({**first_ledger(bill(OLD)).to_json(), **endless})
 
 
 # --- The same change on many nodes is one line, and a line says where in few words
@@ -132,7 +132,7 @@ def changed(
 
 
 def of(ledgers: Iterator[Ledger]) -> tuple[ChangeGroup, ...]:
-    return grouped(latest(list(ledgers), NOW))
+    return group_changes(changes_since(list(ledgers), NOW))
 
 
 def lustre(version: str) -> Condition:
@@ -153,13 +153,13 @@ def test_a_change_that_was_made_again_much_later_is_another() -> None:
     once = ledger(
         bill(lustre("2.3.0")), bill(lustre("2.4.0"), day=1), bill(lustre("2.3.0"), day=20)
     ).after(bill(lustre("2.4.0"), day=40))
-    assert len(grouped(latest([once], NOW))) == 3
+    assert len(group_changes(changes_since([once], NOW))) == 3
 
 
 def test_targets_are_counted_and_sizes_are_read() -> None:
     then = [cache("1048576", f"fs-OST000{n}") for n in range(4)]
     now = [cache("33554432", f"fs-OST000{n}") for n in range(4)]
-    (one,) = grouped(latest([ledger(bill(*then), bill(*now, day=1))], NOW))
+    (one,) = group_changes(changes_since([ledger(bill(*then), bill(*now, day=1))], NOW))
     assert one.sentence({"oss1": ""}) == f"{CACHE} 1 MiB -> 32 MiB (4 targets) on oss1"
 
 
@@ -176,7 +176,7 @@ def test_a_change_says_what_differs(case: Mapping[str, str]) -> None:
 def test_the_most_telling_of_a_day_comes_first() -> None:
     then = (condition("vm.swappiness", "60", "sysctl"), lustre("2.3.0"), cache("1"))
     now = (condition("vm.swappiness", "10", "sysctl"), lustre("2.4.0"), cache("2"))
-    found = grouped(latest([ledger(bill(*then), bill(*now, day=1))], NOW))
+    found = group_changes(changes_since([ledger(bill(*then), bill(*now, day=1))], NOW))
     assert [one.area for one in found] == ["software", "lustre", "sysctl"]
 
 
@@ -201,7 +201,7 @@ def disk(scheduler: str) -> Condition:
 
 
 def fleet(count: int, odd: dict[str, Condition], usual: Condition) -> list[Ledger]:
-    return [begun(bill(odd.get(node, usual), node=node)) for node in SERVERS[:count]]
+    return [first_ledger(bill(odd.get(node, usual), node=node)) for node in SERVERS[:count]]
 
 
 def test_one_node_that_differs_from_its_peers_is_named() -> None:
@@ -212,7 +212,7 @@ def test_one_node_that_differs_from_its_peers_is_named() -> None:
 def test_a_node_whose_disks_differ_among_themselves_is_named() -> None:
     ledgers = fleet(5, {}, disk("none"))
     odd = bill(disk("none"), disk("bfq")._replace(subject="naa.2"), node="oss09")
-    (one,) = differences([*ledgers, begun(odd)], KINDS)
+    (one,) = differences([*ledgers, first_ledger(odd)], KINDS)
     assert one.text == "oss09: scheduler of ST16000NM004J bfq, none, 5 peers none"
 
 
@@ -223,10 +223,10 @@ def test_without_a_clear_majority_nobody_differs(count: int, odd: int) -> None:
 
 
 def test_what_a_node_does_not_have_is_no_difference() -> None:
-    ledgers = [*fleet(5, {}, disk("none")), begun(bill(node="oss09"))]
+    ledgers = [*fleet(5, {}, disk("none")), first_ledger(bill(node="oss09"))]
     assert differences(ledgers, KINDS) == ()
 
 
 def test_clients_are_no_peers_of_servers() -> None:
-    client = begun(bill(lustre("2.15"), node="client1"))
+    client = first_ledger(bill(lustre("2.15"), node="client1"))
     assert differences([*fleet(5, {}, lustre("2.14")), client], KINDS) == ()

@@ -13,7 +13,7 @@ import pytest
 
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.trend import NodeClock
-from plumbline.observe.changes import FILE, begun
+from plumbline.observe.changes import FILE, first_ledger
 from plumbline.observe.node import EarlierLook, Past
 from plumbline.observe.symptom import Look, Report, SiteSymptoms
 from plumbline.store.collection import ConsoleHistory as Collection
@@ -189,7 +189,7 @@ def test_a_damaged_ledger_is_said_and_kept_under_another_name(tmp_path: Path) ->
     assert "conditions.json is damaged" in said
     assert "conditions.json.damaged" in said
     assert (tmp_path / f"{FILE}.damaged").read_text(encoding="utf-8") == '{"schema": 1'
-    assert load_ledger(str(tmp_path / FILE)) == begun(bill(OLD))
+    assert load_ledger(str(tmp_path / FILE)) == first_ledger(bill(OLD))
 
 
 def test_a_link_of_a_stranger_is_not_followed(tmp_path: Path) -> None:
@@ -208,31 +208,31 @@ def test_a_console_keeps_what_a_node_that_begins_again_has_lost(tmp_path: Path) 
     history = tmp_path / "history.sqlite"
     keep_collected(history, "oss1", ledger(bill(OLD), bill(NEW, day=1)).to_json())
     assert collected_at(history, "oss1") == NOW + 86400
-    keep_collected(history, "oss1", begun(bill(condition("kernel", "6.1"), day=3)).to_json())
+    keep_collected(history, "oss1", first_ledger(bill(condition("kernel", "6.1"), day=3)).to_json())
     ((found,), damaged) = collected_ledgers(history, ["oss1", "oss2"])
     assert [one.now for one in found.changes] == ["5.14", "6.1"]
     assert damaged == ()
 
 
 @pytest.mark.parametrize(
-    "sent", [None, [], {}, {"schema": 1}, begun(bill(OLD, node="x")).to_json()]
+    "sent", [None, [], {}, {"schema": 1}, first_ledger(bill(OLD, node="x")).to_json()]
 )
 def test_what_is_no_ledger_of_the_node_replaces_nothing(tmp_path: Path, sent: object) -> None:
     history = tmp_path / "history.sqlite"
-    keep_collected(history, "oss1", begun(bill(OLD)).to_json())
+    keep_collected(history, "oss1", first_ledger(bill(OLD)).to_json())
     with pytest.raises(DocumentError, match="ledger of conditions"):
         keep_collected(history, "oss1", sent)
-    assert collected_ledgers(history, ["oss1", "oss2"])[0] == (begun(bill(OLD)),)
+    assert collected_ledgers(history, ["oss1", "oss2"])[0] == (first_ledger(bill(OLD)),)
 
 
 def test_a_damaged_copy_is_told_beside_the_others(tmp_path: Path) -> None:
     history = tmp_path / "history.sqlite"
-    keep_collected(history, "oss1", begun(bill(OLD)).to_json())
+    keep_collected(history, "oss1", first_ledger(bill(OLD)).to_json())
     (tmp_path / "conditions" / "oss2.json").write_text("[]", encoding="utf-8")
     found, (damaged,) = collected_ledgers(history, ["oss1", "oss2"])
     assert [one.node for one in found] == ["oss1"]
     assert "oss2.json" in damaged
-    keep_collected(history, "oss2", begun(bill(OLD, node="oss2")).to_json())
+    keep_collected(history, "oss2", first_ledger(bill(OLD, node="oss2")).to_json())
     assert len(collected_ledgers(history, ["oss1", "oss2"])[0]) == 2
     assert (tmp_path / "conditions" / "oss2.json.damaged").read_text(encoding="utf-8") == "[]"
 
