@@ -21,7 +21,7 @@ from plumbline.model.record import Record
 from plumbline.model.units import DAY_S
 from plumbline.plan.expectations import Plan
 from plumbline.site.inventory import plan_of, read_inventory
-from plumbline.store.database import RECORD, Day, deflated, month_of, packed, row, series_of
+from plumbline.store.database import RECORD, Day, deflate, month_of, pack_days, row, series_of
 from plumbline.store.history import KEEP_WHOLE_DAYS
 from plumbline.store.version_changes import software_of
 from tests.bench.judging import ADAPTER, LEFT_BPS, PER_SERVER, SERVERS, inventory, run, shown
@@ -57,7 +57,7 @@ def nights(good: list[Record], slow: list[Record]) -> Iterator[tuple[object, ...
     The text of a series is the same every night: only that of the latest is read.
     """
     chance, count = Random(5), 0
-    kept = [(row(one, deflated), one.rate, low.rate) for one, low in zip(good, slow)]
+    kept = [(row(one, deflate), one.rate, low.rate) for one, low in zip(good, slow)]
     for ago in range(KEEP_WHOLE_DAYS - 1, -1, -1):
         for (_, run_id, *values), *rates in kept:
             rate = (rates[ago < SLOW_NIGHTS] or 0.0) * chance.gauss(1, NOISE)
@@ -75,7 +75,7 @@ def months(good: list[Record], told: int) -> Iterator[tuple[object, ...]]:
             at, rate = one.started_at - ago * DAY_S, (one.rate or 0.0) * chance.gauss(1, NOISE)
             found.setdefault(month_of(at), []).append(Day(at, 1, rate, told))
         for month, days in found.items():
-            yield *series_of(one), month, packed(days)
+            yield *series_of(one), month, pack_days(days)
 
 
 def main() -> int:

@@ -56,7 +56,7 @@ def symptoms(arguments: argparse.Namespace) -> int:
         remark(f"the unit has more privileges; as root: {_UNIT}")
     if arguments.save:
         _refuse_to_lose(blind, path)
-        facts.save_symptoms(path, facts.Saved(report, counters.after(now)))
+        facts.save_symptoms(path, facts.SavedLook(report, counters.after(now)))
         bill = take(expectations.node, system, expectations.parameters, now)
         if trouble := facts.keep_bill(path.parent, bill):
             remark(trouble)

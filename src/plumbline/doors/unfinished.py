@@ -11,7 +11,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.series import Running
 from plumbline.model.verdict import Reason, State
-from plumbline.store.snapshot import load_expectations, settled
+from plumbline.store.snapshot import load_expectations, mark_interrupted
 
 if TYPE_CHECKING:
     from plumbline.model.evidence import Subject
@@ -28,7 +28,7 @@ def with_runs(verdict: Verdict, published: Published, now: float) -> Verdict:
     if published.hung_after_s is None:
         return verdict
     try:
-        running = [settled(run) for run in read_all(Running, published.running)]
+        running = [mark_interrupted(run) for run in read_all(Running, published.running)]
     except TypeError as error:
         raise DocumentError(
             f"the verdict on {published.name} is damaged ({error!r}); write it again with: "

@@ -20,7 +20,7 @@ from plumbline.observe.changes import MOST_BYTES, has_news
 from plumbline.observe.symptom import TROUBLE
 from plumbline.store.export import extract
 from plumbline.store.facts import SYMPTOMS_FILE as FILE
-from plumbline.store.facts import keep_here
+from plumbline.store.facts import save_node_suspicions
 from plumbline.store.files import DATABASE
 
 _MOST_SYMPTOMS = 1 << 20
@@ -96,7 +96,7 @@ def _take(state: Path, request: Request) -> str:
     """Keep what the console suspects of this node; return why not where that is not possible."""
     try:
         if request.suspected is not None:
-            keep_here(state, request.suspected, time.time())
+            save_node_suspicions(state, request.suspected, time.time())
     except PlumblineError as error:
         return f"deploy the role export again: {error}"
     return ""

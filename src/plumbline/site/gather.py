@@ -336,7 +336,7 @@ class _Progress:
         """Return the request that alone asks for the ledger, which may have some megabytes."""
         node, suspected = self.result.node, None
         try:
-            suspected = facts.of_node(self._history, node, time.time())
+            suspected = facts.suspicions_of(self._history, node, time.time())
         except DocumentError as error:
             self.note(untaken=_short(error))
         known_at = facts.collected_at(self._history, node)
@@ -397,7 +397,7 @@ class _Progress:
         """Keep what a node says of this moment: its clock, its runs, its symptoms."""
         if self._clock:
             self._kept.clock(self._clock)
-        self._kept.measures(self.result.node, [Running(*begun) for begun in head.running])
+        self._kept.replace_running(self.result.node, [Running(*begun) for begun in head.running])
         _keep_symptoms(self._history, self.result.node, head.symptoms)
         self.note(unsaid=_short((head.symptoms or {}).get(TROUBLE, "")))
 
@@ -438,5 +438,5 @@ def tidy(history: Path, now: float, elapsed: Callable[[], float]) -> Optional[Th
         kept.prune_servers(now)
         thinned = kept.thin(now, lambda: elapsed() < end)
         if thinned.unfinished:
-            kept.prune_again()
+            kept.request_prune()
         return thinned

@@ -44,7 +44,7 @@ from plumbline.observe.command import SystemClock, SystemRunner, by_hand
 from plumbline.site.nodes import SiteJudgement, plan_of_node
 from plumbline.site.verdicts import Verdicts
 from plumbline.store.database import Selection
-from plumbline.store.facts import suspected_here
+from plumbline.store.facts import node_suspicions
 from plumbline.store.files import DATABASE, SNAPSHOT_FILE
 from plumbline.store.history import KEEP_DAYS, History
 from plumbline.store.publish import Publisher
@@ -220,7 +220,7 @@ def confirmation(
 def _suspected(history: History, layer: str, now: float) -> tuple[dict[str, float], str]:
     """Return what a console suspects here; damaged, it keeps nobody from being measured again."""
     try:
-        return suspected_here(history.path.parent, layer, now), ""
+        return node_suspicions(history.path.parent, layer, now), ""
     except DocumentError as error:
         return {}, str(error)
 

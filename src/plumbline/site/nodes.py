@@ -182,7 +182,7 @@ class SiteJudgement(Judgement):
         self.plan = plan
         self.history = history.path
         self.recent = {
-            name: Recent(history, groups_of(measured)).settled()
+            name: Recent(history, groups_of(measured)).without_sources()
             for name, measured in self.nodes.items()
         }
         self.memories = self.recent

@@ -31,7 +31,7 @@ from plumbline.site.nodes import SiteJudgement, judge_site, require
 from plumbline.site.prometheus import Curve, Prometheus, Span
 from plumbline.site.verdicts import freshness_by_host, judged_looks
 from plumbline.store.collection import read_notes
-from plumbline.store.facts import Collected, collected_reports, has_said
+from plumbline.store.facts import CollectedReport, collected_reports, has_report
 from plumbline.store.plan import SitePlan, load_plan
 from plumbline.store.recent import MOST_RUNS, PastHistory
 from plumbline.store.trends import Pictures
@@ -57,14 +57,14 @@ def looks_of(plan: SitePlan, history: Path, now: float) -> SiteLooks:
     looks: list[Look] = []
     unseen: list[str] = []
     for host, collected in collected_reports(history, plan.nodes, now).items():
-        if collected.report or host in freshness or has_said(history, host):
+        if collected.report or host in freshness or has_report(history, host):
             looks += _looks(host, collected, freshness.get(host, {}))
         else:
             unseen.append(host)
     return SiteLooks(tuple(looks), tuple(unseen))
 
 
-def _looks(host: str, collected: Collected, freshness: Mapping[str, float]) -> Iterator[Look]:
+def _looks(host: str, collected: CollectedReport, freshness: Mapping[str, float]) -> Iterator[Look]:
     """Yield the look itself, and the kinds that have a service or a collector that could look."""
     report = collected.report
     for kind, verdict in judged_looks(host, collected, freshness):

@@ -1,17 +1,15 @@
-"""History of a console: records of all nodes, their clocks, notes, and who did not answer.
+"""History of a console: records of all nodes, their clocks, notes, and unreachable nodes.
 
-Records and cursor of an answer are kept in one transaction, so a kill at any moment leaves both or
-neither.  A record that is there already, by its id, is not kept twice.
+Records and cursor of an answer are stored in one transaction, so a kill leaves both or neither.  A
+record with a known id is not stored twice.
 
-Coverage is kept with a record as soon as the counters of the servers show it.  A record that has
-coverage already is left as it is.
+Coverage is added to a record as soon as the servers' counters show it; existing coverage is not
+changed.
 
-A note is one row of a table of its own, so it neither waits for a collection for long nor disturbs
-one.
+A note is a row in a separate table, so that it neither waits long for a collection nor disturbs it.
 
-The history counts the changes of each component's records itself, so what is kept holds as long as
-the counts are those that it rests on.  Both lie in one file: a history that was restored has what
-was kept of it then.
+The history itself counts the changes of each component's records; stored results are valid while
+these counts are unchanged.  Both are in one file, so they also match in a restored history.
 """
 
 from __future__ import annotations
@@ -34,25 +32,25 @@ from plumbline.store.database import (
     RECORD,
     Store,
     day_of,
-    deflated,
+    deflate,
     month_of,
     read_record,
     row,
     series_of,
-    unpacked,
+    unpack_days,
 )
 from plumbline.store.history import History
 
 
 def read_clocks(store: Store) -> tuple[NodeClock, ...]:
-    """Return how each clock stands of which it is known; raise StoreError if it is unreadable."""
+    """Return the known clocks of nodes; raise StoreError if the history is unreadable."""
     return tuple(store.select(NodeClock, "FROM clocks"))
 
 
 class Unanswered(NamedTuple):
-    """A node that was asked in vain; times in seconds since the epoch, None for never.
+    """A node without an answer; times in seconds since the epoch, None for never.
 
-    ``answered_at`` is when it last did answer, ``trouble`` what was heard instead.
+    ``answered_at`` is the time of its last answer, ``trouble`` the error.
     """
 
     node: str
@@ -76,7 +74,7 @@ _KEEP = (
     "id = excluded.id, answered_at = excluded.answered_at, tried_at = excluded.tried_at, "
     "trouble = ''"
 )
-# the id alone may be known already: anything else wrong with a row must not pass
+# only an existing id is tolerated, no other fault of a row
 _NEW = f"INSERT {RECORD} ON CONFLICT (id) DO NOTHING"
 _FAIL = (
     "INSERT INTO collected (node, seq, id, tried_at, trouble) VALUES (?, 0, '', ?, ?) "
@@ -92,7 +90,7 @@ _COVER = "UPDATE records SET coverage = ?, body = ? WHERE id = ? AND coverage IS
 
 
 class CoveredRecord(NamedTuple):
-    """Coverage of a record by the servers' counters; None if they leave it in doubt."""
+    """Coverage of a record by the servers' counters, None if uncertain."""
 
     record: Record
     coverage: Optional[float]
@@ -100,65 +98,65 @@ class CoveredRecord(NamedTuple):
 
 
 class ConsoleHistory(History):
-    """The history of a console, for whoever adds to it; use it in a ``with``."""
+    """The history of a console, for writing; a context manager."""
 
     def cursor(self, node: str) -> Cursor:
-        """Return up to where the history of a node was read."""
+        """Return the position up to which a node's history was collected."""
         return next(iter(self.select(Cursor, "FROM collected WHERE node = ?", node)), Cursor())
 
     def keep(self, node: str, records: Sequence[Record], cursor: Cursor, now: float) -> int:
-        """Keep an answer for good, with the cursor behind it; return how many records were new.
+        """Store an answer and its cursor; return the number of new records.
 
         Raises:
-            StoreError: it cannot be written; nothing of it is kept then.
+            StoreError: it cannot be written; then nothing of it is stored.
         """
-        with self.together():
-            new = sum(self.change(_NEW, row(record, deflated)) for record in records)
+        with self.transaction():
+            new = sum(self.change(_NEW, row(record, deflate)) for record in records)
             self.change(_KEEP, (node, *cursor, now, now))
         return new
 
-    def measures(self, node: str, running: Sequence[Running]) -> None:
-        """Note what a node measures now, in the place of what it measured before."""
-        with self.together():
+    def replace_running(self, node: str, running: Sequence[Running]) -> None:
+        """Replace the running measurements of a node."""
+        with self.transaction():
             self._forget(node)
             for run in running:
                 self.begin(_run_of(node), run)
 
     def clock(self, clock: NodeClock) -> None:
-        """Note how a node's clock stands, in the place of how it stood before."""
+        """Store the state of a node's clock, replacing the old one."""
         self.change("INSERT OR REPLACE INTO clocks VALUES (?, ?, ?, ?)", clock)
 
     def failed(self, node: str, trouble: str, now: float) -> None:
-        """Note that a node did not answer: what it measures now is not known."""
-        with self.together():
+        """Record that a node did not answer, and drop its running measurements."""
+        with self.transaction():
             self._forget(node)
             self.change(_FAIL, (node, now, trouble))
 
     def prune_is_due(self, now: float) -> bool:
-        """Return whether a day has gone by since this was last said, and remember it."""
+        """Return whether pruning is due, once a day; if so, record the time."""
         ((last,),) = self.table("SELECT max(at) FROM pruned")
         due = last is None or not last <= now < last + DAY_S
         if due:
-            with self.together():
+            with self.transaction():
                 self.change("DELETE FROM pruned")
                 self.change("INSERT INTO pruned (at) VALUES (?)", (now,))
         return due
 
-    def prune_again(self) -> None:
-        """Say that not all was done, so that the next time it is due."""
+    def request_prune(self) -> None:
+        """Make pruning due again, because it was not completed."""
         self.change("DELETE FROM pruned")
 
     def is_thinned(self, record: Record) -> bool:
-        """Return whether a daily figure stands for the runs of a record's series on its day."""
-        place = (*series_of(record), month_of(record.started_at))
-        rows = self.table(FIGURES, place)
+        """Return whether the runs of a record's series and day were replaced by a daily figure."""
+        key = (*series_of(record), month_of(record.started_at))
+        rows = self.table(FIGURES, key)
         day = day_of(record.started_at)
-        return any(day_of(figure.at) == day for (blob,) in rows for figure in unpacked(blob))
+        return any(day_of(figure.at) == day for (blob,) in rows for figure in unpack_days(blob))
 
     def uncovered(self, layer: str, components: Collection[str], since: float) -> Iterator[Record]:
-        """Yield what was measured since, in epoch seconds, and has no coverage.
+        """Yield the records without coverage since a time in epoch seconds.
 
-        One that is damaged is left out: whoever judges says so.
+        Damaged records are left out; judging reports them.
         """
         for component, body in self.table(_OPEN, (since, layer)):
             if component in components:
@@ -168,17 +166,17 @@ class ConsoleHistory(History):
                         yield record
 
     def cover(self, covered: Sequence[CoveredRecord]) -> None:
-        """Keep for good what the counters say of records: all of it, or nothing."""
-        with self.together():
+        """Store the coverage of records, all or nothing."""
+        with self.transaction():
             for entry in covered:
-                self.change(_COVER, (entry.coverage, deflated(_body(entry)), entry.record.id))
+                self.change(_COVER, (entry.coverage, deflate(_body(entry)), entry.record.id))
 
     def _forget(self, node: str) -> None:
         self.change("DELETE FROM running WHERE run_id = ?", (_run_of(node),))
 
 
 def _run_of(node: str) -> str:
-    """Return the run id under which a console notes what a node measures."""
+    """Return the run id of a node's running measurements in a console's history."""
     return f"collected from {node}"
 
 
@@ -190,12 +188,12 @@ def _body(covered: CoveredRecord) -> str:
 
 
 def add_note(path: Path, note: Note) -> None:
-    """Keep a note for good, in a history that may not be there yet; raise StoreError if not."""
+    """Store a note, creating the history if necessary; raise StoreError if that fails."""
     with Store(path) as store:
         store.change("INSERT INTO notes (at, text) VALUES (?, ?)", note)
 
 
 def read_notes(path: Path) -> tuple[Note, ...]:
-    """Return all notes of a history, by their dates; raise StoreError when it cannot be read."""
+    """Return all notes of a history by date; raise StoreError if it cannot be read."""
     with Store(path) as store:
         return tuple(store.select(Note, "FROM notes ORDER BY at, seq"))

@@ -1,12 +1,12 @@
-"""SQLite below the history: opening, tables, daily figures, failures.
+"""SQLite database of the history: opening, tables, daily figures, error messages.
 
-Records have more in common with one another than a record has with itself: zlib alone makes 720
-bytes of the 1,270 of one by fio, and 250 where it knows typical ones (RFC 1950, preset dictionary).
+Records resemble each other: zlib compresses a record of fio from 1,270 bytes to 720, and to 250
+with a preset dictionary of typical records (RFC 1950).
 
-The database itself counts how often the records of a component have changed, whoever wrote them.
+Triggers count the changes of each component's records, whatever process writes them.
 
-A row holds the figures of one series for a month, so that a year of a large site is read in a
-second.  A day is one of UTC, as the report counts days.
+A row has the daily figures of one series for a month, so that a year of a large site is read in a
+second.  Days are in UTC, as in the report.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from plumbline.model.series import Running
 from plumbline.model.units import DAY_S
 from plumbline.model.validation import read_json
 
-# Histories are read by it for good: another one needs a place beside it, not its place.
+# Never change it: existing histories depend on it.  Add a second one instead.
 _TYPICAL = (
     b'{"schema":1,"id":"","run_id":"20260101T000000Z-","layer":"server","component":"",'
     b'"operation":"read","scenario":"single","outcome":"unknown","host":"","started_at":179,'
@@ -54,37 +54,37 @@ _TYPICAL = (
 )
 
 _MOST_BYTES = 64 << 20
-"""More than any record has: a damaged one must not take all memory."""
+"""Above the size of any record; bounds the memory for a damaged one."""
 
 
-def deflated(text: str) -> bytes:
-    """Return the text of a record in few bytes."""
+def deflate(text: str) -> bytes:
+    """Compress the text of a record."""
     packer = zlib.compressobj(zlib.Z_BEST_COMPRESSION, zdict=_TYPICAL)
     return packer.compress(text.encode()) + packer.flush()
 
 
-def inflated(kept: object) -> str:
-    """Return the text of a record, whether it was kept as it is or deflated.
+def inflate(body: object) -> str:
+    """Return the text of a record that was stored as text or compressed.
 
-    It is empty, and so no JSON, where it is damaged.
+    Empty, and so no JSON, if it is damaged.
     """
-    if not isinstance(kept, bytes):
-        return str(kept)
+    if not isinstance(body, bytes):
+        return str(body)
     unpacker = zlib.decompressobj(zdict=_TYPICAL)
     try:
-        text = unpacker.decompress(kept, _MOST_BYTES)
+        text = unpacker.decompress(body, _MOST_BYTES)
         return text.decode() if unpacker.eof else ""
     except (zlib.error, UnicodeDecodeError):
         return ""
 
 
 SERIES = "layer, component, operation, scenario, partner"
-"""The columns that tell a series from others."""
+"""The columns that identify a series."""
 
 OF_SERIES = "layer = ? AND component = ? AND operation = ? AND scenario = ? AND partner = ?"
 
 FIGURES = f"SELECT figures FROM days WHERE {OF_SERIES} AND month = ?"
-"""The row of a series that has the figures of a month."""
+"""Query of the row with a series' figures of a month."""
 
 _MONTH_DAYS = 30
 
@@ -92,9 +92,8 @@ _MONTH_DAYS = 30
 class Day(NamedTuple):
     """The runs of one series on one day.
 
-    ``at`` is when the last one began, seconds since the epoch; ``rate`` is the median of those
-    that gave a rate, NaN where none did.  ``software`` is the row with host and versions of the
-    last one.
+    ``at`` is the start of the last run, in seconds since the epoch; ``rate`` the median of the
+    rates, NaN without any; ``software`` the row with host and versions of the last run.
     """
 
     at: float
@@ -107,32 +106,32 @@ _WIDTH = len(Day._fields)
 
 
 def day_of(at: float) -> int:
-    """Return the number of the day of a moment."""
+    """Return the day number of a time."""
     return int(at // DAY_S)
 
 
 def month_of(at: float) -> int:
-    """Return the number of the row that has the figures of a moment."""
+    """Return the number of the row with the figures of a time."""
     return day_of(at) // _MONTH_DAYS
 
 
-def packed(days: Iterable[Day]) -> bytes:
-    """Return figures as they stand in a row: numbers of eight bytes, the least byte first."""
+def pack_days(days: Iterable[Day]) -> bytes:
+    """Encode figures as in a row: numbers of eight bytes, little-endian."""
     values = array("d", (value for day in days for value in day))
     return _little(values).tobytes()
 
 
-def figured(figures: bytes, *fields: str) -> list[array[float]]:
-    """Return some fields of the figures of a row, each a column, in few steps."""
+def day_columns(figures: bytes, *fields: str) -> list[array[float]]:
+    """Return the given fields of a row's figures, each as a column; fast."""
     values = array("d")
     values.frombytes(figures[: len(figures) // (8 * _WIDTH) * (8 * _WIDTH)])
     values = _little(values)
     return [values[Day._fields.index(field) :: _WIDTH] for field in fields]
 
 
-def unpacked(figures: bytes) -> Iterator[Day]:
-    """Yield the figures of a row."""
-    return map(Day._make, zip(*figured(figures, *Day._fields)))
+def unpack_days(figures: bytes) -> Iterator[Day]:
+    """Decode the figures of a row."""
+    return map(Day._make, zip(*day_columns(figures, *Day._fields)))
 
 
 def _little(values: array[float]) -> array[float]:
@@ -275,7 +274,7 @@ Component = tuple[str, str]
 
 
 class Selection(NamedTuple):
-    """Selection of records; None takes all.  The span of starts is in seconds since the epoch."""
+    """Selection of records; None selects all.  Starts are in seconds since the epoch."""
 
     layer: Optional[str] = None
     component: Optional[str] = None
@@ -288,13 +287,13 @@ _SPAN = {"since": "started_at >= ?", "until": "started_at <= ?"}
 
 
 class Store:
-    """One SQLite file, which is closed at the end of its ``with``.
+    """One SQLite file; a context manager that closes it.
 
-    Each statement is a transaction, but for those :meth:`together`.
+    Each statement is its own transaction, except within :meth:`transaction`.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, and make it with its tables where there is none.
+        """Open the file, or create it with its tables.
 
         Raises:
             StoreError: it cannot be opened, is damaged, or has another schema.
@@ -316,17 +315,17 @@ class Store:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file; everything is on the disk already."""
+        """Close the file; all changes are on disk already."""
         self._connection.close()
 
     def change(self, statement: str, values: Sequence[object] = ()) -> int:
-        """Carry out a statement for good and return the number of rows that it touched."""
+        """Execute and commit a statement; return the number of affected rows."""
         with self._trouble():
             return self._connection.execute(statement, values).rowcount
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Make all changes inside it for good at its end, or none of them."""
+    def transaction(self) -> Iterator[None]:
+        """Commit all changes inside together, or none of them."""
         with self._trouble():
             self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -343,41 +342,41 @@ class Store:
             yield from cursor
 
     def table(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a query that has few, at once."""
+        """Return all rows of a query with few rows."""
         try:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise self._sentence(error) from error
 
     def select(self, kind: Callable[..., _Row], rest: str, *values: object) -> list[_Row]:
-        """Return rows as named tuples with a field for each column; ``rest`` is behind SELECT."""
+        """Return rows as named tuples with a field per column; ``rest`` follows in the query."""
         columns = ", ".join(vars(kind)["_fields"])
         return [kind(*row) for row in self.table(f"SELECT {columns} {rest}", values)]
 
     def records(self, selection: Selection) -> Iterator[Record]:
-        """Yield the selected records in the order of their arrival.
+        """Yield the selected records in order of arrival.
 
         Raises:
             StoreError: the file cannot be read.
             DocumentError: a record is damaged.
         """
-        chosen = {name: value for name, value in selection._asdict().items() if value is not None}
-        tests = [_SPAN.get(name, f"{name} = ?") for name in chosen]
-        where = f"WHERE {' AND '.join(tests)}" if tests else ""
-        # the names are those of Selection's own fields, the values are bound
+        criteria = {name: value for name, value in selection._asdict().items() if value is not None}
+        conditions = [_SPAN.get(name, f"{name} = ?") for name in criteria]
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        # the column names are Selection's fields, the values are bound
         query = f"SELECT body FROM records {where} ORDER BY seq"
-        for (body,) in self.rows(query, tuple(chosen.values())):
+        for (body,) in self.rows(query, tuple(criteria.values())):
             yield read_record(body, self.path)
 
     def revisions_of(self, components: Iterable[Component]) -> dict[Component, int]:
-        """Return how often the records of components have changed; 0 where nothing has yet."""
+        """Return the number of changes of each component's records."""
         query = "SELECT ifnull(max(revision), 0) FROM revisions WHERE layer = ? AND component = ?"
         return {place: self.table(query, place)[0][0] for place in components}
 
     def _prepare(self, is_new: bool) -> None:
         with self._trouble():
             if not self._schema():
-                with _alone_in(self.path.parent):
+                with _creation_lock(self.path.parent):
                     self._connection.execute("PRAGMA journal_mode = WAL")
                     self._create()
             schema = self._schema()
@@ -396,7 +395,7 @@ class Store:
         return int(schema)
 
     def _create(self) -> None:
-        """Make the tables, once, also when two runs meet a database at the same moment."""
+        """Create the tables once, even if two runs start at the same time."""
         self._connection.execute("BEGIN IMMEDIATE")
         for statement in _TABLES.split(";\n"):
             self._connection.execute(statement)
@@ -405,7 +404,7 @@ class Store:
 
     @contextmanager
     def _trouble(self) -> Iterator[None]:
-        """Turn what SQLite says into a sentence with a remedy."""
+        """Convert SQLite's errors into StoreError with a remedy."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -416,8 +415,8 @@ class Store:
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Let one process at a time begin a database: SQLite does not wait to change its journal."""
+def _creation_lock(folder: Path) -> Iterator[None]:
+    """Lock the creation of a database: SQLite does not wait for a change of the journal mode."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -427,10 +426,10 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def keep_owner(path: Path, mode: Optional[int] = None) -> None:
-    """Give a new file that root has made to the owner of its directory: the user of the probes.
+    """Give a new file of root to the owner of its directory, the user of the probes.
 
     Raises:
-        OSError: it is no plain file with one name any more; that owner may have exchanged it.
+        OSError: it is no longer a regular file with one name: that owner may have replaced it.
     """
     if os.geteuid() != 0:
         if mode is not None:
@@ -438,20 +437,20 @@ def keep_owner(path: Path, mode: Optional[int] = None) -> None:
         return
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        result = os.fstat(descriptor)
-        if not S_ISREG(result.st_mode) or result.st_nlink != 1:
+        status = os.fstat(descriptor)
+        if not S_ISREG(status.st_mode) or status.st_nlink != 1:
             raise OSError(errno.EPERM, "it is no plain file with one name", str(path))
-        # fchmod and fchown take no such descriptor
-        opened, directory = f"/proc/self/fd/{descriptor}", path.parent.stat()
+        # fchmod and fchown do not accept an O_PATH descriptor
+        descriptor_path, directory = f"/proc/self/fd/{descriptor}", path.parent.stat()
         if mode is not None:
-            os.chmod(opened, mode)
-        os.chown(opened, directory.st_uid, directory.st_gid)
+            os.chmod(descriptor_path, mode)
+        os.chown(descriptor_path, directory.st_uid, directory.st_gid)
     finally:
         os.close(descriptor)
 
 
 def _refuse_link(path: Path) -> None:
-    """Raise OSError where root would follow a link of somebody else to the file."""
+    """Raise OSError if root would follow another user's link to the file."""
     if os.geteuid() == 0 and path.is_symlink() and path.lstat().st_uid != 0:
         raise OSError(errno.ELOOP, "it is a symbolic link that root has not made", str(path))
 
@@ -478,18 +477,18 @@ RUNNING = (
 
 
 def compact(document: dict[str, Any]) -> str:
-    """Return a document as JSON without blanks."""
+    """Return a document as JSON without whitespace."""
     return json.dumps(document, separators=(",", ":"))
 
 
 def series_of(record: Record) -> tuple[str, str, str, str, str]:
-    """Return what tells the series of a record, as the tables have it."""
+    """Return the key of a record's series, as in the tables."""
     step = record.operation.value, record.scenario.value
     return (record.layer, record.component, *step, record.partner or "")
 
 
-def row(record: Record, kept: Callable[[str], object] = str) -> tuple[object, ...]:
-    """Return the values of a record for the statement ``RECORD``; ``kept`` is how its text is."""
+def row(record: Record, encode: Callable[[str], object] = str) -> tuple[object, ...]:
+    """Return a record's values for the statement ``RECORD``; ``encode`` is applied to its text."""
     return (
         record.id,
         record.run_id,
@@ -499,14 +498,14 @@ def row(record: Record, kept: Callable[[str], object] = str) -> tuple[object, ..
         record.rate,
         record.coverage,
         " ".join(flag.value for flag in record.flags),
-        kept(compact(record.to_json())),
+        encode(compact(record.to_json())),
     )
 
 
 def read_record(body: object, history: Path) -> Record:
-    """Return the record that stands in a history; raise DocumentError when it is damaged."""
+    """Parse a record of a history; raise DocumentError if it is damaged."""
     try:
-        return Record.from_json(read_json(inflated(body)))
+        return Record.from_json(read_json(inflate(body)))
     except (ValueError, DocumentError) as error:
         raise DocumentError(
             f"history {history} holds a damaged record: {error}; measure again to have a sound one "
@@ -515,7 +514,7 @@ def read_record(body: object, history: Path) -> Record:
 
 
 def running(row: tuple[Any, ...]) -> Running:
-    """Return what a row of the query ``RUNNING`` says; raise DocumentError when it is damaged."""
+    """Parse a row of the query ``RUNNING``; raise DocumentError if it is damaged."""
     layer, component, since, process, interrupted = row
     try:
         document = [layer, component, since, read_json(str(process)), bool(interrupted)]

@@ -1,9 +1,8 @@
-"""Read a history for a console that collects, by a user who may read it and nothing else.
+"""Read a node's history for the console, as a user with read permission only.
 
-The file belongs to the user of the probes.  SQLite reads a database with a write-ahead log only
-where the log's index is there or can be made; it is there as long as a run has the database open.
-Otherwise nobody writes, and the file alone is all there is: it is read as one that cannot change,
-and read again if it did after all.
+The file belongs to the user of the probes.  SQLite can read a database with a write-ahead log only
+if the log's index exists or can be created; it exists while a run has the database open.  Otherwise
+nobody writes: the file is read as immutable, and read again if it changed nevertheless.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from urllib.parse import quote
 from plumbline.model.errors import StoreError
 from plumbline.model.exchange import Request
 from plumbline.model.series import Running
-from plumbline.store.database import RUNNING, inflated, running
-from plumbline.store.snapshot import settled
+from plumbline.store.database import RUNNING, inflate, running
+from plumbline.store.snapshot import mark_interrupted
 
 MOST_BYTES = 8 << 20
-"""Most bytes of records in one answer, so that neither side needs much memory."""
+"""Limit of records' bytes in one answer; bounds the memory on both sides."""
 
 _TRIES = 20
 _BUSY_WAIT_S = 30.0
@@ -31,10 +30,10 @@ _EVER = float("-inf")
 
 
 class Extract(NamedTuple):
-    """Records after a cursor as (place, JSON text), and what is being measured.
+    """Records after a cursor as (sequence number, JSON text), and running measurements.
 
-    ``again`` says that the cursor is not of this history and that the records begin with its first
-    one; ``more`` that there are more of them.  What was interrupted is measured no longer.
+    ``again``: the cursor is not of this history, so the records start from its first one; ``more``:
+    further records remain.  Interrupted measurements are left out.
     """
 
     again: bool
@@ -44,13 +43,13 @@ class Extract(NamedTuple):
 
 
 class _Changed(Exception):
-    """The file has changed while it was read as one that cannot change."""
+    """The file has changed while it was read as immutable."""
 
 
 def extract(path: Path, request: Request) -> Extract:
-    """Return at most ``limit`` records after a cursor, from the first where it is unknown.
+    """Return at most ``limit`` records after a cursor, or from the first one if it is unknown.
 
-    A node that has measured nothing yet has an empty history.
+    Before the first measurement the history is empty.
 
     Raises:
         StoreError: the history cannot be read.
@@ -63,7 +62,7 @@ def extract(path: Path, request: Request) -> Extract:
 
 
 def _try(path: Path, request: Request) -> Optional[Extract]:
-    """Return what :func:`extract` does, None when the file has changed meanwhile."""
+    """Return the result of :func:`extract`, None if the file changed meanwhile."""
     try:
         return _read(path, request) if path.exists() else Extract(request.after.seq > 0)
     except _Changed:
@@ -77,8 +76,8 @@ def _try(path: Path, request: Request) -> Optional[Extract]:
 
 def _read(path: Path, request: Request) -> Extract:
     before = _state(path)
-    still = before.log is None and not os.access(path.parent, os.W_OK)
-    mode = "immutable=1" if still else "mode=ro"
+    immutable = before.log is None and not os.access(path.parent, os.W_OK)
+    mode = "immutable=1" if immutable else "mode=ro"
     try:
         with closing(
             sqlite3.connect(
@@ -91,11 +90,11 @@ def _read(path: Path, request: Request) -> Extract:
             connection.execute("BEGIN")
             answer = _extract(connection, request)
     except sqlite3.Error as error:
-        # what was half written looks damaged, and a log may go between looking and opening
+        # a partial write looks damaged, and the log may vanish before the file is opened
         if _state(path) != before:
             raise _Changed from error
         raise
-    if still and _state(path) != before:
+    if immutable and _state(path) != before:
         raise _Changed
     return answer
 
@@ -108,12 +107,12 @@ class _State(NamedTuple):
 
 
 def _state(path: Path) -> _State:
-    result = path.stat()
+    status = path.stat()
     try:
         log: Optional[int] = path.with_name(f"{path.name}-wal").stat().st_ino
     except FileNotFoundError:
         log = None
-    return _State((result.st_ino, result.st_size, result.st_mtime_ns), log)
+    return _State((status.st_ino, status.st_size, status.st_mtime_ns), log)
 
 
 def _extract(connection: sqlite3.Connection, request: Request) -> Extract:
@@ -124,19 +123,19 @@ def _extract(connection: sqlite3.Connection, request: Request) -> Extract:
     if not tables:
         return Extract(after.seq > 0)
     last = connection.execute("SELECT id FROM records WHERE seq = ?", (after.seq,)).fetchone()
-    # who could not read the record there knows its place alone
+    # after an unreadable record the cursor has no id
     again = after.seq > 0 and (last is None or after.id not in ("", *last))
-    begun = _EVER if since is None else since
-    query = connection.execute(_ROWS, (0 if again else after.seq, begun, limit + 1))
+    start = _EVER if since is None else since
+    query = connection.execute(_ROWS, (0 if again else after.seq, start, limit + 1))
     rows: list[tuple[int, str]] = []
     size, more = 0, False
     for seq, body in query:
-        text = inflated(body)
+        text = inflate(body)
         size += len(text)
         more = len(rows) == limit or bool(rows and size > MOST_BYTES)
         if more:
             break
         rows.append((seq, text))
-    every = (settled(running(row)) for row in connection.execute(RUNNING))
-    living = tuple(run for run in every if not run.interrupted)
-    return Extract(again, tuple(rows), more, living)
+    running_rows = (mark_interrupted(running(row)) for row in connection.execute(RUNNING))
+    alive = tuple(run for run in running_rows if not run.interrupted)
+    return Extract(again, tuple(rows), more, alive)

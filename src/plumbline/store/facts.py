@@ -1,7 +1,7 @@
-"""Facts of nodes on disk: symptoms, conditions, suspicions, the site's own commands.
+"""Files with facts of nodes: symptoms, conditions, suspicions, and the site's own commands.
 
-Suspicions: ``plumbline latency`` writes a file for each node beside the history of the site,
-``collect`` takes it along, and ``export`` keeps it on the node.  A file holds for two hours.
+Suspicions: ``plumbline latency`` writes a file for each node next to the site's history,
+``collect`` transfers it, and ``export`` stores it on the node.  A file is valid for two hours.
 """
 
 from __future__ import annotations
@@ -31,94 +31,96 @@ from plumbline.store.verdicts import LOOK_REMEDY as REMEDY
 
 SYMPTOMS_FILE = "symptoms.json"
 COLLECTED_SYMPTOMS = "symptoms"
-"""The folder beside a site's history in which each node's symptoms are kept, NODE.json."""
+"""Folder next to a site's history with each node's symptoms, NODE.json."""
 
 
-class Collected(NamedTuple):
-    """Last answer of a node, None if unknown, and why; ``now`` by its clock."""
+class CollectedReport(NamedTuple):
+    """Last report of a node, None with the reason if it has none; ``now`` by the node's clock."""
 
     report: Optional[Report]
     now: float
     trouble: str = ""
 
 
-class Saved(NamedTuple):
-    """Result of a look."""
+class SavedLook(NamedTuple):
+    """A report, and the past for the next look."""
 
     report: Report
     past: Past
 
 
-def load_symptoms(path: str) -> Saved:
-    """Return what the last look has left.
+def load_symptoms(path: str) -> SavedLook:
+    """Return the last look at symptoms.
 
     Raises:
-        DocumentError: the file is missing, damaged, or somebody else's.
+        DocumentError: the file is missing, damaged, or another user's.
     """
     raw = load(path, "symptoms", REMEDY)
     try:
-        return Saved(Report.from_json(raw), read_value(Past, raw["past"]))
+        return SavedLook(Report.from_json(raw), read_value(Past, raw["past"]))
     except (KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"symptoms {path} are damaged ({error!r}); {REMEDY}") from error
 
 
 def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> SiteSymptoms:
-    """Return what holds of what the nodes of a site have said, as copies lie beside its history.
+    """Return the current symptoms of a site from the copies of its nodes' reports.
 
     Raises:
-        StoreError: the history, which says how their clocks stand, cannot be read.
+        StoreError: the history, which has the nodes' clocks, cannot be read.
     """
     paths = sorted((history.parent / COLLECTED_SYMPTOMS).glob("*.json"))
     if not paths:
         return SiteSymptoms()
-    documents = {path.stem: _collected(str(path)) for path in paths}
-    return site_symptoms(documents, _by_their_clocks(history, nodes, now))
+    documents = {path.stem: _document_or_trouble(str(path)) for path in paths}
+    return site_symptoms(documents, _node_times(history, nodes, now))
 
 
-def collected_reports(history: Path, nodes: Iterable[str], now: float) -> dict[str, Collected]:
-    """Return what each node has said last, as copies lie beside the history of their site.
+def collected_reports(
+    history: Path, nodes: Iterable[str], now: float
+) -> dict[str, CollectedReport]:
+    """Return the last report of each node from the copies next to the site's history.
 
     Raises:
         StoreError: the history cannot be read.
     """
     return {
-        node: collected_report(node, str(_copy(history, COLLECTED_SYMPTOMS, node)), its_now)
-        for node, its_now in _by_their_clocks(history, nodes, now).items()
+        node: collected_report(node, str(_copy(history, COLLECTED_SYMPTOMS, node)), node_now)
+        for node, node_now in _node_times(history, nodes, now).items()
     }
 
 
-def has_said(history: Path, node: str) -> bool:
-    """Return whether a node has a copy beside the history, whatever it holds."""
+def has_report(history: Path, node: str) -> bool:
+    """Return whether there is a copy of a node's report, valid or not."""
     return _copy(history, COLLECTED_SYMPTOMS, node).exists()
 
 
 def _copy(history: Path, folder: str, node: str) -> Path:
-    """Return the file of a node in a folder beside the history of its site."""
+    """Return the file of a node in a folder next to the site's history."""
     return history.parent / folder / f"{node}.json"
 
 
-def _by_their_clocks(history: Path, nodes: Iterable[str], now: float) -> dict[str, float]:
-    """Return what each node's own clock shows at ``now``; raise StoreError without a history."""
+def _node_times(history: Path, nodes: Iterable[str], now: float) -> dict[str, float]:
+    """Return the time ``now`` by each node's own clock; raise StoreError without a history."""
     with Store(history) as store:
         ahead = {clock.node: clock.ahead_s for clock in read_clocks(store)}
     return {node: now + ahead.get(node, 0.0) for node in nodes}
 
 
-def collected_report(node: str, path: str, now: float) -> Collected:
-    """Return what a node has said last, by its copy at ``path``; its clock shows ``now``."""
-    document = _collected(path)
+def collected_report(node: str, path: str, now: float) -> CollectedReport:
+    """Return the last report of a node from its copy at ``path``; ``now`` is by its clock."""
+    document = _document_or_trouble(path)
     if isinstance(document, dict) and TROUBLE in document:
-        return Collected(None, now, whole(f"{document[TROUBLE]!s:.300}"))
+        return CollectedReport(None, now, whole(f"{document[TROUBLE]!s:.300}"))
     try:
         report = Report.from_json(document)
     except DocumentError as error:
-        return Collected(None, now, str(error))
+        return CollectedReport(None, now, str(error))
     if report.node != node:
-        return Collected(None, now, f"{path} has the symptoms of {report.node}")
-    return Collected(report, now)
+        return CollectedReport(None, now, f"{path} has the symptoms of {report.node}")
+    return CollectedReport(report, now)
 
 
-def _collected(path: str) -> Any:
+def _document_or_trouble(path: str) -> Any:
     remedy = "plumbline collect brings it again"
     try:
         return load(path, "symptoms", remedy)
@@ -126,8 +128,8 @@ def _collected(path: str) -> Any:
         return {TROUBLE: str(error)}
 
 
-def save_symptoms(path: Path, saved: Saved) -> None:
-    """Put a look in the place of the one before, at once; raise StoreError when that fails."""
+def save_symptoms(path: Path, saved: SavedLook) -> None:
+    """Atomically replace the last look; raise StoreError if that fails."""
     document = {**saved.report.to_json(), "past": write(saved.past)}
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))
     replace_own(path, text, group=READERS)
@@ -144,10 +146,10 @@ class _SiteCommands(NamedTuple):
 
 
 def load_site_commands(path: str) -> tuple[SiteCommand, ...]:
-    """Return the commands in their order; none where there is no such file.
+    """Return the commands in their order; empty without the file.
 
     Raises:
-        DocumentError: the file is damaged, or somebody else's; naming file and remedy.
+        DocumentError: the file is damaged, or another user's; naming file and remedy.
     """
     if not os.path.lexists(path):
         return ()
@@ -157,14 +159,14 @@ def load_site_commands(path: str) -> tuple[SiteCommand, ...]:
         _SiteCommands, raw, SITE_COMMANDS_SCHEMA, what, _SITE_COMMANDS_REMEDY
     ).commands
     names = [command.name for command in commands]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice:
-        raise DocumentError(f"commands {path} name {twice} twice; {_SITE_COMMANDS_REMEDY}")
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate:
+        raise DocumentError(f"commands {path} name {duplicate} twice; {_SITE_COMMANDS_REMEDY}")
     return commands
 
 
 COLLECTED_CONDITIONS = "conditions"
-"""The folder beside a site's history in which each node's ledger is kept, NODE.json."""
+"""Folder next to a site's history with each node's ledger, NODE.json."""
 
 CONDITIONS_REMEDY = "take it again with: plumbline symptoms --save"
 
@@ -173,7 +175,7 @@ def load_ledger(path: str) -> Ledger:
     """Return a ledger.
 
     Raises:
-        DocumentError: the file is missing, damaged, or somebody else's.
+        DocumentError: the file is missing, damaged, or another user's.
     """
     raw = load(path, "ledger of conditions", CONDITIONS_REMEDY, MOST_BYTES)
     try:
@@ -183,12 +185,12 @@ def load_ledger(path: str) -> Ledger:
 
 
 def keep_bill(state: Path, bill: Bill) -> str:
-    """Keep a bill in a node's ledger; return what was wrong with the ledger, empty if nothing.
+    """Add a bill to a node's ledger; return the fault of a damaged ledger, else an empty text.
 
-    A damaged one is kept under another name, and a new one begins.
+    A damaged ledger is kept under another name, and a new one is started.
 
     Raises:
-        StoreError: it cannot be written; the old one is still there.
+        StoreError: it cannot be written; the old one is unchanged.
     """
     path = state / FILE
     trouble = ""
@@ -204,25 +206,25 @@ def keep_bill(state: Path, bill: Bill) -> str:
 
 
 def _set_aside(path: Path) -> None:
-    """Keep a damaged ledger under another name, where there is one."""
+    """Rename a damaged ledger, if there is one."""
     with suppress(OSError):
         os.replace(path, f"{path}.damaged")
 
 
 def save_ledger(path: Path, ledger: Ledger) -> None:
-    """Put a ledger in the place of the one before, at once; raise StoreError if that fails."""
+    """Atomically replace a ledger; raise StoreError if that fails."""
     text = json.dumps(ledger.to_json(), allow_nan=False, separators=(",", ":"))
     replace_own(path, text, group=READERS)
 
 
 def keep_collected(history: Path, node: str, raw: Any) -> None:
-    """Keep what a node has sent as its ledger beside the history of the site.
+    """Store the ledger that a node has sent, next to the site's history.
 
-    Changes that only the earlier copy knows stay in it.
+    Changes known only from the earlier copy are kept.
 
     Raises:
-        DocumentError: it is no ledger of this node; the earlier copy is still there.
-        StoreError: it cannot be written; the same holds.
+        DocumentError: it is no ledger of this node; the earlier copy is unchanged.
+        StoreError: it cannot be written; the earlier copy is unchanged.
     """
     ledger = Ledger.from_json(raw)
     if ledger.node != node:
@@ -231,7 +233,7 @@ def keep_collected(history: Path, node: str, raw: Any) -> None:
     try:
         ledger = ledger.succeeding(load_ledger(str(path)))
     except DocumentError:
-        # there is none yet, or a damaged one
+        # the copy is missing or damaged
         _set_aside(path)
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
@@ -239,9 +241,9 @@ def keep_collected(history: Path, node: str, raw: Any) -> None:
 
 
 def collected_at(history: Path, node: str) -> float:
-    """Return when the bill was taken that was last collected of a node; 0 where there is none."""
+    """Return the time of a node's last collected bill, 0 if there is none."""
     path = str(_copy(history, COLLECTED_CONDITIONS, node))
-    # a thousand nodes are asked at once: the ledger itself takes ten times as long
+    # called for a thousand nodes: parsing the whole ledger takes ten times as long
     with suppress(DocumentError, KeyError, TypeError, ValueError):
         return float(load(path, "ledger of conditions", CONDITIONS_REMEDY, MOST_BYTES)["taken_at"])
     return 0.0
@@ -250,7 +252,7 @@ def collected_at(history: Path, node: str) -> float:
 def collected_ledgers(
     history: Path, nodes: Iterable[str]
 ) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:
-    """Return the ledgers of nodes beside the history of a site, and of each damaged one why."""
+    """Return the collected ledgers of nodes, and the error of each damaged one."""
     paths = (_copy(history, COLLECTED_CONDITIONS, node) for node in nodes)
     answers = [_ledger_or_trouble(str(path)) for path in paths if path.exists()]
     return (
@@ -268,7 +270,7 @@ def _ledger_or_trouble(path: str) -> Union[Ledger, str]:
 
 SCHEMA = 1
 FOLDER = "suspected"
-"""Beside the history of a site, NODE.json; in the state of a node, made by the role export."""
+"""Folder next to a site's history, NODE.json; on a node, created by the role export."""
 
 _FILE = "suspected.json"
 _HOLDS_S = 7200.0
@@ -277,16 +279,18 @@ _REMEDY = "the next plumbline collect writes it again"
 
 
 class _Suspicions(NamedTuple):
-    """Content of a file; ``written_at`` is in seconds since the epoch."""
+    """Content of a suspicions file; ``written_at`` is in seconds since the epoch."""
 
     written_at: Annotated[float, times]
     suspected: Suspects
 
 
-def keep_site(history: Path, by_node: Mapping[str, Sequence[Suspected]], now: float) -> None:
-    """Keep what is suspected of each node, the likeliest first, in the place of all before.
+def save_site_suspicions(
+    history: Path, by_node: Mapping[str, Sequence[Suspected]], now: float
+) -> None:
+    """Replace the suspicions of a site by node; those of a node are sorted, most likely first.
 
-    ``now`` is in seconds since the epoch.  Beyond ``MOST`` of a node the least likely is left out.
+    ``now`` is in seconds since the epoch.  Only the first ``MOST`` of a node are kept.
 
     Raises:
         StoreError: it cannot be written.
@@ -301,18 +305,18 @@ def keep_site(history: Path, by_node: Mapping[str, Sequence[Suspected]], now: fl
         _keep(folder / f"{node}.json", suspected[:MOST], now)
 
 
-def of_node(history: Path, node: str, now: float) -> Optional[tuple[Suspected, ...]]:
-    """Return what is suspected of a node; None where nobody looks for it.
+def suspicions_of(history: Path, node: str, now: float) -> Optional[tuple[Suspected, ...]]:
+    """Return the suspicions of a node from the site's; None if the site does not search for any.
 
     Raises:
-        DocumentError: the file is damaged, or somebody else's.
+        DocumentError: the file is damaged, or another user's.
     """
     folder = history.parent / FOLDER
     return _suspicions_in(folder / f"{node}.json", now) if folder.exists() else None
 
 
-def keep_here(state: Path, suspected: Sequence[Suspected], now: float) -> None:
-    """Keep on a node what a console suspects of it, in the place of all before.
+def save_node_suspicions(state: Path, suspected: Sequence[Suspected], now: float) -> None:
+    """Replace a node's own copy of the console's suspicions.
 
     Raises:
         StoreError: it cannot be written.
@@ -322,11 +326,11 @@ def keep_here(state: Path, suspected: Sequence[Suspected], now: float) -> None:
         _keep(path, suspected, now)
 
 
-def suspected_here(state: Path, layer: str, now: float) -> dict[str, float]:
-    """Return the components of a layer that are suspected, each since when.
+def node_suspicions(state: Path, layer: str, now: float) -> dict[str, float]:
+    """Return the suspected components of a layer on this node, with the start of each suspicion.
 
     Raises:
-        DocumentError: the file is damaged, or somebody else's.
+        DocumentError: the file is damaged, or another user's.
     """
     suspicions = _suspicions_in(state / FOLDER / _FILE, now)
     return {
@@ -345,13 +349,13 @@ def _suspicions_in(path: Path, now: float) -> tuple[Suspected, ...]:
     except FileNotFoundError:
         return ()
     except PermissionError:
-        pass  # reading it says so
+        pass  # reported by load_suspicions
     return load_suspicions(str(path), now)
 
 
 def load_suspicions(path: str, now: float) -> tuple[Suspected, ...]:
-    """Return what a file says, nothing where it does not hold any longer; raise DocumentError."""
+    """Return the suspicions in a file, empty if it is outdated; raise DocumentError."""
     raw = load(path, "suspicions", _REMEDY, _MOST_BYTES)
     suspicions = read_document(_Suspicions, raw, SCHEMA, f"the file of suspicions {path}", _REMEDY)
-    # a date in the future is that of a clock that was wrong
+    # a date far in the future comes from a wrong clock
     return suspicions.suspected if abs(now - suspicions.written_at) <= _HOLDS_S else ()

@@ -1,10 +1,9 @@
-"""Documents on disk: where they lie, whom they may belong to, how damage shows.
+"""Documents on disk: paths, accepted owners, checksums.
 
-A checksum is the first member of a document that stays plain JSON; a document without one is read
-as it is. Line ends behind the document do not count.
+The checksum is the first member of a document, which stays plain JSON; a document without one is
+accepted.  Newlines after the document do not count.
 
-Documents of other users are not trusted blindly: a link, a file that anybody may write, one that
-belongs to a stranger, or one that was cut short is refused with the remedy.
+Refused with a remedy: links, world-writable files, files of other users, and truncated files.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 STATE = "/var/lib/plumbline"
-"""Folder of a node: its history, its snapshot, its verdicts, its symptoms."""
+"""State folder of a node: history, snapshot, verdicts, symptoms."""
 
 DATABASE = "history.sqlite"
 SNAPSHOT_FILE = "snapshot.json"
@@ -32,10 +31,10 @@ VERDICTS_FOLDER = "verdicts"
 EXPECTATIONS = "/etc/plumbline/expectations.json"
 SNAPSHOT = "/var/lib/plumbline/snapshot.json"
 VERDICTS = "/var/lib/plumbline/verdicts"
-"""Folder of the verdicts that checks read."""
+"""Folder of the verdicts that the checks read."""
 
 READERS = "plumbline-checks"
-"""The group of who runs checks, made by the role agent."""
+"""The group of users that run checks, created by the role agent."""
 
 LOCKS = "/run/plumbline"
 
@@ -49,17 +48,17 @@ _KEY = b'"crc32"'
 _HEAD = b'{"crc32":"'
 _DIGITS = 8
 _BODY = len(_HEAD) + _DIGITS + 1
-"""Place from which the checksum counts: the comma behind it."""
+"""Offset at which the checksummed text begins: the comma after the checksum."""
 
 
 def seal(text: str) -> str:
-    """Return a JSON object, not an empty one, with the checksum of its text in front."""
+    """Add the checksum to the front of a JSON object that is not empty."""
     body = f",{text.strip()[1:]}"
     return f'{_HEAD.decode()}{crc32(body.encode()):08x}"{body}'
 
 
 def _refuse_changed(data: bytes, what: str, remedy: str) -> None:
-    """Raise DocumentError when a document is not what it was when it was sealed."""
+    """Raise DocumentError if a document changed after it was sealed."""
     if _KEY not in data[: len(_HEAD) + len(_KEY)]:
         return
     digits = data[len(_HEAD) : _BODY - 1]
@@ -69,14 +68,14 @@ def _refuse_changed(data: bytes, what: str, remedy: str) -> None:
 
 
 MOST_BYTES = 64 << 20
-"""Largest document: a node with 10,000 targets has a snapshot of 50 MB."""
+"""Limit of a document: a node with 10,000 targets has a snapshot of 50 MB."""
 
 
 def load(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> dict[str, Any]:
     """Return the JSON object in a file of at most ``most`` bytes.
 
     Raises:
-        DocumentError: there is none that can be trusted, or it is damaged; names ``what`` it is.
+        DocumentError: it is missing, not trusted or damaged; ``what`` names it in the message.
     """
     data = _read_bytes(path, what, remedy, most)
     _refuse_changed(data, f"{what} {path}", remedy)
@@ -95,7 +94,7 @@ def _read_bytes(path: str, what: str, remedy: str, most: int) -> bytes:
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             _trust(status, os.stat(os.path.dirname(path) or "."), path, what)
-            # a file may have no end, or hold nothing for a terabyte: its size is asked first
+            # check the size first: a file may be endless, or a terabyte of zeros
             data = file.read(most + 1) if status.st_size <= most else b""
     except OSError as error:
         refuse(error, path, what, remedy)
@@ -108,18 +107,18 @@ def _read_bytes(path: str, what: str, remedy: str, most: int) -> bytes:
 
 
 def _permitted(path: str) -> bool:
-    """Return whether the permissions of a file let this user read it: something else keeps it."""
+    """Return whether a file's permissions allow reading, so that something else prevents it."""
     try:
         status = os.stat(path)
     except OSError:
-        # who may enter the folder may ask for what is in it, but for SELinux
+        # stat fails in spite of access to the folder only under SELinux
         return os.access(os.path.dirname(path), os.X_OK)
-    mine = status.st_gid in (os.getegid(), *os.getgroups())
-    return bool(status.st_mode & (0o040 if mine else 0o004))
+    in_group = status.st_gid in (os.getegid(), *os.getgroups())
+    return bool(status.st_mode & (0o040 if in_group else 0o004))
 
 
 def refuse(error: OSError, path: str, what: str, remedy: str) -> NoReturn:
-    """Raise DocumentError with why the system does not give a document."""
+    """Raise DocumentError with the system's reason for refusing a document."""
     if error.errno == errno.ENOENT:
         text = f"{what} {path}: no such file; {remedy}"
     elif error.errno == errno.EACCES:
@@ -135,10 +134,10 @@ def refuse(error: OSError, path: str, what: str, remedy: str) -> NoReturn:
 
 
 def _trust(file: os.stat_result, folder: os.stat_result, path: str, what: str) -> None:
-    """Refuse a file that somebody else than its rightful writers may have put there.
+    """Refuse a file that may come from another user than its rightful writers.
 
-    Those are root, the caller, and the owner of the folder, who could replace the file anyway: for
-    the snapshot the user plumbline, without asking a directory service who that is.
+    These are root, the caller, and the owner of the folder, who could replace the file anyway: for
+    the snapshot the user plumbline, found without a query to a directory service.
     """
     if not stat.S_ISREG(file.st_mode):
         raise DocumentError(f"{what} {path}: not a regular file; name the file itself")
@@ -152,7 +151,7 @@ def _trust(file: os.stat_result, folder: os.stat_result, path: str, what: str) -
 
 
 def parse(text: str, path: str, remedy: str) -> dict[str, Any]:
-    """Return the JSON object that a document says; raise DocumentError when it is damaged."""
+    """Parse a document as a JSON object; raise DocumentError if it is damaged."""
     try:
         raw = read_json(text)
         if not isinstance(raw, dict):

@@ -1,11 +1,11 @@
-"""History of one node: every record and running measurement, old runs as daily figures.
+"""History of one node: all records and running measurements, with old runs as daily figures.
 
-Each record is committed as it comes, so that a killed run or a full disk loses nothing before it.
-The order is that of arrival: a wall clock that was stepped cannot make an old record the latest.
+Each record is committed when it arrives, so that a killed run or a full disk loses no earlier ones.
+Records are in order of arrival, so that a stepped wall clock cannot make an old record the latest.
 
-Old runs become daily figures a part at a time, each part for good.  What the judge looks at stays:
-the latest KEEP_RECORDS of a series, and all of the runs that these come from, for their peers.  A
-day goes as a whole or not at all.
+Old runs are replaced by daily figures in parts, one transaction each.  Records that the judge uses
+stay: the latest KEEP_RECORDS of a series, and whole runs with these records, for their peers.  A
+day is replaced as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -47,28 +47,28 @@ from plumbline.store.database import (
     Store,
     compact,
     day_of,
-    inflated,
+    inflate,
     month_of,
-    packed,
+    pack_days,
     read_record,
     row,
     running,
-    unpacked,
+    unpack_days,
 )
 from plumbline.store.version_changes import changed_at, software_of
 
 KEEP_DAYS = 400
 KEEP_RECORDS = 30
-"""The latest records of a series stay, whatever the clock says of their age."""
+"""Number of latest records of a series that are never pruned, at any age."""
 
 KEEP_SERVER_DAYS = 7
-"""Days that servers' counters are kept, except near runs of all targets, which are drawn."""
+"""Days that servers' counters are kept, except near runs of all targets, which are plotted."""
 
-_BESIDE_S = 3600.0
+_NEAR_S = 3600.0
 
 
 class SeriesKey(NamedTuple):
-    """Key of records that are comparable in time; ``partner`` is empty if there is none."""
+    """Key of a series of comparable records; ``partner`` is empty if there is none."""
 
     layer: str
     component: str
@@ -78,9 +78,9 @@ class SeriesKey(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One record of a series in short; units as in :class:`~plumbline.model.record.Record`.
+    """Summary of a record in a series; units as in :class:`~plumbline.model.record.Record`.
 
-    ``flags`` are words with blanks between them.
+    ``flags`` are words separated by blanks.
     """
 
     run_id: str
@@ -94,21 +94,21 @@ _NEWEST = f"FROM records WHERE {OF_SERIES} ORDER BY seq DESC LIMIT ?"
 
 
 KEEP_WHOLE_DAYS = 60
-"""Runs of so many days are kept as they are: twice what the judge looks back on nightly runs."""
+"""Days whose runs are kept unchanged: twice as long as the judge looks back on nightly runs."""
 
-_TOGETHER = 2000
-"""Records of one transaction, so that nobody waits long for the history."""
+_RECORDS_PER_TRANSACTION = 2000
+"""Records per transaction; bounds the wait of other processes for the history."""
 
 
 class Thinned(NamedTuple):
-    """Number of runs that became daily figures; ``unfinished``: more remain."""
+    """Number of runs replaced by daily figures; ``unfinished``: more remain."""
 
     runs: int
     days: int
     unfinished: bool
 
     def sentence(self) -> str:
-        """Return what was done, in words."""
+        """Return a summary in words."""
         more = "; more is left for the next collection" if self.unfinished else ""
         return (
             f"history: {self.runs} runs older than {KEEP_WHOLE_DAYS} days became {self.days} daily "
@@ -124,7 +124,7 @@ class _Run(NamedTuple):
     body: object
 
 
-class _Gone(NamedTuple):
+class _DayRuns(NamedTuple):
     """The runs of one series on one day."""
 
     key: SeriesKey
@@ -132,10 +132,10 @@ class _Gone(NamedTuple):
 
 
 class History(Store):
-    """The database of one node; use it in a ``with``."""
+    """The history of one node; a context manager."""
 
     def begin(self, run_id: str, running: Running) -> None:
-        """Note that a measurement begins; :meth:`end` takes the note away."""
+        """Store a running measurement; :meth:`end` removes it."""
         self.change(
             "INSERT OR REPLACE INTO running (layer, component, since, run_id, process, "
             "interrupted) VALUES (?, ?, ?, ?, ?, ?)",
@@ -143,36 +143,36 @@ class History(Store):
         )
 
     def end(self, layer: str, component: str) -> None:
-        """Note that a measurement has ended, in whatever way."""
+        """Remove a running measurement after any kind of end."""
         self.change("DELETE FROM running WHERE layer = ? AND component = ?", (layer, component))
 
     def interrupt(self, layer: str, component: str) -> None:
-        """Note that nothing is left of a measurement that has begun."""
+        """Mark a running measurement as interrupted."""
         self.change(
             "UPDATE running SET interrupted = 1 WHERE layer = ? AND component = ?",
             (layer, component),
         )
 
     def running(self) -> tuple[Running, ...]:
-        """Return what has begun and not ended, whether or not its run is still alive."""
+        """Return all measurements that began and did not end, alive or not."""
         return tuple(running(row) for row in self.rows(RUNNING))
 
     def save(self, record: Record) -> None:
-        """Keep one record for good; raise StoreError when it cannot be written."""
+        """Store one record; raise StoreError if it cannot be written."""
         self.change(f"INSERT {RECORD}", row(record))
 
     def keep_evidence(self, evidence: Mapping[Subject, Evidence]) -> None:
-        """Keep what the last runs say of all components and groups, in the place of what was."""
-        with self.together():
+        """Replace the stored evidence of all components and groups."""
+        with self.transaction():
             self.change("DELETE FROM evidence")
-            for subject, weighed in evidence.items():
+            for subject, entry in evidence.items():
                 self.change(
                     "INSERT INTO evidence (layer, name, is_group, body) VALUES (?, ?, ?, ?)",
-                    (*subject, compact(weighed._asdict())),
+                    (*subject, compact(entry._asdict())),
                 )
 
     def evidence(self) -> dict[Subject, Evidence]:
-        """Return what was kept last; raise DocumentError where it is damaged."""
+        """Return the stored evidence; raise DocumentError if it is damaged."""
         return {
             (layer, name, bool(is_group)): self._evidence(body)
             for layer, name, is_group, body in self.table(
@@ -190,26 +190,26 @@ class History(Store):
         return tuple(map(SeriesKey._make, rows))
 
     def points(self, key: SeriesKey, count: int) -> tuple[Point, ...]:
-        """Return the latest ``count`` records of a series in short, newest first."""
+        """Return summaries of the latest ``count`` records of a series, newest first."""
         return tuple(self.select(Point, _NEWEST, *key, count))
 
     def documents(self, key: SeriesKey, count: int) -> list[dict[str, Any]]:
-        """Return the latest ``count`` records of a series as they are written, newest first.
+        """Return the latest ``count`` records of a series as documents, newest first.
 
-        One that is damaged is empty.
+        A damaged one is empty.
         """
         return [_document(body) for (body,) in self._newest(key, count, "body")]
 
     def latest(self, key: SeriesKey) -> Record:
-        """Return the latest record of a series, whole; raise StoreError when there is none."""
+        """Return the latest record of a series; raise StoreError if there is none."""
         for (body,) in self._newest(key, 1, "body"):
             return read_record(body, self.path)
         raise StoreError(f"history {self.path} has no record of {' '.join(key).strip()}")
 
     def changed_at(self, key: SeriesKey, count: int) -> Optional[float]:
-        """Return since when versions are those of the last record, in seconds since the epoch.
+        """Return the time of the last change of versions in a series, in seconds since the epoch.
 
-        None where the last ``count`` records have the same ones.
+        None if the last ``count`` records have the same versions.
         """
         return changed_at(self._newest(key, count, "started_at, body"))
 
@@ -217,7 +217,7 @@ class History(Store):
         return self.table(f"SELECT {columns} {_NEWEST}", (*key, count))
 
     def last_before(self, layer: str, components: Collection[str], at: float) -> float:
-        """Return when one of some components was last measured before a moment, 0 for never."""
+        """Return the last start among these components' records before a time, 0 without any."""
         query = "SELECT max(started_at) FROM records WHERE layer = ? AND component = ? AND "
         times = [
             started_at
@@ -231,18 +231,18 @@ class History(Store):
     def days(
         self, layer: Optional[str], component: Optional[str]
     ) -> Iterator[tuple[SeriesKey, Day]]:
-        """Yield the daily figures of a component, or of all, by series."""
-        chosen = {"layer = ?": layer, "component = ?": component}
-        tests = {test: value for test, value in chosen.items() if value is not None}
+        """Yield the daily figures of one or all components, with the series."""
+        criteria = {"layer = ?": layer, "component = ?": component}
+        values = {test: value for test, value in criteria.items() if value is not None}
         query = f"SELECT {SERIES}, figures FROM days"
-        where = f" WHERE {' AND '.join(tests)}" if tests else ""
-        rows = self.rows(query + where, tuple(tests.values()))
-        return ((SeriesKey(*key), day) for *key, figures in rows for day in unpacked(figures))
+        where = f" WHERE {' AND '.join(values)}" if values else ""
+        rows = self.rows(query + where, tuple(values.values()))
+        return ((SeriesKey(*key), day) for *key, figures in rows for day in unpack_days(figures))
 
     def rates(
         self, run_id: str, layer: str, operation: Operation, scenario: Scenario
     ) -> dict[str, float]:
-        """Return the rate of each component that gave one in a run, in bytes per second."""
+        """Return the rates of all components in a run, in bytes per second."""
         rows = self.rows(
             "SELECT component, rate FROM records WHERE run_id = ? AND layer = ? "
             "AND operation = ? AND scenario = ? AND rate IS NOT NULL",
@@ -251,7 +251,7 @@ class History(Store):
         return dict(rows)
 
     def prune(self, before: float) -> int:
-        """Drop what started before a moment, but never the latest of a series; return the count."""
+        """Delete records before a time, except the latest of each series; return the number."""
         self.change("DELETE FROM days WHERE month < ?", (month_of(before),))
         return self.change(
             "DELETE FROM records WHERE seq IN (SELECT seq FROM (SELECT seq, started_at, "
@@ -269,9 +269,9 @@ class History(Store):
             ) from error
 
     def prune_servers(self, now: float) -> int:
-        """Drop what servers counted more than KEEP_SERVER_DAYS before ``now``; return the count.
+        """Delete servers' counters older than KEEP_SERVER_DAYS; return the number of records.
 
-        What was counted within an hour of a run of layer ``fs`` stays as long as other records.
+        Counters within an hour of a run of layer ``fs`` are kept as long as other records.
         """
         runs = sorted(
             at for (at,) in self.table("SELECT started_at FROM records WHERE layer = ?", (FS.name,))
@@ -280,18 +280,18 @@ class History(Store):
             "SELECT seq, started_at FROM records WHERE layer = ? AND started_at < ?",
             (SERVER, now - KEEP_SERVER_DAYS * DAY_S),
         )
-        gone = [seq for seq, at in old if not _beside(runs, at)]
-        with self.together():
-            for seq in gone:
+        obsolete = [seq for seq, at in old if not _is_near(runs, at)]
+        with self.transaction():
+            for seq in obsolete:
                 self.change("DELETE FROM records WHERE seq = ?", (seq,))
-        return len(gone)
+        return len(obsolete)
 
     def begin_confirmation(self, run: Sequence[Measured]) -> None:
-        """Note a run that confirms, at least one measurement, for good before it begins.
+        """Store a confirmation run of at least one measurement before it begins.
 
-        One that is killed counts, or it could be tried for ever.
+        A killed run counts too; otherwise it could be repeated forever.
         """
-        with self.together():
+        with self.transaction():
             self.change("DELETE FROM confirmed WHERE at < ?", (run[0].at - KEEP_DAYS * DAY_S,))
             for measurement in run:
                 self.change(
@@ -301,11 +301,11 @@ class History(Store):
                 )
 
     def confirmed(self, layer: str) -> tuple[Measured, ...]:
-        """Return what was begun to confirm in a layer, the oldest first."""
+        """Return the confirmation measurements of a layer, oldest first."""
         return tuple(self.select(Measured, "FROM confirmed WHERE layer = ? ORDER BY seq", layer))
 
     def planned_at(self, layer: str, since: float, until: float) -> dict[str, float]:
-        """Return when each component was last measured otherwise, between two moments."""
+        """Return the last planned measurement of each component between two times."""
         return dict(
             self.table(
                 "SELECT component, max(started_at) FROM records WHERE started_at BETWEEN ? AND ? "
@@ -316,9 +316,9 @@ class History(Store):
         )
 
     def thin(self, now: float, go_on: Callable[[], bool]) -> Thinned:
-        """Thin the days before the last KEEP_WHOLE_DAYS for as long as ``go_on`` says so.
+        """Replace runs before the last KEEP_WHOLE_DAYS by daily figures while ``go_on`` is true.
 
-        A kill at any moment leaves each run or its daily figure, and the next call goes on.
+        A kill at any time leaves each run or its daily figure; the next call continues.
 
         Raises:
             StoreError: the history cannot be read or written.
@@ -339,40 +339,40 @@ class History(Store):
         query = f"SELECT DISTINCT {SERIES} FROM records WHERE layer = ?"
         return map(SeriesKey._make, self.table(query, (layer,)))
 
-    def _thinnable(self, key: SeriesKey, before: float, judged: set[str]) -> list[_Gone]:
-        """Return the days of a series of which no run is judged by any more."""
+    def _thinnable(self, key: SeriesKey, before: float, judged: set[str]) -> list[_DayRuns]:
+        """Return the days of a series without any run that the judge still uses."""
         by_day: defaultdict[int, list[_Run]] = defaultdict(list)
         old = f"FROM records WHERE {OF_SERIES} AND started_at < ? ORDER BY seq"
         for run in self.select(_Run, old, *key, before):
             by_day[day_of(run.started_at)].append(run)
         return [
-            _Gone(key, runs)
+            _DayRuns(key, runs)
             for runs in by_day.values()
             if judged.isdisjoint(run.run_id for run in runs)
         ]
 
-    def _make_daily(self, part: list[_Gone]) -> None:
-        """Put figures in the place of runs; no verdict changes, so no revision does."""
+    def _make_daily(self, part: list[_DayRuns]) -> None:
+        """Replace runs by daily figures; verdicts stay the same, so the revisions are restored."""
         revisions = "UPDATE revisions SET revision = ? WHERE layer = ? AND component = ?"
-        with self.together():
+        with self.transaction():
             before = self.revisions_of({series.key[:2] for series in part})
             for series in part:
                 self._add_daily(series)
                 for run in series.runs:
                     self.change("DELETE FROM records WHERE seq = ?", (run.seq,))
-            for place, revision in before.items():
-                self.change(revisions, (revision, *place))
+            for component, revision in before.items():
+                self.change(revisions, (revision, *component))
 
-    def _add_daily(self, gone: _Gone) -> None:
-        last = max(gone.runs, key=lambda run: run.started_at)
-        rates = [run.rate for run in gone.runs if run.rate is not None]
+    def _add_daily(self, day_runs: _DayRuns) -> None:
+        last = max(day_runs.runs, key=lambda run: run.started_at)
+        rates = [run.rate for run in day_runs.runs if run.rate is not None]
         software = self._software_id(software_of(last.body))
-        day = Day(last.started_at, len(gone.runs), median(rates) if rates else nan, software)
-        place = (*gone.key, month_of(day.at))
-        days = [figure for (blob,) in self.table(FIGURES, place) for figure in unpacked(blob)]
+        day = Day(last.started_at, len(day_runs.runs), median(rates) if rates else nan, software)
+        place = (*day_runs.key, month_of(day.at))
+        days = [figure for (blob,) in self.table(FIGURES, place) for figure in unpack_days(blob)]
         self.change(
             "INSERT OR REPLACE INTO days VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*place, packed([*days, day])),
+            (*place, pack_days([*days, day])),
         )
 
     def _software_id(self, text: str) -> int:
@@ -383,27 +383,27 @@ class History(Store):
 
 def _document(body: object) -> dict[str, Any]:
     try:
-        document = read_json(inflated(body))
+        document = read_json(inflate(body))
     except ValueError:
         return {}
     return document if isinstance(document, dict) else {}
 
 
-def _beside(moments: Sequence[float], at: float) -> bool:
-    """Return whether one of some moments, in their order, is near another one."""
-    place = bisect_left(moments, at - _BESIDE_S)
-    return place < len(moments) and moments[place] <= at + _BESIDE_S
+def _is_near(times: Sequence[float], at: float) -> bool:
+    """Return whether one of these sorted times is near another time."""
+    index = bisect_left(times, at - _NEAR_S)
+    return index < len(times) and times[index] <= at + _NEAR_S
 
 
-def _parts(groups: Iterable[list[_Gone]]) -> Iterator[list[_Gone]]:
-    """Yield what goes together in parts of some thousand runs."""
-    part: list[_Gone] = []
+def _parts(groups: Iterable[list[_DayRuns]]) -> Iterator[list[_DayRuns]]:
+    """Split the days into parts of about ``_RECORDS_PER_TRANSACTION`` runs."""
+    part: list[_DayRuns] = []
     runs = 0
-    for every in groups:
-        for series in every:
+    for group in groups:
+        for series in group:
             part.append(series)
             runs += len(series.runs)
-            if runs >= _TOGETHER:
+            if runs >= _RECORDS_PER_TRANSACTION:
                 yield part
                 part, runs = [], 0
     if part:

@@ -1,7 +1,7 @@
-"""Traffic of jobs in the history of a console, by the servers' counters and by logs.
+"""Traffic of jobs in a console's history, from servers' counters and logs.
 
-What servers counted lies in the records of their samplings; what was read of logs has a table of
-its own.
+Traffic counted by servers is part of the records of their samplings; traffic from logs has its own
+table.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from plumbline.model.trend import SERVER
 from plumbline.model.units import DAY_S
 from plumbline.observe.coverage import LUSTRE, PART_S, JobRow, RequestRow
 from plumbline.observe.jobs import COUNTERS, JobIo, JobRequests, in_order
-from plumbline.store.database import Store, inflated, read_record
+from plumbline.store.database import Store, inflate, read_record
 
 KEEP_DAYS = 60
 MOST_ROWS = 2_000_000
-"""Limit of kept logs: some 500 MB, the latest."""
+"""Most rows kept from logs, the latest ones: about 500 MB."""
 
 _KEEP = "INSERT OR REPLACE INTO job_traffic VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _KEPT = "SELECT * FROM job_traffic WHERE end >= ? AND begin <= ?"
@@ -29,25 +29,25 @@ _TOO_MANY = (
     "DELETE FROM job_traffic WHERE rowid IN "
     "(SELECT rowid FROM job_traffic ORDER BY end DESC LIMIT -1 OFFSET ?)"
 )
-# a sampler puts what jobs moved into the records of reads
+# a sampler stores the traffic of jobs in the records of reads
 _COUNTED = (
     "SELECT body FROM records WHERE started_at BETWEEN ? AND ? AND layer = ? AND operation = ?"
 )
 _LATE_S = 2 * PART_S
-"""A job's row begins no earlier before its record, and ends no later after it."""
+"""Longest time by which a job's row begins before its record, or ends after it."""
 
 
 class JobTraffic(Store):
-    """The history of a console, for whoever asks what jobs have moved; use it in a ``with``."""
+    """The job traffic in a console's history; a context manager."""
 
     def between(self, begin: float, end: float, target: str = "") -> Iterator[JobIo]:
-        """Yield what jobs have moved between two moments, in seconds since the epoch.
+        """Yield the traffic of jobs between two times, in seconds since the epoch.
 
-        A ``target`` is that alone, by the name that its servers have for it; logs know the site's.
+        ``target`` selects one target by its name on the servers; logs have the site's name.
 
         Raises:
             StoreError: the history cannot be read.
-            DocumentError: something in it is damaged.
+            DocumentError: the history is damaged.
         """
         yield from self._by_servers(begin, end, target)
         for row in self.rows(_KEPT, (begin, end)):
@@ -57,26 +57,26 @@ class JobTraffic(Store):
 
     def _by_servers(self, begin: float, end: float, target: str) -> Iterator[JobIo]:
         for record in self._records("jobs", begin, end, target):
-            yield from _counted(record)
+            yield from _record_traffic(record)
 
     def requests(self, begin: float, end: float, target: str = "") -> Iterator[JobRequests]:
-        """Yield what jobs have asked metadata targets between two moments, as :meth:`between`."""
+        """Yield the requests of jobs to metadata targets between two times, as :meth:`between`."""
         for record in self._records("requests", begin, end, target):
-            yield from _asked(record)
+            yield from _record_requests(record)
 
     def _records(self, key: str, begin: float, end: float, target: str) -> Iterator[Record]:
-        """Yield the records of servers that say something under a key."""
+        """Yield the records of servers that have a key."""
         span = begin - _LATE_S, end + _LATE_S
         values = (*span, SERVER, Operation.READ.value)
-        named = (f"{_COUNTED} AND component = ?", (*values, target))
-        for (body,) in self.rows(*(named if target else (_COUNTED, values))):
-            text = inflated(body)
+        target_query = (f"{_COUNTED} AND component = ?", (*values, target))
+        for (body,) in self.rows(*(target_query if target else (_COUNTED, values))):
+            text = inflate(body)
             if not text or f'"{key}":' in text:
                 yield read_record(text, self.path)
 
     def keep(self, traffic: Iterable[JobIo], now: float) -> None:
-        """Keep what logs say for good, and forget what is too old: all of it, or nothing."""
-        with self.together():
+        """Store the traffic from logs and delete old rows, in one transaction."""
+        with self.transaction():
             for io in traffic:
                 self.change(_KEEP, write(io))
             self.change(_OLD, (now - KEEP_DAYS * DAY_S,))
@@ -91,22 +91,22 @@ class JobTraffic(Store):
             ) from error
 
 
-def _counted(record: Record) -> Iterator[JobIo]:
-    """Yield what a record of a server says of bytes of jobs."""
+def _record_traffic(record: Record) -> Iterator[JobIo]:
+    """Yield the bytes of jobs in a record of a server."""
     details = record.details or {}
     if details.get("source") != LUSTRE:
         return
     with _damage(record):
         for row in read_all(JobRow, details.get("jobs", ())):
-            ways = ((Operation.READ, row.read), (Operation.WRITE, row.written))
-            for operation, moved in ways:
+            directions = ((Operation.READ, row.read), (Operation.WRITE, row.written))
+            for operation, moved in directions:
                 if moved:
-                    place = row.job, record.component, operation
-                    yield in_order(JobIo(*place, moved, row.begin, row.end, COUNTERS))
+                    key = row.job, record.component, operation
+                    yield in_order(JobIo(*key, moved, row.begin, row.end, COUNTERS))
 
 
-def _asked(record: Record) -> Iterator[JobRequests]:
-    """Yield what a record of a server says of requests of jobs."""
+def _record_requests(record: Record) -> Iterator[JobRequests]:
+    """Yield the requests of jobs in a record of a server."""
     with _damage(record):
         for row in read_all(RequestRow, (record.details or {}).get("requests", ())):
             yield JobRequests(row.job, record.component, row.begin, row.end, row.requests)

@@ -1,6 +1,6 @@
-"""Read the plan of a site back, for a console that judges what all its nodes have measured.
+"""Read the plan of a site, for a console that judges the measurements of all nodes.
 
-It is the document that ``plumbline plan --json`` prints, so the console needs no inventory here.
+The document is the output of ``plumbline plan --json``, so the console needs no inventory here.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from plumbline.store.files import load
 SCHEMA = 1
 
 _MOST_BYTES = 1 << 30
-"""Largest plan: that of a site with some hundred thousand measurements."""
+"""Limit of a plan, for a site with some hundred thousand measurements."""
 
 _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 
 
 class SitePlan(NamedTuple):
-    """Expectations of each node, the services that show the verdicts, and the parts.
+    """Expectations of each node, the services that show verdicts, and the parts.
 
-    ``paths`` are the services that say the suspects; they and ``parts`` may be left out.
+    ``paths`` are the services that show suspects; they and ``parts`` are optional.
     """
 
     path: str
@@ -32,7 +32,7 @@ class SitePlan(NamedTuple):
     parts: Mapping[str, SitePart] = {}
     paths: tuple[PathService, ...] = ()
     job_users: bool = False
-    """Whether the policy lets it be shown whose job it is."""
+    """Whether the policy allows showing the users of jobs."""
 
     @property
     def site(self) -> str:
@@ -40,11 +40,11 @@ class SitePlan(NamedTuple):
         return next((node.site for node in self.nodes.values()), "site without nodes")
 
     def kinds(self, nodes: Iterable[str]) -> dict[str, str]:
-        """Return of each node whether it is a server or a client, empty where it is not known."""
+        """Return the kind of each node, server or client, empty if unknown."""
         return {name: self.parts[name].kind if name in self.parts else "" for name in nodes}
 
     def measured(self) -> dict[str, tuple[Expectation, ...]]:
-        """Return what each node measures, layer by layer; raise DocumentError for a damaged one."""
+        """Return the measurements of each node by layer; raise DocumentError for a damaged one."""
         return {name: node.every() for name, node in self.nodes.items()}
 
 

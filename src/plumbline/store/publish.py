@@ -1,9 +1,9 @@
-"""Snapshot and verdict files of a node, each replaced as a whole.
+"""Publish the snapshot and the verdict files of a node.
 
-The file is replaced as a whole, so that a check sees the old or the new one, never a part.
+Each file is replaced atomically, so that a check reads the old or the new one, never a part.
 
-Whoever owns the folder above can put a link in the place of this one, hence it is opened without
-links and checked, and all is done within what was opened.
+The owner of the parent folder could replace the verdicts' folder by a link.  Hence it is opened
+without following links, checked, and used only through the open descriptor.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ from plumbline.store.verdicts import MOST_BYTES, file_name, stamp
 from plumbline.store.verdicts import VERDICT_REMEDY as REMEDY
 
 _LOCK_WAIT_S = 30.0
-_READ = ("form", "unnamed")
-"""Details that checks read."""
+_KEPT_DETAILS = ("form", "unnamed")
+"""Details of a record that checks need."""
 
 
 Weigh = Callable[[Recent], Mapping[Subject, Evidence]]
-"""Finds what the last runs of components and groups say together."""
+"""Returns the evidence of the last runs for components and groups."""
 
 
-Then = Callable[[Snapshot], object]
+AfterWrite = Callable[[Snapshot], object]
 
 
 def _nothing(_snapshot: Snapshot) -> None:
-    """Do nothing: where no check asks."""
+    """Do nothing, where no check needs verdicts."""
 
 
 class Publisher:
-    """Writes the snapshot of one history; ``groups`` says what is expected and who are peers.
+    """Writes the snapshot of one history; ``groups`` has the expected components and their peers.
 
-    ``then`` takes each snapshot that was written, before anybody else writes the next one.
+    ``then`` is called with each written snapshot, before another process can write the next one.
     """
 
     def __init__(
-        self, history: History, path: Path, host: str, groups: Groups, then: Then = _nothing
+        self, history: History, path: Path, host: str, groups: Groups, then: AfterWrite = _nothing
     ) -> None:
         self._then = then
         self._history = history
@@ -65,12 +65,12 @@ class Publisher:
         self._recent: Optional[Recent] = None
 
     def __call__(self, now: float, weigh: Optional[Weigh] = None) -> Snapshot:
-        """Write the snapshot of the wall clock's ``now`` and return it, as :meth:`build` does.
+        """Write and return the snapshot at the wall clock's ``now``, as :meth:`build` does.
 
         Raises:
             StoreError: it cannot be written, or the history cannot be read.
         """
-        # the lock covers reading too: of two that finish together the later must see both
+        # the lock includes reading: of two runs that end together, the second must see both
         with writing(self._path), _locked(self._path.with_suffix(".lock")):
             snapshot = self.build(now, weigh)
             text = json.dumps(snapshot.to_json(), separators=(",", ":"))
@@ -79,24 +79,24 @@ class Publisher:
             return snapshot
 
     def build(self, now: float, weigh: Optional[Weigh] = None) -> Snapshot:
-        """Return the snapshot of what the history holds.
+        """Return the snapshot of the history.
 
-        With ``weigh``, at the end of a run, the last runs are weighed before, and what they say
-        together is kept; without, what was kept last stands.
+        With ``weigh``, at the end of a run, the evidence of the last runs is computed and stored
+        first; without it, the stored evidence is used.
         """
         recent = self._recent = Recent(self._history, self._groups, self._recent)
         if weigh:
             self._history.keep_evidence(weigh(recent))
-        weighed = self._history.evidence()
+        all_evidence = self._history.evidence()
         groups = {
             f"{layer}/{name}": entry._asdict()
-            for (layer, name, is_group), entry in weighed.items()
+            for (layer, name, is_group), entry in all_evidence.items()
             if is_group
         }
         series: dict[str, Mapping[str, Any]] = {}
         for layer, component in self._groups:
             operations = [operation_entry(entry) for entry in recent.of(layer, component)]
-            evidence = weighed.get((layer, component, False))
+            evidence = all_evidence.get((layer, component, False))
             if operations:
                 series[f"{layer}/{component}"] = {
                     "evidence": evidence and evidence._asdict(),
@@ -106,7 +106,7 @@ class Publisher:
 
 
 def operation_entry(series: Series) -> dict[str, Any]:
-    """Return a series in the form that a snapshot has it."""
+    """Return a series in the form of a snapshot."""
     return {
         "latest": _light(series.latest).to_json(),
         "samples": series.samples,
@@ -114,17 +114,19 @@ def operation_entry(series: Series) -> dict[str, Any]:
 
 
 def _light(record: Record) -> Record:
-    """Return the record without what no check reads: profile, ranks, argv and specification."""
+    """Return the record without the parts that no check reads: profile, ranks, argv, spec."""
     tool = record.tool and record.tool._replace(argv=())
     details = {
-        key: record.details[key] for key in _READ if record.details and key in record.details
+        key: record.details[key]
+        for key in _KEPT_DETAILS
+        if record.details and key in record.details
     }
     return record._replace(profile=(), tool=tool, spec=None, details=details or None)
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock file for a moment; raise StoreError when somebody does not let go."""
+    """Hold a lock file; raise StoreError if another process keeps it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o640)
     try:
         keep_owner(path)
@@ -150,51 +152,51 @@ def _try_lock(descriptor: int) -> bool:
 
 
 _MODE = 0o751
-"""Passed through by who checks, listed by nobody else; each file in it says who may read it."""
+"""Checks may enter the folder but not list it; each file has its own permissions."""
 _OTHERS_WRITE = 0o022
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NO_CONTENT = ("crc32", "judged_at")
 
 
 class VerdictFiles:
-    """The verdicts of a node in a folder, and which of them this process has written or seen."""
+    """The verdict files of a node; remembers those that this process has written or read."""
 
     def __init__(self, folder: Path) -> None:
-        """Know of no file yet."""
+        """Start without any remembered file."""
         self._folder = folder
         self._seen: dict[str, tuple[Published, str]] = {}
 
-    def write(self, every: Iterable[Published]) -> int:
-        """Write those verdicts that have changed, and return how many; remove those of nobody.
+    def write(self, verdicts: Iterable[Published]) -> int:
+        """Write the changed verdicts and return their number; remove obsolete files.
 
         Raises:
-            StoreError: they cannot be written, or somebody else could exchange them.
+            StoreError: they cannot be written, or other users could replace them.
         """
         try:
-            with _opened(self._folder) as place:
-                named = {
+            with _opened(self._folder) as folder:
+                by_file = {
                     file_name((verdict.layer, verdict.name, verdict.group)): verdict
-                    for verdict in every
+                    for verdict in verdicts
                 }
                 written = [
-                    name for name, verdict in named.items() if self._write(place / name, verdict)
+                    name for name, verdict in by_file.items() if self._write(folder / name, verdict)
                 ]
-                _remove_others(place, named)
+                _remove_obsolete(folder, by_file)
         except OSError as error:
-            why = str(error) if isinstance(error, UnsafeError) else os.strerror(error.errno or 0)
+            reason = str(error) if isinstance(error, UnsafeError) else os.strerror(error.errno or 0)
             raise StoreError(
-                f"verdicts in {self._folder} cannot be written: {why}; see that "
+                f"verdicts in {self._folder} cannot be written: {reason}; see that "
                 f"{self._folder.parent} has space and belongs to the user plumbline"
             ) from error
         return len(written)
 
     def _write(self, path: Path, published: Published) -> bool:
-        """Write a verdict unless the same is there, only judged at another time."""
-        # a node has hundreds, and of most nothing has changed since this process looked
+        """Write a verdict unless the file differs only in the time of judging."""
+        # fast path: most of a node's hundreds of verdicts have not changed
         if (published, _stamp(path)) == self._seen.get(path.name):
             return False
         text = json.dumps(published.to_json(), allow_nan=False, separators=(",", ":"))
-        changed = _content(_there(path)) != _content(read_json(text))
+        changed = _content(_existing(path)) != _content(read_json(text))
         if changed:
             replace(path, seal(text), mode=0o640, group=READERS)
         self._seen[path.name] = published, _stamp(path)
@@ -202,7 +204,7 @@ class VerdictFiles:
 
 
 def _stamp(path: Path) -> str:
-    """Return what tells a file from others that were in its place, nothing where there is none."""
+    """Return the stamp of the current file at a path, empty if there is none."""
     try:
         return stamp(os.lstat(path))
     except FileNotFoundError:
@@ -213,16 +215,16 @@ def _content(raw: Optional[dict[str, object]]) -> Optional[dict[str, object]]:
     return raw and {key: value for key, value in raw.items() if key not in _NO_CONTENT}
 
 
-def _there(path: Path) -> Optional[dict[str, object]]:
-    """Return what a file says; None where there is none, or it is damaged and to be replaced."""
+def _existing(path: Path) -> Optional[dict[str, object]]:
+    """Return the content of a verdict file; None if it is missing or damaged."""
     try:
         return load(str(path), "verdict", REMEDY, MOST_BYTES)
     except DocumentError:
         return None
 
 
-def _remove_others(path: Path, names: Collection[str]) -> None:
-    """Remove the verdicts of services that this node no longer has."""
+def _remove_obsolete(path: Path, names: Collection[str]) -> None:
+    """Remove the verdicts of services that the node no longer has."""
     for name in os.listdir(path):
         if name.endswith(".json") and name not in names and not name.startswith("."):
             with suppress(FileNotFoundError):
@@ -231,7 +233,7 @@ def _remove_others(path: Path, names: Collection[str]) -> None:
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[Path]:
-    """Give the folder, made where it is missing, by a name that nobody can exchange."""
+    """Open the folder, creating it if missing; yield a path that nobody can replace."""
     above = os.open(folder.parent, _FOLDER)
     try:
         descriptor = _enter(above, folder)
@@ -245,15 +247,15 @@ def _opened(folder: Path) -> Iterator[Path]:
 
 
 def _enter(above: int, folder: Path) -> int:
-    made = False
+    created = False
     with suppress(FileExistsError):
         os.mkdir(folder.name, 0o700, dir_fd=above)
-        made = True
+        created = True
     try:
         descriptor = os.open(folder.name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
     except NotADirectoryError:
         raise UnsafeError("it is not a folder, and plumbline follows no links: remove it") from None
-    if made:
+    if created:
         os.fchmod(descriptor, _MODE)
         if os.geteuid() == 0:
             owner = os.fstat(above)
@@ -262,9 +264,9 @@ def _enter(above: int, folder: Path) -> int:
 
 
 def _check(descriptor: int, above: int, folder: Path) -> None:
-    """Refuse a folder in which somebody else than its rightful writers may exchange files."""
-    result = os.fstat(descriptor)
-    if result.st_uid not in (0, os.geteuid(), os.fstat(above).st_uid):
-        raise UnsafeError(f"it belongs to user id {result.st_uid}: see who made it, and remove it")
-    if S_IMODE(result.st_mode) & _OTHERS_WRITE:
+    """Refuse a folder in which users other than its rightful writers may replace files."""
+    status = os.fstat(descriptor)
+    if status.st_uid not in (0, os.geteuid(), os.fstat(above).st_uid):
+        raise UnsafeError(f"it belongs to user id {status.st_uid}: see who made it, and remove it")
+    if S_IMODE(status.st_mode) & _OTHERS_WRITE:
         raise UnsafeError(f"others may write to it: run chmod go-w {folder}")

@@ -1,9 +1,9 @@
-"""Recent history of a group: latest records and samples with their peers.
+"""Recent history of a node's components: latest records, and samples with their peers.
 
-The rates of a run are ordered once and serve all its members: the cost grows with the records and
-not with the square of the peers.
+The rates of a run are sorted once for all its members, so that the cost grows with the number of
+records, not with the square of the peers.
 
-Daily figures have no moment; a time of which they are all that is left has no runs.
+Daily figures are no runs: a period that has only daily figures has none.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from plumbline.store.database import Selection, series_of
 from plumbline.store.history import History, Point, SeriesKey
 
 Shares = list[Optional[float]]
-"""One for each record, newest first; None where it is not known, or an old record is damaged."""
+"""One share per record, newest first; None if unknown, or if an old record is damaged."""
 
 
-def retransmitted(history: History, key: SeriesKey) -> Shares:
-    """Return which share of the segments each run of a pair retransmitted."""
+def retransmit_shares(history: History, key: SeriesKey) -> Shares:
+    """Return the share of retransmitted segments in each run of a pair."""
     documents = history.documents(key, SAMPLES)
     pairs: Iterator[tuple[Any, Any]] = (
         (document.get("retransmits"), document.get("bytes")) for document in documents
@@ -42,14 +42,14 @@ def retransmitted(history: History, key: SeriesKey) -> Shares:
     ]
 
 
-def apart(history: History, key: SeriesKey, profile: Sequence[float]) -> Shares:
-    """Return how far each run's profile is from that of the baseline, 0 within its own scatter."""
+def profile_distances(history: History, key: SeriesKey, profile: Sequence[float]) -> Shares:
+    """Return the distance of each run's profile from the baseline's, 0 within its own scatter."""
     details = (document.get("details") for document in history.documents(key, SAMPLES))
     forms = (detail.get("form") if isinstance(detail, dict) else None for detail in details)
-    return [_apart(form, profile) for form in forms]
+    return [_profile_distance(form, profile) for form in forms]
 
 
-def _apart(form: object, profile: Sequence[float]) -> Optional[float]:
+def _profile_distance(form: object, profile: Sequence[float]) -> Optional[float]:
     if not isinstance(form, list) or not _all_numbers(form) or min(form, default=-1) < 0:
         return None
     if not sum(form) > 0:
@@ -68,17 +68,18 @@ def _all_numbers(values: Sequence[object]) -> bool:
 
 
 _NOBODY: tuple[Optional[float], int] = (None, 0)
-_NOT_ITS_OWN = {Flag.DEGRADED.value, Flag.DRAINING.value, Flag.FAILED_OVER.value}
-"""Flags of a passing state, which tells nothing about the time before and after."""
+_TEMPORARY = {Flag.DEGRADED.value, Flag.DRAINING.value, Flag.FAILED_OVER.value}
+"""Flags of a temporary state, which shows nothing about other runs."""
 
 
 _NOTHING: Mapping[str, Sequence[float]] = MappingProxyType({})
 
 
 class Member(NamedTuple):
-    """An expected component among its peers; of low coverage a rate does not speak for it.
+    """An expected component of a peer group.
 
-    ``profiles`` are those of its baselines, by ``operation/scenario``.
+    Rates below ``min_coverage`` do not count; ``profiles`` are those of its baselines, by
+    ``operation/scenario``.
     """
 
     group: str
@@ -91,7 +92,7 @@ Groups = Mapping[tuple[str, str], Member]
 
 
 def groups_of(expected: Iterable[Expectation]) -> Groups:
-    """Return the group of each component that is expected."""
+    """Return the group membership of each expected component."""
     return {
         (expectation.layer, expectation.component): Member(
             expectation.group, expectation.limits.min_coverage, _profiles(expectation)
@@ -108,8 +109,8 @@ def _profiles(entry: Expectation) -> Mapping[str, Sequence[float]]:
     }
 
 
-class _Place(NamedTuple):
-    """Key of rates of one run that are peers."""
+class _PeerKey(NamedTuple):
+    """Key of the rates of one run that are peers."""
 
     layer: str
     group: str
@@ -118,16 +119,16 @@ class _Place(NamedTuple):
 
 
 class Rates:
-    """The rates of peers in one run, one a component, in bytes per second."""
+    """The rates of peers in one run, one per component, in bytes per second."""
 
     def __init__(self, rates: Mapping[str, float]) -> None:
-        """Order them once."""
+        """Sort the rates once."""
         self._own = rates.get
         self._all = (median(rates.values()), len(rates)) if rates else _NOBODY
         self._others = MediansWithout(rates.values()) if len(rates) > 1 else None
 
-    def beside(self, component: str) -> tuple[Optional[float], int]:
-        """Return the median rate of all others, None when there is none, and their number."""
+    def others(self, component: str) -> tuple[Optional[float], int]:
+        """Return the median rate of all others, None if there are none, and their number."""
         own = self._own(component)
         if own is None:
             return self._all
@@ -135,49 +136,50 @@ class Rates:
 
 
 class Recent:
-    """Recent figures of the components of one node, read when it is made.
+    """Recent series of one node's components, read at construction.
 
-    It answers as a :class:`~plumbline.model.series.Snapshot` does.
+    Has the interface of :class:`~plumbline.model.series.Snapshot`.
     """
 
     def __init__(self, history: History, groups: Groups, before: Optional[Recent] = None) -> None:
-        """Read the samples of all that ``groups`` names; raise StoreError when that fails.
+        """Read the samples of all components in ``groups``; raise StoreError if that fails.
 
-        ``before`` was made of the same history and groups: what has not changed since is taken
-        from it.
+        ``before`` is of the same history and groups; components without changes are taken from it.
         """
         self._history = history
         self._groups = groups
-        # first, so that what comes meanwhile is read again next time
+        # first, so that records that arrive meanwhile are read the next time
         self._revisions = history.revisions_of(groups)
         self._points: dict[SeriesKey, tuple[Point, ...]] = {}
         self._latest: dict[SeriesKey, Record] = {}
         self._keys: dict[tuple[str, str], list[SeriesKey]] = {}
         for component in groups:
             if before and before._revisions.get(component) == self._revisions.get(component):
-                self._take(component, before)
+                self._copy(component, before)
             else:
                 self._read(component)
-        self._peers = {place: self._of_runs(place, keys) for place, keys in self._places().items()}
+        self._peers = {
+            place: self._run_rates(place, keys) for place, keys in self._places().items()
+        }
         self._built: dict[tuple[str, str], tuple[Series, ...]] = {}
         self.running: tuple[Running, ...] = history.running()
 
-    def settled(self) -> Recent:
-        """Return it with all series built, without what they were built from.
+    def without_sources(self) -> Recent:
+        """Build all series and drop their sources, which halves the memory of a large site.
 
-        Of a large site that is as much again.  No other can be made of it as ``before``.
+        The result can no longer be used as ``before``.
         """
         try:
             for component in self._keys:
                 self.of(*component)
         except DocumentError:
-            # whoever asks for that component gets the error, and the others are built for him then
+            # keep the sources: the caller gets the error when asking for that component
             return self
         self._points.clear()
         self._peers.clear()
         return self
 
-    def _take(self, component: tuple[str, str], before: Recent) -> None:
+    def _copy(self, component: tuple[str, str], before: Recent) -> None:
         keys = before._keys.get(component, [])
         self._keys[component] = keys
         for key in keys:
@@ -192,19 +194,19 @@ class Recent:
             self._points[key] = self._history.points(key, SAMPLES)
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
-        """Return every series of a component.
+        """Return all series of a component.
 
         Raises:
-            DocumentError: its latest record is damaged.
+            DocumentError: the latest record of a series is damaged.
             StoreError: the history cannot be read.
         """
-        place = layer, component
-        if place not in self._built:
-            self._built[place] = tuple(
+        component_key = layer, component
+        if component_key not in self._built:
+            self._built[component_key] = tuple(
                 Series(self._latest_of(key), self._samples(key))
-                for key in self._keys.get(place, ())
+                for key in self._keys.get(component_key, ())
             )
-        return self._built[place]
+        return self._built[component_key]
 
     def _latest_of(self, key: SeriesKey) -> Record:
         if key not in self._latest:
@@ -212,9 +214,9 @@ class Recent:
         return self._latest[key]
 
     def changed_at(self, latest: Record) -> Optional[float]:
-        """Return since when a series has the versions of its latest record, in epoch seconds.
+        """Return the time since a series has the versions of its latest record, in epoch seconds.
 
-        None where all that is remembered has them; raise StoreError when it cannot be read.
+        None if all its recent records have them; raise StoreError if the history cannot be read.
         """
         return self._history.changed_at(SeriesKey(*series_of(latest)), SAMPLES)
 
@@ -225,7 +227,7 @@ class Recent:
                 started_at,
                 rate,
                 coverage,
-                *runs[run_id].beside(name),
+                *runs[run_id].others(name),
                 partner,
                 in_known_state(flags),
             )
@@ -233,50 +235,52 @@ class Recent:
         ]
         profile = self._groups[key.layer, name].profiles.get(f"{key.operation}/{key.scenario}")
         if partner:
-            shares = retransmitted(self._history, key)
-            samples = [sample._replace(retransmitted=of) for sample, of in zip(samples, shares)]
+            shares = retransmit_shares(self._history, key)
+            samples = [
+                sample._replace(retransmitted=share) for sample, share in zip(samples, shares)
+            ]
         if profile:
-            shares = apart(self._history, key, profile)
-            samples = [sample._replace(apart=of) for sample, of in zip(samples, shares)]
+            shares = profile_distances(self._history, key, profile)
+            samples = [sample._replace(apart=share) for sample, share in zip(samples, shares)]
         return tuple(samples)
 
-    def _place(self, key: SeriesKey) -> _Place:
+    def _place(self, key: SeriesKey) -> _PeerKey:
         group = self._groups[key.layer, key.component].group
-        return _Place(key.layer, group, key.operation, key.scenario)
+        return _PeerKey(key.layer, group, key.operation, key.scenario)
 
-    def _places(self) -> dict[_Place, list[SeriesKey]]:
-        places: dict[_Place, list[SeriesKey]] = {}
+    def _places(self) -> dict[_PeerKey, list[SeriesKey]]:
+        places: dict[_PeerKey, list[SeriesKey]] = {}
         for key in self._points:
             places.setdefault(self._place(key), []).append(key)
         return places
 
-    def _of_runs(self, subject: _Place, keys: Sequence[SeriesKey]) -> dict[str, Rates]:
-        """Return the rates of each run by which a sample of these peers can be judged."""
+    def _run_rates(self, peers: _PeerKey, keys: Sequence[SeriesKey]) -> dict[str, Rates]:
+        """Return the rates of each run that the samples of these peers need."""
         rates: defaultdict[str, dict[str, float]] = defaultdict(dict)
         for key in keys:
-            # oldest first: of two in one run the later counts
+            # oldest first, so that the later of two records in a run is used
             for run_id, _, rate, _, _ in reversed(self._points[key]):
-                of_run = rates[run_id]
+                component_rates = rates[run_id]
                 if rate is not None:
-                    of_run[key.component] = rate
-        for run_id in rates.keys() - self._whole(keys):
-            rates[run_id] = self._rates_of(run_id, subject)
-        return {run_id: Rates(of_run) for run_id, of_run in rates.items()}
+                    component_rates[key.component] = rate
+        for run_id in rates.keys() - self._complete_runs(keys):
+            rates[run_id] = self._rates_of(run_id, peers)
+        return {run_id: Rates(component_rates) for run_id, component_rates in rates.items()}
 
-    def _whole(self, keys: Sequence[SeriesKey]) -> frozenset[str]:
-        """Return the runs of which no peer's record can lie before its oldest sample."""
+    def _complete_runs(self, keys: Sequence[SeriesKey]) -> frozenset[str]:
+        """Return the runs that are complete: no peer's record is older than its oldest sample."""
         windows = [frozenset(point.run_id for point in self._points[key]) for key in keys]
         cut = [runs for key, runs in zip(keys, windows) if len(self._points[key]) >= SAMPLES]
         return frozenset.intersection(*cut) if cut else frozenset().union(*windows)
 
-    def _rates_of(self, run_id: str, subject: _Place) -> dict[str, float]:
+    def _rates_of(self, run_id: str, peers: _PeerKey) -> dict[str, float]:
         rates = self._history.rates(
-            run_id, subject.layer, Operation(subject.operation), Scenario(subject.scenario)
+            run_id, peers.layer, Operation(peers.operation), Scenario(peers.scenario)
         )
         return {
             component: rate
             for component, rate in rates.items()
-            if self._group_of(subject.layer, component) == subject.group
+            if self._group_of(peers.layer, component) == peers.group
         }
 
     def _group_of(self, layer: str, component: str) -> Optional[str]:
@@ -285,28 +289,28 @@ class Recent:
 
 
 def in_known_state(flags: str) -> bool:
-    """Return whether the words of a point's flags say that its target was slower for a reason."""
-    return bool(flags) and not _NOT_ITS_OWN.isdisjoint(flags.split())
+    """Return whether a point's flags name a reason why its target was slower."""
+    return bool(flags) and not _TEMPORARY.isdisjoint(flags.split())
 
 
 MOST_RUNS = 20_000
-"""Most runs of a time: an hour of 5,000 targets that are written and read twice each."""
+"""Most runs of a period: an hour of 5,000 targets, each written and read twice."""
 
 
 class PastHistory(History):
-    """A history without what came later, for reading; use it in a ``with``."""
+    """A history as it was at a past time, for reading; a context manager."""
 
     def __init__(self, path: Path, until: float) -> None:
-        """Open it as it was at a moment, in epoch seconds; raise StoreError if that fails."""
+        """Open it as it was at a time in epoch seconds; raise StoreError if that fails."""
         super().__init__(path)
         for table, column in (("records", "started_at"), ("running", "since")):
-            # SQLite looks for a name among temporary ones first (sqlite.org/lang_naming.html); a
+            # SQLite resolves names to temporary views first (sqlite.org/lang_naming.html); a
             # view takes no bound values
-            seen = f"SELECT * FROM main.{table} WHERE {column} <= {float(until)!r}"
-            self.change(f"CREATE TEMP VIEW {table} AS {seen}", ())
+            query = f"SELECT * FROM main.{table} WHERE {column} <= {float(until)!r}"
+            self.change(f"CREATE TEMP VIEW {table} AS {query}", ())
 
     def since(self, begin: float) -> list[Record]:
-        """Return what was measured since a moment, the first ``MOST_RUNS``."""
-        every = self.records(Selection(since=begin))
-        runs = islice((record for record in every if record.layer != SERVER), MOST_RUNS)
+        """Return the first ``MOST_RUNS`` measurements since a time."""
+        records = self.records(Selection(since=begin))
+        runs = islice((record for record in records if record.layer != SERVER), MOST_RUNS)
         return sorted(runs, key=lambda record: record.started_at)

@@ -1,4 +1,4 @@
-"""Replace a file as a whole, so that who reads it sees the old or the new one, never a part."""
+"""Replace a file atomically: readers see the old or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from plumbline.store.database import keep_owner
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give the name of a new file, which takes the place of ``path`` if all goes well.
+    """Yield the path of a new file, which replaces ``path`` at the end unless an error occurs.
 
-    It is this process's own: of two that write at once the last one's file stays, and is whole.
+    The name is unique to this process: if two write at once, the last complete file remains.
 
     Raises:
-        StoreError: the name is that of a folder, or of a device or pipe, which would be lost.
+        StoreError: the path is a folder, or a device or pipe, which would be lost.
     """
     if not path.name or (path.exists() and not path.is_file()):
         raise StoreError(f"{path} cannot be written: it is no plain file; nothing changed")
     _remove_abandoned(path)
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
-    # of a process that had the same number
+    # from an earlier process with the same number
     with suppress(FileNotFoundError):
         new.unlink()
     try:
@@ -39,11 +39,11 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def replace(path: Path, text: str, *, mode: Optional[int] = None, group: str = "") -> None:
-    """Put ``text`` in the place of a file at once and for good; raise OSError if that fails.
+    """Replace the content of a file atomically and durably; raise OSError if that fails.
 
-    After an error the old file is still there.  Root's file belongs to the owner of its folder.
-    It has ``mode`` whatever the process hides by its mask, or without one 0640 less that mask.
-    The members of ``group`` may read it where there is such a group and this user is in it.
+    After an error the old file is unchanged.  A file of root is given to the owner of its folder.
+    Its permissions are ``mode`` regardless of the umask, or by default 0640 minus the umask.
+    The members of ``group`` may read it, if the group exists and includes this user.
     """
     with replacing(path) as new:
         descriptor = begin(new, 0o640)
@@ -63,19 +63,19 @@ def replace(path: Path, text: str, *, mode: Optional[int] = None, group: str = "
 
 
 def begin(new: Path, mode: int) -> int:
-    """Return the descriptor of a file to write that nobody had there, not even as a link.
+    """Return a descriptor for writing a new file that did not exist, not even as a link.
 
     Raises:
-        OSError: it is there, or cannot be made.
+        OSError: the file exists, or cannot be created.
     """
     return os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
 
 
 def replace_own(path: Path, text: str, *, mode: Optional[int] = None, group: str = "") -> None:
-    """Put ``text`` in the place of a file of this user, as ``replace`` does.
+    """Replace the content of a file of this user, as ``replace`` does.
 
     Raises:
-        StoreError: it cannot be written; the message says why, and the old file is still there.
+        StoreError: it cannot be written, for the reason given; the old file is unchanged.
     """
     with writing(path):
         replace(path, text, mode=mode, group=group)
@@ -83,7 +83,7 @@ def replace_own(path: Path, text: str, *, mode: Optional[int] = None, group: str
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raise StoreError, with the remedy, for a file or folder that cannot be written."""
+    """Convert an OSError into StoreError with a remedy, for a file or folder to write."""
     try:
         yield
     except OSError as error:
@@ -94,14 +94,14 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def _let_read(descriptor: int, group: str) -> None:
-    """Give a file to a group; who reads it says so where that was not possible."""
+    """Give a file to a group if possible; otherwise readers report the problem."""
     if group:
         with suppress(KeyError, PermissionError):
             os.fchown(descriptor, -1, getgrnam(group).gr_gid)
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove what killed processes have left beside a file; what resists does no harm."""
+    """Remove temporary files of killed processes; failures are harmless."""
     for leftover in path.parent.glob(f".{escape(path.name)}.*.new"):
         process = leftover.name.split(".")[-2]
         if process.isdigit() and not Path(f"/proc/{process}").exists():

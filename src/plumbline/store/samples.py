@@ -1,7 +1,7 @@
-"""Read samples that were recorded elsewhere: CSV with named columns, plain or compressed by gzip.
+"""Read samples recorded elsewhere: CSV with named columns, plain or compressed by gzip.
 
-Two forms are known: one row per sample of a component (docs/verdicts.md lists the columns), and the
-summaries of scheduled benchmarks as NERSC's pytokio writes them.
+Two formats: one row per sample of a component (docs/verdicts.md lists the columns), and summaries
+of scheduled benchmarks from NERSC's pytokio.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MIB = 2.0**20
 _PER_S = {"nanoseconds": 1e9, "microseconds": 1e6, "milliseconds": 1e3}
 _LONGEST_STAMP = 20
 _EARLIEST_S = 1e8
-"""A time stamp beyond this many seconds, in 1973, times a thousand is not one of seconds (5138)."""
+"""In 1973: time stamps above a thousand times this, the year 5138, are not in seconds."""
 
 _TOKIO_RATE = "darshan_agg_perf_by_slowest_posix"
 _TOKIO = (
@@ -47,10 +47,10 @@ Row = Mapping[str, str]
 
 
 class Read(NamedTuple):
-    """The samples of a file, the unit of their rates, and how many rows told nothing.
+    """The samples of a file, the unit of their rates, and the number of unusable rows.
 
-    A latency, in microseconds, becomes its inverse, calls per second.  Rows without a figure, or
-    without the name of what was measured, tell nothing.
+    A latency in microseconds becomes its inverse, calls per second.  Rows without a figure, or
+    without the name of a component, are unusable.
     """
 
     samples: Sequence[Sampled]
@@ -62,7 +62,7 @@ def read_samples(path: Path) -> Read:
     """Return the samples of a file in its order.
 
     Raises:
-        DocumentError: it cannot be read, lacks a column, or a row says what cannot be.
+        DocumentError: it cannot be read, lacks a column, or a row has an impossible value.
     """
     samples, without = [], 0
     with _opened(path) as file:
@@ -133,7 +133,8 @@ def _tokio(row: Row) -> Optional[Sampled]:
     if rate_MiBps is None or not system:
         return None
     read, written = (
-        _optional(row, f"darshan_tot_bytes_{way}_posix") or 0.0 for way in ("read", "written")
+        _optional(row, f"darshan_tot_bytes_{direction}_posix") or 0.0
+        for direction in ("read", "written")
     )
     at = _moment(row, "_datetime_start")
     operation = "read" if read > written else "write"
@@ -142,7 +143,7 @@ def _tokio(row: Row) -> Optional[Sampled]:
     name = row["darshan_app"].rpartition("/")[2]
     component = f"{system} {name} {operation} {row['darshan_nprocs']} ranks {size}"
     return Sampled(
-        # no two of these ran at the same moment: none has peers
+        # benchmarks ran one after the other, so none has peers
         host=component,
         day=_day(None, at),
         at=at,
@@ -153,9 +154,9 @@ def _tokio(row: Row) -> Optional[Sampled]:
 
 
 def _tokio_coverage(row: Row, moved: float) -> Optional[float]:
-    """Return the job's bytes / the file system's; above 1 by rounding, it is 1."""
-    ways = [_optional(row, f"fs_tot_gibs_{way}") for way in ("read", "written")]
-    total = sum(way for way in ways if way is not None) * _GIB
+    """Return the job's share of the file system's bytes, limited to 1 because of rounding."""
+    sizes = [_optional(row, f"fs_tot_gibs_{size}") for size in ("read", "written")]
+    total = sum(size for size in sizes if size is not None) * _GIB
     return min(1.0, moved / total) if total else None
 
 
@@ -164,7 +165,7 @@ def _first(columns: Sequence[str], names: Sequence[str]) -> Optional[str]:
 
 
 def _figure(row: Row, column: str) -> Optional[float]:
-    """Return a figure above zero, None where there is none: an idle disk has no latency."""
+    """Return a positive figure, None if there is none: an idle disk has no latency."""
     value = _optional(row, column)
     return value if value is not None and value >= LEAST_RATE else None
 
@@ -181,7 +182,7 @@ def _optional(row: Row, column: str) -> Optional[float]:
 def _moment(row: Row, column: str) -> float:
     """Return seconds since the epoch; raise ValueError for a time stamp in a finer unit."""
     digits = (row.get(column) or "").strip().lstrip("-").partition(".")[0]
-    # no plausible number of anything else has as many digits as nanoseconds
+    # longer numbers are no time stamps in any unit
     magnitude = float(digits) if len(digits) <= _LONGEST_STAMP and digits.isdecimal() else 0.0
     for unit, per_s in _PER_S.items():
         if magnitude >= _EARLIEST_S * per_s:
@@ -200,11 +201,11 @@ def _number(row: Row, column: str) -> float:
         raise ValueError(str(error)) from error
 
 
-def _day(given: Optional[str], at: float) -> str:
-    """Return an ISO date: the row's own, else that of its moment in UTC."""
-    if not given:
+def _day(text: Optional[str], at: float) -> str:
+    """Return an ISO date: the row's own, or that of its time in UTC."""
+    if not text:
         return datetime.fromtimestamp(at, timezone.utc).date().isoformat()
     try:
-        return date.fromisoformat(given).isoformat()
+        return date.fromisoformat(text).isoformat()
     except ValueError as error:
-        raise ValueError(f"day is {given[:40]!r}, which is no date; write 2026-11-20") from error
+        raise ValueError(f"day is {text[:40]!r}, which is no date; write 2026-11-20") from error

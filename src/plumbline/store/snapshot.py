@@ -1,6 +1,6 @@
-"""Read the two documents of a node, expectations and snapshot.
+"""Read the two documents of a node: expectations and snapshot.
 
-Neither is believed blindly, see :mod:`plumbline.store.files`.
+Both are checked, see :mod:`plumbline.store.files`.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ _PROBE = "run a probe to write it, for example: systemctl start plumbline-ost.se
 
 
 def load_expectations(path: str = EXPECTATIONS) -> Expectations:
-    """Return what this node measures; raise DocumentError naming file and remedy."""
+    """Return the expectations of this node; raise DocumentError naming file and remedy."""
     return Expectations.from_json(load(path, "expectations", _DEPLOY))
 
 
 def load_snapshot(path: str = SNAPSHOT) -> Snapshot:
-    """Return what this node has measured; raise as ``load_expectations`` does."""
+    """Return the snapshot of this node; raise DocumentError naming file and remedy."""
     snapshot = Snapshot.from_json(load(path, "snapshot", _PROBE))
-    return snapshot._replace(running=tuple(map(settled, snapshot.running)))
+    return snapshot._replace(running=tuple(map(mark_interrupted, snapshot.running)))
 
 
-def settled(running: Running) -> Running:
-    """Return what runs on this node, as interrupted where nothing of it is left."""
+def mark_interrupted(running: Running) -> Running:
+    """Return a running measurement of this node, marked as interrupted if its process is gone."""
     if running.interrupted or running.process is None:
         return running
-    # most checks find nothing that runs and do not need it
+    # imported only if needed: most checks find no running measurement
     from plumbline.measure.process import lives
 
     return running._replace(interrupted=not lives(running.process))

@@ -1,6 +1,6 @@
-"""Read a whole history at once, for pictures: every series, every pair, the latest run.
+"""Read a whole history for plots: all series, all pairs, the latest run.
 
-A query or two each: the courses come out of daily figures, and of the index alone.
+Each needs one or two queries; the courses are read from daily figures and the index only.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any, Optional, Sequence
 from plumbline.model.layers.net import NET
 from plumbline.model.trend import SERVER, Course, PairTest, Run, VersionChange
 from plumbline.store.collection import Unanswered, read_clocks, read_unanswered
-from plumbline.store.database import SERIES, Selection, Store, figured, month_of, read_record
+from plumbline.store.database import SERIES, Selection, Store, day_columns, month_of, read_record
 from plumbline.store.version_changes import version_changes
 
 _COURSES = (
     f"SELECT {SERIES}, started_at, rate FROM records WHERE started_at >= ? ORDER BY {SERIES}, seq"
 )
-# SQLite takes the other columns of a group from the row that has its max().
+# SQLite takes the other columns of a group from the row with its max().
 _PAIRS = (
     "SELECT component, partner, operation, started_at, rate, body, max(seq) FROM records "
     "WHERE layer = ? AND started_at >= ? GROUP BY component, partner, operation"
@@ -35,9 +35,9 @@ _SLACK_S = 60.0
 
 
 class Pictures(Store):
-    """A history for whoever draws it; ``since`` is seconds since the epoch; use it in a ``with``.
+    """A history for plots since a time in seconds since the epoch; a context manager.
 
-    Every method raises StoreError when the history cannot be read.
+    All methods raise StoreError if the history cannot be read.
     """
 
     def __init__(self, path: Path, since: float) -> None:
@@ -46,7 +46,7 @@ class Pictures(Store):
         self._since = since
 
     def courses(self) -> tuple[Course, ...]:
-        """Return the course of every series, what has become daily figures first."""
+        """Return the course of each series, daily figures first."""
         by_key = self._thinned()
         last: list[str] = []
         for *key, started_at, rate in self.rows(_COURSES, (self._since,)):
@@ -58,15 +58,15 @@ class Pictures(Store):
         return tuple(by_key[key] for key in sorted(by_key))
 
     def _thinned(self) -> dict[tuple[str, ...], Course]:
-        """Return the courses of daily figures alone."""
+        """Return the courses of the daily figures."""
         by_key: dict[tuple[str, ...], Course] = {}
         for *key, figures in self.rows(_DAYS, (month_of(self._since),)):
             course = by_key.setdefault(tuple(key), _empty(*key))
-            times, rates = figured(figures, "at", "rate")
-            # a row begins before the time that is asked for in the first month alone
+            times, rates = day_columns(figures, "at", "rate")
+            # only the row of the first month may begin before the start
             if min(times, default=self._since) < self._since:
                 late = [at >= self._since for at in times]
-                times, rates = (array("d", compress(each, late)) for each in (times, rates))
+                times, rates = (array("d", compress(column, late)) for column in (times, rates))
             course.times.extend(times)
             course.rates.extend(rates)
         return {
@@ -76,36 +76,36 @@ class Pictures(Store):
         }
 
     def unanswered(self) -> tuple[Unanswered, ...]:
-        """Return the nodes that did not answer when they were last asked."""
+        """Return the nodes that did not answer the last collection."""
         return read_unanswered(self)
 
     def pairs(self) -> tuple[PairTest, ...]:
-        """Return the latest test of every pair of hosts, in each direction."""
+        """Return the latest test of each pair of hosts, in each direction."""
         rows = self.rows(_PAIRS, (NET.name, self._since))
         return tuple(self._pair(cells, body) for *cells, body, _ in rows)
 
     def version_changes(self) -> tuple[VersionChange, ...]:
-        """Return the changes of software and settings that the records show, by their dates."""
+        """Return the changes of software and settings in the records, by date."""
         return version_changes(self, self._since)
 
     def latest_run(self, layers: Sequence[str]) -> Optional[Run]:
-        """Return the latest run of the first of ``layers`` that has one, None without any."""
+        """Return the latest run in the first of ``layers`` with any run, None without one."""
         for layer in layers:
             for (run_id,) in self.table(_LATEST_RUN, (layer, self._since)):
                 records = self.records(Selection(layer, run_id=run_id))
-                return self._watched(Run(layer, run_id, tuple(records)))
+                return self._with_counters(Run(layer, run_id, tuple(records)))
         return None
 
-    def _watched(self, run: Run) -> Run:
-        """Return a run with what servers have counted meanwhile, as far as clocks may differ."""
+    def _with_counters(self, run: Run) -> Run:
+        """Add the servers' counters during a run, with a margin for clock differences."""
         clocks = read_clocks(self)
         slack_s = _SLACK_S + 2 * max((abs(clock.ahead_s) for clock in clocks), default=0.0)
-        begun = min(record.started_at for record in run.records) - slack_s
-        ended = max(record.finished_at for record in run.records) + slack_s
-        begins = Selection(SERVER, since=begun - _LONGEST_SAMPLE_S, until=ended)
-        servers = (record for record in self.records(begins) if record.finished_at >= begun)
-        in_time = sorted(servers, key=lambda record: record.started_at)
-        return run._replace(servers=tuple(in_time), clocks=clocks)
+        begin = min(record.started_at for record in run.records) - slack_s
+        end = max(record.finished_at for record in run.records) + slack_s
+        selection = Selection(SERVER, since=begin - _LONGEST_SAMPLE_S, until=end)
+        servers = (record for record in self.records(selection) if record.finished_at >= begin)
+        counters = sorted(servers, key=lambda record: record.started_at)
+        return run._replace(servers=tuple(counters), clocks=clocks)
 
     def _pair(self, cells: list[Any], body: object) -> PairTest:
         component, partner, operation, started_at, rate = cells

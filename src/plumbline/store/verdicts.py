@@ -1,6 +1,6 @@
-"""Published verdicts, path verdicts and the last look at symptoms, read for checks.
+"""Read published verdicts, path verdicts and the last look at symptoms, for checks.
 
-Each service has a file of its own, so that a check reads some kilobytes on a node of any size.
+Each service has its own file, so that a check reads a few kilobytes on a node of any size.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 16 << 20
-"""Largest verdict: that on a group of 10,000 targets has 10 MB."""
+"""Limit of a verdict: a group of 10,000 targets has 10 MB."""
 
 VERDICT_REMEDY = "write it again with: plumbline judge --publish"
 
 _DEPLOY = "deploy the role agent again"
 _LONGEST_NAME = 240
-"""No file system of Linux takes more than 255 bytes."""
+"""File systems of Linux allow 255 bytes."""
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")
-"""Characters that quoting leaves as they are."""
+"""Characters that quoting does not change."""
 
 
 def file_name(subject: Subject) -> str:
-    """Return the name of the file of a component or a group; no two of them have the same."""
+    """Return the unique file name of a component or a group."""
     layer, name, is_group = subject
     quoted = name
     if not _PLAIN.issuperset(name):
-        # most names are plain, and to load this takes as long as to read a verdict
+        # imported only if needed: it takes as long as reading a verdict
         from urllib.parse import quote
 
         quoted = quote(name, safe="", errors="surrogatepass")
-    # no quoted name has this sign
+    # @ is in no quoted name
     stem = f"{layer}-group@{quoted}" if is_group else f"{layer}-{quoted}"
     if len(stem) > _LONGEST_NAME:
         from hashlib import sha256
@@ -55,10 +55,10 @@ def file_name(subject: Subject) -> str:
 
 
 def stamp_of(expectations: str) -> str:
-    """Return what tells a document of expectations from others that were in its place.
+    """Return the stamp of the deployed expectations.
 
     Raises:
-        DocumentError: there is none.
+        DocumentError: the file is missing.
     """
     try:
         return stamp(os.stat(expectations))
@@ -67,15 +67,15 @@ def stamp_of(expectations: str) -> str:
 
 
 def stamp(status: os.stat_result) -> str:
-    """Return what tells a file from others that were in its place."""
+    """Return a stamp that changes whenever a file is replaced."""
     return f"{status.st_ino}:{status.st_mtime_ns}:{status.st_size}"
 
 
 def load_published(folder: str, subject: Subject, expectations: str) -> Published:
-    """Return what was published for a component or group under the deployed expectations.
+    """Return the published verdict on a component or group under the deployed expectations.
 
     Raises:
-        DocumentError: naming file and remedy; its cause is FileNotFoundError where there is none.
+        DocumentError: naming file and remedy; its cause is FileNotFoundError if there is none.
     """
     file = f"{folder}/{file_name(subject)}"
     raw = load(file, "verdict", VERDICT_REMEDY, MOST_BYTES)
@@ -94,16 +94,16 @@ def load_published(folder: str, subject: Subject, expectations: str) -> Publishe
 SYMPTOMS = "/var/lib/plumbline/symptoms.json"
 
 COMMANDS = "/etc/plumbline/symptom-commands.json"
-"""The commands of the site's own, written by the role symptoms even where there are none."""
+"""The site's own commands; the role symptoms writes the file even without any."""
 
 LOOK_REMEDY = "look again with: plumbline symptoms --save"
 
 
 def load_report(path: str = SYMPTOMS) -> Report:
-    """Return what the last look has found.
+    """Return the report of the last look.
 
     Raises:
-        DocumentError: the file is missing, damaged, or somebody else's; naming file and remedy.
+        DocumentError: the file is missing, damaged, or another user's; naming file and remedy.
     """
     raw = load(path, "symptoms", LOOK_REMEDY)
     try:
@@ -115,10 +115,10 @@ def load_report(path: str = SYMPTOMS) -> Report:
 PATHS = "/var/lib/plumbline-console/paths.json"
 SCHEMA = 2
 COLLECTION = "collection"
-"""Name in the place of a service: asks whether suspects are looked for at all."""
+"""Name of the pseudo-service whose state is that of the suspect search itself."""
 
 _AHEAD_S = 300.0
-"""A document may be this far ahead: clocks are stepped."""
+"""Tolerance for a document from the future after a clock step."""
 
 _JOURNAL = "see journalctl -u plumbline-console.service on the console"
 _REMEDY = "write it on the console with: systemctl start plumbline-console.service"
@@ -127,7 +127,7 @@ _REMEDY = "write it on the console with: systemctl start plumbline-console.servi
 def document(
     verdicts: Mapping[str, Verdict], now: float, stale_after_s: float, standing: Standing = NOTHING
 ) -> dict[str, Any]:
-    """Return the document form; times in seconds (since the epoch)."""
+    """Return the document form; times in seconds, ``now`` since the epoch."""
     return {
         "schema": SCHEMA,
         "written_at": now,
@@ -138,7 +138,7 @@ def document(
 
 
 def _lean(verdict: Verdict) -> dict[str, Any]:
-    """Return the document form without what stands for nothing: a check parses them all."""
+    """Return the document form without empty values, because a check parses all verdicts."""
     raw = {name: value for name, value in verdict.to_json().items() if value not in (None, (), [])}
     raw["figures"] = [{"label": figure.label, "value": figure.value} for figure in verdict.figures]
     return raw
@@ -146,7 +146,7 @@ def _lean(verdict: Verdict) -> dict[str, Any]:
 
 @lenient
 class _Paths(NamedTuple):
-    """The document, with verdicts and standing alarms still as they are written."""
+    """The document, with verdicts and standing alarms not yet parsed."""
 
     written_at: Annotated[float, times]
     stale_after_s: float
@@ -165,7 +165,7 @@ def _load(file: str) -> _Paths:
 
 
 def load_standing(file: str) -> Standing:
-    """Return which alarms stood when a document was written; none where there is no document.
+    """Return the standing alarms in a document; none without a document.
 
     Raises:
         DocumentError: it is damaged.
@@ -181,7 +181,7 @@ def load_standing(file: str) -> Standing:
 
 
 def load_collection(file: str, now: float) -> Verdict:
-    """Return the verdict on the document itself: UNKNOWN where it is too old, or of the future.
+    """Return the verdict on the document itself: UNKNOWN if it is too old, or from the future.
 
     Raises:
         DocumentError: naming file and remedy.
@@ -198,7 +198,7 @@ def load_collection(file: str, now: float) -> Verdict:
 
 
 def load_path(file: str, name: str, now: float) -> Verdict:
-    """Return the verdict of one service; one that is too old, or of the future, is UNKNOWN.
+    """Return the verdict of one service: UNKNOWN if it is too old, or from the future.
 
     Raises:
         DocumentError: naming file and remedy.

@@ -26,7 +26,12 @@ from plumbline.model.record import Operation, Record
 from plumbline.model.series import Process, Running
 from plumbline.model.spec import ProbeSpec
 from plumbline.store.database import Selection
-from plumbline.store.facts import FOLDER, keep_here, keep_site, suspected_here
+from plumbline.store.facts import (
+    FOLDER,
+    node_suspicions,
+    save_node_suspicions,
+    save_site_suspicions,
+)
 from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot
 from tests.package.cli.driver import SOURCE, call
@@ -336,7 +341,7 @@ class Console:
         return call("collect", *words, "--remote", remote, "--quiet")
 
     def suspects(self) -> list[str]:
-        return list(suspected_here(self.client.state, "ost", time.time()))
+        return list(node_suspicions(self.client.state, "ost", time.time()))
 
 
 @pytest.fixture
@@ -416,7 +421,7 @@ def test_only_single_components_of_the_node_itself_are_measured(
     console: Console, names: list[str], left: list[str]
 ) -> None:
     now = time.time()
-    keep_here(console.client.state, [Suspected("ost", name, now) for name in names], now)
+    save_node_suspicions(console.client.state, [Suspected("ost", name, now) for name in names], now)
     console.client.confirm()
     assert confirmed(console.client) == left
 
@@ -446,9 +451,9 @@ def test_damaged_suspicions_are_a_sentence_and_stop_nobody(
 @pytest.mark.slow
 def test_old_suspicions_mean_nothing(console: Console) -> None:
     now = time.time()
-    keep_here(console.client.state, [Suspected("ost", "c", now)], now - 3 * 3600)
+    save_node_suspicions(console.client.state, [Suspected("ost", "c", now)], now - 3 * 3600)
     assert console.suspects() == []
-    keep_site(console.history, {"client1": [Suspected("ost", "c", now)]}, now - 3 * 3600)
+    save_site_suspicions(console.history, {"client1": [Suspected("ost", "c", now)]}, now - 3 * 3600)
     console.collect()
     assert console.suspects() == []
 

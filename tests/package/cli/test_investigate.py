@@ -16,7 +16,7 @@ from plumbline.model.units import parse_bytes
 from plumbline.model.verdict import State
 from plumbline.observe.node import Past
 from plumbline.observe.symptom import Direction, Look, Report, Symptom
-from plumbline.store.facts import Saved, save_symptoms
+from plumbline.store.facts import SavedLook, save_symptoms
 from plumbline.store.publish import operation_entry
 from tests.package.cli.driver import Run
 from tests.package.cli.test_locate import LAB, measured, plan
@@ -87,7 +87,7 @@ def test_symptoms_are_quoted_and_order_the_suspects(tmp_path: Path, ask: Ask) ->
         "lustre", "scratch-OST0002", "import", State.WARNING, Direction.RAISES, "reconnected"
     )
     report = Report("oss2", 1.0, (Look("lustre", 1, (found,)),))
-    save_symptoms(tmp_path / "symptoms.json", Saved(report, Past()))
+    save_symptoms(tmp_path / "symptoms.json", SavedLook(report, Past()))
     said = json.loads((tmp_path / "symptoms.json").read_text(encoding="utf-8"))
     answer = ask(records, done=done("net", "ost"), symptoms={"oss2": said})
     [told] = answer["sentences"]

@@ -10,7 +10,7 @@ from typing import Any, Mapping, Optional
 import pytest
 
 from plumbline.model.errors import DocumentError, ToolError
-from plumbline.store.facts import of_node
+from plumbline.store.facts import suspicions_of
 from tests.package.cli.driver import Printed, Run
 from tests.package.locate.scenes import Scene, lab
 from tests.package.prometheus import PROGRAM, holding
@@ -131,9 +131,9 @@ def test_a_slow_ost_is_named_with_its_probe_and_kept_for_its_node(folder: Path, 
     assert first.startswith(f"oss3 {SLOW_OST}: write latency 3.0 times that of its 5 peers")
     assert remedy == f"  Next: on client1, plumbline probe ost --component {SLOW_OST}"
     assert counts == "1 suspected of 6 compared"
-    (kept,) = of_node(history, "client1", time.time()) or ()
+    (kept,) = suspicions_of(history, "client1", time.time()) or ()
     assert kept[:2] == ("ost", SLOW_OST)
-    assert of_node(history, "oss1", time.time()) == ()
+    assert suspicions_of(history, "oss1", time.time()) == ()
 
 
 @pytest.mark.long

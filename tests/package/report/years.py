@@ -13,7 +13,7 @@ from plumbline.locate.observation import PlannedMeasurement, Site
 from plumbline.model.record import Record
 from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.policy import load
-from plumbline.store.database import RECORD, deflated, row
+from plumbline.store.database import RECORD, deflate, row
 from plumbline.store.history import History
 from plumbline.topology.graph import Topology
 from tests.package.locate.scenes import Left, rate, record_of, with_baselines
@@ -77,5 +77,5 @@ def write(folder: Path, plan: Mapping[str, Any], found: Iterable[Record]) -> tup
     # as a console does it, but in one transaction
     with closing(sqlite3.connect(paths[1])) as connection, connection:
         connection.execute("PRAGMA synchronous = OFF")
-        connection.executemany(f"INSERT {RECORD}", (row(one, deflated) for one in found))
+        connection.executemany(f"INSERT {RECORD}", (row(one, deflate) for one in found))
     return paths

@@ -24,7 +24,7 @@ from plumbline.observe.gather import LocalSystem
 from plumbline.observe.job_stats import Jobs
 from plumbline.site.cover import cover
 from plumbline.store.collection import ConsoleHistory, CoveredRecord
-from plumbline.store.database import Selection, inflated
+from plumbline.store.database import Selection, inflate
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from tests.package.judgements import BASELINE, expectation
@@ -195,7 +195,7 @@ def test_a_damaged_record_keeps_no_other_from_its_coverage(
     lustre.sampled(180 * MB)
     assert collected(lustre, capsys)["contended"] == 2
     with closing(sqlite3.connect(lustre.history)) as database, database:
-        database.create_function("inflated", 1, inflated)
+        database.create_function("inflated", 1, inflate)
         spoil = "UPDATE records SET coverage = NULL, body = {} WHERE run_id = ?"
         database.execute(spoil.format("'{cut'"), ("run-0",))
         database.execute(

@@ -392,14 +392,14 @@ def test_what_nobody_has_thought_of_is_trouble_of_its_node_alone(
     site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.measure("oss1")
-    kept = Collection.measures
+    kept = Collection.replace_running
 
-    def measures(self: Collection, node: str, said: Sequence[Running]) -> None:
+    def replace_running(self: Collection, node: str, said: Sequence[Running]) -> None:
         if node == "client1":
             raise OverflowError("too large")
         kept(self, node, said)
 
-    monkeypatch.setattr(Collection, "measures", measures)
+    monkeypatch.setattr(Collection, "replace_running", replace_running)
     assert site.collect() == 69
     out = capsys.readouterr().out
     assert "its answer cannot be kept: OverflowError('too large')" in out

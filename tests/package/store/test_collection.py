@@ -20,7 +20,7 @@ from plumbline.observe.jobs import DARSHAN, JobIo
 from plumbline.store import job_traffic
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.collection import Unanswered, add_note, read_clocks, read_notes
-from plumbline.store.database import Selection, deflated, inflated
+from plumbline.store.database import Selection, deflate, inflate
 from plumbline.store.history import History
 from plumbline.store.job_traffic import JobTraffic
 from plumbline.store.trends import Pictures
@@ -130,8 +130,8 @@ def test_what_one_node_measures_does_not_touch_what_another_does(
     tmp_path: Path, collection: Collection
 ) -> None:
     disk, target = Running("raw", "disk", NOW), Running("ost", "OST0", NOW)
-    collection.measures("oss1", [disk])
-    collection.measures("client1", [target])
+    collection.replace_running("oss1", [disk])
+    collection.replace_running("client1", [target])
     collection.failed("oss1", "no route", NOW)
     with History(tmp_path / "history.sqlite") as history:
         assert history.running() == (target,)
@@ -191,34 +191,34 @@ TEXT = json.dumps(record().to_json(), separators=(",", ":"))
 @example("")
 @example(TEXT)
 def test_text_comes_back_whether_it_was_deflated_or_not(text: str) -> None:
-    assert inflated(deflated(text)) == text
-    assert inflated(text) == text
+    assert inflate(deflate(text)) == text
+    assert inflate(text) == text
 
 
 def test_a_record_takes_a_third_of_its_bytes_at_most() -> None:
-    assert len(deflated(TEXT)) < len(TEXT) / 3
+    assert len(deflate(TEXT)) < len(TEXT) / 3
 
 
 def test_histories_that_earlier_versions_wrote_can_still_be_read() -> None:
     """Another dictionary would make all of them unreadable."""
     kept = "78f9bc46df9dc3cca879a9e54ab5005777071e"
-    assert inflated(bytes.fromhex(kept)) == '{"schema":1,"id":"new"}'
+    assert inflate(bytes.fromhex(kept)) == '{"schema":1,"id":"new"}'
 
 
-@pytest.mark.parametrize("place", range(len(deflated(TEXT))))
+@pytest.mark.parametrize("place", range(len(deflate(TEXT))))
 def test_damage_is_seen(place: int) -> None:
-    kept = deflated(TEXT)
-    assert inflated(kept[:place]) == ""
+    kept = deflate(TEXT)
+    assert inflate(kept[:place]) == ""
     for bit in range(8):
         flipped = bytes([kept[place] ^ 1 << bit])
-        assert inflated(kept[:place] + flipped + kept[place + 1 :]) in ("", TEXT)
+        assert inflate(kept[:place] + flipped + kept[place + 1 :]) in ("", TEXT)
 
 
 @pytest.mark.parametrize(
     "kept", [b"", b"{}", zlib.compress(b"{}", 9)[:-1], zlib.compress(bytes(80 << 20))]
 )
 def test_what_is_no_record_is_empty(kept: bytes) -> None:
-    assert inflated(kept) == ""
+    assert inflate(kept) == ""
 
 
 # --- What jobs have moved stays beside the records, bounded, and nothing of it is lost by damage.

@@ -23,7 +23,14 @@ from plumbline.parallel.profile import form
 from plumbline.store import recent as past
 from plumbline.store.database import Selection
 from plumbline.store.history import KEEP_RECORDS, History, SeriesKey
-from plumbline.store.recent import Member, PastHistory, Rates, Recent, apart, retransmitted
+from plumbline.store.recent import (
+    Member,
+    PastHistory,
+    Rates,
+    Recent,
+    profile_distances,
+    retransmit_shares,
+)
 from tests.package.judgements import evidence
 from tests.package.parallel.curves import declining, flat
 from tests.package.records import failed, record
@@ -295,7 +302,7 @@ RATES = st.dictionaries(st.sampled_from("abcdefg"), st.sampled_from([1.0, 2.0, 3
 def test_the_peers_of_a_component_are_all_others(rates: dict[str, float], name: str) -> None:
     others = [rate for other, rate in rates.items() if other != name]
     expected: tuple[Optional[float], int] = (median(others) if others else None, len(others))
-    assert Rates(rates).beside(name) == expected
+    assert Rates(rates).others(name) == expected
 
 
 def test_a_peer_that_was_measured_more_often_since_still_counts(history: History) -> None:
@@ -393,7 +400,7 @@ def sent(segments: Optional[int]) -> dict[str, Any]:
 def test_the_share_of_segments_of_each_run_is_known_newest_first(history: History) -> None:
     for segments in (20_000, None, 0):
         history.save(record(**sent(segments)))
-    assert retransmitted(history, PAIR) == [0.0, None, 0.02]
+    assert retransmit_shares(history, PAIR) == [0.0, None, 0.02]
     (series,) = Recent(history, {("net", "oss3"): Member("servers", 0.9)}).of("net", "oss3")
     assert [sample.retransmitted for sample in series.samples] == [0.0, None, 0.02]
 
@@ -402,7 +409,7 @@ def test_how_far_each_profile_is_from_the_baselines_is_known(history: History) -
     history.save(record(component="a", details={"form": STEEP}))
     history.save(failed(component="a"))
     history.save(record(component="a", details={"form": [100] * 20}))
-    last, none, first = apart(history, WHOLE, FLAT)
+    last, none, first = profile_distances(history, WHOLE, FLAT)
     assert last == pytest.approx(0, abs=0.04)
     assert none is None
     assert first == pytest.approx(0.15, abs=0.03)
@@ -415,7 +422,7 @@ def test_how_far_each_profile_is_from_the_baselines_is_known(history: History) -
 
 def test_a_difference_within_the_curves_own_scatter_is_none(history: History) -> None:
     history.save(record(component="a", details={"form": [10, 190, 190, 10, 190, 10]}))
-    assert apart(history, WHOLE, FLAT) == [0.0]
+    assert profile_distances(history, WHOLE, FLAT) == [0.0]
 
 
 @pytest.mark.parametrize(
@@ -425,5 +432,5 @@ def test_a_difference_within_the_curves_own_scatter_is_none(history: History) ->
 def test_an_old_record_that_is_damaged_says_nothing(history: History, body: str) -> None:
     history.save(record(component="a", details={"form": STEEP}))
     history.change("UPDATE records SET body = ?", (body,))
-    assert apart(history, WHOLE, FLAT) == [None]
-    assert retransmitted(history, WHOLE) == [None]
+    assert profile_distances(history, WHOLE, FLAT) == [None]
+    assert retransmit_shares(history, WHOLE) == [None]

@@ -19,7 +19,7 @@ from plumbline.observe.symptom import Look, Report, SiteSymptoms
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.database import Store, keep_owner
 from plumbline.store.facts import (
-    Saved,
+    SavedLook,
     collected_at,
     collected_ledgers,
     collected_symptoms,
@@ -237,7 +237,7 @@ def test_a_damaged_copy_is_told_beside_the_others(tmp_path: Path) -> None:
     assert (tmp_path / "conditions" / "oss2.json.damaged").read_text(encoding="utf-8") == "[]"
 
 
-SAVED = Saved(
+SAVED = SavedLook(
     Report("oss1", 100.0, (Look("md", 2), Look("zfs", 0, unavailable="zpool is missing"))),
     Past(None, EarlierLook(100.0, {"errors": 3.0}), {"link": 1000.0}),
 )

@@ -19,7 +19,7 @@ from plumbline.model.record import Record
 from plumbline.model.units import DAY_S
 from plumbline.site.gather import tidy
 from plumbline.store.collection import ConsoleHistory as Collection
-from plumbline.store.database import RECORD, Day, Selection, packed, row, unpacked
+from plumbline.store.database import RECORD, Day, Selection, pack_days, row, unpack_days
 from plumbline.store.history import (
     KEEP_DAYS,
     KEEP_RECORDS,
@@ -180,7 +180,7 @@ def test_history_shows_a_day_as_a_day(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_what_is_damaged_is_left_out(tmp_path: Path) -> None:
     day = Day(1.0, 2.0, 3.0, 4.0)
-    assert list(unpacked(packed([day, day])[:-5])) == [day]
+    assert list(unpack_days(pack_days([day, day])[:-5])) == [day]
 
 
 def many(folder: Path) -> Path:
