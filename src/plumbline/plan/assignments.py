@@ -1,12 +1,12 @@
-"""Assignments: which node measures which component, on which terms, for how long.
+"""Assignments: the node, the terms and the limits of each measured component.
 
-Locks hold on one host, so what two hosts could measure at the same time is refused in the plan.
+Locks work only within one host, so the plan refuses targets that two hosts could measure at once.
 
-Every target is built and every call of a tool is made up once, as the node will do it; neither
-touches the world.
+To find errors early, each target and each command of a tool is built once as on the node, without
+executing anything.
 
-The first client launches; each target and the whole are components of layer ``fs`` there.  So is
-each further test, which drives the same targets and judges none of them.
+In layer ``fs`` the first client launches the ranks.  Each target and the whole file system are
+components, and so is each further test, which uses the same targets but does not judge them.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from plumbline.topology.paths import host_of, to_device, to_network, to_target
 
 
 class Assignment(NamedTuple):
-    """One component in one layer: an expectation before its references are known.
+    """One component in one layer: an expectation without references.
 
-    ``node`` measures, ``host`` has the part that is judged; ``steps`` are in measuring order.
+    ``node`` measures, ``host`` has the judged part; ``steps`` are in measuring order.
     """
 
     layer: str
@@ -74,7 +74,7 @@ _Key = TypeVar("_Key")
 
 
 class Place(NamedTuple):
-    """Place of a measurement: the part of an assignment that the policy does not change."""
+    """The part of an assignment that does not depend on the policy."""
 
     component: str
     node: str
@@ -86,7 +86,7 @@ class Place(NamedTuple):
 
 
 def targets(topology: Topology, layer: Layer) -> list[Place]:
-    """Return the targets of all file systems, less those that are retired."""
+    """Return the targets of all file systems, except retired ones."""
     places = []
     for target in topology.targets.values():
         path = to_target(topology, target)
@@ -107,9 +107,9 @@ def targets(topology: Topology, layer: Layer) -> list[Place]:
 
 
 def devices(topology: Topology, layer: Layer) -> list[Place]:
-    """Return the devices that their servers read raw; refuse one that two parts of a server are."""
+    """Return the devices that servers read raw; refuse a device with two names on one server."""
     paths = {device.name: to_device(topology, device) for device in topology.devices()}
-    _refuse_twice(
+    _refuse_duplicates(
         [
             ((paths[component.name][0], component.device), component.name)
             for component in topology.devices()
@@ -120,13 +120,13 @@ def devices(topology: Topology, layer: Layer) -> list[Place]:
     return [_device(layer, device, paths[device.name], counts) for device in topology.devices()]
 
 
-def _refuse_twice(pairs: Iterable[tuple[_Key, str]], what: str) -> None:
-    """Refuse two names that share what must be one part's own; ``what`` says it of the key."""
+def _refuse_duplicates(pairs: Iterable[tuple[_Key, str]], description: str) -> None:
+    """Refuse two names with the same key; ``description`` is a format of the key."""
     names: dict[_Key, str] = {}
     for key, name in pairs:
         if names.setdefault(key, name) != name:
             raise DocumentError(
-                f"plumbline_topology: {names[key]} and {name} both have {what.format(key)}; "
+                f"plumbline_topology: {names[key]} and {name} both have {description.format(key)}; "
                 "give each its own"
             )
 
@@ -141,15 +141,15 @@ def _device(
 
 
 def net_hosts(topology: Topology) -> tuple[Component, ...]:
-    """Return the hosts that are paired: those with an address, sorted by name; none or several."""
+    """Return the hosts to pair: those with an address, sorted by name; empty if only one."""
     hosts = sorted((host for host in topology.hosts() if host.address), key=lambda host: host.name)
     return tuple(hosts) if len(hosts) > 1 else ()
 
 
 def paired(topology: Topology, policy: Policy) -> list[Place]:
-    """Return the hosts that meet in pairs."""
+    """Return the hosts that are measured in pairs."""
     hosts = net_hosts(topology)
-    _refuse_twice([(host.address, host.name) for host in hosts], "the address {0}")
+    _refuse_duplicates([(host.address, host.name) for host in hosts], "the address {0}")
     rules = policy.layers.net
     common = {
         "hosts": [host.name for host in hosts],
@@ -172,11 +172,11 @@ def paired(topology: Topology, policy: Policy) -> list[Place]:
 
 
 def refuse_two_clients(measured: Sequence[Assignment]) -> None:
-    """Raise DocumentError naming the target, both of its clients and the remedy."""
+    """Refuse a target with two clients; raise DocumentError naming target, clients and remedy."""
     first: dict[tuple[str, ...], Assignment] = {}
     for assignment in measured:
         storage = (
-            _storage(assignment.target, assignment.component)
+            _storage_key(assignment.target, assignment.component)
             if LAYERS[assignment.layer].on_targets
             else None
         )
@@ -184,16 +184,16 @@ def refuse_two_clients(measured: Sequence[Assignment]) -> None:
             continue
         other = first.setdefault(storage, assignment)
         if other.node != assignment.node:
-            raise DocumentError(_sentence(other, assignment))
+            raise DocumentError(_two_clients_message(other, assignment))
 
 
-def _storage(target: Mapping[str, str], name: str) -> Optional[tuple[str, ...]]:
-    """Return what tells a target's storage from others, None where it is the client's own."""
+def _storage_key(target: Mapping[str, str], name: str) -> Optional[tuple[str, ...]]:
+    """Return the identity of a target's storage, None if it is local to the client."""
     kind = target["kind"]
     return None if kind == PARALLEL else KINDS[kind].storage(target, name)
 
 
-def _sentence(assignment: Assignment, other: Assignment) -> str:
+def _two_clients_message(assignment: Assignment, other: Assignment) -> str:
     names = assignment.component
     if assignment.component != other.component:
         names += f" and {other.component} are one target, which"
@@ -202,12 +202,12 @@ def _sentence(assignment: Assignment, other: Assignment) -> str:
         f"{other.node} (layer {other.layer}): two clients halve each other's rates"
     )
     if LAYERS[assignment.layer].by_ranks != LAYERS[other.layer].by_ranks:
-        own, launcher = (
+        serial, parallel = (
             (other, assignment) if LAYERS[assignment.layer].by_ranks else (assignment, other)
         )
         return (
-            f"plumbline_policy: {text}; name {own.node} first in layers.fs.clients, or "
-            f"{launcher.node} as client of the file system {own.group}"
+            f"plumbline_policy: {text}; name {serial.node} first in layers.fs.clients, or "
+            f"{parallel.node} as client of the file system {serial.group}"
         )
     return f"plumbline_topology: {text}; give both the same client, or leave one out"
 
@@ -216,7 +216,7 @@ def refuse_infeasible(layer: str, location: Place, spec: ProbeSpec, limits: Limi
     """Refuse terms with which a component cannot be measured.
 
     Raises:
-        DocumentError: naming the document, the component, and what would do.
+        DocumentError: naming document, component and remedy.
     """
     try:
         subject = _subject(location)
@@ -226,15 +226,15 @@ def refuse_infeasible(layer: str, location: Place, spec: ProbeSpec, limits: Limi
     try:
         refuse_impossible(limits)
         refuse_impossible(spec)
-        if not LAYERS[layer].by_ranks:  # ranks have no choice
+        if not LAYERS[layer].by_ranks:  # ranks have no choice of tools
             _refuse_tool(tools_of(LAYERS[layer]), spec.tool)
-            _make_up_calls(location, spec, *subject)
+            _build_commands(location, spec, *subject)
     except (DocumentError, TypeError) as error:
         raise DocumentError(f"{where}: {error}") from error
 
 
 def _subject(location: Place) -> tuple[str, Optional[Within]]:
-    """Return what a tool is called with: the file and where it is found, a device, an address."""
+    """Return the argument of a tool: a file and its folder, a device, or an address."""
     if location.target["kind"] == PARALLEL:
         return "", None
     if location.target["kind"] == "pair":
@@ -250,7 +250,7 @@ def _refuse_tool(tools: Sequence[str], tool: str) -> None:
         )
 
 
-def _make_up_calls(
+def _build_commands(
     location: Place, spec: ProbeSpec, subject: str, within: Optional[Within]
 ) -> None:
     probe, target = probe_for(spec.tool), location.target
@@ -269,18 +269,18 @@ def _make_up_calls(
 
 
 _BUDGET = 64 << 30
-"""Budget of a run whose bytes follow from memory, as for ``plumbline probe fs`` by hand."""
+"""Default budget of a run whose bytes follow from memory, as in ``plumbline probe fs``."""
 
 _NAMES = Names("bytes", "transfer", "direct: true")
 
 
 def parallel(topology: Topology, policy: Policy) -> list[Place]:
-    """Return, file system by file system, its targets, the whole and its further tests.
+    """Return for each file system its targets, the whole and its further tests.
 
-    There are none without clients.
+    Empty without clients.
 
     Raises:
-        DocumentError: a client is no host of the topology, or names clash.
+        DocumentError: a client is not in the topology, or names clash.
     """
     rules = policy.layers.fs
     hosts = {host.name for host in topology.hosts()}
@@ -315,49 +315,51 @@ def _file_system(
         path = to_target(topology, target._replace(client=launcher))
         host = host_of(topology, path)
         places.append(Place(target.name, launcher, host, name, target.reach, path, FS.steps()))
-    manner = _manner(topology, policy, name)
+    parallel_target = _parallel_target(topology, policy, name)
     for test in policy.layers.fs.tests:
-        own = name if test == policy.layers.fs.tests[0] else f"{name}:{test}"
-        # in a group of its own: the sum is nobody's peer
-        group = f"{own} as a whole"
-        described = {**manner, "test": test}
-        places.append(Place(own, launcher, launcher, group, described, (launcher,), FS.steps()))
+        component = name if test == policy.layers.fs.tests[0] else f"{name}:{test}"
+        # in a separate group: the sum has no peers
+        group = f"{component} as a whole"
+        own_target = {**parallel_target, "test": test}
+        places.append(
+            Place(component, launcher, launcher, group, own_target, (launcher,), FS.steps())
+        )
     return places
 
 
-def _manner(topology: Topology, policy: Policy, name: str) -> dict[str, Any]:
-    """Return how the launching node is to drive all targets of a file system."""
+def _parallel_target(topology: Topology, policy: Policy, name: str) -> dict[str, Any]:
+    """Return the parameters for driving all targets of a file system."""
     rules = policy.layers.fs
     return {
         "kind": PARALLEL,
         "file_system": name,
         "ranks_per_target": rules.ranks_per_target,
-        "clients": _in_turn([(name, topology.routes[name][0]) for name in rules.clients]),
+        "clients": _interleaved([(name, topology.routes[name][0]) for name in rules.clients]),
         "launcher": rules.launcher,
         "work": rules.work,
     }
 
 
-def _in_turn(ways: Sequence[tuple[str, Route]]) -> list[str]:
-    """Return clients so that those in a row come by different switches, and then by other cards.
+def _interleaved(routes: Sequence[tuple[str, Route]]) -> list[str]:
+    """Order clients so that neighbours use different switches, and then different cards.
 
-    Ranks go to the first ones, so a few of many clients share as little of the network as they
-    can.  The first one stays the first.
+    Ranks go to the first clients, so if only some are used, they share as little of the network as
+    possible.  The first client stays first.
     """
-    if len(ways) < 2:
-        return [name for name, _ in ways]
-    behind: dict[Route, list[tuple[str, Route]]] = {}
-    for name, way in ways:
-        behind.setdefault(way[-1:], []).append((name, way[:-1]))
-    turns = zip_longest(*map(_in_turn, behind.values()))
+    if len(routes) < 2:
+        return [name for name, _ in routes]
+    by_part: dict[Route, list[tuple[str, Route]]] = {}
+    for name, route in routes:
+        by_part.setdefault(route[-1:], []).append((name, route[:-1]))
+    turns = zip_longest(*map(_interleaved, by_part.values()))
     return [name for turn in turns for name in turn if name is not None]
 
 
-def spec_of_all(policy: Policy, name: str, targets: int, test_name: str) -> ProbeSpec:
-    """Return the terms of a file system with so many targets, the same for each of them.
+def file_system_spec(policy: Policy, name: str, targets: int, test_name: str) -> ProbeSpec:
+    """Return the terms of a file system, which are the same for all its targets.
 
     Raises:
-        DocumentError: the terms do not go together.
+        DocumentError: the terms contradict each other.
     """
     rules = policy.layers.fs
     spec = _sized(spec_of(policy, FS.name, name, name), policy, name, targets)
@@ -373,9 +375,9 @@ def spec_of_all(policy: Policy, name: str, targets: int, test_name: str) -> Prob
 
 
 def _sized(spec: ProbeSpec, policy: Policy, name: str, targets: int) -> ProbeSpec:
-    """Return the terms with as many bytes as leave no cache large enough, if memory is said.
+    """Return the terms with more bytes than caches can hold, if the memory is given.
 
-    What a run moves is fixed when it is planned: with more memory it is another specification.
+    The bytes of a run are fixed in the plan: more memory makes it another specification.
     """
     rules = policy.layers.fs
     if rules.memory is None or bytes_given(policy, FS.name, name, name):
@@ -396,13 +398,13 @@ def _refuse_too_much(spec: ProbeSpec, policy: Policy, name: str, targets: int) -
 
 
 def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
-    """Return all measurements of a site, layer by layer, in the order of the documents.
+    """Return all measurements of a site by layer, in the order of the documents.
 
-    A retired target has none, neither has the network of a site with fewer than two addresses.
+    Retired targets have none, nor has the network of a site with fewer than two addresses.
 
     Raises:
-        DocumentError: parts are not connected, the policy names what is not measured, or two
-            clients would measure one target.
+        DocumentError: parts are not connected, the policy names something that is not measured, or
+            two clients would measure one target.
     """
     measured = []
     for layer in LAYERS.values():
@@ -414,7 +416,7 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
 
 
 def _places(layer: Layer, topology: Topology, policy: Policy) -> list[Place]:
-    """Return where the components of a layer are measured."""
+    """Return the places of a layer's components."""
     if layer.whole:
         return parallel(topology, policy)
     if layer.paired:
@@ -429,7 +431,7 @@ def _assignment(policy: Policy, layer: str, location: Place, places: Sequence[Pl
         stale_after_s=policy.layer(layer).stale_after_s(len(places))
     )
     if _test(policy, location) != policy.layers.fs.tests[0]:
-        # nobody knows what small or shared calls should give: they have their baseline alone
+        # small or shared calls have no known ceiling, only their baseline
         limits = limits._replace(min_efficiency=0.0)
     if not hung_after_given(policy, *names):
         limits = limits._replace(hung_after_s=_hung_after_s(layer, spec, len(location.steps)))
@@ -440,12 +442,12 @@ def _assignment(policy: Policy, layer: str, location: Place, places: Sequence[Pl
 
 
 def _system(location: Place) -> str:
-    """Return the group whose rules hold for a component: a whole has those of its members."""
+    """Return the group whose rules apply to a component; a whole has the rules of its members."""
     return str(location.target.get("file_system", location.group))
 
 
 def _test(policy: Policy, location: Place) -> str:
-    """Return the test of ranks that measures a component: the first but for further tests."""
+    """Return the test that measures a component, the first one by default."""
     return str(location.target.get("test", policy.layers.fs.tests[0]))
 
 
@@ -454,14 +456,14 @@ def _spec(policy: Policy, layer: str, location: Place, places: Sequence[Place]) 
         return spec_of(policy, layer, location.group, location.component)
     system = _system(location)
     targets = sum(place.group == system for place in places)
-    return spec_of_all(policy, system, targets, _test(policy, location))
+    return file_system_spec(policy, system, targets, _test(policy, location))
 
 
 def _hung_after_s(layer: str, spec: ProbeSpec, steps: int) -> float:
-    """Return the seconds after which a run hangs of which nobody has said it."""
+    """Return the default time in seconds after which a run counts as hung."""
     if LAYERS[layer].by_ranks:
         return limit_s(spec.seconds, steps) + SPARE_S
-    # each repeat may take its whole time, and so may the preparation of a file
+    # each repeat may take its full time, and so may the preparation of a file
     return (steps * spec.repeats + 1) * spec.seconds + SPARE_S
 
 
@@ -474,13 +476,13 @@ def _refuse_contradiction(limits: Limits, layer: str, component: str) -> None:
 
 
 def _refuse_longer_than_window(location: Place, spec: ProbeSpec) -> None:
-    """Refuse what a pair of hosts would still measure when its receiving end is closed."""
-    lasts = len(location.steps) * spec.repeats * spec.seconds
+    """Refuse tests of host pairs that last longer than the receiving end is open."""
+    duration = len(location.steps) * spec.repeats * spec.seconds
     window = location.target.get("window_s", inf)
-    if lasts >= window:
+    if duration >= window:
         raise DocumentError(
             f"plumbline_policy: layer net: {location.component}: both directions take "
-            f"{format_duration(lasts)}, but the receiving end is open for "
+            f"{format_duration(duration)}, but the receiving end is open for "
             f"{format_duration(window)}; lower seconds, or raise window"
         )
 
@@ -501,7 +503,7 @@ def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[Place]) -
 
 
 def by_server(measured: Sequence[Assignment]) -> Iterator[list[Assignment]]:
-    """Yield the raw measurements of each server that is measured with all devices together."""
+    """Yield the raw measurements of each server whose devices are also read together."""
     raw = [
         assignment
         for assignment in measured

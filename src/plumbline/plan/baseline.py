@@ -1,6 +1,6 @@
-"""Baselines: the document in the site's git, comparison, review, acceptance.
+"""Baselines: the document in the site's git, its comparison, review and acceptance.
 
-The form is explained with an example in docs/baselines.md.
+The format is explained with an example in docs/baselines.md.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ class Key(NamedTuple):
 
     @property
     def step(self) -> str:
-        """The operation in words: ``read`` or ``read together``."""
+        """The operation in words, ``read`` or ``read together``."""
         return step_name(self.operation, self.scenario)
 
     @property
     def reference(self) -> str:
-        """The operation as documents key it: ``read/single``."""
+        """The operation as a key in documents, ``read/single``."""
         return f"{self.operation}/{self.scenario}"
 
     @property
     def quantity(self) -> Quantity:
-        """Return the quantity that the operation gives."""
+        """Return the measured quantity."""
         return Operation(self.operation).quantity
 
     def __str__(self) -> str:
-        """Return e.g. ``ost scratch-OST0003 write``; the scenario only where it is not single."""
+        """Return e.g. ``ost scratch-OST0003 write``, with the scenario unless it is single."""
         return f"{self.layer} {self.component} {self.step}"
 
 
 class Candidate(NamedTuple):
     """A captured baseline, accepted or not.
 
-    ``outlier`` says in a sentence why it must be accepted by name, ``weak`` why it will not alarm.
+    ``outlier`` is the reason why it must be accepted by name, ``weak`` why it will not alarm.
     """
 
     baseline: Baseline
@@ -166,10 +166,10 @@ class _Captured(Strict):
 
 
 def read_baselines(raw: object) -> dict[Key, Baseline]:
-    """Return the accepted baselines of a parsed YAML mapping; none where it is empty.
+    """Return the accepted baselines of a parsed YAML mapping, which may be empty.
 
     Raises:
-        DocumentError: a key or value that is not understood, or nobody who accepted.
+        DocumentError: a key or value is not understood, or acceptor or reason is missing.
     """
     if raw is None or raw == {}:
         return {}
@@ -184,7 +184,7 @@ def read_baselines(raw: object) -> dict[Key, Baseline]:
 
 
 def read_candidates(raw: object) -> dict[Key, Candidate]:
-    """Return the captured baselines of a parsed YAML mapping; raise DocumentError as above."""
+    """Return the captured baselines of a parsed YAML mapping; raise DocumentError if invalid."""
     entries = _entries(parse(_Captured, raw, CANDIDATES).captured)
     return {
         key: Candidate(_baseline(key, entry), entry.outlier, entry.weak)
@@ -256,19 +256,18 @@ def _plain(key: Key, baseline: Baseline) -> dict[str, Any]:
 
 
 def _nonempty(**texts: str) -> dict[str, str]:
-    """Return those that say something."""
+    """Return the texts that are not empty."""
     return {name: text for name, text in texts.items() if text}
 
 
 _SHOWN_FILL = 0.05
-"""A review tells a fill that changed by more; whether it still compares is the policy's matter."""
+"""Least change of fill shown in a review; the policy decides whether rates still compare."""
 
 
 class Change(NamedTuple):
-    """One operation of one component: its baseline, its candidate, and what is to be known.
+    """Baseline and candidate of one operation of a component.
 
-    ``outlier`` is set where the candidate must be accepted by name, ``weak`` where it will not
-    alarm.
+    ``outlier`` is set if the candidate must be accepted by name, ``weak`` if it will not alarm.
     """
 
     key: Key
@@ -280,12 +279,12 @@ class Change(NamedTuple):
 
     @property
     def ratio(self) -> Optional[float]:
-        """New / old median; None where there is no old one."""
+        """New / old median, None without an old one."""
         return self.new.median / self.old.median if self.old else None
 
     @property
     def size(self) -> float:
-        """Size of the change, up or down; a new baseline counts least."""
+        """Size of the change, up or down; smallest for a new baseline."""
         return -inf if self.ratio is None else abs(log(self.ratio))
 
     def to_json(self) -> dict[str, Any]:
@@ -302,7 +301,7 @@ class Change(NamedTuple):
 
 
 def compare(accepted: Baselines, candidates: Candidates) -> tuple[Change, ...]:
-    """Return one change for each candidate, sorted by layer, component and operation."""
+    """Return the change for each candidate, sorted by layer, component and operation."""
     return tuple(
         Change(
             key,
@@ -317,7 +316,7 @@ def compare(accepted: Baselines, candidates: Candidates) -> tuple[Change, ...]:
 
 
 def biggest_first(changes: Iterable[Change]) -> list[Change]:
-    """Return changes for a reviewer: what needs a name, then by size, what is new last."""
+    """Sort changes for a review: outliers first, then by size, new baselines last."""
     return sorted(changes, key=lambda change: (not change.outlier, -change.size, change.key))
 
 
@@ -328,11 +327,11 @@ def _conditions(old: Optional[Baseline], new: Baseline) -> tuple[Difference, ...
 
 
 _SHOWN_APART = 4
-"""More different changes of one condition are shown in one line, e.g. a new address per server."""
+"""Beyond this number of different changes of a condition, e.g. addresses, one line is shown."""
 
 
-class Moved(NamedTuple):
-    """One operation of a layer: how many changed, their middle ratio, and the two extremes."""
+class OperationSummary(NamedTuple):
+    """One operation of a layer: number of changes, median ratio, and both extremes."""
 
     layer: str
     operation: str
@@ -343,7 +342,7 @@ class Moved(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """One changed condition: the ``mark`` of its rows, what changed, in how many baselines."""
+    """One changed condition: the ``mark`` of its rows, its text, the number of baselines."""
 
     mark: str
     text: str
@@ -351,9 +350,9 @@ class Condition(NamedTuple):
 
 
 class Review(NamedTuple):
-    """The summary of changes, and the marks of the conditions that changed with each."""
+    """Summary of changes, and the marks of conditions by baseline."""
 
-    moved: tuple[Moved, ...]
+    moved: tuple[OperationSummary, ...]
     conditions: tuple[Condition, ...]
     marks: Mapping[Key, str]
 
@@ -370,26 +369,29 @@ def review(changes: Sequence[Change]) -> Review:
         for key in keys:
             marks.setdefault(key, []).append(mark)
     joined = {key: " ".join(letters) for key, letters in marks.items()}
-    return Review(tuple(_moved(changes)), tuple(conditions), joined)
+    return Review(tuple(_operation_summaries(changes)), tuple(conditions), joined)
 
 
 def _marks() -> Iterator[str]:
-    """Yield a to z, then a1 to z1 and so on."""
-    for turn in count():
+    """Yield a to z, a1 to z1, and so on."""
+    for number in count():
         for letter in "abcdefghijklmnopqrstuvwxyz":
-            yield f"{letter}{turn or ''}"
+            yield f"{letter}{number or ''}"
 
 
 def _lines(
     by_name: Mapping[str, Mapping[Difference, list[Key]]],
 ) -> Iterator[tuple[str, list[Key]]]:
-    """Yield each line about conditions with its baselines."""
+    """Yield the text of each changed condition and its baselines."""
     for name, steps in sorted(by_name.items()):
         if len(steps) <= _SHOWN_APART:
             yield from ((str(difference), keys) for difference, keys in sorted(steps.items()))
             continue
-        every = [key for keys in steps.values() for key in keys]
-        yield (_fills(steps) if name == FILL else f"{name}: {len(steps)} different changes"), every
+        all_keys = [key for keys in steps.values() for key in keys]
+        yield (
+            (_fills(steps) if name == FILL else f"{name}: {len(steps)} different changes"),
+            all_keys,
+        )
 
 
 def _fills(changes: Mapping[Difference, list[Key]]) -> str:
@@ -401,7 +403,7 @@ def _points(text: str) -> int:
     return int(text.partition(" ")[0])
 
 
-def _moved(changes: Sequence[Change]) -> Iterator[Moved]:
+def _operation_summaries(changes: Sequence[Change]) -> Iterator[OperationSummary]:
     groups: dict[tuple[str, str], list[tuple[float, Change]]] = {}
     for change in changes:
         if change.ratio is not None:
@@ -410,24 +412,24 @@ def _moved(changes: Sequence[Change]) -> Iterator[Moved]:
     for (layer, step), ratios in sorted(groups.items()):
         ratios.sort(key=lambda pair: pair[0])
         middle = median(ratio for ratio, _ in ratios)
-        yield Moved(layer, step, len(ratios), middle, ratios[0][1], ratios[-1][1])
+        yield OperationSummary(layer, step, len(ratios), middle, ratios[0][1], ratios[-1][1])
 
 
 def refuse_below_floor(candidates: Candidates, named: Sequence[str]) -> None:
-    """Refuse candidates below their floor, of ``named`` components or of all.
+    """Refuse candidates below their floor, of the ``named`` components or of all.
 
     Raises:
-        DocumentError: there is one; nobody has said that its rate is known to be so low.
+        DocumentError: there is one, and nobody confirmed that it is expected to be so low.
     """
     low = {
         key: candidate.baseline.below_floor
         for key, candidate in sorted(candidates.items())
         if candidate.baseline.below_floor and (not named or key.component in named)
     }
-    for key, below in low.items():
+    for key, shortfall in low.items():
         more = f" (and {len(low) - 1} more)" if len(low) > 1 else ""
         raise DocumentError(
-            f"{key}: {below}{more}; mend what limits it or correct the topology, or accept it "
+            f"{key}: {shortfall}{more}; mend what limits it or correct the topology, or accept it "
             "with --below-floor and a --reason that says why so little is right"
         )
 
@@ -439,13 +441,13 @@ def accept(
     accepted_by: str,
     reason: str,
 ) -> dict[Key, Baseline]:
-    """Return the baselines with the candidates taken over; those without a candidate stay.
+    """Return the baselines, replaced by the accepted candidates.
 
-    ``named`` are the components to take over, all of them when it is empty.
+    ``named`` are the components to accept, all of them if empty.
 
     Raises:
-        UsageError: the reason or the person is missing, or a name is no candidate's.
-        DocumentError: a candidate is far below its peers and was not named; nothing is taken.
+        UsageError: reason or person is missing, or a name has no candidate.
+        DocumentError: a candidate is far below its peers and not named; nothing is accepted.
     """
     if not reason.strip() or not accepted_by.strip():
         raise UsageError("accepting a baseline needs a reason and a person: give --reason and --by")

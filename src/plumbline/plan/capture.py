@@ -1,7 +1,7 @@
-"""Candidates for baselines, captured from sound records, and baselines that need new ones.
+"""Capture candidates for baselines from sound records, and find baselines to renew.
 
-Records may come by the hundred thousand, so of each no more is kept than its rate and a share in
-the conditions that it has in common with others.
+There may be hundreds of thousands of records, so only the rate of each is kept; equal conditions
+share one object.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ Expected = Mapping[tuple[str, str], Expectation]
 """Expectations by layer and component."""
 
 _ROUNDING = 1 - 1e-9
-"""A median comes from logarithms, which rounding makes no slower than it is."""
+"""Tolerance for rounding: medians are computed from logarithms."""
 
 Group = tuple[str, str, str, str]
-"""Layer, group, operation and scenario, for which something was promised in sum."""
+"""Layer, group, operation and scenario of a goal for the sum."""
 
 
 def with_floors(baselines: Baselines, expected: Expected) -> Baselines:
-    """Return the baselines, each with the floor below which it is, in words.
+    """Add to each baseline the floor or goal that it misses, in words.
 
-    A member that gives less than its part of a goal is below it where all that are known of the
-    group are so in sum.
+    A member below its part of a goal misses it only if all known members of the group miss the
+    goal in sum.
     """
     sums: dict[Group, float] = {}
     for key, baseline in baselines.items():
@@ -89,44 +89,44 @@ def _below_goal(quantity: Quantity, median: float, reference: Reference, *, miss
 
 def _below_floor(median: float, key: Key, expected: Expected) -> str:
     expectation, ceiling = expected[key.layer, key.component], _reference(key, expected).ceiling
-    # one of several at once shares what there is: the whole has the floor
+    # components measured together share the capacity: only the whole has a floor
     if ceiling is None or ceiling.even is not None:
         return ""
-    least = expectation.limits.min_efficiency
-    whole = ceiling.demonstrable
-    if median >= _ROUNDING * least * _reachable(whole, expectation.spec.rate_cap_Bps):
+    floor = expectation.limits.min_efficiency
+    ceiling_rate = ceiling.demonstrable
+    if median >= _ROUNDING * floor * _reachable(ceiling_rate, expectation.spec.rate_cap_Bps):
         return ""
-    of = "the ceiling" if ceiling.share is None else "its share"
-    share = _share(key.quantity, median, whole)
-    return f"{share} of {of} {key.quantity.format(whole)}, floor {100 * least:g} %"
+    reference = "the ceiling" if ceiling.share is None else "its share"
+    share = _share(key.quantity, median, ceiling_rate)
+    return f"{share} of {reference} {key.quantity.format(ceiling_rate)}, floor {100 * floor:g} %"
 
 
 def _reachable(ceiling_rate: float, cap_Bps: Optional[float]) -> float:
     return min(ceiling_rate, cap_Bps) if cap_Bps else ceiling_rate
 
 
-def _share(quantity: Quantity, rate: float, whole: float) -> str:
-    return f"{quantity.format(rate)} is {100 * rate / whole:.3g} %"
+def _share(quantity: Quantity, rate: float, reference: float) -> str:
+    return f"{quantity.format(rate)} is {100 * rate / reference:.3g} %"
 
 
 LAST_RUNS = 12
-"""Number of newest runs that make a baseline, by default."""
+"""Default number of newest runs in a baseline."""
 
-_SURE = 2.0
-"""Standard errors that a low median may be off by."""
+_TOLERANCE_ERRORS = 2.0
+"""Standard errors of tolerance for a low median."""
 
 _UNSOUND = (Flag.DEGRADED, Flag.DRAINING, Flag.FAILED_OVER, Flag.SHORT)
 
 
-class Captured(NamedTuple):
-    """The candidates, and how many records were left out for each reason."""
+class CaptureResult(NamedTuple):
+    """The candidates, and the number of records left out for each reason."""
 
     candidates: Mapping[Key, Candidate]
     left_out: Mapping[str, int]
 
 
 class _Run(NamedTuple):
-    """Figures and conditions of a record; runs of equal conditions, fill aside, share them."""
+    """Figures and conditions of a record; runs with equal conditions, except fill, share them."""
 
     started_at: float
     rate: float
@@ -140,11 +140,11 @@ def capture(
     expected: Expected,
     last: int = LAST_RUNS,
     accepted: Optional[Baselines] = None,
-) -> Captured:
-    """Return a candidate for each operation that has sound records, from its ``last`` runs.
+) -> CaptureResult:
+    """Return a candidate for each operation with sound records, from its ``last`` runs.
 
-    A candidate is held against its peers' candidates, and where a peer has none against the
-    baseline that it has among ``accepted``.
+    A candidate is compared with its peers' candidates, or with their ``accepted`` baselines if
+    they have none.
     """
     left_out: Counter[str] = Counter()
     sound = _sound(records, expected, left_out)
@@ -163,16 +163,16 @@ def capture(
         )
         for key, baseline in with_floors(baselines, expected).items()
     }
-    return Captured(candidates, {reason: count for reason, count in left_out.items() if count})
+    return CaptureResult(candidates, {reason: count for reason, count in left_out.items() if count})
 
 
 def key_of(record: Record) -> Key:
-    """Return what a record is a measurement of."""
+    """Return the key of a record's baseline."""
     return Key(record.layer, record.component, record.operation.value, record.scenario.value)
 
 
 def unsound(record: Record, expected: Expected) -> str:
-    """Return why a record says nothing of what its component can give; empty when it does."""
+    """Return why a record cannot be part of a baseline, empty if it can."""
     expectation = expected.get((record.layer, record.component))
     if expectation is None:
         return "of a component that the topology does not have"
@@ -193,7 +193,7 @@ def unsound(record: Record, expected: Expected) -> str:
 def _sound(
     records: Iterable[Record], expected: Expected, left_out: Counter[str]
 ) -> dict[Key, list[_Run]]:
-    """Return what is kept of the sound records; count the others in ``left_out``."""
+    """Return the runs of sound records by key; count the others in ``left_out``."""
     seen: set[str] = set()
     shared: dict[Any, Conditions] = {}
     sound: dict[Key, list[_Run]] = {}
@@ -205,22 +205,22 @@ def _sound(
         if reason:
             left_out[reason] += 1
         elif record.rate is not None:
-            common = _shared(record, shared)
-            course = form(record.profile, POINTS) if LAYERS[record.layer].by_ranks else ()
-            run = _Run(record.started_at, record.rate, record.fill, common, course)
+            conditions = _shared_conditions(record, shared)
+            profile_form = form(record.profile, POINTS) if LAYERS[record.layer].by_ranks else ()
+            run = _Run(record.started_at, record.rate, record.fill, conditions, profile_form)
             sound.setdefault(key_of(record), []).append(run)
     return sound
 
 
-def _shared(record: Record, shared: dict[Any, Conditions]) -> Conditions:
-    """Return the conditions of a record without its fill, the same object where they are equal."""
+def _shared_conditions(record: Record, shared: dict[Any, Conditions]) -> Conditions:
+    """Return the conditions of a record without fill, as one shared object if equal."""
     versions = tuple(sorted((record.versions or {}).items()))
     tool = record.tool and (record.tool.name, record.tool.version)
-    common = (record.spec_hash, record.host, tool, versions)
-    if common not in shared:
+    key = (record.spec_hash, record.host, tool, versions)
+    if key not in shared:
         conditions = of_record(record)
-        shared[common] = conditions._replace(spec=terms(record.spec or {}), fill=None)
-    return shared[common]
+        shared[key] = conditions._replace(spec=terms(record.spec or {}), fill=None)
+    return shared[key]
 
 
 @lru_cache(maxsize=1024)
@@ -238,7 +238,7 @@ def _limits(key: Key, expected: Expected) -> Limits:
 
 
 def _newest_conditions(runs: Sequence[_Run], fill_change: float) -> list[_Run]:
-    """Return the runs, oldest first, whose conditions are the newest one's."""
+    """Return the runs with the conditions of the newest run, oldest first."""
     ordered = sorted(runs, key=lambda run: run.started_at)
     newest = ordered[-1]
     return [
@@ -250,7 +250,7 @@ def _newest_conditions(runs: Sequence[_Run], fill_change: float) -> list[_Run]:
 
 
 def _baseline(runs: Sequence[_Run]) -> Baseline:
-    """Return the statistics of runs of equal conditions, oldest first."""
+    """Return the baseline of runs with equal conditions, which are sorted oldest first."""
     summary = summarize([run.rate for run in runs])
     conditions = runs[-1].conditions
     versions = dict(conditions.settings)
@@ -275,10 +275,10 @@ def _baseline(runs: Sequence[_Run]) -> Baseline:
 
 
 def _profile(forms: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
-    """Return the median of each part of the time, relative to the mean of all."""
-    middles = [median(parts) for parts in zip(*forms)]
-    total = sum(middles)
-    return tuple(len(middles) * middle / total for middle in middles) if total else ()
+    """Return the median form of the profiles, relative to its mean."""
+    medians = [median(parts) for parts in zip(*forms)]
+    total = sum(medians)
+    return tuple(len(medians) * part_median / total for part_median in medians) if total else ()
 
 
 def _date(seconds: float) -> str:
@@ -286,11 +286,11 @@ def _date(seconds: float) -> str:
 
 
 Peers = tuple[str, str, str, str, str]
-"""Layer, group, operation, scenario and ceiling, which peers have in common."""
+"""Layer, group, operation, scenario and ceiling, which are equal for peers."""
 
 
 def _peers(key: Key, expected: Expected) -> Peers:
-    """Return who is compared: a slower kind of hardware in a group is no slow peer."""
+    """Return the peer group of a baseline; hardware with another ceiling is no peer."""
     ceiling = _reference(key, expected).ceiling
     rate = key.quantity.text(ceiling.rate) if ceiling else "unknown"
     group = expected[key.layer, key.component].group
@@ -298,7 +298,7 @@ def _peers(key: Key, expected: Expected) -> Peers:
 
 
 def _groups(baselines: Mapping[Key, Baseline], expected: Expected) -> dict[Peers, list[float]]:
-    """Return the medians of all peers that are measured on the terms of today, sorted."""
+    """Return the sorted medians of all peers with baselines on the current terms."""
     groups: dict[Peers, list[float]] = {}
     for key, baseline in baselines.items():
         expectation = expected.get((key.layer, key.component))
@@ -308,36 +308,36 @@ def _groups(baselines: Mapping[Key, Baseline], expected: Expected) -> dict[Peers
 
 
 def _even(key: Key, expected: Expected) -> float:
-    """Return the even share of one of several that run at once; infinite for one alone."""
+    """Return the even share of a component measured together with others, else infinity."""
     ceiling = _reference(key, expected).ceiling
     return inf if ceiling is None or ceiling.even is None else ceiling.even
 
 
 def _outlier(key: Key, baseline: Baseline, medians: Sequence[float], expected: Expected) -> str:
-    """Return what sets one of ascending medians apart from the others; empty where nothing does.
+    """Return how far a baseline is below its peers' ascending ``medians``, empty if it is not.
 
-    One that is slower by more than ``peer_loss`` is apart: a slow disk, not a reference.
-    With an even share of what all can have at once it is not slow, although others ended earlier.
-    A median of few runs that differ is not known well enough to be called low.
+    One that is slower by more than ``peer_loss`` is an outlier: a slow disk, not a reference.
+    With an even share of the whole it is not slow, even if others finished earlier.
+    A median of few scattered runs is not certain enough to be called low.
     """
     if len(medians) < 2:
         return ""
     own = baseline.median
-    middle = median_without(medians, bisect_left(medians, own))
+    peer_median = median_without(medians, bisect_left(medians, own))
     error = error_of_median(baseline.spread, baseline.runs)
-    least_rate = (1 - _limits(key, expected).peer_loss) * min(middle, _even(key, expected))
-    if own * exp(_SURE * error) >= least_rate:
+    least_rate = (1 - _limits(key, expected).peer_loss) * min(peer_median, _even(key, expected))
+    if own * exp(_TOLERANCE_ERRORS * error) >= least_rate:
         return ""
-    share = f"{100 * own / middle:.0f} %"
-    return f"{key.quantity.format(own)} is {share} of its peers' {key.quantity.format(middle)}"
+    share = f"{100 * own / peer_median:.0f} %"
+    return f"{key.quantity.format(own)} is {share} of its peers' {key.quantity.format(peer_median)}"
 
 
 RENEW = "measure, capture and accept again"
 REMOVE = "remove its block from baselines.yml"
 
 
-class Aged(NamedTuple):
-    """One baseline that is to be renewed: its age in days, why in words, and the remedy."""
+class AgedBaseline(NamedTuple):
+    """A baseline to renew: its age in days, the reasons, and the remedy."""
 
     key: Key
     baseline: Baseline
@@ -356,8 +356,8 @@ class Aged(NamedTuple):
         }
 
 
-class Low(NamedTuple):
-    """One baseline that was accepted below its floor: how far, by whom and why in ``text``."""
+class LowBaseline(NamedTuple):
+    """A baseline accepted below its floor; ``text`` has shortfall, person and reason."""
 
     key: Key
     text: str
@@ -367,16 +367,16 @@ class Low(NamedTuple):
         return {**self.key._asdict(), "text": self.text}
 
 
-class Ages(NamedTuple):
-    """The baselines to renew, and what is measured without any; ``total`` counts all accepted.
+class BaselineAges(NamedTuple):
+    """The baselines to renew, and the operations without one; ``total`` counts all accepted.
 
-    ``below_floor`` are those that raise no alarm since a person accepted them so low.
+    ``below_floor`` are baselines that raise no alarm because a person accepted them so low.
     """
 
     total: int
-    aged: tuple[Aged, ...]
+    aged: tuple[AgedBaseline, ...]
     missing: tuple[Key, ...]
-    below_floor: tuple[Low, ...] = ()
+    below_floor: tuple[LowBaseline, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
@@ -393,7 +393,7 @@ Newest = Mapping[Key, Conditions]
 
 
 def newest_conditions(records: Iterable[Record], expected: Expected) -> dict[Key, Conditions]:
-    """Return under what each operation was measured last; unsound records say nothing of it."""
+    """Return the conditions of the newest sound record of each operation."""
     newest: dict[Key, tuple[float, Conditions]] = {}
     for record in records:
         key = key_of(record)
@@ -404,10 +404,10 @@ def newest_conditions(records: Iterable[Record], expected: Expected) -> dict[Key
     return {key: conditions for key, (_, conditions) in newest.items()}
 
 
-def ages(accepted: Baselines, expected: Expected, newest: Newest, today: date) -> Ages:
+def ages(accepted: Baselines, expected: Expected, newest: Newest, today: date) -> BaselineAges:
     """Return the state of all baselines of a site on a day, sorted.
 
-    Without a newest record the conditions are compared with the policy's terms alone.
+    Without a sound record only the terms are compared, with those of the policy.
     """
     aged = []
     for key, baseline in sorted(accepted.items()):
@@ -416,17 +416,21 @@ def ages(accepted: Baselines, expected: Expected, newest: Newest, today: date) -
         age_days = (today - date.fromisoformat(baseline.last)).days
         expectation = expected.get((key.layer, key.component))
         if expectation is None or key.reference not in expectation.references:
-            aged.append(Aged(key, baseline, age_days, ("is not measured any more",), REMOVE))
+            aged.append(
+                AgedBaseline(key, baseline, age_days, ("is not measured any more",), REMOVE)
+            )
             continue
         reasons = _reasons(baseline, age_days, expectation, newest.get(key))
         if reasons:
-            aged.append(Aged(key, baseline, age_days, reasons, RENEW))
+            aged.append(AgedBaseline(key, baseline, age_days, reasons, RENEW))
     low = tuple(
-        Low(key, f"{current.below_floor}; accepted by {current.accepted_by}: {current.reason}")
+        LowBaseline(
+            key, f"{current.below_floor}; accepted by {current.accepted_by}: {current.reason}"
+        )
         for key, current in sorted(accepted.items())
         if current.below_floor
     )
-    return Ages(len(accepted), tuple(aged), _missing(accepted, expected), low)
+    return BaselineAges(len(accepted), tuple(aged), _missing(accepted, expected), low)
 
 
 def _reasons(

@@ -1,7 +1,7 @@
-"""Duration of a node's run of a layer, and the bytes it moves, while everything is healthy.
+"""Duration and bytes of a node's run of a layer, if everything is healthy.
 
-Each operation lasts as long as its bytes take at the baseline, or at the ceiling where there is
-none, and no longer than its limit.
+Each operation lasts as long as its bytes take at the baseline, or else at the ceiling, and no
+longer than its limit.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Scenario
 
 START_S = 4.0
-"""To start a unit, to prepare its target and to bring the records back."""
+"""Time to start a unit, prepare its target and collect the records."""
 
 
 def seconds_of(entries: Iterable[Expectation], partner: str = "") -> float:
-    """Return the seconds of measurements wave after wave.
+    """Return the duration in seconds of measurements, wave after wave.
 
-    Those of a host are with one partner, or with the one to which most can be moved.
+    Tests of a host are with ``partner``, or with the fastest one by default.
     """
     waves = in_waves(entries, lambda entry: entry.wave)
     alone = sum(
@@ -33,15 +33,15 @@ def seconds_of(entries: Iterable[Expectation], partner: str = "") -> float:
 
 
 def bytes_of(entries: Iterable[Expectation], partner: str = "") -> int:
-    """Return the bytes at most of measurements, with partners as above."""
+    """Return the most bytes that measurements can move, with partners as in ``seconds_of``."""
     return int(
         sum(expectation.spec.repeats * _once_bytes(expectation, partner) for expectation in entries)
     )
 
 
 def _seconds(entry: Expectation, scenario: Scenario, partner: str) -> float:
-    lasts = (lasts for step, lasts, _ in _operations(entry, partner) if step is scenario)
-    return entry.spec.repeats * sum(lasts)
+    durations = (lasts for step, lasts, _ in _operations(entry, partner) if step is scenario)
+    return entry.spec.repeats * sum(durations)
 
 
 def _once_bytes(entry: Expectation, partner: str) -> float:
@@ -49,15 +49,15 @@ def _once_bytes(entry: Expectation, partner: str) -> float:
 
 
 def _operations(entry: Expectation, partner: str) -> Iterator[tuple[Scenario, float, float]]:
-    """Yield for each step how long a repeat lasts, and the highest rate known of it."""
-    pairs = [each.ceiling.rate for each in entry.partners if partner in ("", each.name)]
+    """Yield scenario, duration of a repeat in seconds, and highest known rate of each step."""
+    pairs = [peer.ceiling.rate for peer in entry.partners if partner in ("", peer.name)]
     for key, reference in entry.references.items():
         operation, _, scenario = key.partition("/")
-        moves = Operation(operation).quantity == BYTES_PER_S
+        is_transfer = Operation(operation).quantity == BYTES_PER_S
         ceiling = reference.ceiling.rate if reference.ceiling else 0.0
         most = max(pairs, default=ceiling)
-        rate = reference.baseline.median if reference.baseline and moves else most
-        lasts = entry.spec.seconds
+        rate = reference.baseline.median if reference.baseline and is_transfer else most
+        seconds = entry.spec.seconds
         if entry.spec.bytes and rate:
-            lasts = min(lasts, entry.spec.bytes / rate)
-        yield Scenario(scenario), lasts, max(rate, most)
+            seconds = min(seconds, entry.spec.bytes / rate)
+        yield Scenario(scenario), seconds, max(rate, most)

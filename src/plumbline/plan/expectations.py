@@ -1,13 +1,13 @@
-"""The plan of a site: all that the roles need to know, in one document.
+"""The plan of a site: one document with everything that the roles need.
 
-Each node gets the names of targets that others measure, so a client can tell an OST that is in no
-topology from a retired one.
+Each node gets the names of targets that other nodes measure, so that a client can distinguish an
+OST missing from the topology from a retired one.
 
-The targets of a wave are measured at the same time.  They share nothing but the client's own link
-and the network, whose rates carry the sum of their ceilings.  A client whose link has no rate
+The targets of a wave are measured at the same time.  They share only the client's link and the
+network, whose rates suffice for the sum of their ceilings.  Without a rate of its link, a client
 measures its targets one after the other.
 
-The form of the plan is described in docs/architecture.md, "The plan".
+The format of the plan is described in docs/architecture.md, "The plan".
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from plumbline.topology.graph import Component, Target, Topology
 from plumbline.topology.names import expand
 
 _AT_A_CHANGE = 100.0
-"""Nights that a change of versions stands for: one comes a few times a year, and a loss that begins
-at any night is as likely to begin there as at one of the hundred others.  So the nights between two
-changes spend the budget once, and the change once more."""
+"""Nights that a change of versions counts for.  Versions change a few times a year, and a loss is
+as likely to begin at a change as on one of the hundred nights in between.  So these nights use the
+budget once, and the change uses it once more."""
 
 
-class Needed(NamedTuple):
-    """Evidence that an alarm takes: the odds against chance that it is one.
+class AlarmThresholds(NamedTuple):
+    """Evidence that an alarm needs: the odds against chance.
 
-    ``ends`` are, by layer, the odds for health that end it: only the few components with an alarm
-    are asked, so these odds follow from the questions of one component.  ``change_starts`` says, by
-    layer, for how many nights a change of versions counts as the start of a loss, where it is asked
-    what all share.
+    ``ends`` are, by layer, the odds for health that end an alarm.  Only the few components with an
+    alarm are tested for it, so these odds follow from the tests of one component.
+    ``change_starts`` is, by layer, the number of nights that a change of versions counts for as the
+    start of a loss, in tests of groups.
     """
 
     odds: float
@@ -57,47 +57,46 @@ class Needed(NamedTuple):
     change_starts: Mapping[str, float]
 
 
-def needed(policy: Policy, measured: Sequence[Assignment]) -> Needed:
-    """Return what an alarm takes at a site.
+def alarm_thresholds(policy: Policy, measured: Sequence[Assignment]) -> AlarmThresholds:
+    """Return the evidence that an alarm needs at a site.
 
-    Each run asks whether a component is slow, whether its group is as one, and whether a part is
-    that several devices share or a pair of hosts that meet; of a host whether it retransmits, and
-    of what is measured in parallel whether its profile is another.  A confirmation asks of its
-    components once more, and there are as many as their bytes allow.
+    Each run tests every component, its group as a whole, and each part that several devices share,
+    or each tested pair of hosts; hosts also for retransmits, and parallel runs for their profile.
+    A confirmation tests its components again, as often as its bytes allow.
 
-    A release slows what all share.  So what a change may spend of the budget is spent on groups,
-    and on what is in none, not on each component; the layers have equal shares of it.
+    A new release slows everything that uses it.  So the budget for changes is spent on groups, and
+    on components without one, not on each component; the layers have equal shares.
     """
     monthly = {layer: MONTH_S / policy.layer(layer).period_s() for layer in LAYERS}
-    wholes = Counter(_wholes(measured))
-    questions = sum(monthly[layer] for layer in _others(measured))
-    questions += sum(monthly[layer] * number for layer, number in wholes.items())
-    share = _AT_A_CHANGE * questions / len(wholes) if wholes else 0.0
-    starts = {layer: share / (monthly[layer] * number) for layer, number in wholes.items()}
-    confirmed = {layer: monthly[layer] * _confirmed(policy, layer) for layer in LAYERS}
-    questions += sum(confirmed[assignment.layer] for assignment in measured)
+    wholes = Counter(_group_tests(measured))
+    tests = sum(monthly[layer] for layer in _other_tests(measured))
+    tests += sum(monthly[layer] * number for layer, number in wholes.items())
+    share = _AT_A_CHANGE * tests / len(wholes) if wholes else 0.0
+    change_starts = {layer: share / (monthly[layer] * number) for layer, number in wholes.items()}
+    confirmations = {layer: monthly[layer] * _confirmations(policy, layer) for layer in LAYERS}
+    tests += sum(confirmations[assignment.layer] for assignment in measured)
     ends = {
-        layer: odds_within(policy.alarm_budget, monthly[layer] + confirmed[layer])
+        layer: odds_within(policy.alarm_budget, monthly[layer] + confirmations[layer])
         for layer in LAYERS
     }
-    return Needed(odds_within(policy.alarm_budget, questions), ends, starts)
+    return AlarmThresholds(odds_within(policy.alarm_budget, tests), ends, change_starts)
 
 
-def _confirmed(policy: Policy, layer: str) -> float:
-    """Return how many confirmations there are for each planned run of a layer."""
+def _confirmations(policy: Policy, layer: str) -> float:
+    """Return the number of confirmations per planned run of a layer."""
     rules = policy.layer(layer)
     return rules.confirm.bytes if isinstance(rules, OstLayer) and rules.confirm.runs else 0.0
 
 
-def _wholes(measured: Sequence[Assignment]) -> Iterator[str]:
-    """Yield the layer of each group, and of each component that is in none."""
+def _group_tests(measured: Sequence[Assignment]) -> Iterator[str]:
+    """Yield the layer of each group, and of each component without one."""
     for (layer, _), members in _groups(measured).items():
-        # what is measured as a whole has a group of its own
+        # each file system measured as a whole is a separate group
         yield from [layer] * (members if LAYERS[layer].whole else 1)
 
 
-def _others(measured: Sequence[Assignment]) -> Iterator[str]:
-    """Yield the layer of each other question of one time."""
+def _other_tests(measured: Sequence[Assignment]) -> Iterator[str]:
+    """Yield the layer of each other test of one run."""
     groups = _groups(measured)
     parts: dict[tuple[str, str, str], int] = {}
     hosts: dict[str, int] = {}
@@ -120,7 +119,7 @@ def _others(measured: Sequence[Assignment]) -> Iterator[str]:
 
 
 def _groups(measured: Sequence[Assignment]) -> dict[tuple[str, str], int]:
-    """Return how many members each group has."""
+    """Return the number of members of each group."""
     return Counter(_group(assignment) for assignment in measured)
 
 
@@ -128,7 +127,7 @@ def _group(assignment: Assignment) -> tuple[str, str]:
     return assignment.layer, LAYERS[assignment.layer].peer_group(assignment.group)
 
 
-_IN_A_RUN = 3
+_COMPONENTS_IN_A_RUN = 3
 """A component and two healthy peers."""
 
 NodeGroups = Mapping[str, Sequence[Expectation]]
@@ -137,13 +136,15 @@ NodeGroups = Mapping[str, Sequence[Expectation]]
 def with_confirm(
     nodes: NodeGroups, policy: Policy, measured: Sequence[Assignment]
 ) -> dict[str, tuple[Expectation, ...]]:
-    """Return what each node measures, with how it is confirmed where it was low."""
-    here: dict[tuple[str, str], list[Assignment]] = {}
+    """Add to each node's measurements the terms for confirming low ones."""
+    by_place: dict[tuple[str, str], list[Assignment]] = {}
     for assignment in measured:
-        here.setdefault((assignment.node, assignment.layer), []).append(assignment)
+        by_place.setdefault((assignment.node, assignment.layer), []).append(assignment)
     rules = _rules(policy)
     terms = {
-        place: _terms(rules[place[1]], near) for place, near in here.items() if place[1] in rules
+        place: _terms(rules[place[1]], assignments)
+        for place, assignments in by_place.items()
+        if place[1] in rules
     }
     return {
         node: tuple(
@@ -154,7 +155,7 @@ def with_confirm(
 
 
 def confirm_schedule(policy: Policy) -> dict[str, dict[str, Any]]:
-    """Return when each layer is confirmed, as the roles must know it; nothing where it is off."""
+    """Return the schedule of confirmation by layer for the roles, without layers that have none."""
     return {
         name: {
             "calendar": layer.confirm.calendar,
@@ -167,20 +168,22 @@ def confirm_schedule(policy: Policy) -> dict[str, dict[str, Any]]:
 
 
 def _terms(layer: OstLayer, measured: Sequence[Assignment]) -> Confirm:
-    """Return the terms of a node's layer, of which something is measured.
+    """Return the terms of confirmation for a node's layer with at least one measurement.
 
-    What one component takes to be confirmed can always be saved up, however little a node measures.
+    The saved-up bytes always suffice to confirm one component, even if a node measures little.
     """
     policy = layer.confirm
-    each = [
+    run_bytes = [
         assignment.spec.bytes * assignment.spec.repeats * len(assignment.steps)
         for assignment in measured
     ]
-    share = policy.bytes * sum(each)
-    whole = policy.runs * _IN_A_RUN * max(each)
+    share = policy.bytes * sum(run_bytes)
+    confirmation = policy.runs * _COMPONENTS_IN_A_RUN * max(run_bytes)
     daily = share * DAY_S / layer.schedule.every
-    # whatever a person types, it is a number that a document holds
-    return Confirm(policy.runs, policy.every, min(LARGEST, daily), min(LARGEST, whole + share))
+    # limit huge values from the policy to numbers that a document can hold
+    return Confirm(
+        policy.runs, policy.every, min(LARGEST, daily), min(LARGEST, confirmation + share)
+    )
 
 
 def _rules(policy: Policy) -> dict[str, OstLayer]:
@@ -189,33 +192,33 @@ def _rules(policy: Policy) -> dict[str, OstLayer]:
 
 
 def elsewhere(topology: Topology) -> dict[str, dict[str, str]]:
-    """Return for each client the other targets of its file systems, each with its node.
+    """Return for each client the other targets of its file systems, with their nodes.
 
-    Nobody, an empty name, measures the retired ones.
+    Retired targets have an empty node name.
     """
-    of_targets = {name: _systems(target) for name, target in topology.targets.items()}
+    systems_by_target = {name: _systems(target) for name, target in topology.targets.items()}
     systems: dict[str, set[str]] = {}
     for target in topology.targets.values():
         if not target.retired:
-            systems.setdefault(target.client, set()).update(of_targets[target.name])
+            systems.setdefault(target.client, set()).update(systems_by_target[target.name])
     return {
         client: {
             target.name: "" if target.retired else target.client
             for target in topology.targets.values()
             if (target.retired or target.client != client)
-            and not own.isdisjoint(of_targets[target.name])
+            and not systems_of_client.isdisjoint(systems_by_target[target.name])
         }
-        for client, own in systems.items()
+        for client, systems_of_client in systems.items()
     }
 
 
 def _systems(target: Target) -> set[str]:
-    """Return the names of a target's file system: that of the topology, and Lustre's own."""
+    """Return the names of a target's file system in the topology and in Lustre."""
     return {target.file_system, *_lustre(target.reach)}
 
 
 def _lustre(reach: Mapping[str, str]) -> set[str]:
-    """Return the name that Lustre has for the file system of an OST, none for other targets."""
+    """Return Lustre's name of an OST's file system, empty for other targets."""
     ost = reach.get("ost", "") if reach.get("kind") == "lustre" else ""
     return {f"lustre {ost.rpartition('-')[0]}"} if ost else set()
 
@@ -224,7 +227,7 @@ _NO_STORAGE = (*NETWORK, "client", "target")
 
 
 class Meeting(NamedTuple):
-    """Nodes whose measurements of targets meet on some parts of the storage."""
+    """Nodes that measure targets through the same parts of the storage."""
 
     nodes: tuple[str, ...]
     parts: tuple[str, ...]
@@ -233,29 +236,29 @@ class Meeting(NamedTuple):
 def meetings(
     nodes: Mapping[str, Sequence[Expectation]], parts: Mapping[str, SitePart]
 ) -> Iterator[Meeting]:
-    """Yield who meets on which parts, in the order of their paths."""
+    """Yield the nodes that share parts of the storage, in the order of their paths."""
     crossed: dict[str, dict[str, None]] = {}
     for node, entries in nodes.items():
         for entry in entries:
             for name in entry.path if LAYERS[entry.layer].per_target else ():
                 if parts[name].kind not in _NO_STORAGE:
                     crossed.setdefault(name, {})[node] = None
-    met: dict[tuple[str, ...], list[str]] = {}
+    names_by_nodes: dict[tuple[str, ...], list[str]] = {}
     for name, crossing in crossed.items():
         if len(crossing) > 1:
-            met.setdefault(tuple(crossing), []).append(name)
-    for found_nodes, names in met.items():
-        yield Meeting(found_nodes, tuple(names))
+            names_by_nodes.setdefault(tuple(crossing), []).append(name)
+    for nodes_of_parts, names in names_by_nodes.items():
+        yield Meeting(nodes_of_parts, tuple(names))
 
 
 MOST_AT_ONCE = 16
-"""Targets of a wave: fio holds some 30 MiB for each, and the unit may hold 1 GiB by default."""
+"""Most targets of a wave: fio needs about 30 MiB for each, and the unit may use 1 GiB."""
 
-_OPEN = 64
-"""Waves that may still take a target: as many targets in a row may lie on one server."""
+_OPEN_WAVES = 64
+"""Most open waves, for as many successive targets on one server."""
 
-_TIE = 1 + 1e-9
-"""Rounding alone makes no sum too large."""
+_ROUNDING = 1 + 1e-9
+"""Tolerance for rounding of sums."""
 
 Nodes = Mapping[str, Sequence[Expectation]]
 Load = Mapping[tuple[str, str], float]
@@ -263,7 +266,7 @@ Load = Mapping[tuple[str, str], float]
 
 
 class _Flow(NamedTuple):
-    """Rate that a target needs for itself, and its load on parts that others use as well."""
+    """A target's unshared parts, and its load on shared parts."""
 
     name: str
     own: frozenset[str]
@@ -271,7 +274,7 @@ class _Flow(NamedTuple):
 
 
 class _Wave:
-    """Targets that do not disturb one another, and what they leave of the parts they share."""
+    """Targets that do not disturb each other, and their load on shared parts."""
 
     def __init__(self, capacities: Load) -> None:
         self.names: list[str] = []
@@ -280,11 +283,11 @@ class _Wave:
         self._loads: dict[tuple[str, str], float] = {}
 
     def takes(self, flow: _Flow) -> bool:
-        """Add a target and return True, or False where it would disturb or be disturbed."""
+        """Add a target unless it would disturb or be disturbed; return whether it was added."""
         if not self._own.isdisjoint(flow.own):
             return False
         sums = {key: self._loads.get(key, 0.0) + load for key, load in flow.load.items()}
-        if self.names and any(sums[key] > self._capacities[key] * _TIE for key in sums):
+        if self.names and any(sums[key] > self._capacities[key] * _ROUNDING for key in sums):
             return False
         self.names.append(flow.name)
         self._own |= flow.own
@@ -293,51 +296,53 @@ class _Wave:
 
 
 def with_waves(topology: Topology, nodes: Nodes) -> dict[str, tuple[Expectation, ...]]:
-    """Return what each node measures, with the wave in which it does."""
+    """Add to each node's measurements the number of their wave."""
     return {node: tuple(_numbered(topology, node, entries)) for node, entries in nodes.items()}
 
 
 def _numbered(
     topology: Topology, node: str, entries: Sequence[Expectation]
 ) -> Iterator[Expectation]:
-    """Yield what a node measures with numbers of waves, from 1 on where there are several in it."""
-    chosen = [entry for entry in entries if LAYERS[entry.layer].per_target]
-    way = {name for route in topology.routes[node] for name in route}
-    flows = [flow for entry in chosen if (flow := _flow(topology, way, node, entry))]
-    several = (wave for wave in _fill(flows, _capacities(topology, flows)) if len(wave.names) > 1)
+    """Yield a node's measurements with numbers of waves, from 1 for waves of several targets."""
+    targets = [entry for entry in entries if LAYERS[entry.layer].per_target]
+    route_parts = {name for route in topology.routes[node] for name in route}
+    flows = [flow for entry in targets if (flow := _flow(topology, route_parts, node, entry))]
+    several = (
+        wave for wave in _form_waves(flows, _capacities(topology, flows)) if len(wave.names) > 1
+    )
     numbers = {name: number for number, wave in enumerate(several, 1) for name in wave.names}
     for entry in entries:
         own_wave = numbers.get(entry.component, ALONE) if LAYERS[entry.layer].per_target else ALONE
         yield entry._replace(wave=own_wave) if own_wave else entry
 
 
-def _fill(flows: Sequence[_Flow], capacities: Load) -> list[_Wave]:
-    """Return waves, each target in the first one that takes it."""
+def _form_waves(flows: Sequence[_Flow], capacities: Load) -> list[_Wave]:
+    """Put each target in the first open wave that it fits in; return the waves."""
     waves: list[_Wave] = []
-    still_open: list[_Wave] = []
+    open_waves: list[_Wave] = []
     for flow in flows:
-        chosen = next((wave for wave in still_open if wave.takes(flow)), None)
-        if chosen is None:
-            chosen = _Wave(capacities)
-            chosen.takes(flow)
-            waves.append(chosen)
-            still_open = [*still_open, chosen][-_OPEN:]
-        elif len(chosen.names) == MOST_AT_ONCE:
-            still_open.remove(chosen)
+        wave = next((wave for wave in open_waves if wave.takes(flow)), None)
+        if wave is None:
+            wave = _Wave(capacities)
+            wave.takes(flow)
+            waves.append(wave)
+            open_waves = [*open_waves, wave][-_OPEN_WAVES:]
+        elif len(wave.names) == MOST_AT_ONCE:
+            open_waves.remove(wave)
     return waves
 
 
 def _flow(
-    topology: Topology, way: Collection[str], node: str, entry: Expectation
+    topology: Topology, route_parts: Collection[str], node: str, entry: Expectation
 ) -> Optional[_Flow]:
-    """Return what a target needs, None where it cannot be measured beside another one."""
+    """Return the flow of a target, None if it cannot be measured together with others."""
     parts = topology.components
     shared = [
         name
         for name in entry.path
-        if name in way or (name in parts and parts[name].kind in NETWORK)
+        if name in route_parts or (name in parts and parts[name].kind in NETWORK)
     ]
-    link = [name for name in shared if name in way and parts[name].kind not in NETWORK]
+    link = [name for name in shared if name in route_parts and parts[name].kind not in NETWORK]
     rates = {key: _rate(entry, key) for key in entry.references}
     load: dict[tuple[str, str], float] = {}
     for key, rate in rates.items():
@@ -349,7 +354,7 @@ def _flow(
 
 
 def _rate(entry: Expectation, key: str) -> Optional[float]:
-    """Return the most that an operation moves in a second, None where that is not known."""
+    """Return the highest rate of an operation in bytes per second, None if unknown."""
     ceiling = entry.references[key].ceiling
     if ceiling is None:
         return None
@@ -362,7 +367,7 @@ def _capacities(topology: Topology, flows: Sequence[_Flow]) -> Load:
 
 
 def _capacity(topology: Topology, key: str, name: str) -> Optional[float]:
-    """Return what a part carries in the direction of a step, ``write/single`` for instance."""
+    """Return the rate of a part in the direction of a step such as ``write/single``."""
     part = topology.components[name]
     return part.write_Bps if key.startswith("write") else part.read_Bps
 
@@ -371,7 +376,7 @@ SCHEMA = 1
 
 
 class Plan(NamedTuple):
-    """Plan of a site: nodes, measurements, times; ``expectations`` by node, in measuring order."""
+    """Plan of a site; ``expectations`` are by node, in measuring order."""
 
     site: str
     expectations: dict[str, tuple[Expectation, ...]]
@@ -386,29 +391,31 @@ class Plan(NamedTuple):
     served: dict[str, tuple[str, ...]]
     elsewhere: dict[str, dict[str, str]]
     parameters: tuple[str, ...]
-    """Patterns of Lustre's parameters whose changes every node follows."""
+    """Patterns of Lustre parameters whose changes all nodes track."""
     confirm: dict[str, dict[str, Any]]
-    """Schedule of confirmation by layer; without layers where it is off."""
+    """Schedule of confirmation by layer, without layers that have none."""
     parallel: Optional[dict[str, Any]] = None
-    """Clients and program that drive all targets at once; None if nobody does."""
+    """Clients and program that drive all targets at once; None if there are none."""
     job_users: bool = False
     symptoms: str = ""
-    """Schedule of the look for symptoms, as systemd's calendar."""
+    """Systemd calendar of the look for symptoms."""
     drop_caches: frozenset[str] = frozenset()
     """Nodes on which root may drop caches."""
 
     def node(self, name: str) -> Expectations:
-        """Return the document of one node; KeyError for a name that is none."""
+        """Return the document of one node; raise KeyError for an unknown name."""
         entries = tuple(entry.to_json() for entry in self.expectations[name])
-        near, served = self.neighbours.get(name, ()), self.served.get(name, ())
+        neighbours, served = self.neighbours.get(name, ()), self.served.get(name, ())
         elsewhere = self.elsewhere.get(name, {})
-        document = Expectations(name, self.site, entries, near, served, elsewhere, self.parameters)
+        document = Expectations(
+            name, self.site, entries, neighbours, served, elsewhere, self.parameters
+        )
         return document._replace(drops_caches=name in self.drop_caches)
 
     def takes_s(self, layer: str) -> dict[str, float]:
-        """Return for each node the seconds of its run of a layer while everything is healthy.
+        """Return the duration of each node's run of a layer in seconds, if everything is healthy.
 
-        Of layers whose run follows from the rates of their components alone.
+        Empty for layers whose duration depends on more than their components' rates.
         """
         if not LAYERS[layer].grouped:
             return {}
@@ -416,7 +423,7 @@ class Plan(NamedTuple):
             (name, [entry for entry in entries if entry.layer == layer])
             for name, entries in self.expectations.items()
         )
-        return {name: seconds_of(mine) for name, mine in runs if mine}
+        return {name: seconds_of(entries) for name, entries in runs if entries}
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
@@ -445,10 +452,10 @@ class Plan(NamedTuple):
 
 
 def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Plan:
-    """Return the plan of a site; a host that measures nothing has an empty list.
+    """Compile the plan of a site; a host without measurements has an empty list.
 
     Raises:
-        DocumentError: the documents do not fit together; the message names part or component.
+        DocumentError: the documents do not match; the message names part or component.
     """
     measured = _with_odds(assignments(topology, policy), policy)
     ceilings = find_ceilings(topology, measured)
@@ -460,18 +467,18 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         {"name": host.name, "kind": host.kind, "address": host.address or host.name}
         for host in topology.hosts()
     )
-    shown = services(measured)
+    measurement_services = services(measured)
     of_symptoms = symptom_services(policy.symptoms, [host["name"] for host in hosts], measured)
     return Plan(
         topology.site,
         with_confirm(with_waves(topology, nodes), policy, measured),
         _schedule(policy, measured),
         policy.layers.net.port,
-        # last, so that the places of the others stand
-        (*shown, *of_symptoms),
+        # last, so that the positions of the others do not change
+        (*measurement_services, *of_symptoms),
         hosts,
         _parts(topology),
-        path_services(topology, measured, shown),
+        path_services(topology, measured, measurement_services),
         parents(topology),
         {host.name: tuple(_neighbours(topology, host)) for host in topology.hosts()},
         {host.name: tuple(_served(measured, host.name)) for host in topology.hosts()},
@@ -486,7 +493,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
 
 
 def _drop_caches(policy: Policy, hosts: Collection[str]) -> frozenset[str]:
-    """Return the hosts that the policy names; raise DocumentError for one that is none."""
+    """Return the hosts on which root may drop caches; raise DocumentError for an unknown one."""
     names = frozenset(name for text in policy.drop_caches for name in expand(text))
     for name in sorted(names.difference(hosts)):
         raise DocumentError(
@@ -497,7 +504,7 @@ def _drop_caches(policy: Policy, hosts: Collection[str]) -> frozenset[str]:
 
 
 def _with_odds(measured: Sequence[Assignment], policy: Policy) -> tuple[Assignment, ...]:
-    odds, ends, starts = needed(policy, measured)
+    odds, ends, starts = alarm_thresholds(policy, measured)
     return tuple(
         assignment._replace(
             limits=assignment.limits._replace(
@@ -511,7 +518,7 @@ def _with_odds(measured: Sequence[Assignment], policy: Policy) -> tuple[Assignme
 
 
 def _parallel(layer: FsLayer) -> Optional[dict[str, Any]]:
-    """Return what the roles must know of the layer that drives all targets at once."""
+    """Return the roles' part of the layer that drives all targets at once."""
     if not layer.clients:
         return None
     return {
@@ -524,7 +531,7 @@ def _parallel(layer: FsLayer) -> Optional[dict[str, Any]]:
 
 
 def _parts(topology: Topology) -> dict[str, SitePart]:
-    """Return what each component is and carries, and the targets, which never limit."""
+    """Return kind and rates of each component, and the targets, which have no rates."""
     parts = {
         name: SitePart(part.kind, part.read_Bps, part.write_Bps)
         for name, part in topology.components.items()
@@ -534,17 +541,17 @@ def _parts(topology: Topology) -> dict[str, SitePart]:
 
 
 def _neighbours(topology: Topology, host: Component) -> Iterator[Neighbour]:
-    """Yield what a host feeds, then what feeds it."""
+    """Yield the parts that a host feeds, then those that feed it."""
     components = topology.components.values()
-    near = [topology.components[name] for name in host.feeds]
-    near += [part for part in components if host.name in part.feeds and not part.device]
-    for part in near:
+    parts = [topology.components[name] for name in host.feeds]
+    parts += [part for part in components if host.name in part.feeds and not part.device]
+    for part in parts:
         rates = [rate for rate in (part.read_Bps, part.write_Bps) if rate is not None]
         yield Neighbour(part.name, part.kind, min(rates, default=None))
 
 
 def _served(measured: Sequence[Assignment], server: str) -> Iterator[str]:
-    """Yield the names that Lustre has for the targets of a server."""
+    """Yield the Lustre names of a server's targets."""
     for assignment in measured:
         if (
             LAYERS[assignment.layer].per_target
@@ -569,13 +576,15 @@ def _schedule(policy: Policy, measured: Sequence[Assignment]) -> dict[str, dict[
         "slots": max(map(cycle, hosts), default=0),
     }
     timers = ((name, policy.layer(name).schedule) for name in LAYERS if policy.measures(name))
-    schedule = {name: _timed(timer) if isinstance(timer, Timer) else net for name, timer in timers}
+    schedule = {
+        name: _timer_document(timer) if isinstance(timer, Timer) else net for name, timer in timers
+    }
     if not policy.layers.fs.clients:
         del schedule[FS.name]
     return schedule
 
 
-def _timed(timer: Timer) -> dict[str, Any]:
+def _timer_document(timer: Timer) -> dict[str, Any]:
     return {
         "calendar": timer.calendar,
         "randomized_delay_s": round(timer.randomized_delay),

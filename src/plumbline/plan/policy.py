@@ -1,7 +1,7 @@
-"""The policy as a person types it: limits, terms of the probes, schedules, defaults.
+"""The policy of a site: limits, terms of the probes, schedules, defaults.
 
-Everything may be left out.  What is said for a component beats what is said for its group, that
-beats its layer, that beats the site.  The form is explained with examples in docs/policy.md.
+All keys are optional.  A value for a component overrides that for its group, which overrides that
+for its layer, which overrides that for the site.  docs/policy.md explains the format with examples.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Threshold = Annotated[Range, PlainValidator(_range)]
 
 
 class Goal(Strict):
-    """Promised rate in each direction, bytes per second; None is no goal."""
+    """Promised rate in each direction, in bytes per second; None without a goal."""
 
     write: Optional[Rate] = None
     read: Optional[Rate] = None
@@ -65,7 +65,7 @@ _LONGEST = 100
 
 
 class ConditionsPolicy(Strict):
-    """The patterns of parameters that every node asks ``lctl get_param`` for; empty for none."""
+    """Patterns of the parameters that each node queries with ``lctl get_param``."""
 
     parameters: Annotated[list[str], Field(max_length=_MOST)] = list(DEFAULT)
 
@@ -86,7 +86,7 @@ class ConditionsPolicy(Strict):
 class ConfirmPolicy(Strict):
     """Confirmation: most runs, least time between them, allowed hours and bytes.
 
-    ``bytes`` is a share of what the planned runs of the layer move.  ``runs: 0`` switches it off.
+    ``bytes`` is a share of the bytes of the layer's planned runs.  ``runs: 0`` disables it.
     """
 
     runs: Annotated[int, Field(ge=0, le=MOST_RUNS)] = 7
@@ -104,7 +104,7 @@ class ConfirmPolicy(Strict):
 
 
 class LaterConfirmPolicy(ConfirmPolicy):
-    """The same, half an hour later: devices are read when nothing crosses their targets."""
+    """Default for devices, half an hour later: they are read while their targets are idle."""
 
     calendar: Calendar = "*-*-* 05..11:36"
     limit: Duration = 1200.0
@@ -114,11 +114,11 @@ Kind = Literal["arrays", "disks", "enclosures", "links", "lustre", "kernel"]
 
 
 class SymptomsPolicy(Strict):
-    """The kinds of each host, and of those that are named the kinds in their place.
+    """Kinds of symptoms for all hosts, with overrides by host.
 
-    ``hosts`` is by name or range, such as ``client[1-2]``; an empty list is for none.
-    ``every`` is how often all nodes look, ``stale_after`` the age at which a look no longer holds,
-    both in seconds.
+    ``hosts`` is by name or range, such as ``client[1-2]``; an empty list means none.
+    ``every`` is the period of looks on all nodes, ``stale_after`` the age at which a look is
+    outdated, both in seconds.
     """
 
     kinds: list[Kind] = []
@@ -142,15 +142,15 @@ class SymptomsPolicy(Strict):
 
     @property
     def calendar(self) -> str:
-        """Return when nodes look, as systemd's calendar."""
+        """Return the systemd calendar of looks."""
         return f"*:0/{self.every / 60:.0f}"
 
 
 def kinds_of(rules: SymptomsPolicy, hosts: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the kinds of each host of the topology, each once.
+    """Return the kinds of symptoms of each host, without duplicates.
 
     Raises:
-        DocumentError: a host is named that is none, or named twice.
+        DocumentError: a host is unknown, or named twice.
     """
     by_host: dict[str, tuple[str, ...]] = dict.fromkeys(hosts, tuple(dict.fromkeys(rules.kinds)))
     named: set[str] = set()
@@ -172,11 +172,11 @@ def kinds_of(rules: SymptomsPolicy, hosts: Sequence[str]) -> dict[str, tuple[str
 
 _NET_PORT = 12865
 _LOWEST_PORT = 1024
-"""Lower ones are for root alone, and the receiving end is not root."""
+"""Lower ports need root, and the receiving end runs as another user."""
 
 
 class LimitsPolicy(Strict):
-    """Limits of a verdict; names and meanings are those of model.expectation.Limits."""
+    """Limits of a verdict, with the meanings of model.limits.Limits."""
 
     warning: Optional[Threshold] = None
     critical: Optional[Threshold] = None
@@ -195,7 +195,7 @@ class LimitsPolicy(Strict):
 
 
 class ProbePolicy(Strict):
-    """The terms of a probe; the meanings are those of model.spec.ProbeSpec."""
+    """Terms of a probe, with the meanings of model.spec.ProbeSpec."""
 
     tool: Optional[str] = None
     bytes: Optional[Size] = None
@@ -208,20 +208,20 @@ class ProbePolicy(Strict):
 
 
 class Override(Strict):
-    """Settings of one group or component that differ."""
+    """Overrides for one group or component."""
 
     limits: LimitsPolicy = LimitsPolicy()
     probe: ProbePolicy = ProbePolicy()
 
 
 class GroupOverride(Override):
-    """Settings of one group that differ, and its promised rate, bytes per second."""
+    """Overrides for one group, and its promised rate in bytes per second."""
 
     goal: Goal = Goal()
 
 
 class Layer(Strict):
-    """The rules of one layer, and where its groups and components differ."""
+    """Rules of one layer, and the overrides of its groups and components."""
 
     limits: LimitsPolicy = LimitsPolicy()
     probe: ProbePolicy = ProbePolicy()
@@ -230,16 +230,16 @@ class Layer(Strict):
     components: dict[str, Override] = {}
 
     def period_s(self) -> float:
-        """Return how often a component is measured."""
+        """Return the period in which each component is measured, in seconds."""
         return self.schedule.period_s()
 
     def stale_after_s(self, members: int) -> float:
-        """Return the age at which a result of one of ``members`` components is too old."""
+        """Return the age at which a result of ``members`` components is outdated, in seconds."""
         return self.schedule.stale_after_s(members)
 
 
 class TimedLayer(Layer):
-    """A layer that runs by the calendar."""
+    """A layer with a calendar."""
 
     schedule: Timer = Timer()
 
@@ -258,7 +258,7 @@ class RawLayer(OstLayer):
 
 
 class NetLayer(Layer):
-    """The layer of host pairs, that runs by slots."""
+    """The layer of host pairs, which runs in slots."""
 
     schedule: Slots = Slots()
     port: Annotated[int, Field(ge=_LOWEST_PORT, le=65535)] = _NET_PORT
@@ -275,13 +275,13 @@ class NetLayer(Layer):
 
 
 class FsLayer(TimedLayer):
-    """The layer that drives all targets of a file system at once; off without ``clients``.
+    """The layer that drives all targets of a file system at once; disabled without ``clients``.
 
-    ``clients`` are names and ranges; the first of them launches the ranks, with ``launcher``;
-    ``work`` is a folder that all of them see.  What makes the probe is one for all targets of a
-    file system.  ``memory`` is that of a client: where no bytes are said, each client moves 1.5
-    times as much.  ``budget`` is what one run may write in all.  Each run is one of the ``tests``
-    in turn; the first of them judges the targets too, and has the probe's transfer.
+    ``clients`` are names and ranges; the first client launches the ranks, with ``launcher``;
+    ``work`` is a folder on all clients.  All targets of a file system have the same probe.
+    ``memory`` is that of a client: without explicit bytes, each client moves 1.5 times as much.
+    ``budget`` is the limit of bytes written by one run.  The ``tests`` run in turn; the first one
+    also judges the targets, and has the probe's transfer size.
     """
 
     schedule: LastTimer = LastTimer()
@@ -314,13 +314,13 @@ class FsLayer(TimedLayer):
         return tests
 
     def period_s(self) -> float:
-        """Return how often one test comes."""
+        """Return the period of each test in seconds."""
         return len(self.tests) * self.schedule.period_s()
 
     def stale_after_s(self, members: int) -> float:
-        """Return the age that is too old.
+        """Return the age at which a result is outdated, in seconds.
 
-        Unless given, it is that of a round of which every other run measures a low test again.
+        With several tests the default is two rounds: every other run may repeat a low test.
         """
         alone = len(self.tests) == 1 or self.schedule.stale_after
         return self.schedule.stale_after_s(members) if alone else 2 * self.period_s()
@@ -374,11 +374,11 @@ class FsLayer(TimedLayer):
 
 
 _OF_RANKS = {"bytes", "seconds", "transfer", "direct"}
-"""The terms that ranks have."""
+"""Terms that apply to ranks."""
 
 
 class Layers(Strict):
-    """Layers with rules of their own; one that is left out has the defaults."""
+    """Layers with specific rules; a missing layer has the defaults."""
 
     ost: OstLayer = OstLayer()
     raw: RawLayer = RawLayer()
@@ -394,32 +394,32 @@ else:
         __base__=Layers,
         **{name: (OstLayer, OstLayer()) for name in LAYERS if name not in Layers.model_fields},
     )
-    """All layers: what is measured one by one has the rules of targets."""
+    """All layers; those measured target by target have the rules of targets."""
 
 
 class Policy(Strict):
-    """The whole policy of a site."""
+    """The policy of a site."""
 
     schema_: Literal[1] = Field(default=1, alias="schema")
     limits: LimitsPolicy = LimitsPolicy()
     alarm_budget: Annotated[float, Field(gt=0, le=1000)] = 0.5
-    """False alarms that the whole site may have in a month."""
+    """Allowed false alarms of the whole site per month."""
     job_users: bool = False
-    """Whether it may be shown whose job has used a target."""
+    """Whether the users of jobs may be shown."""
     drop_caches: list[str] = []
-    """Clients on which root may drop caches to tell them apart, by name or range."""
+    """Clients on which root may drop caches, by name or range."""
     layers: EveryLayer = EveryLayer()
     symptoms: SymptomsPolicy = SymptomsPolicy()
-    """Hosts that have services for symptoms of hardware and kernel."""
+    """Services for symptoms of hardware and kernel."""
     conditions: ConditionsPolicy = ConditionsPolicy()
-    """Parameters of Lustre that are followed, to show when they changed."""
+    """Parameters of Lustre whose changes are tracked."""
 
     def measures(self, name: str) -> bool:
-        """Return whether one of LAYERS is measured: by default, or because it is named here."""
+        """Return whether a layer is measured, by default or because the policy names it."""
         return not LAYERS[name].if_named or name in self.layers.model_fields_set
 
     def layer(self, name: str) -> Layer:
-        """Return the rules of one of LAYERS."""
+        """Return the rules of a layer."""
         rules: Layer = getattr(self.layers, name)
         return rules
 
@@ -429,16 +429,16 @@ _LIMIT_FIELDS = {"hung_after": "hung_after_s", "max_age": "max_age_s"}
 
 
 def load(raw: object) -> Policy:
-    """Return the policy of a parsed YAML mapping; an empty one has all defaults.
+    """Return the policy of a parsed YAML mapping, with defaults for missing keys.
 
     Raises:
-        DocumentError: a key or value that is not understood; the message names it.
+        DocumentError: a key or value is not understood; the message names it.
     """
     return parse(Policy, {} if raw is None else raw, "plumbline_policy")
 
 
 def spec_of(policy: Policy, layer: str, group: str, component: str) -> ProbeSpec:
-    """Return the terms that apply to one component."""
+    """Return the terms for one component."""
     rules = policy.layer(layer)
     overrides = _overrides(rules, group, component)
     merged = _merge([rules.probe, *(override.probe for override in overrides)], _SPEC_FIELDS)
@@ -446,26 +446,26 @@ def spec_of(policy: Policy, layer: str, group: str, component: str) -> ProbeSpec
 
 
 def _default_spec(policy: Policy, layer: str) -> ProbeSpec:
-    """Return the terms of a layer of which nothing is said; ranks have those of their test."""
+    """Return the default terms of a layer; ranks have those of their test."""
     spec = layer_of(layer).spec
     return of_test(spec, policy.layers.fs.tests[0]) if LAYERS[layer].by_ranks else spec
 
 
 def of_test(spec: ProbeSpec, name: str) -> ProbeSpec:
-    """Return terms with the calls that a test of ranks makes."""
+    """Return the terms with transfer size and direct I/O of a test."""
     test = named_test(name)
     return spec._replace(transfer_bytes=test.transfer, direct=may_be_direct(test))
 
 
 def bytes_given(policy: Policy, layer: str, group: str, component: str) -> bool:
-    """Return whether a person has set the bytes that a component's probe moves."""
+    """Return whether the policy sets the bytes of a component's probe."""
     rules = policy.layer(layer)
     probes = [rules.probe, *(override.probe for override in _overrides(rules, group, component))]
     return any("bytes" in probe.model_fields_set for probe in probes)
 
 
 def limits_of(policy: Policy, layer: str, group: str, component: str) -> Limits:
-    """Return the limits that apply to one component, without what follows from its schedule."""
+    """Return the limits for one component, without those that follow from its schedule."""
     rules = policy.layer(layer)
     overrides = _overrides(rules, group, component)
     merged = _merge(
@@ -480,21 +480,21 @@ _SHARED = 0.5
 
 
 def _least_efficiency(policy: Policy, layer: str) -> float:
-    """Return the floor of a layer of which nothing is said; ranks of one file have half of it."""
+    """Return the default floor of a layer, half of it for ranks that share a file."""
     least = layer_of(layer).min_efficiency
     shared = LAYERS[layer].by_ranks and named_test(policy.layers.fs.tests[0]).shared
     return least * _SHARED if shared else least
 
 
 def goal_of(policy: Policy, layer: str, group: str, direction: str) -> Optional[float]:
-    """Return what was promised for a group, ``write`` or ``read``, in bytes per second."""
+    """Return the goal of a group for ``write`` or ``read``, in bytes per second."""
     rules = policy.layer(layer).groups.get(group)
     goal: Optional[float] = getattr(rules.goal, direction, None) if rules else None
     return goal
 
 
 def hung_after_given(policy: Policy, layer: str, group: str, component: str) -> bool:
-    """Return whether a person has set the time after which a run of the component hangs."""
+    """Return whether the policy sets the time after which a component's run counts as hung."""
     rules = policy.layer(layer)
     overrides = _overrides(rules, group, component)
     policies = [policy.limits, rules.limits, *(override.limits for override in overrides)]
@@ -502,13 +502,13 @@ def hung_after_given(policy: Policy, layer: str, group: str, component: str) -> 
 
 
 def _overrides(rules: Layer, group: str, component: str) -> list[Override]:
-    """Return what differs, the most particular last."""
+    """Return the overrides of a component, most specific last."""
     overrides = [rules.groups.get(group), rules.components.get(component)]
     return [override for override in overrides if override is not None]
 
 
 def _merge(documents: list[Any], fields: dict[str, str]) -> dict[str, Any]:
-    """Return what is said, the last word winning, by the names of the values."""
+    """Return the explicitly set values of several documents; later ones override."""
     merged: dict[str, Any] = {}
     for document in documents:
         written = {key: getattr(document, key) for key in document.model_fields_set}

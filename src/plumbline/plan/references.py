@@ -1,13 +1,13 @@
 """References of all measurements: ceilings alone and together, baselines, goals.
 
-Which client works on which target follows from how ranks are laid out, and differs between writing
-and reading.  With the same bytes for every rank, the run takes as long as the fullest part needs:
-the whole gets the lowest of the max-min fair shares times the number of ranks.  Rates of single
-targets are no such shares, because a network seldom divides itself evenly: a target's ceiling is
-what its own way carries when nobody else is there.  Its even share of the whole stands beside it:
-who gets that is not slow, however much faster those were that ended earlier.
+The layout of ranks decides which client works on which target; it differs between writing and
+reading.  All ranks move the same bytes, so a run takes as long as the slowest part needs: the
+ceiling of the whole is the lowest max-min fair share times the number of ranks.  The ceiling of a
+single target is not such a share, because a network seldom divides evenly: it is the capacity of
+the target's own path without other traffic.  It also has an even share of the whole: a target that
+reaches this share is not slow, even if others were faster and finished earlier.
 
-Takes topology and measurements, gives one line for each ceiling, which ``plumbline ceiling`` shows.
+``plumbline ceiling`` shows the lines made here from topology and measurements.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ class Speeds(NamedTuple):
     writes: Capacities
 
     def of(self, operation: Operation, kind: str = "") -> Capacities:
-        """Return what the parts can carry in the direction of ``operation``.
+        """Return the capacities of the parts in the direction of ``operation``.
 
-        A part's write is the way towards storage, its read the way back: a client that sends uses
-        what writes use, a server (``kind`` of the host that sends or receives) what reads use.
+        A part's write is towards storage, its read away from it: a client that sends uses the
+        direction of writes, a server (``kind`` of the sending or receiving host) that of reads.
         """
         return self.writes if (operation in _AWAY) is not (kind == "server") else self.reads
 
 
 def speeds(topology: Topology) -> Speeds:
-    """Return the capacities of a site, the same mapping twice where both directions are alike."""
+    """Return the capacities of a site; the same mapping twice if both directions are equal."""
     parts = topology.components.items()
     reads = {name: part.read_Bps for name, part in parts}
     writes = {name: part.write_Bps for name, part in parts}
@@ -65,7 +65,7 @@ def speeds(topology: Topology) -> Speeds:
 
 
 Goals = Mapping[tuple[str, str, Step], Reference]
-"""By layer, component and step: references that have a goal alone."""
+"""By layer, component and step: references that have only a goal."""
 
 
 def find_goals(
@@ -73,17 +73,17 @@ def find_goals(
     measured: Sequence[Assignment],
     ceilings: Mapping[tuple[str, str, Step], Optional[Ceiling]],
 ) -> Goals:
-    """Return the goals of all steps for which something was promised.
+    """Return the goals of all steps of groups with a goal.
 
-    A part is in proportion to the ceiling: a group of new and old hardware owes more of what was
-    promised to the new.  Where a member has no ceiling, all parts are equal.
+    Each member's part is proportional to its ceiling, so that newer hardware of a group owes more.
+    If a member has no ceiling, all parts are equal.
     """
     goals: dict[tuple[str, str, Step], Reference] = {}
     groups: dict[tuple[str, str, Step], list[Assignment]] = {}
     for assignment in measured:
-        whole = assignment.target["kind"] == PARALLEL
+        is_whole = assignment.target["kind"] == PARALLEL
         for step in assignment.steps:
-            if whole:
+            if is_whole:
                 goal = goal_of(policy, assignment.layer, assignment.component, _direction(step))
                 goals[assignment.layer, assignment.component, step] = Reference(
                     None, None, goal=goal
@@ -101,7 +101,7 @@ def find_goals(
 
 
 def _direction(step: Step) -> str:
-    """Return the direction of which a goal is, empty for one that has none."""
+    """Return the direction of a step's goal, empty if it cannot have one."""
     return step[0].value if step[0] in (Operation.WRITE, Operation.READ) else ""
 
 
@@ -117,37 +117,40 @@ _Paths = Mapping[str, Route]
 
 
 class _Ranks(NamedTuple):
-    """Target and client of each rank's place when it writes, and when others read it."""
+    """Target of each rank's data, and the clients that write and read it."""
 
     targets: tuple[str, ...]
     writers: tuple[str, ...]
     readers: tuple[str, ...]
 
     def clients(self, operation: Operation) -> tuple[str, ...]:
-        """Return the client that works on each place."""
+        """Return the client of each rank's data."""
         return self.writers if operation is Operation.WRITE else self.readers
 
 
 def by_file_system(
     measured: Sequence[Assignment],
 ) -> Iterator[tuple[list[Assignment], list[Assignment]]]:
-    """Yield the members of each file system of layer ``fs``, and its tests, the whole first."""
+    """Yield members and tests of each file system of layer ``fs``; the first test is the whole."""
     assignments = [assignment for assignment in measured if LAYERS[assignment.layer].whole]
     tests: dict[str, list[Assignment]] = {}
     for assignment in assignments:
         if assignment.target["kind"] == PARALLEL:
             tests.setdefault(assignment.target["file_system"], []).append(assignment)
-    for name, of_system in tests.items():
-        yield [assignment for assignment in assignments if assignment.group == name], of_system
+    for name, file_system_tests in tests.items():
+        yield (
+            [assignment for assignment in assignments if assignment.group == name],
+            file_system_tests,
+        )
 
 
-def limits_of_all(
+def file_system_limits(
     topology: Topology,
     capacities: Speeds,
     members: Sequence[Assignment],
     tests: Sequence[Assignment],
 ) -> Limits:
-    """Return the limits of each step of the members, and of the tests, which are the same."""
+    """Return the limits of each step, for the members and for the tests, which have the same."""
     whole = tests[0]
     ranks = _layout(members, whole)
     limits: dict[tuple[str, str, Step], Optional[Limit]] = {}
@@ -165,34 +168,36 @@ def limits_of_all(
                 if ranks.targets[int(place)] == member.component
             }
             total = in_sum(parts, own)
-            limits[member.layer, member.component, step] = _beside(total and total.limit, even)
+            limits[member.layer, member.component, step] = _with_even_share(
+                total and total.limit, even
+            )
     return limits
 
 
-def _beside(limit: Optional[Limit], even: Optional[float]) -> Optional[Limit]:
+def _with_even_share(limit: Optional[Limit], even: Optional[float]) -> Optional[Limit]:
     return limit and limit._replace(ceiling=limit.ceiling._replace(even=even))
 
 
 def _layout(members: Sequence[Assignment], whole: Assignment) -> _Ranks:
-    each: int = whole.target["ranks_per_target"]
+    ranks_per_target: int = whole.target["ranks_per_target"]
     names: Sequence[str] = whole.target["clients"]
-    targets = [assignment for assignment in members for _ in range(each)]
+    targets = [assignment for assignment in members for _ in range(ranks_per_target)]
     shares = spread(len(targets), len(names))
     clients = [name for name, share in zip(names, shares) for _ in range(share)]
     places = assign([assignment.host for assignment in targets], clients)
-    writers, reading = dict(zip(places, clients)), {}
+    writer_of_place, reader_of_place = dict(zip(places, clients)), {}
     for rank, author in enumerate(readers(clients)):
-        reading[places[author]] = clients[rank]
+        reader_of_place[places[author]] = clients[rank]
     order = range(len(targets))
     return _Ranks(
         tuple(assignment.component for assignment in targets),
-        tuple(writers[place] for place in order),
-        tuple(reading[place] for place in order),
+        tuple(writer_of_place[place] for place in order),
+        tuple(reader_of_place[place] for place in order),
     )
 
 
 def _paths(topology: Topology, ranks: _Ranks, operation: Operation) -> _Paths:
-    """Return the path of each place, by its number."""
+    """Return the path to each rank's data by number."""
     clients = ranks.clients(operation)
     path_of = {
         pair: to_target(topology, topology.targets[pair[0]]._replace(client=pair[1]))
@@ -202,13 +207,13 @@ def _paths(topology: Topology, ranks: _Ranks, operation: Operation) -> _Paths:
 
 
 def _slowest(parts: Capacities, paths: _Paths) -> Optional[Limit]:
-    """Return what all come to in the time of the slowest, with what limits it now and next."""
+    """Return the limit of a run, which ends with its slowest part, and the next limit."""
     now = _lowest(parts, paths)
     if now is None:
         return None
     lifted = frozenset(now.limited_by)
-    rest = {place: [n for n in path if n not in lifted] for place, path in paths.items()}
-    return Limit(now, _lowest(parts, rest))
+    remaining = {place: [n for n in path if n not in lifted] for place, path in paths.items()}
+    return Limit(now, _lowest(parts, remaining))
 
 
 def _lowest(parts: Capacities, paths: Mapping[str, Sequence[str]]) -> Optional[Ceiling]:
@@ -229,9 +234,9 @@ _NO_GOAL = Reference(None, None)
 
 
 def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
-    """Return the limits of every step; peers that run together share what they cross.
+    """Return the limits of all steps; peers that run together share the parts on their paths.
 
-    Parts carry bytes: what is counted in another quantity has no ceiling.
+    Only steps measured in bytes have a ceiling.
     """
     capacities = speeds(topology)
     sharers = _sharers(measured)
@@ -255,12 +260,12 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
         )
         limits.update({(RAW.name, name, step): share for name, share in shares.items()})
     for members, tests in by_file_system(measured):
-        limits.update(limits_of_all(topology, capacities, members, tests))
+        limits.update(file_system_limits(topology, capacities, members, tests))
     return limits
 
 
 def _sharers(measured: Sequence[Assignment]) -> Mapping[tuple[str, str], int]:
-    """Return how many targets or devices of a layer cross each part."""
+    """Return the number of a layer's targets or devices behind each part."""
     return Counter(
         (assignment.layer, name)
         for assignment in measured
@@ -275,18 +280,18 @@ def _with_share(
     parts: Capacities,
     sharers: Mapping[tuple[str, str], int],
 ) -> Optional[Limit]:
-    """Return the limit of one alone, with its share where the storage's parts are all shared.
+    """Return the limit of one component alone, with its share if it has no storage part for itself.
 
-    The way of the node that measures belongs to whatever is measured, and the network to all.
+    Parts of the measuring node and of the network do not count.
     """
     limit = alone(parts, assignment.path)
     if limit is None or not LAYERS[assignment.layer].grouped:
         return limit
-    way = {name for route in topology.routes[assignment.node] for name in route}
+    node_parts = {name for route in topology.routes[assignment.node] for name in route}
     shares = [
         (sharers[assignment.layer, name], rate)
         for name in assignment.path
-        if name not in way and (rate := parts.get(name)) is not None
+        if name not in node_parts and (rate := parts.get(name)) is not None
         if topology.components[name].kind not in NETWORK
     ]
     least = min((rate / number for number, rate in shares), default=limit.ceiling.rate)
@@ -296,7 +301,7 @@ def _with_share(
 
 
 def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceilings:
-    """Return the ceiling of every step, with the kinds of the parts that set it."""
+    """Return the ceiling of each step, with the kinds of the limiting parts."""
     return {
         key: _with_kinds(topology, limit) for key, limit in find_limits(topology, measured).items()
     }
@@ -320,7 +325,7 @@ def expectation(
     accepted: Baselines,
     goals: Goals,
 ) -> Expectation:
-    """Return a measurement with its references; the judge sees whether conditions still hold."""
+    """Return the expectation of a measurement; the judge compares its conditions."""
     references = {
         f"{operation.value}/{scenario.value}": goals.get(
             (assignment.layer, assignment.component, (operation, scenario)), _NO_GOAL
@@ -363,7 +368,7 @@ def _partner(topology: Topology, own: str, name: str) -> Partner:
 
 
 def find_pair(topology: Topology, own: str, name: str) -> tuple[Route, Optional[Limit]]:
-    """Return the path of a pair of hosts and its limit, which holds for both directions."""
+    """Return the path between two hosts, and its limit for both directions."""
     path = between(topology, topology.components[own], topology.components[name])
     parts = [topology.components[part] for part in path]
     capacities = {
@@ -377,12 +382,12 @@ def find_pair(topology: Topology, own: str, name: str) -> tuple[Route, Optional[
 class Line(NamedTuple):
     """One ceiling.
 
-    ``flows`` says of what: ``one``, or targets, clients or servers that run at once, ``number`` of
-    them.  ``component`` is what is measured, the part that several cross, or what they all belong
-    to.  ``scenario`` is ``single``, ``together`` or ``all``.  ``limit`` is of the sum and None
-    where a flow has no part with a rate on its path.  ``each_Bps`` is the lowest and the highest
-    rate of a flow.  ``demonstrated`` are the baselines of the same flows, in bytes per second, by
-    layer from the disk to all targets at once.
+    ``flows`` is ``one``, or the kind of the flows at once: targets, clients or servers; ``number``
+    is their count.  ``component`` is the measured one, or the part or system that the flows share.
+    ``scenario`` is ``single``, ``together`` or ``all``.  ``limit`` is that of the sum, None if a
+    flow has no part with a rate on its path.  ``each_Bps`` is the lowest and the highest rate of a
+    flow.  ``demonstrated`` are the baselines of the same flows in bytes per second, by layer from
+    the disk to all targets at once.
     """
 
     layer: str
@@ -398,7 +403,7 @@ class Line(NamedTuple):
     demonstrated: Mapping[str, float] = MappingProxyType({})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the line for programs; rates are None and parts empty where there are none."""
+        """Return the document form; missing rates are None, missing parts empty."""
         now = self.limit.ceiling if self.limit else None
         then = self.limit.next if self.limit else None
         return {
@@ -420,30 +425,30 @@ class Line(NamedTuple):
 
 
 def measurements(topology: Topology, measured: Sequence[Assignment]) -> Iterator[Line]:
-    """Yield the limits of what is measured, layer by layer."""
+    """Yield the limits of all measurements by layer."""
     limits = find_limits(topology, measured)
-    # further tests of a file system have the limits of the first
+    # further tests of a file system have the limits of the first one
     further = {test.component for _, (_, *tests) in by_file_system(measured) for test in tests}
-    for assignment in (each for each in measured if each.component not in further):
+    for assignment in (entry for entry in measured if entry.component not in further):
         for operation, scenario in assignment.steps:
             limit = limits[assignment.layer, assignment.component, (operation, scenario)]
-            yield _one(assignment, None, (operation.value, scenario.value), limit)
+            yield _single_line(assignment, None, (operation.value, scenario.value), limit)
 
 
 def pairs(topology: Topology, measured: Sequence[Assignment]) -> Iterator[Line]:
-    """Yield the limits of the network between each two hosts, a pair once."""
+    """Yield the network limit of each pair of hosts, once."""
     hosts = [host for host in measured if LAYERS[host.layer].paired]
     for index, assignment in enumerate(hosts):
         for other in hosts[index + 1 :]:
             path, limit = find_pair(topology, assignment.component, other.component)
             own = assignment._replace(path=path)
-            yield _one(own, other.component, ("send or receive", "single"), limit)
+            yield _single_line(own, other.component, ("send or receive", "single"), limit)
 
 
-def _one(
+def _single_line(
     assignment: Assignment, partner: Optional[str], step: tuple[str, str], limit: Optional[Limit]
 ) -> Line:
-    each = (limit.ceiling.rate,) * 2 if limit else None
+    rates = (limit.ceiling.rate,) * 2 if limit else None
     return Line(
         assignment.layer,
         "one",
@@ -452,26 +457,26 @@ def _one(
         partner,
         *step,
         limit,
-        each,
+        rates,
         assignment.path,
     )
 
 
 def at_once(topology: Topology) -> Iterator[Line]:
-    """Yield what targets and hosts come to that share a part, and all of them at once."""
+    """Yield the limits of all targets or hosts that share a part, and of all of them at once."""
     capacities = speeds(topology)
     for sharing in sharings(topology):
-        yield from _of_sharing(sharing, capacities)
+        yield from _sharing_lines(sharing, capacities)
 
 
-def _of_sharing(sharing: Sharing, capacities: Speeds) -> Iterator[Line]:
+def _sharing_lines(sharing: Sharing, capacities: Speeds) -> Iterator[Line]:
     layer = OST if sharing.flows == "targets" else NET
-    away, back = layer.operations
+    outward, inward = layer.operations
     kind = sharing.flows.rstrip("s")
-    sent = in_sum(capacities.of(away, kind), sharing.paths)
-    alike = capacities.reads is capacities.writes
-    got = sent if alike else in_sum(capacities.of(back, kind), sharing.paths)
-    for operation, share in ((away, sent), (back, got)):
+    sent = in_sum(capacities.of(outward, kind), sharing.paths)
+    is_symmetric = capacities.reads is capacities.writes
+    received = sent if is_symmetric else in_sum(capacities.of(inward, kind), sharing.paths)
+    for operation, share in ((outward, sent), (inward, received)):
         yield Line(
             layer.name,
             sharing.flows,
@@ -489,7 +494,7 @@ def _of_sharing(sharing: Sharing, capacities: Speeds) -> Iterator[Line]:
 def with_demonstrated(
     topology: Topology, lines: Iterable[Line], accepted: Baselines
 ) -> Iterator[Line]:
-    """Yield lines beside what was accepted for the same flows, and for the device of a target."""
+    """Add to each line the accepted baselines of the same flows and of a target's device."""
     for line in lines:
         target = topology.targets.get(line.component)
         names = (line.component, target.on) if target else (line.component,)

@@ -1,10 +1,10 @@
-"""Schedules: systemd's calendar expressions and slots.
+"""Schedules: systemd's calendar expressions, and slots.
 
-A timer whose calendar systemd does not understand never starts, and one that comes less often than
-``every`` leaves results that are too old; both would be seen on a node alone.
+A timer with an invalid calendar never starts, and one that runs less often than ``every`` leaves
+outdated results.  Both are checked here, because otherwise they would be noticed only on a node.
 
-By default no two layers measure at the same time: each that goes by the calendar has an hour of its
-own, begins in it when the window of the host pairs is over, and has ended before the next opens.
+By default no two layers measure at the same time: each layer with a calendar has its own hour,
+starts after the window of the host pairs, and ends before the next window.
 """
 
 from __future__ import annotations
@@ -40,44 +40,44 @@ _DATE = re.compile(r"(?:([^-~]+)-)??([^-~]+)([-~])([^-~]+)")
 _TIME = re.compile(r"([^:]+):([^:]+)(?::([^:]+))?")
 _NUMBERS = re.compile(r"(\d{1,9})(?:\.\.(\d{1,9}))?(?:/(\d{1,9}))?")
 _CYCLE = range(2000, 2028)
-"""After so many years dates fall on the same days of the week again."""
+"""A period of 28 years, after which dates fall on the same weekdays again."""
 
 
-class _NotOne(Exception):
-    """A part is not understood; it names the part."""
+class _InvalidPart(Exception):
+    """A part of a calendar is not understood; the message names the part."""
 
 
 class Gaps(NamedTuple):
-    """Distance of two times, seconds; both None unless there are two."""
+    """Gaps between successive times in seconds; both None unless there are two times."""
 
     shortest_s: Optional[float]
     longest_s: Optional[float]
 
 
 def gaps(text: str) -> Gaps:
-    """Return how far the times of a calendar are apart, by the clock of the wall.
+    """Return the gaps between the times of a calendar, in local time.
 
-    Of one that names years nothing is known, for it ends some day.
+    Both are None if the calendar names years, because it ends.
 
     Raises:
-        ValueError: systemd has no such calendar, or it never comes.
+        ValueError: systemd does not accept the calendar, or it never elapses.
     """
     try:
         weekdays, day, time = _split(text)
-        endless, dates = _dates(weekdays, day)
+        repeats, dates = _dates(weekdays, day)
         times = _times(time)
-    except _NotOne as part:
+    except _InvalidPart as part:
         raise ValueError(
             f"calendar {text!r} is not a calendar of systemd, which does not understand {part}; "
             "write it as systemd.time(7) says, for example '*-*-* 02:06'"
         ) from None
     if not dates:
         raise ValueError(f"calendar {text!r} never comes, for no year has such a day; correct it")
-    return _apart(dates, times) if endless else Gaps(None, None)
+    return _gaps(dates, times) if repeats else Gaps(None, None)
 
 
 def _split(text: str) -> tuple[frozenset[int], str, str]:
-    """Return days of the week, date and time."""
+    """Return weekdays, date and time of a calendar."""
     words = text.lower().split()
     if len(words) > 1 and _ZONE.fullmatch(words[-1]):
         words.pop()
@@ -87,7 +87,7 @@ def _split(text: str) -> tuple[frozenset[int], str, str]:
     day = words.pop(0) if words and ":" not in words[0] else "*-*-*"
     time = words.pop(0) if words else "0:0"
     if words:
-        raise _NotOne(repr(words[0]))
+        raise _InvalidPart(repr(words[0]))
     return weekdays, day, time
 
 
@@ -96,69 +96,69 @@ def _weekdays(word: str) -> frozenset[int]:
     for item in word.removesuffix(",").split(","):
         ends = [_WEEKDAYS.get(name, -1) for name in re.split(r"\.\.|-", item)]
         if not 1 <= len(ends) <= 2 or min(ends) < 0 or ends[0] > ends[-1]:
-            raise _NotOne(f"the day of the week {item!r}")
+            raise _InvalidPart(f"the day of the week {item!r}")
         days.update(range(ends[0], ends[-1] + 1))
     return frozenset(days)
 
 
 def _dates(weekdays: frozenset[int], text: str) -> tuple[bool, list[int]]:
-    """Return whether every year has them, and the days of some years as numbers."""
+    """Return whether the dates repeat each year, and the dates of one cycle as day numbers."""
     matched = _DATE.fullmatch(text)
     if not matched:
-        raise _NotOne(f"the date {text!r}")
-    year, month, sign, day = matched.groups("*")
-    years = _CYCLE if year == "*" else _numbers(year, 1970, 2199)
-    months = _numbers(month, 1, 12)
-    days = _numbers(day, 1, 28, backwards=True) if sign == "~" else _numbers(day, 1, 31)
+        raise _InvalidPart(f"the date {text!r}")
+    year_text, month_text, sign, day_text = matched.groups("*")
+    years = _CYCLE if year_text == "*" else _numbers(year_text, 1970, 2199)
+    months = _numbers(month_text, 1, 12)
+    days = _numbers(day_text, 1, 28, backwards=True) if sign == "~" else _numbers(day_text, 1, 31)
     dates = [
-        date(in_year, each, monthrange(in_year, each)[1] + 1 - number if sign == "~" else number)
-        for in_year in sorted(years)
-        for each in sorted(months)
+        date(year, month, monthrange(year, month)[1] + 1 - number if sign == "~" else number)
+        for year in sorted(years)
+        for month in sorted(months)
         for number in sorted(days, reverse=sign == "~")
-        if number <= monthrange(in_year, each)[1]
+        if number <= monthrange(year, month)[1]
     ]
-    return year == "*", [day.toordinal() for day in dates if day.weekday() in weekdays]
+    return year_text == "*", [day.toordinal() for day in dates if day.weekday() in weekdays]
 
 
 def _times(text: str) -> list[int]:
-    """Return the times of a day as seconds."""
+    """Return the times of day in seconds."""
     matched = _TIME.fullmatch(text)
     if not matched:
-        raise _NotOne(f"the time {text!r}")
-    hour, minute, second = matched.groups("0")
-    seconds = sorted(_numbers(re.sub(r"(?<=\d)\.\d+", "", second), 0, 59))
-    minutes = sorted(_numbers(minute, 0, 59))
-    hours = sorted(_numbers(hour, 0, 23))
+        raise _InvalidPart(f"the time {text!r}")
+    hour_text, minute_text, second_text = matched.groups("0")
+    seconds = sorted(_numbers(re.sub(r"(?<=\d)\.\d+", "", second_text), 0, 59))
+    minutes = sorted(_numbers(minute_text, 0, 59))
+    hours = sorted(_numbers(hour_text, 0, 23))
     return [
-        (each_hour * 60 + each_minute) * 60 + each_second
-        for each_hour in hours
-        for each_minute in minutes
-        for each_second in seconds
+        (hour * 60 + minute) * 60 + second
+        for hour in hours
+        for minute in minutes
+        for second in seconds
     ]
 
 
 def _numbers(text: str, least: int, most: int, *, backwards: bool = False) -> Iterable[int]:
-    """Return what ``*``, ``1,15``, ``5..11``, ``0/15`` stands for; ``backwards``: from the end."""
+    """Expand ``*``, ``1,15``, ``5..11`` or ``0/15``; ``backwards`` counts from the end."""
     if text == "*":
         return range(least, most + 1)
     numbers: set[int] = set()
     for item in text.split(","):
         match = _NUMBERS.fullmatch(item)
         if not match:
-            raise _NotOne(f"{item!r}")
+            raise _InvalidPart(f"{item!r}")
         begin, step = int(match[1]), int(match[3] or 1)
         last = int(match[2] or (most if match[3] else begin))
         repeats = not match[3] or 1 <= step <= most - begin
         if not (least <= begin <= last <= most and repeats):
-            raise _NotOne(f"{item!r}, where {least} to {most} can stand")
-        down = backwards and match[3]
-        numbers.update(range(begin, 0, -step) if down else range(begin, last + 1, step))
+            raise _InvalidPart(f"{item!r}, where {least} to {most} can stand")
+        descending = backwards and match[3]
+        numbers.update(range(begin, 0, -step) if descending else range(begin, last + 1, step))
     return numbers
 
 
-def _apart(dates: list[int], times: list[int]) -> Gaps:
-    over_night = times[0] - times[-1]
-    steps = [(later - earlier) * DAY_S + over_night for earlier, later in zip(dates, dates[1:])]
+def _gaps(dates: list[int], times: list[int]) -> Gaps:
+    overnight = times[0] - times[-1]
+    steps = [(later - earlier) * DAY_S + overnight for earlier, later in zip(dates, dates[1:])]
     steps += [later - earlier for earlier, later in zip(times, times[1:])]
     return Gaps(min(steps, default=None), max(steps, default=None))
 
@@ -177,7 +177,7 @@ Calendar = Annotated[str, AfterValidator(_calendar)]
 
 
 class Timer(Strict):
-    """Schedule of a layer: systemd's calendar, and how often that is."""
+    """Schedule of a layer: systemd's calendar, and its period ``every``."""
 
     calendar: Calendar = "*-*-* 02:06"
     every: Duration = DAY_S
@@ -200,7 +200,7 @@ class Timer(Strict):
         return self
 
     def _agree(self) -> None:
-        """Raise ValueError where the calendar comes more often or more seldom than ``every``."""
+        """Raise ValueError if ``every`` or the age limit does not fit the gaps of the calendar."""
         shortest, longest = gaps(self.calendar)
         if shortest is None or longest is None:
             return
@@ -219,28 +219,28 @@ class Timer(Strict):
             )
 
     def period_s(self) -> float:
-        """Return how often a component is measured."""
+        """Return the period in which each component is measured, in seconds."""
         return self.every
 
     def stale_after_s(self, _members: int = 1, /) -> float:
-        """Return the age that is too old: given, or half as long again as the period."""
+        """Return the age at which a result is outdated, by default 1.5 periods, in seconds."""
         return self.stale_after or 1.5 * self.every
 
 
 class LaterTimer(Timer):
-    """The same, an hour later unless told: devices are read when nothing crosses their targets."""
+    """Default for devices, an hour later: they are read while their targets are idle."""
 
     calendar: Calendar = "*-*-* 03:06"
 
 
 class LastTimer(Timer):
-    """The same, two hours later unless told: when targets and devices were measured alone."""
+    """Default for whole file systems, two hours later: after targets and devices."""
 
     calendar: Calendar = "*-*-* 04:06"
 
 
 class Slots(Strict):
-    """Slots in which pairs of hosts meet: at the start of each slot, for the window."""
+    """Slots of host pairs: they are tested at the start of each slot, for the window."""
 
     slot: Duration = 3600.0
     window: Duration = 300.0
@@ -261,13 +261,14 @@ class Slots(Strict):
         return self
 
     def period_s(self) -> float:
-        """Return how often pairs meet."""
+        """Return the period of pair tests in seconds."""
         return self.slot
 
     def stale_after_s(self, members: int, /) -> float:
-        """Return the age that is too old: given, or half as long again as a host takes.
+        """Return the age at which a result is outdated, in seconds.
 
-        It is judged by its tests with several of ``members`` hosts, which takes several slots.
+        The default is 1.5 times the slots that a host needs for its tests with several of the
+        ``members`` hosts.
         """
         return self.stale_after or 1.5 * span(members) * self.slot
 

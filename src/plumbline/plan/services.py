@@ -1,22 +1,21 @@
-"""Services that Nagios asks for, and which of them bears the alarm of a fault.
+"""Nagios services, and the rule which service notifies of a fault.
 
-It is the target's.  A slow device slows its target, so both say the same fault; the target has been
-measured earlier in the night and with writes, so it mostly alarms first, and it is what users feel.
-The other way round a small loss of a device would hide a target that cannot be reached at all.
+A slow device slows its target, so both services show the same fault, and the target's notifies: it
+is measured earlier in the night and with writes, so it mostly alarms first, and users notice it.
+If the device's notified instead, its small loss would hide a target that is unreachable.
 
-The same holds for what all devices of a server and all targets of their file system have lost: of a
-site that never reached its floor, the file system notifies and not each of its servers.
+The same applies to the group of a server's devices and the group of the targets: at a site that
+never reached its floor, the file system notifies, not each server.
 
-They bear no alarm of a target and are behind none.  One is of all parts of its kind in a host: a
-disk of it that fails must not silence the target on another one that is slow, nor the other way
-round.
+Services of symptoms are independent of targets: one service covers all parts of a kind in a host,
+so a failed disk must not silence a slow target on another disk, nor the other way round.
 
-A component is shared when two or more measured things lie behind it.  Of two that lie on exactly
-the same paths, such as a server and its only adapter, each has its service: tests between hosts and
-raw reads may tell them apart.
+A component has a path service if two or more measured components are behind it.  Two components on
+exactly the same paths, such as a server and its only adapter, have one service each, because tests
+between hosts and raw reads may distinguish them.
 
-Of what is driven at once there is one service a file system, which judges the whole and its targets
-beside one another: one cause, one alarm.  Whether the probes of a node run is one service a node.
+A file system driven at once has one service for the whole and its targets: one cause, one alarm.
+Each node has one service that shows whether its probes run.
 """
 
 from __future__ import annotations
@@ -35,38 +34,37 @@ from plumbline.plan.references import by_file_system
 from plumbline.topology.graph import Topology
 
 _Key = tuple[str, str, str, str]
-"""Layer, component, group and the node of the group."""
+"""Layer, component, group, and the node of the group."""
 
 
 def with_bearers(
     measured: Sequence[Assignment], services: Sequence[Service]
 ) -> tuple[Service, ...]:
-    """Return the services, with those that each is behind.
+    """Add to each service the services that notify in its place.
 
-    That of a device is behind those of all targets that lie on it, that of a group of devices
-    behind those of the groups of these targets.
+    A device is behind all targets on it, a group of devices behind the groups of these targets.
     """
-    places = {_key(service): place for place, service in enumerate(services)}
+    index_by_key = {_key(service): index for index, service in enumerate(services)}
     devices = _devices(measured)
     behind: dict[int, dict[int, None]] = {}
     for target in (assignment for assignment in measured if LAYERS[assignment.layer].per_target):
         for device in _below(target, devices):
-            for own, bearer in zip(_keys(device), _keys(target)):
-                if own in places and bearer in places:
-                    behind.setdefault(places[own], {})[places[bearer]] = None
+            for device_key, target_key in zip(_keys(device), _keys(target)):
+                if device_key in index_by_key and target_key in index_by_key:
+                    behind.setdefault(index_by_key[device_key], {})[index_by_key[target_key]] = None
     return tuple(
-        service._replace(behind=tuple(behind.get(place, ())))
-        for place, service in enumerate(services)
+        service._replace(behind=tuple(behind.get(index, ())))
+        for index, service in enumerate(services)
     )
 
 
 def _key(service: Service) -> _Key:
-    """Return what a service judges; a component has one service, a group one on each node."""
+    """Return the key of a service; a component has one service, a group one per node."""
     return service.layer, service.component, service.group, service.node if service.group else ""
 
 
 def _keys(measured: Assignment) -> tuple[_Key, _Key]:
-    """Return what the services of a component and of its group judge."""
+    """Return the keys of the services of a component and of its group."""
     return (
         (measured.layer, measured.component, "", ""),
         (measured.layer, "", measured.group, measured.node),
@@ -74,7 +72,7 @@ def _keys(measured: Assignment) -> tuple[_Key, _Key]:
 
 
 def _devices(measured: Sequence[Assignment]) -> dict[str, dict[str, Assignment]]:
-    """Return the devices that are read through each part, themselves included, by their names."""
+    """Return the devices read through each part, the device itself included, by name."""
     devices: dict[str, dict[str, Assignment]] = {}
     for assignment in measured:
         for name in assignment.path if LAYERS[assignment.layer].on_devices else ():
@@ -85,14 +83,14 @@ def _devices(measured: Sequence[Assignment]) -> dict[str, dict[str, Assignment]]
 def _below(
     target: Assignment, devices: Mapping[str, Mapping[str, Assignment]]
 ) -> Iterable[Assignment]:
-    """Return the devices that a target lies on, and those of the array that it lies on.
+    """Return the devices below a target, and those of the array below it.
 
-    What lies on a host lies on none of its devices in particular.
+    A target directly on a host has no particular device.
     """
     part = target.path[-2]
     own = {name: devices[name][name] for name in target.path if name in devices.get(name, ())}
-    of_array = devices.get(part, {}) if part != target.host else {}
-    return {**own, **of_array}.values()
+    array_devices = devices.get(part, {}) if part != target.host else {}
+    return {**own, **array_devices}.values()
 
 
 CHECK = "check_symptoms"
@@ -101,20 +99,22 @@ CHECK = "check_symptoms"
 def symptom_services(
     rules: SymptomsPolicy, hosts: Sequence[str], measured: Sequence[Assignment]
 ) -> tuple[Service, ...]:
-    """Return the services of all hosts in their order; a site without Lustre has none of it.
+    """Return the symptom services of all hosts; a site without Lustre has none of kind lustre.
 
     Raises:
-        DocumentError: the policy names a host that is none.
+        DocumentError: the policy names an unknown host.
     """
     lustre = any(assignment.target.get("kind") == LUSTRE for assignment in measured)
     return tuple(
         service
         for host, kinds in kinds_of(rules, hosts).items()
-        for service in _of_host(host, [kind for kind in kinds if kind != LUSTRE or lustre], rules)
+        for service in _host_services(
+            host, [kind for kind in kinds if kind != LUSTRE or lustre], rules
+        )
     )
 
 
-def _of_host(host: str, kinds: Sequence[str], rules: SymptomsPolicy) -> Iterator[Service]:
+def _host_services(host: str, kinds: Sequence[str], rules: SymptomsPolicy) -> Iterator[Service]:
     terms = ("--node", host, "--stale-after", f"{rules.stale_after:.0f}", "-v")
     common = Service(host, host, "", "", CHECK, terms, SYMPTOMS, host, "", round(rules.stale_after))
     if kinds:
@@ -135,33 +135,33 @@ def _of_host(host: str, kinds: Sequence[str], rules: SymptomsPolicy) -> Iterator
 
 _SYSTEM = "file system"
 
-Members = dict[str, list[int]]
-"""Places of services in the plan, by name of a file system or component."""
+ServiceIndices = dict[str, list[int]]
+"""Indices of services in the plan, by name of a file system or component."""
 
 
 def path_services(
     topology: Topology, measured: Sequence[Assignment], services: Sequence[Service]
 ) -> tuple[PathService, ...]:
-    """Return the services of file systems, then those of components in the topology's order."""
+    """Return the path services of file systems, then of components in the topology's order."""
     systems, crossing = _members(measured, services)
     site = site_host(topology)
     paths = [
-        PathService(site, f"{_SYSTEM} {name}", f"PATH {_SYSTEM} {name}", "", name, tuple(places))
-        for name, places in systems.items()
+        PathService(site, f"{_SYSTEM} {name}", f"PATH {_SYSTEM} {name}", "", name, tuple(indices))
+        for name, indices in systems.items()
     ]
     above = _above(topology)
     for component in topology.components.values():
-        places = tuple(crossing.get(component.name, ()))
-        behind = {services[place].component for place in places} - {"", component.name}
+        indices = tuple(crossing.get(component.name, ()))
+        behind = {services[index].component for index in indices} - {"", component.name}
         if len(behind) > 1:
             name = f"{component.kind} {component.name}"
             host = _owner(topology, component.name, above.get(component.name, ())) or site
-            paths.append(PathService(host, name, f"PATH {name}", component.name, "", places))
+            paths.append(PathService(host, name, f"PATH {name}", component.name, "", indices))
     return tuple(paths)
 
 
 def site_host(topology: Topology) -> str:
-    """Return the name of the host object that has what no host has alone: that of the site."""
+    """Return the name of the Nagios host for services of the whole site."""
     hosts = {host.name for host in topology.hosts()}
     name = topology.site
     while name in hosts:
@@ -170,68 +170,72 @@ def site_host(topology: Topology) -> str:
 
 
 def parents(topology: Topology) -> dict[str, list[str]]:
-    """Return for each host the hosts that every way of it to the network crosses, nearest first.
+    """Return the parent of each host: the nearest host on all its routes to the network.
 
-    Hosts that cross none are left out.
+    Hosts without a parent are left out.
     """
     gateways = {}
     for host in topology.hosts():
-        ways = topology.routes[host.name]
+        routes = topology.routes[host.name]
         crossed = [
             name
-            for name in ways[0][1:]
-            if topology.components[name].is_host and all(name in way for way in ways)
+            for name in routes[0][1:]
+            if topology.components[name].is_host and all(name in route for route in routes)
         ]
         if crossed:
-            # Nagios goes on from parent to parent
+            # Nagios follows the chain of parents
             gateways[host.name] = crossed[:1]
     return gateways
 
 
 def _members(
     measured: Sequence[Assignment], services: Sequence[Service]
-) -> tuple[Members, Members]:
-    """Return the services of each file system, and those whose bytes cross each component.
+) -> tuple[ServiceIndices, ServiceIndices]:
+    """Return the services of each file system, and those behind each component.
 
-    A group crosses what all of its members cross.
+    A group is behind the components that are on the paths of all its members.
     """
-    judged: dict[tuple[str, str, str, str], list[Assignment]] = {}
+    judged_by_service: dict[tuple[str, str, str, str], list[Assignment]] = {}
     for assignment in measured:
-        judged.setdefault((assignment.node, assignment.layer, assignment.component, ""), []).append(
-            assignment
-        )
-        judged.setdefault((assignment.node, assignment.layer, "", assignment.group), []).append(
-            assignment
-        )
-    systems: Members = {}
-    crossing: Members = {}
-    for place, service in enumerate(services):
+        judged_by_service.setdefault(
+            (assignment.node, assignment.layer, assignment.component, ""), []
+        ).append(assignment)
+        judged_by_service.setdefault(
+            (assignment.node, assignment.layer, "", assignment.group), []
+        ).append(assignment)
+    systems: ServiceIndices = {}
+    crossing: ServiceIndices = {}
+    for index, service in enumerate(services):
         if service.layer == NODE:
             continue
-        of = judged[service.node, service.layer, service.component, service.group]
-        for name in frozenset(of[0].path).intersection(*(entry.path for entry in of)):
-            crossing.setdefault(name, []).append(place)
+        assignments = judged_by_service[
+            service.node, service.layer, service.component, service.group
+        ]
+        for name in frozenset(assignments[0].path).intersection(
+            *(entry.path for entry in assignments)
+        ):
+            crossing.setdefault(name, []).append(index)
         if LAYERS[service.layer].on_targets:
-            systems.setdefault(of[0].group, []).append(place)
+            systems.setdefault(assignments[0].group, []).append(index)
     return systems, crossing
 
 
 def _above(topology: Topology) -> dict[str, list[str]]:
-    """Return the hosts whose way to the network crosses a component, by its name."""
+    """Return for each component the hosts whose routes to the network cross it."""
     hosts_above: dict[str, list[str]] = {}
     for host in topology.hosts():
-        crossed = {name for way in topology.routes[host.name] for name in way}
+        crossed = {name for route in topology.routes[host.name] for name in route}
         for name in crossed - {host.name}:
             hosts_above.setdefault(name, []).append(host.name)
     return hosts_above
 
 
 def _owner(topology: Topology, name: str, above: Sequence[str]) -> str:
-    """Return the one host that a component is part of, or that it is a part of; else nothing."""
+    """Return the only host that a component belongs to, or that is behind it, else empty."""
     if topology.components[name].is_host:
         return name
-    ways = topology.routes[name]
-    below = {each for way in ways for each in way if topology.components[each].is_host}
+    routes = topology.routes[name]
+    below = {part for route in routes for part in route if topology.components[part].is_host}
     for owners in (above, sorted(below)):
         if len(owners) == 1:
             return owners[0]
@@ -242,30 +246,30 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
-    """Return the services of components, of groups, of whole file systems, then those of nodes.
+    """Return the services of components, groups, whole file systems and nodes, in this order.
 
     Raises:
-        DocumentError: two of them would have the same NRPE command on one node.
+        DocumentError: two services of a node would have the same NRPE command.
     """
-    each = [assignment for assignment in measured if not LAYERS[assignment.layer].whole]
-    described = (
-        *(_of_component(assignment) for assignment in each),
-        *_of_groups(each),
-        *(_of_whole(whole) for _, (whole, *_) in by_file_system(measured)),
-        *_of_nodes(measured),
+    single = [assignment for assignment in measured if not LAYERS[assignment.layer].whole]
+    all_services = (
+        *(_component_service(assignment) for assignment in single),
+        *_group_services(single),
+        *(_file_system_service(whole) for _, (whole, *_) in by_file_system(measured)),
+        *_node_services(measured),
     )
     by_command: dict[tuple[str, str], Service] = {}
-    for service in described:
+    for service in all_services:
         other = by_command.setdefault((service.node, service.command), service)
         if other is not service:
             raise DocumentError(
                 f"plumbline_topology: services {other.description!r} and {service.description!r} "
                 f"would both be the command {service.command}; rename one of them"
             )
-    return with_bearers(measured, described)
+    return with_bearers(measured, all_services)
 
 
-def _of_component(assignment: Assignment) -> Service:
+def _component_service(assignment: Assignment) -> Service:
     layer = layer_of(assignment.layer)
     operations = dict.fromkeys(operation.value for operation, _ in assignment.steps)
     return Service(
@@ -283,8 +287,8 @@ def _of_component(assignment: Assignment) -> Service:
     )
 
 
-def _of_groups(measured: Sequence[Assignment]) -> Iterator[Service]:
-    """Yield the services of groups: one for each node that measures two or more members."""
+def _group_services(measured: Sequence[Assignment]) -> Iterator[Service]:
+    """Yield the services of groups, one for each node that measures at least two members."""
     members: dict[tuple[str, str, str], list[Assignment]] = {}
     for assignment in measured:
         if not LAYERS[assignment.layer].site_wide:
@@ -308,7 +312,7 @@ def _of_groups(measured: Sequence[Assignment]) -> Iterator[Service]:
             )
 
 
-def _of_whole(whole: Assignment) -> Service:
+def _file_system_service(whole: Assignment) -> Service:
     name, layer = whole.component, layer_of(whole.layer)
     return Service(
         whole.host,
@@ -325,7 +329,7 @@ def _of_whole(whole: Assignment) -> Service:
     )
 
 
-def _of_nodes(measured: Sequence[Assignment]) -> Iterator[Service]:
+def _node_services(measured: Sequence[Assignment]) -> Iterator[Service]:
     limits: dict[str, float] = {}
     for assignment in measured:
         limit = assignment.limits.stale_after_s

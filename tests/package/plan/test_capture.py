@@ -13,7 +13,15 @@ from plumbline.model.limits import DEMONSTRATED, Baseline, Ceiling, Limits, Refe
 from plumbline.model.record import Flag, Operation, Record
 from plumbline.model.spec import ProbeSpec, terms
 from plumbline.plan.baseline import Key, accept, refuse_below_floor
-from plumbline.plan.capture import REMOVE, RENEW, Ages, Captured, ages, capture, newest_conditions
+from plumbline.plan.capture import (
+    REMOVE,
+    RENEW,
+    BaselineAges,
+    CaptureResult,
+    ages,
+    capture,
+    newest_conditions,
+)
 from tests.package.parallel.curves import declining
 from tests.package.records import failed, record
 
@@ -53,7 +61,7 @@ def key(component: str, operation: str = "read") -> Key:
     return Key("ost", component, operation, "single")
 
 
-def outlier(captured: Captured, component: str) -> str:
+def outlier(captured: CaptureResult, component: str) -> str:
     return captured.candidates[key(component)].outlier
 
 
@@ -228,7 +236,7 @@ def test_an_even_share_of_what_all_can_have_is_no_outlier() -> None:
 
 
 def test_nothing_comes_of_nothing() -> None:
-    assert capture([], SITE) == Captured({}, {})
+    assert capture([], SITE) == CaptureResult({}, {})
 
 
 VERSIONS = {"client": "2.17.0"}
@@ -306,7 +314,7 @@ def test_what_is_measured_without_a_baseline_is_listed() -> None:
     found = ages({key("a"): HELD}, SITE, {}, TODAY)
     assert [one.component for one in found.missing] == ["b", "c", "d", "lonely"]
     empty = ages({}, {("ost", "a"): expected("a")._replace(references={})}, {}, TODAY)
-    assert empty == Ages(0, (), ())
+    assert empty == BaselineAges(0, (), ())
 
 
 def test_programs_get_the_reasons_and_the_remedy() -> None:
@@ -333,7 +341,7 @@ def site(
     }
 
 
-def captured(of: dict[tuple[str, str], Expectation], **rates_MBps: float) -> Captured:
+def captured(of: dict[tuple[str, str], Expectation], **rates_MBps: float) -> CaptureResult:
     every = [
         record._replace(id=f"{name}{number}", spec_hash=of["ost", name].spec.hash())
         for name, rate in rates_MBps.items()
@@ -342,7 +350,7 @@ def captured(of: dict[tuple[str, str], Expectation], **rates_MBps: float) -> Cap
     return capture(every, of)
 
 
-def below(found: Captured, name: str = "a") -> str:
+def below(found: CaptureResult, name: str = "a") -> str:
     return found.candidates[key(name)].baseline.below_floor
 
 

@@ -19,13 +19,13 @@ from plumbline.plan.assignments import Assignment, Step
 from plumbline.plan.duration import START_S
 from plumbline.plan.expectations import (
     MOST_AT_ONCE,
+    AlarmThresholds,
     Meeting,
-    Needed,
     Plan,
+    alarm_thresholds,
     compile_plan,
     elsewhere,
     meetings,
-    needed,
 )
 from plumbline.plan.policy import load
 from plumbline.plan.references import speeds
@@ -291,8 +291,8 @@ def of(measured: Sequence[Assignment], **policy: Any) -> float:
     return asked(measured, **policy).odds
 
 
-def asked(measured: Sequence[Assignment], **policy: Any) -> Needed:
-    return needed(load({"schema": 1, "alarm_budget": 1, **policy}), measured)
+def asked(measured: Sequence[Assignment], **policy: Any) -> AlarmThresholds:
+    return alarm_thresholds(load({"schema": 1, "alarm_budget": 1, **policy}), measured)
 
 
 UNCONFIRMED = {"ost": {"confirm": {"runs": 0}}, "raw": {"confirm": {"runs": 0}}}
