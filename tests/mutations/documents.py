@@ -43,7 +43,7 @@ from plumbline.observe.conditions import Bill
 from plumbline.observe.coverage import OTHERS, Job, Others, by_sampling, others_of
 from plumbline.observe.darshan_logs import read_job_times, read_logs
 from plumbline.observe.gather import LocalSystem
-from plumbline.observe.jobs import Window, parse_slurm, traffic_by_job
+from plumbline.observe.jobs import Window, parse_slurm, sum_traffic
 from plumbline.observe.node import EarlierLook, Parts, Past
 from plumbline.observe.symptom import KINDS, Direction, Look, Report, Symptom, site_symptoms
 from plumbline.parallel.job import Job as RanksJob
@@ -605,7 +605,7 @@ def _csv(data: bytes, folder: Path) -> object:
 def _darshan(data: bytes, folder: Path) -> object:
     runner = FakeRunner({"py -I -c": answer(), "py -I /": text(data)})
     logs = read_logs(runner, "py", [folder / "a", folder / "b"])
-    return traffic_by_job((io for log in logs.logs for io in log.traffic(named)), Window())
+    return sum_traffic((io for log in logs.logs for io in log.traffic(named)), Window())
 
 
 def _job_times(data: bytes, folder: Path) -> object:

@@ -30,7 +30,7 @@ from plumbline.site.locate import SiteLocated, left_out, locate_site, sentences
 from plumbline.site.nodes import without_collector
 from plumbline.site.prometheus import Prometheus, Span
 from plumbline.site.publish import judge_with_causes
-from plumbline.store.facts import save_site_suspicions
+from plumbline.store.facts import save_suspicions
 from plumbline.store.history import Thinned
 from plumbline.store.plan import SitePlan, load_plan
 from plumbline.store.replacing import replace_own
@@ -186,7 +186,7 @@ def latency(arguments: argparse.Namespace) -> int:
     }
     show(arguments, document, _latency_lines(site_latencies), indent=1)
     if arguments.save:
-        save_site_suspicions(arguments.save, site_latencies.suspected(), time.time())
+        save_suspicions(arguments.save, site_latencies.suspected(), time.time())
         return 0
     return 1 if site_latencies.slow else 0 if site_latencies.known else 3
 

@@ -17,14 +17,7 @@ from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, PrivilegeError, StoreError, UsageError
 from plumbline.model.units import DAY_S, parse_duration
 from plumbline.observe.changes import FILE as LEDGER
-from plumbline.observe.changes import (
-    ChangeGroup,
-    Ledger,
-    changes_since,
-    differences,
-    group_changes,
-    where,
-)
+from plumbline.observe.changes import ChangeGroup, Ledger, differences, grouped, latest, where
 from plumbline.observe.command import SystemRunner, by_hand
 from plumbline.observe.conditions import take
 from plumbline.observe.gather import LocalSystem, SiteCollector, gather
@@ -143,7 +136,7 @@ def changes(arguments: argparse.Namespace) -> int:
     if arguments.differences:
         code = _differences(ledgers, arguments)
     else:
-        groups = group_changes(changes_since(ledgers.every, since))
+        groups = grouped(latest(ledgers.every, since))
         document = {"schema": 1, "since": since, "changes": write(groups)}
         code = 0
         show(arguments, document, [_changes(groups, ledgers, since)])

@@ -8,7 +8,7 @@ from typing import Iterable, Iterator, Sequence
 from plumbline.doors.table import render
 from plumbline.model.limits import Baseline
 from plumbline.plan.baseline import Baselines, Change, OperationSummary, Review, review
-from plumbline.plan.capture import AgedBaseline, BaselineAges
+from plumbline.plan.capture import Aged, Ages
 
 _SENTENCES = 10
 """So many outliers are shown in full; the table marks all of them."""
@@ -114,7 +114,7 @@ def _percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
 
 
-def age_lines(ages: BaselineAges, compared: bool) -> Iterator[str]:
+def age_lines(ages: Ages, compared: bool) -> Iterator[str]:
     """Yield which baselines are to be renewed, the first line like that of a check.
 
     ``compared`` is False without records, which show under what is measured now.
@@ -134,7 +134,7 @@ def age_lines(ages: BaselineAges, compared: bool) -> Iterator[str]:
         yield "versions and settings were not compared: give --records"
 
 
-def _first_line(ages: BaselineAges) -> str:
+def _first_line(ages: Ages) -> str:
     if not ages.total:
         return "BASELINES OK - there are none yet; verdicts rest on ceilings and peers"
     if not ages.aged:
@@ -147,7 +147,7 @@ def _first_line(ages: BaselineAges) -> str:
     )
 
 
-def _aged(aged: AgedBaseline) -> tuple[str, ...]:
+def _aged(aged: Aged) -> tuple[str, ...]:
     key = aged.key
     rate, age = key.quantity.format(aged.baseline.median), f"{aged.age_days} d"
     more = len(aged.reasons) - _REASONS

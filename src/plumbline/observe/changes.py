@@ -94,29 +94,16 @@ class Ledger(NamedTuple):
 
     def after(self, bill: Bill) -> Ledger:
         """Return the ledger after a new bill of the same node."""
-        earlier = {
-            condition.key: Missing(*condition, self.taken_at) for condition in self.conditions
-        }
+        earlier = {item.key: Missing(*item, self.taken_at) for item in self.conditions}
         earlier.update({missing[:3]: missing for missing in self.missing})
-        keys = {condition.key for condition in bill.conditions}
+        keys = {item.key for item in bill.conditions}
         fresh = [
-            Change(
-                bill.taken_at,
-                before.seen,
-                *condition.key,
-                before.value,
-                condition.value,
-                condition.among,
-            )
-            for condition in bill.conditions
-            if (before := earlier.get(condition.key)) and before.value != condition.value
+            Change(bill.taken_at, before.seen, *item.key, before.value, item.value, item.among)
+            for item in bill.conditions
+            if (before := earlier.get(item.key)) and before.value != item.value
         ]
         oldest = bill.taken_at - _MISSING_KEPT_S
-        missing = [
-            condition
-            for key, condition in earlier.items()
-            if key not in keys and condition.seen > oldest
-        ]
+        missing = [item for key, item in earlier.items() if key not in keys and item.seen > oldest]
         settings, restless_note = self._changed_settings(fresh, bill.taken_at)
         return first_ledger(bill)._replace(
             since=self.since,
@@ -199,7 +186,7 @@ def recent_changes(changes: tuple[Change, ...], now: float) -> tuple[Change, ...
     return tuple(within_limit[-_CHANGES_KEPT:])
 
 
-def changes_since(ledgers: Iterable[Ledger], since: float) -> Iterator[tuple[str, Change]]:
+def latest(ledgers: Iterable[Ledger], since: float) -> Iterator[tuple[str, Change]]:
     """Yield node and change for all changes since a time."""
     for ledger in ledgers:
         for change in ledger.changes:
@@ -254,7 +241,7 @@ class ChangeGroup(NamedTuple):
         return f"{self.text} on {where(self.nodes, kinds)}"
 
 
-def group_changes(changes: Iterable[tuple[str, Change]]) -> tuple[ChangeGroup, ...]:
+def grouped(changes: Iterable[tuple[str, Change]]) -> tuple[ChangeGroup, ...]:
     """Group the changes of nodes by date, the most important of a day first."""
     open_groups: dict[tuple[str, ...], list[list[tuple[str, Change]]]] = {}
     for node, change in sorted(changes, key=lambda pair: pair[1].at):
@@ -266,11 +253,11 @@ def group_changes(changes: Iterable[tuple[str, Change]]) -> tuple[ChangeGroup, .
             groups.append([(node, change)])
     all_groups = [_group(key, members) for key, groups in open_groups.items() for members in groups]
     return tuple(
-        sorted(all_groups, key=lambda group: (group.at // DAY_S, *importance(group), group.at))
+        sorted(all_groups, key=lambda group: (group.at // DAY_S, *priority(group), group.at))
     )
 
 
-def importance(change: ChangeGroup) -> tuple[int, int, int]:
+def priority(change: ChangeGroup) -> tuple[int, int, int]:
     """Return the sort key by importance: versions of Lustre and kernel, area, number of nodes."""
     first = _FIRST.index(change.what) if change.what in _FIRST else len(_FIRST)
     return first, AREAS.index(change.area), -len(change.nodes)
@@ -311,18 +298,14 @@ def _what(change: Change) -> str:
 
 def _differing(change: Change) -> tuple[str, str]:
     """Return both values; for lists only the entries that differ."""
-    separator = _LISTS.get(change.area) or _LISTS.get(change.name)
-    if not separator:
+    sep = _LISTS.get(change.area) or _LISTS.get(change.name)
+    if not sep:
         area, name = change.area, change.name
         return shown(area, name, change.then), shown(area, name, change.now)
-    then, now = change.then.split(separator), change.now.split(separator)
-    removed = [option for option in then if option not in now]
-    added = [option for option in now if option not in then]
-    return (
-        (separator.join(removed), separator.join(added))
-        if removed or added
-        else (change.then, change.now)
-    )
+    then, now = change.then.split(sep), change.now.split(sep)
+    gone = [option for option in then if option not in now]
+    new = [option for option in now if option not in then]
+    return (sep.join(gone), sep.join(new)) if gone or new else (change.then, change.now)
 
 
 def _group(key: tuple[str, ...], members: Sequence[tuple[str, Change]]) -> ChangeGroup:
@@ -389,38 +372,25 @@ def differences(ledgers: Iterable[Ledger], kinds: Mapping[str, str]) -> tuple[Di
     by_kind: dict[str, list[Ledger]] = {}
     for ledger in ledgers:
         by_kind.setdefault(kinds.get(ledger.node, ""), []).append(ledger)
-    all_differences = chain.from_iterable(
+    results = chain.from_iterable(
         _kind_differences(kind, members) for kind, members in by_kind.items()
     )
-    return tuple(
-        sorted(
-            all_differences,
-            key=lambda difference: (
-                AREAS.index(difference.area),
-                difference.what,
-                difference.nodes,
-            ),
-        )
-    )
+    return tuple(sorted(results, key=lambda item: (AREAS.index(item.area), item.what, item.nodes)))
 
 
 def _kind_differences(kind: str, ledgers: Iterable[Ledger]) -> Iterator[Difference]:
     conditions: dict[tuple[str, str, str], dict[str, set[str]]] = {}
     for ledger in ledgers:
         for condition in ledger.conditions:
-            values_by_node = conditions.setdefault(
-                (condition.area, condition.among, condition.name), {}
-            )
-            values_by_node.setdefault(ledger.node, set()).add(
+            by_node = conditions.setdefault((condition.area, condition.among, condition.name), {})
+            by_node.setdefault(ledger.node, set()).add(
                 shown(condition.area, condition.name, condition.value)
             )
-    for (area, among, name), values_by_node in conditions.items():
-        node_values = {node: ", ".join(sorted(values)) for node, values in values_by_node.items()}
-        (usual, peers), *rest = Counter(node_values.values()).most_common()
-        if rest and peers >= max(_LEAST, _MAJORITY * len(node_values)):
+    for (area, among, name), by_node in conditions.items():
+        texts = {node: ", ".join(sorted(values)) for node, values in by_node.items()}
+        (usual, peers), *rest = Counter(texts.values()).most_common()
+        if rest and peers >= max(_LEAST, _MAJORITY * len(texts)):
             for value, _ in rest:
-                nodes = tuple(
-                    sorted(node for node, node_value in node_values.items() if node_value == value)
-                )
+                nodes = tuple(sorted(node for node, own in texts.items() if own == value))
                 what = label(area, among, name)
                 yield Difference(kind, area, what, among, nodes, value, peers, usual)

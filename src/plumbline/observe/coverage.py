@@ -161,7 +161,7 @@ class Sampling:
     def __init__(self, host: str, records: Sequence[Record]) -> None:
         """Take one target's records of layer ``server``; raise DocumentError for damaged ones."""
         self.host = host
-        self._directions = {operation: _Direction() for operation in _DIRECTIONS}
+        self._counters = {operation: _Direction() for operation in _DIRECTIONS}
         self.jobs: list[JobRow] = []
         self._late_s = 0.0
         try:
@@ -174,15 +174,13 @@ class Sampling:
         """Return whether both directions were read all the time, by the server's clock."""
         reach_s = slack_s + self._late_s
         return all(
-            direction.covers(begin - reach_s, end + reach_s)
-            for direction in self._directions.values()
+            counter.covers(begin - reach_s, end + reach_s) for counter in self._counters.values()
         )
 
     def moved(self, begin: float, end: float, slack_s: float) -> Bounds:
         """Return the bytes moved between two times, each known to within ``slack_s`` seconds."""
         read, written = (
-            direction.moved(begin, end, slack_s + self._late_s)
-            for direction in self._directions.values()
+            counter.moved(begin, end, slack_s + self._late_s) for counter in self._counters.values()
         )
         return read + written
 
@@ -198,7 +196,7 @@ class Sampling:
         Within(0, _LATEST_S)(late_s=details["late_s"])
         numbers(first_s=first_s, last_s=last_s)
         self._late_s = max(self._late_s, details["late_s"])
-        direction = self._directions[record.operation]
+        direction = self._counters[record.operation]
         direction.spans.append((record.started_at + first_s, record.started_at + last_s))
         direction.bins += _bins(record, details)
 
@@ -351,11 +349,8 @@ def _ahead(client: str, server: str, clocks: Mapping[str, NodeClock]) -> tuple[f
     if client == server:
         return 0.0, 0.0
     unknown = NodeClock("", 0.0, 0.0, MOST_APART_S)
-    client_clock, server_clock = clocks.get(client, unknown), clocks.get(server, unknown)
-    return (
-        server_clock.ahead_s - client_clock.ahead_s,
-        server_clock.within_s + client_clock.within_s,
-    )
+    own, other = clocks.get(client, unknown), clocks.get(server, unknown)
+    return other.ahead_s - own.ahead_s, other.within_s + own.within_s
 
 
 def _moved(matches: Sequence[_Server], window: _Window) -> Bounds:
@@ -380,10 +375,7 @@ def _run_window(run: Sequence[Record], window: _Window) -> Optional[_Window]:
 
 
 def _others(
-    matches: Sequence[_Server],
-    window: _Window,
-    run_window: Optional[_Window],
-    traffic: Bounds,
+    matches: Sequence[_Server], window: _Window, run_window: Optional[_Window], traffic: Bounds
 ) -> Bounds:
     """Return bounds of the others' bytes in a window."""
     most = traffic.most * (1 + _ROUNDING) - window.own

@@ -11,15 +11,7 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Seque
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
-from plumbline.model.validation import (
-    Within,
-    amounts,
-    counts,
-    names,
-    numbers,
-    texts,
-    times,
-)
+from plumbline.model.validation import Within, amounts, counts, names, numbers, texts, times
 from plumbline.observe.jobs import DARSHAN, Job, JobIo, checked_io, checked_job
 
 SIDES = (Operation.READ, Operation.WRITE)
@@ -103,9 +95,7 @@ def _mean(shares: Sequence[tuple[Optional[float], float]]) -> Optional[float]:
     known = [(share, weight) for share, weight in shares if share is not None and weight > 0]
     if not known:
         return None
-    return min(
-        1.0, sum(share * weight for share, weight in known) / sum(weight for _, weight in known)
-    )
+    return min(1.0, sum(share * weight for share, weight in known) / sum(w for _, w in known))
 
 
 def _files(raw: Mapping[str, Any], job: Job) -> Iterator[FileIo]:

@@ -116,25 +116,24 @@ class Jobs:
 
 def _top(target: str, before: _Reading, now: _Reading) -> list[Union[JobRow, RequestRow]]:
     """Return the traffic of the busiest jobs; a cleared list begins at zero."""
-    growths = {
+    growth = {
         job: {
-            direction: _growth(count, before.jobs.get(job, {}).get(direction, 0))
-            for direction, count in counts.items()
+            kind: _growth(count, before.jobs.get(job, {}).get(kind, 0))
+            for kind, count in counts.items()
         }
         for job, counts in now.jobs.items()
     }
-    totals = {job: sum(growth.values()) for job, growth in growths.items()}
+    totals = {job: sum(parts.values()) for job, parts in growth.items()}
     jobs = sorted(filter(totals.get, totals), key=lambda job: -totals[job])
     span = round(before.begin, 2), round(now.end, 2)
     if _is_metadata(target):
         return [
-            RequestRow(*span, job, {name: count for name, count in growths[job].items() if count})
+            RequestRow(*span, job, {name: count for name, count in growth[job].items() if count})
             for job in jobs[:_TOP]
         ]
-    directions = (Operation.READ, Operation.WRITE)
+    kinds = (Operation.READ, Operation.WRITE)
     return [
-        JobRow(*span, job, *(growths[job].get(direction, 0) for direction in directions))
-        for job in jobs[:_TOP]
+        JobRow(*span, job, *(growth[job].get(kind, 0) for kind in kinds)) for job in jobs[:_TOP]
     ]
 
 

@@ -14,15 +14,7 @@ from plumbline.model.codec import positional, refuse_impossible
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
-from plumbline.model.validation import (
-    LATEST,
-    Within,
-    amounts,
-    read_json,
-    real,
-    times,
-    unicode_text,
-)
+from plumbline.model.validation import LATEST, Within, amounts, read_json, real, times, unicode_text
 from plumbline.model.validation import whole_text as whole
 
 COUNTERS = "job_stats"
@@ -143,7 +135,7 @@ class Window(NamedTuple):
     end: float = LATEST
 
 
-def traffic_by_job(ios: Iterable[JobIo], window: Window, target: str = "") -> list[JobIo]:
+def sum_traffic(ios: Iterable[JobIo], window: Window, target: str = "") -> list[JobIo]:
     """Return the traffic of jobs in a period, on one target or on all, largest first.
 
     Traffic of the same job, target, direction and source is added up.
@@ -153,11 +145,11 @@ def traffic_by_job(ios: Iterable[JobIo], window: Window, target: str = "") -> li
         part = io.within(*window) if target in ("", io.target) else None
         if part is not None and part.bytes > 0:
             key = io.job, io.target, io.operation, io.source
-            sums[key] = _sum_traffic(sums[key], part) if key in sums else part
+            sums[key] = _add_traffic(sums[key], part) if key in sums else part
     return [sums[key] for key in sorted(sums, key=lambda key: (-sums[key].bytes, key))]
 
 
-def requests_by_job(
+def sum_requests(
     parts: Iterable[JobRequests], window: Window, target: str = ""
 ) -> list[JobRequests]:
     """Return the jobs' requests to metadata targets in a period, largest number first."""
@@ -166,11 +158,11 @@ def requests_by_job(
         part = requests.within(*window) if target in ("", requests.target) else None
         if part is not None:
             key = requests.job, requests.target
-            sums[key] = _sum_requests(sums[key], part) if key in sums else part
+            sums[key] = _add_requests(sums[key], part) if key in sums else part
     return sorted(sums.values(), key=lambda part: (-part.number, part[:2]))
 
 
-def _sum_requests(first: JobRequests, second: JobRequests) -> JobRequests:
+def _add_requests(first: JobRequests, second: JobRequests) -> JobRequests:
     names = {**first.requests, **second.requests}
     return first._replace(
         begin=min(first.begin, second.begin),
@@ -181,7 +173,7 @@ def _sum_requests(first: JobRequests, second: JobRequests) -> JobRequests:
     )
 
 
-def _sum_traffic(first: JobIo, second: JobIo) -> JobIo:
+def _add_traffic(first: JobIo, second: JobIo) -> JobIo:
     total = first.bytes + second.bytes
     return first._replace(
         bytes=total,

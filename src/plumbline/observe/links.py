@@ -321,20 +321,20 @@ def _pcie_symptoms(node: Node, device: str) -> Iterator[Symptom]:
     lanes = _figure(node, f"{folder}/current_link_width")
     most = _figure(node, f"{folder}/max_link_width")
     if lanes and most and lanes < most <= _MOST_LANES:
-        possible = min(most, _figure(node, f"{above}/max_link_width") or most)
-        if lanes < possible:
+        limit = min(most, _figure(node, f"{above}/max_link_width") or most)
+        if lanes < limit:
             yield PCIE_RULES["width"].symptom(
                 PCIE,
                 node.parts.of_pci(device),
                 device=device,
                 lanes=f"{lanes:g}",
-                most=f"{possible:g}",
+                most=f"{limit:g}",
             )
     speed = _figure(node, f"{folder}/current_link_speed", "GT/s")
     fastest = _figure(node, f"{folder}/max_link_speed", "GT/s")
     # without a known port above, a lower speed may be that of the slot's generation
-    possible = min(fastest or 0.0, _figure(node, f"{above}/max_link_speed", "GT/s") or 0.0)
-    if speed and speed < possible:
+    limit = min(fastest or 0.0, _figure(node, f"{above}/max_link_speed", "GT/s") or 0.0)
+    if speed and speed < limit:
         yield PCIE_RULES["speed"].symptom(
-            PCIE, node.parts.of_pci(device), device=device, speed=f"{speed:g}", most=f"{possible:g}"
+            PCIE, node.parts.of_pci(device), device=device, speed=f"{speed:g}", most=f"{limit:g}"
         )

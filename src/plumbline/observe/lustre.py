@@ -108,12 +108,10 @@ def _parsed(node: Node, device: str, text: str) -> tuple[str, Import]:
         raise ToolError(str(error)) from error
 
 
-def _import_symptoms(target: str, connection: Import) -> Iterator[Symptom]:
-    yield from _state(target, connection)
-    if connection.is_failed_over:
-        yield RULES["failed_over"].symptom(
-            NAME, target, target=target, server=connection.connection
-        )
+def _import_symptoms(target: str, link: Import) -> Iterator[Symptom]:
+    yield from _state(target, link)
+    if link.is_failed_over:
+        yield RULES["failed_over"].symptom(NAME, target, target=target, server=link.connection)
 
 
 def _unanswered(target: str, kind: str, growths: Sequence[Growth]) -> Symptom:

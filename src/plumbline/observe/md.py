@@ -51,13 +51,11 @@ def look(node: Node) -> Look:
         raise ToolError("/proc/mdstat is not there: the kernel has no md arrays")
     arrays = re.split(r"\n(?=md\S* : )", text)[1:]
     containers = frozenset(_VOLUME.findall(text))
-    symptoms = tuple(
-        symptom for array in arrays for symptom in _array_symptoms(node, array, containers)
-    )
+    symptoms = tuple(symptom for array in arrays for symptom in _look_at(node, array, containers))
     return Look(NAME, len(arrays), symptoms)
 
 
-def _array_symptoms(node: Node, text: str, containers: frozenset[str]) -> Iterator[Symptom]:
+def _look_at(node: Node, text: str, containers: frozenset[str]) -> Iterator[Symptom]:
     head, _, rest = text.partition("\n")
     match = _ARRAY.match(head)
     if not match:

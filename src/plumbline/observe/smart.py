@@ -153,11 +153,9 @@ def _ask(node: Node, disk: str) -> Mapping[str, Any]:
     if not isinstance(report, dict) or not isinstance(report.get("smartctl"), dict):
         raise ToolError(f"smartctl said of {disk} what is not understood")
     if completed.exit_code & _NO_ANSWER:
-        raw_messages = report["smartctl"].get("messages", ())
+        entries = report["smartctl"].get("messages", ())
         messages = [
-            f"{message.get('string')!s:.200}"
-            for message in raw_messages
-            if isinstance(message, dict)
+            f"{message.get('string')!s:.200}" for message in entries if isinstance(message, dict)
         ]
         raise ToolError(f"{disk}: {'; '.join(messages) or 'smartctl could not ask it'}")
     return report
@@ -167,26 +165,24 @@ def _disk_symptoms(node: Node, disk: str, report: Mapping[str, Any]) -> Iterator
     component = node.parts.of_block(disk)
     for kind, values in _states(report):
         yield RULES[kind].symptom(NAME, component, disk=disk, **values)
-    values_by_kind = dict(_counters(report))
-    counts(**values_by_kind)
-    for kind in filter(values_by_kind.get, _PRESENT):
-        yield RULES[kind].symptom(NAME, component, disk=disk, number=values_by_kind[kind])
-    for kind in filter(values_by_kind.__contains__, _GROWING):
-        growth = node.counters.growth(f"{NAME}/{disk}/{kind}", values_by_kind[kind])
-        if growth:
-            yield RULES[kind].symptom(
-                NAME, component, growth.since, disk=disk, number=growth.amount
-            )
+    counters = dict(_counters(report))
+    counts(**counters)
+    for kind in filter(counters.get, _PRESENT):
+        yield RULES[kind].symptom(NAME, component, disk=disk, number=counters[kind])
+    for kind in filter(counters.__contains__, _GROWING):
+        grown = node.counters.growth(f"{NAME}/{disk}/{kind}", counters[kind])
+        if grown:
+            yield RULES[kind].symptom(NAME, component, grown.since, disk=disk, number=grown.amount)
 
 
 def _states(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield rule and figures of each current fault that a disk reports."""
-    if _value_at(report, "smart_status", "passed") is False:
+    if _get(report, "smart_status", "passed") is False:
         yield "failing", {}
-    warning = _value_at(report, _NVME, "critical_warning")
+    warning = _get(report, _NVME, "critical_warning")
     if type(warning) is int and warning:
         yield "warns", {"warning": warning}
-    for attribute in _value_at(report, "ata_smart_attributes", "table") or ():
+    for attribute in _get(report, "ata_smart_attributes", "table") or ():
         # past failures, such as a high temperature, are over
         if attribute.get("when_failed") == "now":
             identity = {"id": attribute["id"], "name": f"{attribute.get('name')!s:.40}"}
@@ -194,32 +190,29 @@ def _states(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]
             counts(**figures)
             yield "attribute", {**identity, **figures}
     for place, limit in _SPARE:
-        spare, least = _value_at(report, *place), _value_at(report, *limit)
+        spare, least = _get(report, *place), _get(report, *limit)
         if type(spare) is int and type(least) is int and spare < least:
             yield "spare", {"left": spare, "least": least}
     used = max(
-        (value for value in (_value_at(report, *place) for place in _WEAR) if type(value) is int),
+        (value for value in (_get(report, *place) for place in _WEAR) if type(value) is int),
         default=0,
     )
     if used >= _WORN_PERCENT:
         yield "worn", {"used": used}
-    now, most = (
-        _value_at(report, "temperature", "current"),
-        _value_at(report, "temperature", "drive_trip"),
-    )
+    now, most = _get(report, "temperature", "current"), _get(report, "temperature", "drive_trip")
     if type(now) is int and type(most) is int and now >= most > 0:
         yield "hot", {"now": now, "most": most}
 
 
 def _counters(report: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Yield kind and value of each counter, for all three protocols."""
-    for attribute in _value_at(report, "ata_smart_attributes", "table") or ():
+    for attribute in _get(report, "ata_smart_attributes", "table") or ():
         kind = f"ata_{attribute['id']}"
         name = attribute.get("name")
         if kind in _ATTRIBUTES and (not name or _ATTRIBUTES[kind].search(str(name))):
             yield kind, _raw(attribute["raw"])
     for kind, places in _COUNTERS.items():
-        values = (_value_at(report, *place) for place in places)
+        values = (_get(report, *place) for place in places)
         value = next((value for value in values if type(value) is int), None)
         if value is not None:
             yield kind, value
@@ -231,7 +224,7 @@ def _raw(raw: Mapping[str, Any]) -> Any:
     return whole(packed[1], "a raw value") if packed else raw["value"]
 
 
-def _value_at(report: Any, *keys: str) -> Any:
+def _get(report: Any, *keys: str) -> Any:
     """Return the value at a path of keys, None if the disk has none."""
     for key in keys:
         report = report.get(key) if isinstance(report, dict) else None

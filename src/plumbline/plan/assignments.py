@@ -311,19 +311,17 @@ def _file_system(
         )
     launcher = policy.layers.fs.clients[0]
     places = []
-    for target in targets:
-        path = to_target(topology, target._replace(client=launcher))
+    for member in targets:
+        path = to_target(topology, member._replace(client=launcher))
         host = host_of(topology, path)
-        places.append(Place(target.name, launcher, host, name, target.reach, path, FS.steps()))
+        places.append(Place(member.name, launcher, host, name, member.reach, path, FS.steps()))
     parallel_target = _parallel_target(topology, policy, name)
     for test in policy.layers.fs.tests:
-        component = name if test == policy.layers.fs.tests[0] else f"{name}:{test}"
+        own = name if test == policy.layers.fs.tests[0] else f"{name}:{test}"
         # in a separate group: the sum has no peers
-        group = f"{component} as a whole"
-        own_target = {**parallel_target, "test": test}
-        places.append(
-            Place(component, launcher, launcher, group, own_target, (launcher,), FS.steps())
-        )
+        group = f"{own} as a whole"
+        target = {**parallel_target, "test": test}
+        places.append(Place(own, launcher, launcher, group, target, (launcher,), FS.steps()))
     return places
 
 

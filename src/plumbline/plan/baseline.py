@@ -387,11 +387,8 @@ def _lines(
         if len(steps) <= _SHOWN_APART:
             yield from ((str(difference), keys) for difference, keys in sorted(steps.items()))
             continue
-        all_keys = [key for keys in steps.values() for key in keys]
-        yield (
-            (_fills(steps) if name == FILL else f"{name}: {len(steps)} different changes"),
-            all_keys,
-        )
+        rows = [key for keys in steps.values() for key in keys]
+        yield (_fills(steps) if name == FILL else f"{name}: {len(steps)} different changes"), rows
 
 
 def _fills(changes: Mapping[Difference, list[Key]]) -> str:
@@ -435,11 +432,7 @@ def refuse_below_floor(candidates: Candidates, named: Sequence[str]) -> None:
 
 
 def accept(
-    accepted: Baselines,
-    candidates: Candidates,
-    named: Sequence[str],
-    accepted_by: str,
-    reason: str,
+    accepted: Baselines, candidates: Candidates, named: Sequence[str], accepted_by: str, reason: str
 ) -> dict[Key, Baseline]:
     """Return the baselines, replaced by the accepted candidates.
 

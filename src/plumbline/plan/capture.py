@@ -336,7 +336,7 @@ RENEW = "measure, capture and accept again"
 REMOVE = "remove its block from baselines.yml"
 
 
-class AgedBaseline(NamedTuple):
+class Aged(NamedTuple):
     """A baseline to renew: its age in days, the reasons, and the remedy."""
 
     key: Key
@@ -356,7 +356,7 @@ class AgedBaseline(NamedTuple):
         }
 
 
-class LowBaseline(NamedTuple):
+class Low(NamedTuple):
     """A baseline accepted below its floor; ``text`` has shortfall, person and reason."""
 
     key: Key
@@ -367,16 +367,16 @@ class LowBaseline(NamedTuple):
         return {**self.key._asdict(), "text": self.text}
 
 
-class BaselineAges(NamedTuple):
+class Ages(NamedTuple):
     """The baselines to renew, and the operations without one; ``total`` counts all accepted.
 
     ``below_floor`` are baselines that raise no alarm because a person accepted them so low.
     """
 
     total: int
-    aged: tuple[AgedBaseline, ...]
+    aged: tuple[Aged, ...]
     missing: tuple[Key, ...]
-    below_floor: tuple[LowBaseline, ...] = ()
+    below_floor: tuple[Low, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
@@ -404,7 +404,7 @@ def newest_conditions(records: Iterable[Record], expected: Expected) -> dict[Key
     return {key: conditions for key, (_, conditions) in newest.items()}
 
 
-def ages(accepted: Baselines, expected: Expected, newest: Newest, today: date) -> BaselineAges:
+def ages(accepted: Baselines, expected: Expected, newest: Newest, today: date) -> Ages:
     """Return the state of all baselines of a site on a day, sorted.
 
     Without a sound record only the terms are compared, with those of the policy.
@@ -416,21 +416,17 @@ def ages(accepted: Baselines, expected: Expected, newest: Newest, today: date) -
         age_days = (today - date.fromisoformat(baseline.last)).days
         expectation = expected.get((key.layer, key.component))
         if expectation is None or key.reference not in expectation.references:
-            aged.append(
-                AgedBaseline(key, baseline, age_days, ("is not measured any more",), REMOVE)
-            )
+            aged.append(Aged(key, baseline, age_days, ("is not measured any more",), REMOVE))
             continue
         reasons = _reasons(baseline, age_days, expectation, newest.get(key))
         if reasons:
-            aged.append(AgedBaseline(key, baseline, age_days, reasons, RENEW))
+            aged.append(Aged(key, baseline, age_days, reasons, RENEW))
     low = tuple(
-        LowBaseline(
-            key, f"{current.below_floor}; accepted by {current.accepted_by}: {current.reason}"
-        )
+        Low(key, f"{current.below_floor}; accepted by {current.accepted_by}: {current.reason}")
         for key, current in sorted(accepted.items())
         if current.below_floor
     )
-    return BaselineAges(len(accepted), tuple(aged), _missing(accepted, expected), low)
+    return Ages(len(accepted), tuple(aged), _missing(accepted, expected), low)
 
 
 def _reasons(

@@ -137,13 +137,13 @@ def with_confirm(
     nodes: NodeGroups, policy: Policy, measured: Sequence[Assignment]
 ) -> dict[str, tuple[Expectation, ...]]:
     """Add to each node's measurements the terms for confirming low ones."""
-    by_place: dict[tuple[str, str], list[Assignment]] = {}
+    places: dict[tuple[str, str], list[Assignment]] = {}
     for assignment in measured:
-        by_place.setdefault((assignment.node, assignment.layer), []).append(assignment)
+        places.setdefault((assignment.node, assignment.layer), []).append(assignment)
     rules = _rules(policy)
     terms = {
-        place: _terms(rules[place[1]], assignments)
-        for place, assignments in by_place.items()
+        place: _terms(rules[place[1]], members)
+        for place, members in places.items()
         if place[1] in rules
     }
     return {
@@ -178,12 +178,10 @@ def _terms(layer: OstLayer, measured: Sequence[Assignment]) -> Confirm:
         for assignment in measured
     ]
     share = policy.bytes * sum(run_bytes)
-    confirmation = policy.runs * _COMPONENTS_IN_A_RUN * max(run_bytes)
+    least = policy.runs * _COMPONENTS_IN_A_RUN * max(run_bytes)
     daily = share * DAY_S / layer.schedule.every
     # limit huge values from the policy to numbers that a document can hold
-    return Confirm(
-        policy.runs, policy.every, min(LARGEST, daily), min(LARGEST, confirmation + share)
-    )
+    return Confirm(policy.runs, policy.every, min(LARGEST, daily), min(LARGEST, least + share))
 
 
 def _rules(policy: Policy) -> dict[str, OstLayer]:
@@ -405,11 +403,9 @@ class Plan(NamedTuple):
     def node(self, name: str) -> Expectations:
         """Return the document of one node; raise KeyError for an unknown name."""
         entries = tuple(entry.to_json() for entry in self.expectations[name])
-        neighbours, served = self.neighbours.get(name, ()), self.served.get(name, ())
+        near, served = self.neighbours.get(name, ()), self.served.get(name, ())
         elsewhere = self.elsewhere.get(name, {})
-        document = Expectations(
-            name, self.site, entries, neighbours, served, elsewhere, self.parameters
-        )
+        document = Expectations(name, self.site, entries, near, served, elsewhere, self.parameters)
         return document._replace(drops_caches=name in self.drop_caches)
 
     def takes_s(self, layer: str) -> dict[str, float]:
@@ -576,15 +572,13 @@ def _schedule(policy: Policy, measured: Sequence[Assignment]) -> dict[str, dict[
         "slots": max(map(cycle, hosts), default=0),
     }
     timers = ((name, policy.layer(name).schedule) for name in LAYERS if policy.measures(name))
-    schedule = {
-        name: _timer_document(timer) if isinstance(timer, Timer) else net for name, timer in timers
-    }
+    schedule = {name: _times(timer) if isinstance(timer, Timer) else net for name, timer in timers}
     if not policy.layers.fs.clients:
         del schedule[FS.name]
     return schedule
 
 
-def _timer_document(timer: Timer) -> dict[str, Any]:
+def _times(timer: Timer) -> dict[str, Any]:
     return {
         "calendar": timer.calendar,
         "randomized_delay_s": round(timer.randomized_delay),

@@ -137,11 +137,8 @@ def by_file_system(
     for assignment in assignments:
         if assignment.target["kind"] == PARALLEL:
             tests.setdefault(assignment.target["file_system"], []).append(assignment)
-    for name, file_system_tests in tests.items():
-        yield (
-            [assignment for assignment in assignments if assignment.group == name],
-            file_system_tests,
-        )
+    for name, own in tests.items():
+        yield [assignment for assignment in assignments if assignment.group == name], own
 
 
 def file_system_limits(
@@ -168,13 +165,11 @@ def file_system_limits(
                 if ranks.targets[int(place)] == member.component
             }
             total = in_sum(parts, own)
-            limits[member.layer, member.component, step] = _with_even_share(
-                total and total.limit, even
-            )
+            limits[member.layer, member.component, step] = _with_even(total and total.limit, even)
     return limits
 
 
-def _with_even_share(limit: Optional[Limit], even: Optional[float]) -> Optional[Limit]:
+def _with_even(limit: Optional[Limit], even: Optional[float]) -> Optional[Limit]:
     return limit and limit._replace(ceiling=limit.ceiling._replace(even=even))
 
 

@@ -108,13 +108,11 @@ def symptom_services(
     return tuple(
         service
         for host, kinds in kinds_of(rules, hosts).items()
-        for service in _host_services(
-            host, [kind for kind in kinds if kind != LUSTRE or lustre], rules
-        )
+        for service in _of_host(host, [kind for kind in kinds if kind != LUSTRE or lustre], rules)
     )
 
 
-def _host_services(host: str, kinds: Sequence[str], rules: SymptomsPolicy) -> Iterator[Service]:
+def _of_host(host: str, kinds: Sequence[str], rules: SymptomsPolicy) -> Iterator[Service]:
     terms = ("--node", host, "--stale-after", f"{rules.stale_after:.0f}", "-v")
     common = Service(host, host, "", "", CHECK, terms, SYMPTOMS, host, "", round(rules.stale_after))
     if kinds:
@@ -195,28 +193,24 @@ def _members(
 
     A group is behind the components that are on the paths of all its members.
     """
-    judged_by_service: dict[tuple[str, str, str, str], list[Assignment]] = {}
+    judged: dict[tuple[str, str, str, str], list[Assignment]] = {}
     for assignment in measured:
-        judged_by_service.setdefault(
-            (assignment.node, assignment.layer, assignment.component, ""), []
-        ).append(assignment)
-        judged_by_service.setdefault(
-            (assignment.node, assignment.layer, "", assignment.group), []
-        ).append(assignment)
+        judged.setdefault((assignment.node, assignment.layer, assignment.component, ""), []).append(
+            assignment
+        )
+        judged.setdefault((assignment.node, assignment.layer, "", assignment.group), []).append(
+            assignment
+        )
     systems: ServiceIndices = {}
     crossing: ServiceIndices = {}
     for index, service in enumerate(services):
         if service.layer == NODE:
             continue
-        assignments = judged_by_service[
-            service.node, service.layer, service.component, service.group
-        ]
-        for name in frozenset(assignments[0].path).intersection(
-            *(entry.path for entry in assignments)
-        ):
+        entries = judged[service.node, service.layer, service.component, service.group]
+        for name in frozenset(entries[0].path).intersection(*(entry.path for entry in entries)):
             crossing.setdefault(name, []).append(index)
         if LAYERS[service.layer].on_targets:
-            systems.setdefault(assignments[0].group, []).append(index)
+            systems.setdefault(entries[0].group, []).append(index)
     return systems, crossing
 
 

@@ -26,9 +26,9 @@ from plumbline.observe.jobs import (
     JobIo,
     JobRequests,
     Window,
-    requests_by_job,
     shown,
-    traffic_by_job,
+    sum_requests,
+    sum_traffic,
     without_traffic,
 )
 from plumbline.site.nodes import require
@@ -81,7 +81,7 @@ def _moved(
     """Return the jobs that moved most on a component, in both directions, less the probes' own."""
     moved: dict[str, float] = {}
     for ost in dict.fromkeys([*names.osts(component), component]):
-        for usage in traffic_by_job(traffic.between(*window, ost), window):
+        for usage in sum_traffic(traffic.between(*window, ost), window):
             if not _own(usage.job):
                 moved[usage.job] = moved.get(usage.job, 0.0) + usage.bytes
     top = sorted(moved.items(), key=lambda job: (-job[1], job[0]))[:_MOST_JOBS]
@@ -196,8 +196,8 @@ def who_used(
     if target:
         names.refuse_unknown(target, seen)
     usages, requests = (
-        traffic_by_job(traffic.moved, window, target),
-        requests_by_job(traffic.requests, window, target),
+        sum_traffic(traffic.moved, window, target),
+        sum_requests(traffic.requests, window, target),
     )
     by_id = {job.id: job for job in jobs}
     meant = {usage.job for usage in usages} | {job_requests.job for job_requests in requests}

@@ -29,14 +29,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.trend import ConditionChange
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
-from plumbline.observe.changes import (
-    ChangeGroup,
-    Ledger,
-    changes_since,
-    differences,
-    group_changes,
-    importance,
-)
+from plumbline.observe.changes import ChangeGroup, Ledger, differences, grouped, latest, priority
 from plumbline.observe.symptom import Direction, SiteSymptoms, Symptom
 from plumbline.site.nodes import SiteJudgement, judgement, opened
 from plumbline.store.facts import collected_ledgers, collected_symptoms
@@ -193,7 +186,7 @@ def condition_changes(plan: SitePlan, history: Path, since: float) -> list[Condi
             change.area in _OF_AN_ERA and len(change.nodes) >= _WIDE * len(ledgers),
             frozenset(change.nodes),
         )
-        for change in group_changes(changes_since(ledgers, since))
+        for change in grouped(latest(ledgers, since))
     ]
 
 
@@ -221,8 +214,8 @@ def _between(ledgers: Sequence[Ledger], loss: SharedLoss, good: float) -> Iterat
     """Yield what may have changed after the last good run, at ``good``, and before the loss."""
     begin = max(good, loss.since - _LONGEST_S)
     own = [ledger for ledger in ledgers if ledger.node in loss.hosts]
-    yield from group_changes(
-        (node, change) for node, change in changes_since(own, begin) if change.before < loss.since
+    yield from grouped(
+        (node, change) for node, change in latest(own, begin) if change.before < loss.since
     )
 
 
@@ -231,7 +224,7 @@ def _said(changes: Sequence[ChangeGroup], kinds: dict[str, str]) -> str:
     if not changes:
         return ""
     named = "; ".join(
-        change.sentence(kinds) for change in sorted(changes, key=importance)[:_MOST_NAMED]
+        change.sentence(kinds) for change in sorted(changes, key=priority)[:_MOST_NAMED]
     )
     more = len(changes) - _MOST_NAMED
     rest = f"; {more} more: plumbline changes" if more > 0 else ""

@@ -31,7 +31,7 @@ from plumbline.site.nodes import SiteJudgement, judge_site, require
 from plumbline.site.prometheus import Curve, Prometheus, Span
 from plumbline.site.verdicts import freshness_by_host, judged_looks
 from plumbline.store.collection import read_notes
-from plumbline.store.facts import CollectedReport, collected_reports, has_report
+from plumbline.store.facts import LastReport, collected_reports, has_report
 from plumbline.store.plan import SitePlan, load_plan
 from plumbline.store.recent import MOST_RUNS, PastHistory
 from plumbline.store.trends import Pictures
@@ -64,7 +64,7 @@ def looks_of(plan: SitePlan, history: Path, now: float) -> SiteLooks:
     return SiteLooks(tuple(looks), tuple(unseen))
 
 
-def _looks(host: str, collected: CollectedReport, freshness: Mapping[str, float]) -> Iterator[Look]:
+def _looks(host: str, collected: LastReport, freshness: Mapping[str, float]) -> Iterator[Look]:
     """Yield the look itself, and the kinds that have a service or a collector that could look."""
     report = collected.report
     for kind, verdict in judged_looks(host, collected, freshness):

@@ -37,7 +37,7 @@ from plumbline.model.verdict import Judged, State, Verdict
 from plumbline.observe.symptom import HOLDS_S, KINDS, Report, title
 from plumbline.site.nodes import Judgement
 from plumbline.store.collection import Unanswered
-from plumbline.store.facts import CollectedReport, collected_reports
+from plumbline.store.facts import LastReport, collected_reports
 from plumbline.store.files import DATABASE, SNAPSHOT_FILE, VERDICTS_FOLDER
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
@@ -283,7 +283,7 @@ class NodeVerdicts(NamedTuple):
         if self.probes:
             yield self.probes
         if self.symptoms:
-            looks = judged_looks(self.symptoms.node, CollectedReport(self.symptoms, now), {})
+            looks = judged_looks(self.symptoms.node, LastReport(self.symptoms, now), {})
             yield from (verdict for _, verdict in looks)
 
 
@@ -439,7 +439,7 @@ def freshness_by_host(plan: SitePlan) -> dict[str, dict[str, float]]:
 
 
 def judged_looks(
-    host: str, collected: CollectedReport, freshness: Mapping[str, float]
+    host: str, collected: LastReport, freshness: Mapping[str, float]
 ) -> Iterator[tuple[str, Verdict]]:
     """Yield the verdict on the last look at a host, and those on kinds of parts, by their kind.
 

@@ -34,7 +34,7 @@ COLLECTED_SYMPTOMS = "symptoms"
 """Folder next to a site's history with each node's symptoms, NODE.json."""
 
 
-class CollectedReport(NamedTuple):
+class LastReport(NamedTuple):
     """Last report of a node, None with the reason if it has none; ``now`` by the node's clock."""
 
     report: Optional[Report]
@@ -75,9 +75,7 @@ def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> SiteS
     return site_symptoms(documents, _node_times(history, nodes, now))
 
 
-def collected_reports(
-    history: Path, nodes: Iterable[str], now: float
-) -> dict[str, CollectedReport]:
+def collected_reports(history: Path, nodes: Iterable[str], now: float) -> dict[str, LastReport]:
     """Return the last report of each node from the copies next to the site's history.
 
     Raises:
@@ -106,18 +104,18 @@ def _node_times(history: Path, nodes: Iterable[str], now: float) -> dict[str, fl
     return {node: now + ahead.get(node, 0.0) for node in nodes}
 
 
-def collected_report(node: str, path: str, now: float) -> CollectedReport:
+def collected_report(node: str, path: str, now: float) -> LastReport:
     """Return the last report of a node from its copy at ``path``; ``now`` is by its clock."""
     document = _document_or_trouble(path)
     if isinstance(document, dict) and TROUBLE in document:
-        return CollectedReport(None, now, whole(f"{document[TROUBLE]!s:.300}"))
+        return LastReport(None, now, whole(f"{document[TROUBLE]!s:.300}"))
     try:
         report = Report.from_json(document)
     except DocumentError as error:
-        return CollectedReport(None, now, str(error))
+        return LastReport(None, now, str(error))
     if report.node != node:
-        return CollectedReport(None, now, f"{path} has the symptoms of {report.node}")
-    return CollectedReport(report, now)
+        return LastReport(None, now, f"{path} has the symptoms of {report.node}")
+    return LastReport(report, now)
 
 
 def _document_or_trouble(path: str) -> Any:
@@ -285,9 +283,7 @@ class _Suspicions(NamedTuple):
     suspected: Suspects
 
 
-def save_site_suspicions(
-    history: Path, by_node: Mapping[str, Sequence[Suspected]], now: float
-) -> None:
+def save_suspicions(history: Path, by_node: Mapping[str, Sequence[Suspected]], now: float) -> None:
     """Replace the suspicions of a site by node; those of a node are sorted, most likely first.
 
     ``now`` is in seconds since the epoch.  Only the first ``MOST`` of a node are kept.

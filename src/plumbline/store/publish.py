@@ -33,7 +33,7 @@ from plumbline.store.verdicts import MOST_BYTES, file_name, stamp
 from plumbline.store.verdicts import VERDICT_REMEDY as REMEDY
 
 _LOCK_WAIT_S = 30.0
-_KEPT_DETAILS = ("form", "unnamed")
+_KEPT = ("form", "unnamed")
 """Details of a record that checks need."""
 
 
@@ -107,19 +107,14 @@ class Publisher:
 
 def operation_entry(series: Series) -> dict[str, Any]:
     """Return a series in the form of a snapshot."""
-    return {
-        "latest": _light(series.latest).to_json(),
-        "samples": series.samples,
-    }
+    return {"latest": _light(series.latest).to_json(), "samples": series.samples}
 
 
 def _light(record: Record) -> Record:
     """Return the record without the parts that no check reads: profile, ranks, argv, spec."""
     tool = record.tool and record.tool._replace(argv=())
     details = {
-        key: record.details[key]
-        for key in _KEPT_DETAILS
-        if record.details and key in record.details
+        key: record.details[key] for key in _KEPT if record.details and key in record.details
     }
     return record._replace(profile=(), tool=tool, spec=None, details=details or None)
 

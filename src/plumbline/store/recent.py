@@ -158,9 +158,7 @@ class Recent:
                 self._copy(component, before)
             else:
                 self._read(component)
-        self._peers = {
-            place: self._run_rates(place, keys) for place, keys in self._places().items()
-        }
+        self._peers = {place: self._of_runs(place, keys) for place, keys in self._places().items()}
         self._built: dict[tuple[str, str], tuple[Series, ...]] = {}
         self.running: tuple[Running, ...] = history.running()
 
@@ -236,12 +234,10 @@ class Recent:
         profile = self._groups[key.layer, name].profiles.get(f"{key.operation}/{key.scenario}")
         if partner:
             shares = retransmit_shares(self._history, key)
-            samples = [
-                sample._replace(retransmitted=share) for sample, share in zip(samples, shares)
-            ]
+            samples = [sample._replace(retransmitted=new) for sample, new in zip(samples, shares)]
         if profile:
             shares = profile_distances(self._history, key, profile)
-            samples = [sample._replace(apart=share) for sample, share in zip(samples, shares)]
+            samples = [sample._replace(apart=new) for sample, new in zip(samples, shares)]
         return tuple(samples)
 
     def _place(self, key: SeriesKey) -> _PeerKey:
@@ -254,7 +250,7 @@ class Recent:
             places.setdefault(self._place(key), []).append(key)
         return places
 
-    def _run_rates(self, peers: _PeerKey, keys: Sequence[SeriesKey]) -> dict[str, Rates]:
+    def _of_runs(self, peers: _PeerKey, keys: Sequence[SeriesKey]) -> dict[str, Rates]:
         """Return the rates of each run that the samples of these peers need."""
         rates: defaultdict[str, dict[str, float]] = defaultdict(dict)
         for key in keys:

@@ -133,8 +133,7 @@ def _tokio(row: Row) -> Optional[Sampled]:
     if rate_MiBps is None or not system:
         return None
     read, written = (
-        _optional(row, f"darshan_tot_bytes_{direction}_posix") or 0.0
-        for direction in ("read", "written")
+        _optional(row, f"darshan_tot_bytes_{way}_posix") or 0.0 for way in ("read", "written")
     )
     at = _moment(row, "_datetime_start")
     operation = "read" if read > written else "write"

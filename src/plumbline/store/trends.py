@@ -111,13 +111,7 @@ class Pictures(Store):
         component, partner, operation, started_at, rate = cells
         record = read_record(body, self.path)
         return PairTest(
-            component,
-            partner,
-            operation,
-            started_at,
-            rate,
-            record.retransmits,
-            record.bytes,
+            component, partner, operation, started_at, rate, record.retransmits, record.bytes
         )
 
 

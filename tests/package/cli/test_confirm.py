@@ -30,7 +30,7 @@ from plumbline.store.facts import (
     FOLDER,
     node_suspicions,
     save_node_suspicions,
-    save_site_suspicions,
+    save_suspicions,
 )
 from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot
@@ -453,7 +453,7 @@ def test_old_suspicions_mean_nothing(console: Console) -> None:
     now = time.time()
     save_node_suspicions(console.client.state, [Suspected("ost", "c", now)], now - 3 * 3600)
     assert console.suspects() == []
-    save_site_suspicions(console.history, {"client1": [Suspected("ost", "c", now)]}, now - 3 * 3600)
+    save_suspicions(console.history, {"client1": [Suspected("ost", "c", now)]}, now - 3 * 3600)
     console.collect()
     assert console.suspects() == []
 

@@ -13,10 +13,10 @@ from plumbline.model.units import DAY_S
 from plumbline.observe.changes import (
     ChangeGroup,
     Ledger,
-    changes_since,
     differences,
     first_ledger,
-    group_changes,
+    grouped,
+    latest,
     where,
 )
 from plumbline.observe.conditions import Condition
@@ -132,7 +132,7 @@ def changed(
 
 
 def of(ledgers: Iterator[Ledger]) -> tuple[ChangeGroup, ...]:
-    return group_changes(changes_since(list(ledgers), NOW))
+    return grouped(latest(list(ledgers), NOW))
 
 
 def lustre(version: str) -> Condition:
@@ -153,13 +153,13 @@ def test_a_change_that_was_made_again_much_later_is_another() -> None:
     once = ledger(
         bill(lustre("2.3.0")), bill(lustre("2.4.0"), day=1), bill(lustre("2.3.0"), day=20)
     ).after(bill(lustre("2.4.0"), day=40))
-    assert len(group_changes(changes_since([once], NOW))) == 3
+    assert len(grouped(latest([once], NOW))) == 3
 
 
 def test_targets_are_counted_and_sizes_are_read() -> None:
     then = [cache("1048576", f"fs-OST000{n}") for n in range(4)]
     now = [cache("33554432", f"fs-OST000{n}") for n in range(4)]
-    (one,) = group_changes(changes_since([ledger(bill(*then), bill(*now, day=1))], NOW))
+    (one,) = grouped(latest([ledger(bill(*then), bill(*now, day=1))], NOW))
     assert one.sentence({"oss1": ""}) == f"{CACHE} 1 MiB -> 32 MiB (4 targets) on oss1"
 
 
@@ -176,7 +176,7 @@ def test_a_change_says_what_differs(case: Mapping[str, str]) -> None:
 def test_the_most_telling_of_a_day_comes_first() -> None:
     then = (condition("vm.swappiness", "60", "sysctl"), lustre("2.3.0"), cache("1"))
     now = (condition("vm.swappiness", "10", "sysctl"), lustre("2.4.0"), cache("2"))
-    found = group_changes(changes_since([ledger(bill(*then), bill(*now, day=1))], NOW))
+    found = grouped(latest([ledger(bill(*then), bill(*now, day=1))], NOW))
     assert [one.area for one in found] == ["software", "lustre", "sysctl"]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.observe.changes import group_changes
+from plumbline.observe.changes import grouped
 from plumbline.observe.conditions import DEFAULT, Bill, Condition, is_secret, merged, take, tidy
 from tests.package.fakes import answer
 from tests.package.observe.nodes import DISK, FILE, FILES, NOW, condition, ledger, system
@@ -100,10 +100,7 @@ def test_a_change_of_a_parameter_with_two_names_on_an_mds_is_one_change(
         for day, printed in enumerate((before, after))
     ]
     changes = ledger(*bills).changes
-    assert (
-        sorted(change.text for change in group_changes(("mds1", one) for one in changes))
-        == expected
-    )
+    assert sorted(change.text for change in grouped(("mds1", one) for one in changes)) == expected
 
 
 def test_a_long_value_keeps_its_beginning_and_changes_when_its_end_does() -> None:

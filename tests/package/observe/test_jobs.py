@@ -20,9 +20,9 @@ from plumbline.observe.jobs import (
     Window,
     parse_moment,
     parse_slurm,
-    requests_by_job,
     shown,
-    traffic_by_job,
+    sum_requests,
+    sum_traffic,
     without_traffic,
 )
 
@@ -33,13 +33,13 @@ def io(job: str, begin: float, end: float, **changes: object) -> JobIo:
 
 
 def test_of_what_lasts_longer_the_part_within_the_time_counts() -> None:
-    (found,) = traffic_by_job([io("7", 100, 200)], Window(150, 400))
+    (found,) = sum_traffic([io("7", 100, 200)], Window(150, 400))
     assert (found.bytes, found.begin, found.end) == (500, 150, 200)
     assert found.rate_Bps == 10
 
 
 def test_the_job_that_moved_most_comes_first_and_its_parts_are_one() -> None:
-    found = traffic_by_job(
+    found = sum_traffic(
         [io("7", 0, 10), io("8", 0, 10, bytes=1500.0), io("7", 20, 30, small=0.5)], Window()
     )
     assert [(one.job, one.bytes, one.begin, one.end) for one in found] == [
@@ -50,18 +50,18 @@ def test_the_job_that_moved_most_comes_first_and_its_parts_are_one() -> None:
 
 
 def test_who_says_it_is_told_apart() -> None:
-    found = traffic_by_job([io("7", 0, 10), io("7", 0, 10, source=COUNTERS)], Window())
+    found = sum_traffic([io("7", 0, 10), io("7", 0, 10, source=COUNTERS)], Window())
     assert {one.source for one in found} == {COUNTERS, DARSHAN}
 
 
 def test_another_target_or_time_is_left_out() -> None:
     known = [io("7", 0, 10), io("8", 0, 10, target="OST1"), io("9", 90, 91)]
-    assert [one.job for one in traffic_by_job(known, Window(0, 50), "OST0")] == ["7"]
+    assert [one.job for one in sum_traffic(known, Window(0, 50), "OST0")] == ["7"]
 
 
 def test_what_has_no_duration_is_there_at_its_moment() -> None:
-    assert [one.rate_Bps for one in traffic_by_job([io("7", 10, 10)], Window(5, 15))] == [None]
-    assert traffic_by_job([io("7", 10, 10)], Window(11, 15)) == []
+    assert [one.rate_Bps for one in sum_traffic([io("7", 10, 10)], Window(5, 15))] == [None]
+    assert sum_traffic([io("7", 10, 10)], Window(11, 15)) == []
 
 
 def test_jobs_that_ran_and_of_which_nothing_is_known_are_named() -> None:
@@ -77,10 +77,10 @@ def test_requests_of_a_job_are_those_of_the_time() -> None:
         JobRequests("8", "MDT1", 0, 10, {"open": 1}),
         JobRequests("9", "MDT0", 30, 40, {"open": 99}),
     ]
-    first, second = requests_by_job(found, Window(5, 20))
+    first, second = sum_requests(found, Window(5, 20))
     assert first == JobRequests("7", "MDT0", 5, 20, {"open": 9.0, "close": 6.0})
     assert (second.job, second.number) == ("8", 0.5)
-    assert [one.job for one in requests_by_job(found, Window(), "MDT1")] == ["8"]
+    assert [one.job for one in sum_requests(found, Window(), "MDT1")] == ["8"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from plumbline.plan.baseline import Key, accept, refuse_below_floor
 from plumbline.plan.capture import (
     REMOVE,
     RENEW,
-    BaselineAges,
+    Ages,
     CaptureResult,
     ages,
     capture,
@@ -314,7 +314,7 @@ def test_what_is_measured_without_a_baseline_is_listed() -> None:
     found = ages({key("a"): HELD}, SITE, {}, TODAY)
     assert [one.component for one in found.missing] == ["b", "c", "d", "lonely"]
     empty = ages({}, {("ost", "a"): expected("a")._replace(references={})}, {}, TODAY)
-    assert empty == BaselineAges(0, (), ())
+    assert empty == Ages(0, (), ())
 
 
 def test_programs_get_the_reasons_and_the_remedy() -> None:
