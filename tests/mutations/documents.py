@@ -64,7 +64,7 @@ from plumbline.plan.baseline import (
 )
 from plumbline.plan.expectations import Plan
 from plumbline.simulate.fleet import parse_fault, parse_losses
-from plumbline.site.answers import _parsed, document_of
+from plumbline.site.answers import _parse, document_of
 from plumbline.site.documents import read_records, read_verdicts
 from plumbline.site.gather import _place, _record_of, _unreadable
 from plumbline.site.inventory import deployed_hosts, plan_of, read_document, read_inventory
@@ -531,7 +531,7 @@ REQUEST = {
 
 
 def _counted_by(data: bytes, _: Path) -> object:
-    (one,) = by_sampling([Record.from_json(_parsed(text(data)))])
+    (one,) = by_sampling([Record.from_json(_parse(text(data)))])
     return one.covers(1000.0, 1003.0, 0.5), one.moved(1000.5, 1003.0, 0.5)
 
 
@@ -544,7 +544,7 @@ def _records(data: bytes, folder: Path) -> None:
 def _answer(data: bytes, _: Path) -> object:
     """Read an answer of a node line by line, as a conversation does."""
     head, *lines = data.split(b"\n")
-    found: list[object] = [Head.from_json(_parsed(text(head)))]
+    found: list[object] = [Head.from_json(_parse(text(head)))]
     before = Cursor()
     for line in lines:
         try:
@@ -635,18 +635,18 @@ def _programs() -> Iterator[Reader]:
         lambda data, folder: load_suspicions(put(folder, "s.json", data), NOW),
     )
     yield Reader(
-        "request of a console", (asked,), lambda data, _: Request.from_json(_parsed(text(data)))
+        "request of a console", (asked,), lambda data, _: Request.from_json(_parse(text(data)))
     )
     yield Reader(
         "record",
         (_dumped(RECORD.to_json()),),
-        lambda data, _: Record.from_json(_parsed(text(data))),
+        lambda data, _: Record.from_json(_parse(text(data))),
     )
     others = Others("oss1", 0.29, 0.33, Job("4711", 38 * 10**9, 40.0))
     yield Reader(
         "others in a record",
         (_dumped(write(others)),),
-        lambda data, _: others_of(RECORD._replace(details={OTHERS: _parsed(text(data))})),
+        lambda data, _: others_of(RECORD._replace(details={OTHERS: _parse(text(data))})),
     )
     yield Reader("counted by a server", (_dumped(COUNTED.to_json()),), _counted_by)
     symptoms = _dumped({**REPORT.to_json(), "past": write(PAST)})
@@ -666,7 +666,7 @@ def _programs() -> Iterator[Reader]:
     yield Reader(
         "job",
         (encoded_job(JOB),),
-        lambda data, _: RanksJob.from_json(_parsed(text(data))),
+        lambda data, _: RanksJob.from_json(_parse(text(data))),
     )
     yield Reader("results of ranks", (encoded_job(RESULT),), _ranks)
     yield Reader("call profile", (pack({"test": "ost"}, blocks()),), lambda data, _: unpack(data))

@@ -1,7 +1,7 @@
-"""The command ``plumbline``: its verbs, their arguments, and what becomes of errors.
+"""The command ``plumbline``: its verbs, their arguments, and the handling of errors.
 
-``people`` and ``machines`` declare every verb; the module that carries it out is loaded when it is
-called, so it may need what this host does not have.
+``people`` and ``machines`` declare every verb; the module of a verb is loaded when it is called, so
+it may need libraries that this host does not have.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ NODE_MODULES = (
     "symptoms",
     "counters",
 )
-"""Modules of this room that a node has, with all that they import; the console has every one."""
+"""Modules of this package on a node, with all their imports; the console has every module."""
 
 CONSOLE_LIBRARIES = ("jinja2", "plotly", "pydantic", "rich", "yaml")
-"""Modules of the extra ``console``, which a node and a bare installation do not have."""
+"""Libraries of the extra ``console``; a node and a bare installation do not have them."""
 
 NODE_LIBRARY = "numpy"
-"""The library that judging takes on every host, a package of the distribution."""
+"""Library for judging, needed on every host; a package of the distribution."""
 
 _EPILOG = """\
 for roles, timers and playbooks:
@@ -64,20 +64,20 @@ Shell completion, where argcomplete is installed: eval "$(register-python-argcom
 """
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Why a file that standard output leads to takes no more."""
+"""Errors of a full or failing disk, if standard output is a file."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Ends with UsageError's code: argparse's own 2 would read as CRITICAL."""
+    """Parser that exits with UsageError's code; argparse's own 2 would mean CRITICAL."""
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse a word that is no choice, with the one that may have been meant."""
+        """Refuse a word that is not a choice, and suggest the nearest one."""
         if action.choices is not None and value not in action.choices:
-            # most words are right, and do not wait for it
+            # slow to import, and most words are right
             from difflib import get_close_matches
 
-            for near in get_close_matches(str(value), map(str, action.choices), n=1):
-                raise argparse.ArgumentError(action, f"{value!r}: did you mean {near}?")
+            for choice in get_close_matches(str(value), map(str, action.choices), n=1):
+                raise argparse.ArgumentError(action, f"{value!r}: did you mean {choice}?")
         super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:
@@ -86,7 +86,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def build_parser(called: Optional[str] = None) -> argparse.ArgumentParser:
-    """Return the parser of the whole command line, or of the verb that is ``called`` alone."""
+    """Return the parser of the whole command line, or of the verb ``called`` only."""
     parser = _Parser(
         prog="plumbline",
         description="Find the slow part of a parallel storage system.",
@@ -96,29 +96,29 @@ def build_parser(called: Optional[str] = None) -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     actions: dict[str, Any] = {"": verbs}
     for name, verb in {**PEOPLE, **MACHINES}.items():
-        of, _, action = name.rpartition(" ")
-        if called in (None, of or action) and of in actions:
-            _add(name, verb, actions[of], actions)
+        parent, _, action = name.rpartition(" ")
+        if called in (None, parent or action) and parent in actions:
+            _add(name, verb, actions[parent], actions)
     lines = (f"    {name:12} {_help(verb)}" for name, verb in MACHINES.items())
     parser.epilog = _EPILOG.format(machine_verbs="\n".join(lines))
     return parser
 
 
 def _add(name: str, verb: Verb, parsers: Any, actions: dict[str, Any]) -> None:
-    """Declare a verb, or an action of one; one that this host was not given says where it is."""
-    more: dict[str, Any] = {} if name in MACHINES else {"help": _help(verb)}
+    """Declare a verb or an action; a verb absent from this host prints where to call it."""
+    help_text: dict[str, Any] = {} if name in MACHINES else {"help": _help(verb)}
     if not _is_here(verb):
-        # no character begins an option: all that follows is taken as it is
-        parser = parsers.add_parser(name, add_help=False, prefix_chars="\0", **more)
+        # no character begins an option: accept all words that follow
+        parser = parsers.add_parser(name, add_help=False, prefix_chars="\0", **help_text)
         parser.add_argument("given", nargs=argparse.REMAINDER)
-        parser.set_defaults(run=_absent)
+        parser.set_defaults(run=_refuse_absent_verb)
         return
     parser = parsers.add_parser(
         name.rpartition(" ")[2],
         description=verb.description,
         epilog=verb.epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        **more,
+        **help_text,
     )
     declare(parser, verb.arguments)
     if f"{name} " in "".join(PEOPLE):
@@ -140,7 +140,7 @@ def _run(module: str, function: str, arguments: argparse.Namespace) -> int:
     return code
 
 
-def _absent(arguments: argparse.Namespace) -> int:
+def _refuse_absent_verb(arguments: argparse.Namespace) -> int:
     raise UsageError(
         f"this host has what nodes need, without plumbline {arguments.verb}; call it on the "
         "monitoring host or on the control host"
@@ -148,10 +148,10 @@ def _absent(arguments: argparse.Namespace) -> int:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Run the command line and return its exit code; expected trouble is one sentence on stderr."""
+    """Run the command line and return its exit code; print an expected error as one sentence."""
     _open_standard_files()
     words = sys.argv[1:] if argv is None else list(argv)
-    parser = build_parser(_asked(words))
+    parser = build_parser(_first_verb(words))
     _complete(parser)
     if not words:
         parser.print_help()
@@ -161,21 +161,21 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except PlumblineError as error:
-        # it may quote what somebody else has written
+        # the message may quote text of another author
         remark("\n".join(map(printable, str(error).split("\n"))))
         return error.exit_code
     except ImportError as error:
         remark(_library_trouble(error, arguments.verb))
         return ToolError.exit_code
     except BrokenPipeError:
-        # whoever reads has seen enough
-        _print_no_more()
+        # the reader, such as head, has closed the pipe
+        _discard_output()
         return 0
     except OSError as error:
-        # one of a named file is for whoever opened that
+        # the opener of a named file handles its errors
         if error.filename is not None or error.errno not in _NO_ROOM:
             raise
-        _print_no_more()
+        _discard_output()
         remark(f"the output cannot be written: {error.strerror}")
         return StoreError.exit_code
     except KeyboardInterrupt:
@@ -185,7 +185,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 def _library_trouble(error: ImportError, verb: str) -> str:
-    """Return the sentence on a library of the console; raise any other error again."""
+    """Return the sentence on a missing or old library; raise any other error again."""
     library = (error.name or "").split(".")[0]
     if library not in (*CONSOLE_LIBRARIES, NODE_LIBRARY):
         raise error
@@ -200,7 +200,7 @@ def _library_trouble(error: ImportError, verb: str) -> str:
 
 
 def _open_standard_files() -> None:
-    """Open what the caller has closed: the next file would have its number and be printed into."""
+    """Open standard files that the caller has closed, else the next file would get their number."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - to the end
     if sys.stdout is None:
@@ -209,19 +209,19 @@ def _open_standard_files() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
-def _asked(words: list[str]) -> Optional[str]:
-    """Return the verb that a command line begins with: to load all takes a quarter of a second."""
+def _first_verb(words: list[str]) -> Optional[str]:
+    """Return the first word if it is a verb: loading all verbs takes a quarter of a second."""
     first = words[0] if words and "_ARGCOMPLETE" not in os.environ else ""
     return first if first in VERBS + MACHINE_VERBS else None
 
 
-def _print_no_more() -> None:
-    """Let go of what could not be printed: Python would complain once more at its end."""
+def _discard_output() -> None:
+    """Discard unprinted output, or Python would report the error again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complete(parser: argparse.ArgumentParser) -> None:
-    """Answer the shell that asks for completions, where argcomplete is installed."""
+    """Answer the shell's request for completions if argcomplete is installed."""
     if "_ARGCOMPLETE" in os.environ:
         with suppress(ModuleNotFoundError):
             import_module("argcomplete").autocomplete(parser)

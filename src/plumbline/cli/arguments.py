@@ -1,6 +1,6 @@
-"""Arguments of verbs: how they are declared, and those that several verbs have.
+"""Arguments of verbs: functions that declare them, and arguments common to several verbs.
 
-An option is written as a person writes it: ``-o, --output FILE``, or ``--json`` for a switch.
+An option is spelled as in the help: ``-o, --output FILE``, or ``--json`` for a switch.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from plumbline.store.files import EXPECTATIONS, HISTORY, LOCKS, PLAN, SNAPSHOT, 
 
 Container = argparse._ActionsContainer
 Argument = Callable[[Container], object]
-"""Declares itself in a parser or group."""
+"""Function that declares an argument in a parser or group."""
 
 
 def option(spelling: str, text: str, default: Any = None, **more: Any) -> Argument:
-    """Return an option; ``text`` is its help, which the default is added to.
+    """Return an option with its help ``text``, to which the default is added.
 
-    A number as default asks for a number of its type; ``more`` is for argparse.
+    If the default is a number, the value must have its type. ``more`` goes to argparse.
     """
     *short, long = spelling.split(", ")
     name, _, metavar = long.partition(" ")
@@ -36,7 +36,7 @@ def option(spelling: str, text: str, default: Any = None, **more: Any) -> Argume
 
 
 def count(text: str) -> int:
-    """Return a number above zero; argparse turns the error into its own."""
+    """Return a number above zero; argparse reports the error."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number above zero")
     return int(text)
@@ -54,21 +54,21 @@ def declare(container: Container, arguments: tuple[Argument, ...]) -> None:
 
 
 def group(title: str, *arguments: Argument) -> Argument:
-    """Return arguments that the help shows under a title."""
+    """Return arguments shown under a title in the help."""
     return lambda container: declare(container.add_argument_group(title), arguments)
 
 
 def either(*arguments: Argument, required: bool = False) -> Argument:
-    """Return arguments of which one may be given."""
+    """Return mutually exclusive arguments."""
     return lambda container: declare(
         container.add_mutually_exclusive_group(required=required), arguments
     )
 
 
 class Verb(NamedTuple):
-    """A verb, or an action of one, and the module of this room that has its function.
+    """A verb or an action of a verb, and the module of this package with its function.
 
-    The function has the same name; a verb that has actions has none.
+    The function has the name of the verb or action; a verb with actions has no function.
     """
 
     module: str
@@ -79,10 +79,10 @@ class Verb(NamedTuple):
 
 
 class Verbs(dict[str, Verb]):
-    """Verbs by name; that of an action is ``VERB ACTION`` and comes behind its verb."""
+    """Verbs by name; an action is named ``VERB ACTION`` and follows its verb."""
 
     def add(self, place: str, text: str, *arguments: Argument, **more: str) -> None:
-        """Add ``MODULE.VERB`` with its help; ``more`` is its description and its epilog."""
+        """Add ``MODULE.VERB`` with its help; ``more`` has its description and epilog."""
         module, _, name = place.partition(".")
         self[name] = Verb(module, text, arguments, **more)
 
@@ -106,10 +106,10 @@ SITE = (
     option("--plan FILE", "whole site: output of plumbline plan --json"),
     option("--history FILE", "with --plan: history of all its nodes"),
 )
-"""A whole site in the place of a node."""
+"""Options that choose a whole site instead of this node."""
 
 SOURCE = (DEPLOYED, NEWEST, *SITE)
-"""A node, or a whole site, that is judged."""
+"""Options that choose the node or site to judge."""
 
 AUTHORITY = (
     option("--token-file FILE", "bearer token, one line", type=Path),
@@ -130,4 +130,4 @@ RANKS = (
     option("--work DIR", "folder shared by all clients"),
     option("--file-system NAME", "file system, or one of its planned tests: NAME:TEST"),
 )
-"""Arguments of every start of ranks."""
+"""Arguments of every verb that starts ranks."""

@@ -1,4 +1,4 @@
-"""``plumbline baseline``: capture what components give, compare, accept for a reason, renew."""
+"""``plumbline baseline``: capture rates as candidates, compare, accept with a reason, renew."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COMMENT = "Written by `plumbline baseline {}`; read it with `plumbline baseline
 
 
 def capture(arguments: argparse.Namespace) -> int:
-    """Write the candidates file and say what went into it; return 0."""
+    """Write the candidates file, print its contents, and return 0."""
     if arguments.last < 1:
         raise UsageError(f"--last {arguments.last} leaves no run; give 1 or more")
     inventory = read_inventory(arguments.inventory)
@@ -48,8 +48,8 @@ def capture(arguments: argparse.Namespace) -> int:
     document = {
         "file": str(path),
         "captured": [
-            {**key._asdict(), **each.baseline._asdict(), "outlier": each.outlier, "weak": each.weak}
-            for key, each in captured.candidates.items()
+            {**key._asdict(), **new.baseline._asdict(), "outlier": new.outlier, "weak": new.weak}
+            for key, new in captured.candidates.items()
         ],
         "left_out": dict(captured.left_out),
     }
@@ -68,7 +68,7 @@ def capture(arguments: argparse.Namespace) -> int:
 
 
 def diff(arguments: argparse.Namespace) -> int:
-    """Print old and new of each candidate; return 0."""
+    """Print the old and new baseline of each candidate; return 0."""
     inventory = read_inventory(arguments.inventory)
     candidates = _candidates(inventory, arguments)
     changes = baselines.compare(read_baselines(inventory.baselines), candidates)
@@ -80,7 +80,7 @@ def diff(arguments: argparse.Namespace) -> int:
 
 
 def accept(arguments: argparse.Namespace) -> int:
-    """Write the inventory's baselines and say which changed; return 0."""
+    """Write the inventory's baselines and print the changed ones; return 0."""
     inventory = read_inventory(arguments.inventory)
     accepted = read_baselines(inventory.baselines)
     candidates = _candidates(inventory, arguments)
@@ -101,13 +101,13 @@ def accept(arguments: argparse.Namespace) -> int:
         if not arguments.dry_run:
             revision.write()
         file = {"before": revision.before, "after": revision.after}
-        end = (
+        summary = (
             f"{len(changed)} baselines would be accepted in {path}"
             if arguments.dry_run
             else f"{len(changed)} baselines accepted in {path}; review and commit it, then deploy "
             "the role agent"
         )
-        sentences = [*_doubts(changed), end]
+        sentences = [*_doubts(changed), summary]
     changes = [change.to_json() for change in baselines.compare(accepted, changed)]
     document = {"file": str(path), "changed": bool(changed), "accepted": changes}
     show(arguments, {**document, "sentences": sentences, **file}, sentences, indent=1)
@@ -115,7 +115,7 @@ def accept(arguments: argparse.Namespace) -> int:
 
 
 def age(arguments: argparse.Namespace) -> int:
-    """Print which baselines are to be renewed; return 1 when there are some, else 0."""
+    """Print the baselines to renew; return 1 if there are any, else 0."""
     inventory = read_inventory(arguments.inventory)
     expected = expectations_of(inventory)
     newest = captures.newest_conditions(read_records(arguments.records), expected)
@@ -135,6 +135,6 @@ def _candidates(inventory: Inventory, arguments: argparse.Namespace) -> Mapping[
 
 
 def _doubts(candidates: Mapping[Key, Candidate]) -> Iterator[str]:
-    """Yield the candidates below their floor, and those too weak to alarm."""
-    yield from texts.floor_lines({key: each.baseline for key, each in candidates.items()})
+    """Yield a line for each candidate below its floor or too weak to alarm."""
+    yield from texts.floor_lines({key: entry.baseline for key, entry in candidates.items()})
     yield from texts.weak_lines(candidate.weak for candidate in candidates.values())

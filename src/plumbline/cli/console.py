@@ -23,8 +23,8 @@ from plumbline.site import publish as publishing
 from plumbline.site.command_pipe import hand_over
 from plumbline.site.cover import Coverage, cover
 from plumbline.site.documents import read_records, read_verdicts
-from plumbline.site.gather import Gathered, GatherOptions, gather, tidy
-from plumbline.site.jobs import used_meanwhile
+from plumbline.site.gather import GatherOptions, NodeResult, gather, tidy
+from plumbline.site.jobs import jobs_on_slow_targets
 from plumbline.site.latency import SiteLatencies, latencies, site_loads
 from plumbline.site.locate import SiteLocated, left_out, locate_site, sentences
 from plumbline.site.nodes import without_collector
@@ -39,7 +39,7 @@ _CLOCK_OFF_S = 60.0
 
 
 def collect(arguments: argparse.Namespace) -> int:
-    """Collect; return 0, 69 when a node did not answer, 65 when records were damaged."""
+    """Collect; return 0, 69 if a node did not answer, 65 if records were damaged."""
     plan, history = load_plan(arguments.plan), Path(arguments.history)
     if unknown := [name for name in arguments.node if name not in plan.nodes]:
         raise UsageError(
@@ -70,13 +70,13 @@ def collect(arguments: argparse.Namespace) -> int:
 
 
 def _options(arguments: argparse.Namespace, history: Path) -> GatherOptions:
-    """Return how the nodes are asked; raise UsageError where that is impossible."""
+    """Return the options of collecting; raise UsageError if they are impossible."""
     words, limit_s = arguments.remote, parse_duration(arguments.limit)
     try:
-        remote = shlex.split(words)
+        command = shlex.split(words)
     except ValueError as error:
         raise UsageError(f"--remote {words!r} is not understood: {error}") from error
-    if not any("{node}" in word for word in remote):
+    if not any("{node}" in word for word in command):
         raise UsageError(f"--remote {words!r} does not say where {{node}} stands; add it")
     if not 0 < limit_s < 86400:
         raise UsageError(f"--limit {arguments.limit} is no time to wait; write for example 2 min")
@@ -84,28 +84,28 @@ def _options(arguments: argparse.Namespace, history: Path) -> GatherOptions:
         raise UsageError(
             f"--at-once {arguments.at_once}: between 1 and 256 nodes can be asked at once"
         )
-    return GatherOptions(history, remote, limit_s, arguments.at_once)
+    return GatherOptions(history, command, limit_s, arguments.at_once)
 
 
 def _collected_lines(
-    results: Sequence[Gathered], coverage: Coverage, thinned: Optional[Thinned]
+    results: Sequence[NodeResult], coverage: Coverage, thinned: Optional[Thinned]
 ) -> Iterator[str]:
     rows = [
         (result.node, str(result.new), str(result.cursor.seq), "; ".join(_remarks(result)))
         for result in results
     ]
     yield render(("node", "new", "cursor", "text"), rows)
-    silent = sum(bool(result.trouble) for result in results)
+    failed = sum(bool(result.trouble) for result in results)
     yield (
-        f"{sum(result.new for result in results)} new records of {len(results) - silent} nodes; "
-        f"{silent} did not answer"
+        f"{sum(result.new for result in results)} new records of {len(results) - failed} nodes; "
+        f"{failed} did not answer"
     )
     yield from coverage.sentences()
     if thinned and thinned.runs:
         yield thinned.sentence()
 
 
-def _remarks(result: Gathered) -> list[str]:
+def _remarks(result: NodeResult) -> list[str]:
     remarks = []
     if result.trouble:
         remarks.append(f"no answer: {result.trouble}")
@@ -116,21 +116,21 @@ def _remarks(result: Gathered) -> list[str]:
         remarks.append(f"its clock is {format_duration(abs(result.clock_s))} {way}")
     if result.damaged:
         remarks.append(f"{len(result.damaged)} records left out, first: {result.damaged[0]}")
-    for what, why in (
+    for consequence, reason in (
         ("without its symptoms", result.unsaid),
         ("without its changes", result.conditions),
         ("what is suspected of it did not arrive", result.untaken),
     ):
-        if why:
-            remarks.append(f"{what}: {why}")
+        if reason:
+            remarks.append(f"{consequence}: {reason}")
     return remarks
 
 
 def locate(arguments: argparse.Namespace) -> int:
-    """Print the suspects and return 1 where something is slow, 3 where nothing could vote."""
+    """Print the suspects; return 1 if something is slow, 3 if no measurement can vote."""
     plan = load_plan(arguments.plan)
     suspects = locate_site(plan, Path(arguments.history), time.time(), last_run=arguments.last_run)
-    jobs = used_meanwhile(plan, Path(arguments.history), suspects.located)
+    jobs = jobs_on_slow_targets(plan, Path(arguments.history), suspects.located)
     document = suspects.to_json(plan)
     document["remarks"] += jobs
     show(arguments, document, _located_lines(suspects, plan, arguments.verbose, jobs), indent=1)
@@ -152,13 +152,13 @@ def _located_lines(
 
 
 _MOST_WINDOWS = 10_000
-"""Prometheus gives 11,000 moments of a series at most (web/api/v1/api.go)."""
+"""Prometheus returns at most 11,000 points of a series (web/api/v1/api.go)."""
 
 
 def latency(arguments: argparse.Namespace) -> int:
-    """Print the suspects; return 1 where there are any, 3 where nothing could be compared.
+    """Print the suspects; return 1 if there are any, 3 if nothing could be compared.
 
-    With ``--save`` both are no trouble, and 0 is returned.
+    With ``--save`` the exit code is always 0.
     """
     window_s, since_s = parse_duration(arguments.window), parse_duration(arguments.since)
     if window_s <= 0 or since_s < 2 * window_s:
@@ -170,7 +170,7 @@ def latency(arguments: argparse.Namespace) -> int:
         )
     _check_history(arguments.save)
     prometheus = Prometheus(arguments.prometheus, arguments.token_file, arguments.ca)
-    # windows begin at the same moments whenever somebody asks
+    # windows begin at fixed times, independent of the time of the call
     end = time.time() // window_s * window_s
     span = Span(end - since_s // window_s * window_s + window_s, end, window_s)
     plan = load_plan(arguments.plan)
@@ -192,7 +192,7 @@ def latency(arguments: argparse.Namespace) -> int:
 
 
 def _check_history(history: Optional[Path]) -> None:
-    """Raise UsageError where ``--save`` names a folder: nobody looks for suspicions beside it."""
+    """Raise UsageError if ``--save`` names a folder: suspicions belong beside a history file."""
     if history is not None and history.is_dir():
         raise UsageError(f"--save {history} is no history; name the file of the console's")
 
@@ -212,40 +212,40 @@ def _latency_lines(latencies: SiteLatencies) -> Iterator[str]:
 
 
 def publish(arguments: argparse.Namespace) -> int:
-    """Write the document and return 0, whatever it says."""
+    """Write the document and return 0 for any verdict."""
     stale_after_s = parse_duration(arguments.stale)
     if stale_after_s <= 0:
         raise UsageError(f"--stale {arguments.stale} is no time; write for example 1 h")
     terms = publishing.Terms(stale_after_s, parse_duration(arguments.notified_after))
     plan, now = load_plan(arguments.plan), time.time()
-    made = publishing.publish(plan, Path(arguments.history), Path(arguments.to), now, terms)
-    remark(*made.remarks)
-    show(arguments, made.document, _published_lines(made.verdicts))
+    published = publishing.publish(plan, Path(arguments.history), Path(arguments.to), now, terms)
+    remark(*published.remarks)
+    show(arguments, published.document, _published_lines(published.verdicts))
     return 0
 
 
 def _published_lines(verdicts: Mapping[str, Verdict]) -> Iterator[str]:
-    odd = [verdict for verdict in verdicts.values() if verdict.state is not State.OK]
-    if odd:
-        rows = [(verdict.state.name, verdict.component, verdict.sentence) for verdict in odd]
+    not_ok = [verdict for verdict in verdicts.values() if verdict.state is not State.OK]
+    if not_ok:
+        rows = [(verdict.state.name, verdict.component, verdict.sentence) for verdict in not_ok]
         yield render(("state", "service", "suspects"), rows)
-    yield f"{len(verdicts)} services, {len(odd)} of them not OK"
+    yield f"{len(verdicts)} services, {len(not_ok)} of them not OK"
 
 
 def investigate(arguments: argparse.Namespace) -> int:
     """Print the answer and return 0."""
     plan = load_plan(arguments.plan)
     request = investigating.read_request(arguments.request)
-    before = investigating.read_earlier(arguments.snapshots)
+    earlier = investigating.read_earlier(arguments.snapshots)
     records = read_records(arguments.records)
-    answer = investigating.investigate(plan, request, records, before)
+    answer = investigating.investigate(plan, request, records, earlier)
     table = [line for rows in answer.evidence for line in render(HEADERS, list(rows)).splitlines()]
     print_json({**answer.document, "table": table})
     return 0
 
 
 def submit(arguments: argparse.Namespace) -> int:
-    """Hand the verdicts over; return 0, or 65 when some of them have no service."""
+    """Hand the verdicts over; return 0, or 65 if a verdict has no service."""
     if bool(arguments.documents) is bool(arguments.history):
         raise UsageError("name either documents of plumbline judge --json, or --history")
     if arguments.json and arguments.batch == "-":
@@ -254,10 +254,10 @@ def submit(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--wait {arguments.wait:g} is no time to wait; write for example 10")
     with without_collector():
         plan = load_plan(arguments.plan)
-        made = batch(_judged(plan, arguments), plan.services)
-    _deliver(made, arguments)
-    _report_batch(made, plan, arguments)
-    return DocumentError.exit_code if made.homeless else 0
+        results = batch(_judged(plan, arguments), plan.services)
+    _deliver(results, arguments)
+    _report_batch(results, plan, arguments)
+    return DocumentError.exit_code if results.homeless else 0
 
 
 def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
@@ -266,44 +266,44 @@ def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
     return [judged for name in arguments.documents for judged in read_verdicts(name)]
 
 
-def _deliver(made: Batch, arguments: argparse.Namespace) -> None:
+def _deliver(results: Batch, arguments: argparse.Namespace) -> None:
     if arguments.batch == "-":
-        sys.stdout.writelines(f"{line}\n" for line in made.lines)
+        sys.stdout.writelines(f"{line}\n" for line in results.lines)
     elif arguments.batch:
-        _write(Path(arguments.batch), made)
-    elif made.lines:
+        _write(Path(arguments.batch), results)
+    elif results.lines:
         pipe = Path(arguments.pipe)
-        hand_over(made.text, pipe, Path(arguments.spool or pipe.parent), arguments.wait)
+        hand_over(results.text, pipe, Path(arguments.spool or pipe.parent), arguments.wait)
 
 
-def _write(path: Path, made: Batch) -> None:
+def _write(path: Path, results: Batch) -> None:
     if path.exists() and not path.is_file():
         raise UsageError(f"--batch {path} is no file; a pipe is named with --pipe")
-    replace_own(path, made.text, mode=0o644)
+    replace_own(path, results.text, mode=0o644)
 
 
-def _report_batch(made: Batch, plan: SitePlan, arguments: argparse.Namespace) -> None:
-    """Say what was handed over on standard output, what was not on standard error."""
-    homeless = [
+def _report_batch(results: Batch, plan: SitePlan, arguments: argparse.Namespace) -> None:
+    """Print the results handed over on standard output, and all others on standard error."""
+    no_service = [
         f"{judged.verdict.layer} {judged.verdict.component} of {judged.node}"
-        for judged in made.homeless
+        for judged in results.homeless
     ]
-    silent = [f"{service.description} of {service.host}" for service in made.silent]
-    goal = arguments.batch or arguments.pipe
+    no_verdict = [f"{service.description} of {service.host}" for service in results.silent]
+    path = arguments.batch or arguments.pipe
     document = {
-        "to": goal,
-        "results": len(made.lines),
-        "states": {state.name: count for state, count in made.states.items()},
-        "without_service": homeless,
-        "without_verdict": silent,
+        "to": path,
+        "results": len(results.lines),
+        "states": {state.name: count for state, count in results.states.items()},
+        "without_service": no_service,
+        "without_verdict": no_verdict,
     }
-    counts = ", ".join(f"{count} {state.name}" for state, count in made.states.items())
-    handed_over = f"{len(made.lines)} of {len(plan.services)} services to {goal}: {counts}"
-    lines = [] if goal == "-" else [handed_over]
-    lines += [f"without a verdict: {several(silent)}"] if silent else []
+    counts = ", ".join(f"{count} {state.name}" for state, count in results.states.items())
+    handed_over = f"{len(results.lines)} of {len(plan.services)} services to {path}: {counts}"
+    lines = [] if path == "-" else [handed_over]
+    lines += [f"without a verdict: {several(no_verdict)}"] if no_verdict else []
     show(arguments, document, lines)
-    if homeless:
+    if no_service:
         remark(
-            f"{len(homeless)} verdicts have no service in {plan.path} and were not handed over: "
-            f"{several(homeless)}; write the plan again and deploy the role nagios"
+            f"{len(no_service)} verdicts have no service in {plan.path} and were not handed over: "
+            f"{several(no_service)}; write the plan again and deploy the role nagios"
         )

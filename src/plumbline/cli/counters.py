@@ -1,4 +1,4 @@
-"""Counters of this host: those of Lustre for Prometheus, and samples during a probe."""
+"""Counters of this host: Lustre's for Prometheus, and samples during a probe."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from plumbline.store.snapshot import load_expectations
 
 
 def counters(arguments: argparse.Namespace) -> int:
-    """Write the counters once, or until somebody ends it; return 0."""
+    """Write the counters once, or repeatedly until a signal; return 0."""
     every_s = parse_duration(arguments.every) if arguments.every else 0.0
     if arguments.every and not 1 <= every_s <= 3600:
         raise UsageError("--every takes a time from 1s to 60min")
@@ -58,7 +58,7 @@ def counters(arguments: argparse.Namespace) -> int:
 
 
 class Looks:
-    """Looks at counters one after another; what cannot be read or written is said once."""
+    """Successive reads of the counters; each error of reading or writing is reported once."""
 
     def __init__(self, counters: Counters, clock: Clock) -> None:
         self._counters = counters
@@ -75,14 +75,14 @@ class Looks:
         return look.counts
 
     def show(self) -> None:
-        """Print a table of what has moved since the last look, but for the first one."""
+        """Print a table of rates since the last look; the first look prints nothing."""
         counts, now = self._look(), self._clock.monotonic()
         if self._before:
             _show(rates(self._before, counts, now - self._at))
         self._before, self._at = counts, now
 
     def keep(self, output: str) -> None:
-        """Write as ``write`` does, and go on where that fails: the next look may find room."""
+        """Write the metrics and report an error, because the next look may find room."""
         try:
             self.write(output)
             self._failure = ""
@@ -92,7 +92,7 @@ class Looks:
             self._failure = str(error)
 
     def write(self, output: str) -> None:
-        """Write the metrics of a look; raise StoreError if that fails."""
+        """Write the metrics of a look; raise StoreError if it fails."""
         text = exposition(_families(self._look()))
         if output:
             replace_own(Path(output), text, mode=0o644)
@@ -101,21 +101,21 @@ class Looks:
 
 
 def _show(rates: Sequence[Rates]) -> None:
-    """Print rates; a terminal has as many of them as it has lines, in the place of those before."""
+    """Print rates; on a terminal clear it first, and print no more rows than it has lines."""
     terminal = sys.stdout.isatty()
     most = max(1, shutil.get_terminal_size().lines - 8) if terminal else len(rates)
     headers = ("source", "target", "read", "write", "operations", "latency", "recovery")
     rows = [
         (
-            each.source,
-            each.name,
-            _or_dash(each.read_Bps, format_rate),
-            _or_dash(each.write_Bps, format_rate),
-            _or_dash(each.operations_per_s, lambda rate: f"{rate:.0f}/s"),
-            _or_dash(each.latency_s, lambda seconds: f"{1000 * seconds:.2f} ms"),
-            each.recovery,
+            target.source,
+            target.name,
+            _or_dash(target.read_Bps, format_rate),
+            _or_dash(target.write_Bps, format_rate),
+            _or_dash(target.operations_per_s, lambda rate: f"{rate:.0f}/s"),
+            _or_dash(target.latency_s, lambda seconds: f"{1000 * seconds:.2f} ms"),
+            target.recovery,
         )
-        for each in rates[:most]
+        for target in rates[:most]
     ]
     print("\x1b[H\x1b[J" if terminal else "", end="")
     print(render(headers, rows) if rows else "Lustre counts nothing on this host")
@@ -135,14 +135,14 @@ def _families(counts: Iterable[Count]) -> Iterator[Family]:
 
 
 def sample(arguments: argparse.Namespace) -> int:
-    """Sample, keep, print what moved; return 0."""
+    """Sample, keep the records, print the counters that moved; return 0."""
     limit_s, clock = parse_duration(arguments.limit), SystemClock()
     node = _node(arguments)
     devices, targets = _sources(arguments, node)
-    _complain(node, targets)
-    output = _Shown(arguments.json)
-    with until_signalled() as enough, History(Path(arguments.state) / DATABASE) as history:
-        parts = sampling.sample([devices, targets], clock, enough.wait, limit_s)
+    _report_unwatched(node, targets)
+    output = _SampleOutput(arguments.json)
+    with until_signalled() as ended, History(Path(arguments.state) / DATABASE) as history:
+        parts = sampling.sample([devices, targets], clock, ended.wait, limit_s)
         with _jobs_followed(targets, clock) as jobs:
             for seconds, records in _records(parts, node.node, targets, jobs):
                 for record in records:
@@ -158,7 +158,7 @@ def sample(arguments: argparse.Namespace) -> int:
 def _records(
     parts: Iterator[SamplePart], host: str, targets: Targets, jobs: Jobs
 ) -> Iterator[tuple[int, list[Record]]]:
-    """Yield the seconds and the records of each part; what may not be read is said in the first."""
+    """Yield the seconds and records of each part; the first part names unreadable files."""
     origin, unreadable = sampling.Origin(host, str(uuid4())), sampling.closed(targets)
     for part in parts:
         yield part.seconds, list(sampling.records_of(part, origin, unreadable, jobs.drain()))
@@ -167,42 +167,42 @@ def _records(
 
 @contextmanager
 def _jobs_followed(targets: Targets, clock: Clock) -> Iterator[Jobs]:
-    """Follow the jobs of targets in a thread, which nobody waits for: it may hang in the kernel."""
+    """Follow the jobs of targets in a daemon thread, because it may hang in the kernel."""
     names = [*targets.names, *targets.metadata]
-    jobs, over = Jobs(LocalSystem(SystemRunner()), names, clock), threading.Event()
+    jobs, ended = Jobs(LocalSystem(SystemRunner()), names, clock), threading.Event()
 
     def follow() -> None:
         pause_s = jobs.look()
-        while pause_s is not None and not over.wait(pause_s):
+        while pause_s is not None and not ended.wait(pause_s):
             pause_s = jobs.look()
 
     threading.Thread(target=follow, daemon=True).start()
     try:
         yield jobs
     finally:
-        over.set()
+        ended.set()
 
 
 def _node(arguments: argparse.Namespace) -> Expectations:
-    """Return what is known of this node; with devices named by hand its name is enough."""
+    """Return the expectations of this node; only its name if devices are given by hand."""
     if arguments.device and not os.path.lexists(arguments.expectations):
         return Expectations(os.uname().nodename, "", ())
     return load_expectations(arguments.expectations)
 
 
 def _sources(arguments: argparse.Namespace, node: Expectations) -> tuple[Devices, Targets]:
-    """Return what counts here; a device that is missing is said.
+    """Return the devices and targets of this host, and report missing devices.
 
     Raises:
-        DocumentError: nothing counts.
+        DocumentError: the host has neither devices nor Lustre targets.
     """
     files = LocalSystem(SystemRunner())
     paths = _named(arguments.device) if arguments.device else _planned(node)
-    every = {name: _number(name, path) for name, path in paths}
-    numbers = {name: number for name, number in every.items() if number}
+    all_numbers = {name: _number(name, path) for name, path in paths}
+    numbers = {name: number for name, number in all_numbers.items() if number}
     targets = Targets(files)
     if not numbers and not targets.names and not targets.metadata:
-        _complain(node, targets)
+        _report_unwatched(node, targets)
         raise DocumentError(
             f"{node.node} has neither devices in its expectations nor Lustre targets, so nothing "
             "counts here; name a device with --device NAME=PATH"
@@ -211,7 +211,7 @@ def _sources(arguments: argparse.Namespace, node: Expectations) -> tuple[Devices
 
 
 def _number(name: str, path: str) -> Optional[tuple[int, int]]:
-    """Return the number of a device; of one that is missing, say so and return None."""
+    """Return the number of a device; if it is missing, report it and return None."""
     try:
         return sampling.device_number(name, path)
     except DocumentError as error:
@@ -219,8 +219,8 @@ def _number(name: str, path: str) -> Optional[tuple[int, int]]:
         return None
 
 
-def _complain(node: Expectations, targets: Targets) -> None:
-    """Say which of Lustre's targets are not watched."""
+def _report_unwatched(node: Expectations, targets: Targets) -> None:
+    """Report Lustre targets that are not watched."""
     remark(*(f"{node.node}: {text}" for text in sampling.unwatched(targets, node.served)))
 
 
@@ -233,14 +233,14 @@ def _named(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _planned(node: Expectations) -> Iterator[tuple[str, str]]:
-    """Yield the devices that this node is to read, each with its path."""
+    """Yield the planned devices of this node, each with its path."""
     if any(entry.get("layer") == RAW.name for entry in node.entries):
         for expectation in node.find(RAW.name):
             yield expectation.component, str(expectation.target["device"])
 
 
-class _Shown:
-    """Output of a sample: records as they come, or a table of all parts at the end."""
+class _SampleOutput:
+    """Output of a sample: records at once as JSON, or a table of all parts at the end."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
@@ -248,7 +248,7 @@ class _Shown:
         self._counters: dict[tuple[str, str, str], tuple[float, float]] = {}
 
     def add(self, seconds: int, records: Sequence[Record]) -> None:
-        """Take the records of a part of so many seconds."""
+        """Add the records of a part of ``seconds``."""
         self._seconds += seconds
         for record in records:
             if self._as_json:

@@ -36,13 +36,13 @@ def ceiling(arguments: argparse.Namespace) -> int:
     inventory, layer = read_inventory(arguments.inventory), arguments.layer
     topology = topology_of(inventory, arguments.zone)
     measured = assignments(topology, load(inventory.policy))
-    every = chain(measurements(topology, measured), at_once(topology))
-    lines = [line for line in every if layer in (None, line.layer)]
+    all_lines = chain(measurements(topology, measured), at_once(topology))
+    lines = [line for line in all_lines if layer in (None, line.layer)]
     if layer and LAYERS[layer].paired:
         lines += pairs(topology, measured)
     lines = list(with_demonstrated(topology, lines, read_baselines(inventory.baselines)))
     if arguments.json:
-        # a line each: quick to write for many, and still to be searched
+        # one line per ceiling: fast to write for many, and searchable
         documents = (json.dumps(line.to_json(), allow_nan=False) for line in lines)
         print("[" + ",\n ".join(documents) + "]")
         return 0
@@ -52,7 +52,7 @@ def ceiling(arguments: argparse.Namespace) -> int:
 
 
 def plan(arguments: argparse.Namespace) -> int:
-    """Print the plan, or the objects made from it, and return 0."""
+    """Print the plan, or the objects generated from it, and return 0."""
     if arguments.format:
         return _print_objects(arguments)
     if arguments.plan or arguments.options:
@@ -64,7 +64,7 @@ def plan(arguments: argparse.Namespace) -> int:
             f"its hosts are {', '.join(plan.expectations)}"
         )
     if arguments.json:
-        # of one node a person may read it; to indent that of a large site takes half of the time
+        # people read the plan of one node; indenting a large site would double the time
         document, indent = (plan.node(arguments.node), 1) if arguments.node else (plan, None)
         print_json(document.to_json(), indent)
     else:
@@ -73,19 +73,19 @@ def plan(arguments: argparse.Namespace) -> int:
 
 
 def _print_objects(arguments: argparse.Namespace) -> int:
-    """Print the objects, as text or by the names of files, and return 0."""
+    """Print the objects as text, or with --json by file name, and return 0."""
     if arguments.node is not None:
         raise UsageError("--node shows expectations of one node; objects are those of the site")
-    made = {"nagios": nagios_objects, "icinga2": icinga_objects}[arguments.format]
+    generate = {"nagios": nagios_objects, "icinga2": icinga_objects}[arguments.format]
     raw = parse_json(arguments.options or "{}", "--options", "write an object, such as {}")
     options = read_options(raw)
-    files = made(monitored(read_fields(arguments), options), options)
+    files = generate(monitored(read_fields(arguments), options), options)
     print(json.dumps(files) if arguments.json else "\n".join(files.values()), end="")
     return 0
 
 
 def read_fields(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    """Return the fields of the plan of an inventory, or of a plan that was printed."""
+    """Return the fields of an inventory's plan, or of a printed plan."""
     if arguments.inventory:
         return {"schema": SCHEMA, **plan_of(read_inventory(arguments.inventory))._asdict()}
     text = read_text(arguments.plan, _REMEDY)
@@ -128,7 +128,7 @@ def _plan_lines(plan: Plan, node: Optional[str]) -> Iterator[str]:
 
 
 def _timer(plan: Plan, layer: str, takes_s: dict[str, float]) -> str:
-    """Return when a layer runs, and how long that takes; ``takes_s`` is by node."""
+    """Return the calendar of a layer and its longest duration; ``takes_s`` is by node."""
     timer = plan.schedule[layer]
     text = f"{layer}: {timer['calendar']}"
     if timer["randomized_delay_s"]:
@@ -143,7 +143,7 @@ def _timer(plan: Plan, layer: str, takes_s: dict[str, float]) -> str:
 
 
 def _meetings(plan: Plan, names: Sequence[str]) -> Iterator[str]:
-    """Yield a warning for clients that measure on the same parts of the storage."""
+    """Yield a warning for clients that measure the same parts of the storage at once."""
     for meeting in meetings(plan.expectations, plan.parts):
         if set(meeting.nodes) & set(names):
             more = f" and {len(meeting.parts) - 1} more parts" if len(meeting.parts) > 1 else ""
@@ -161,8 +161,8 @@ def _row(node: str, entry: Expectation) -> tuple[str, ...]:
         entry.component,
         entry.spec.tool,
         str(entry.spec.repeats),
-        _rates(entry, lambda of: of.ceiling and of.ceiling.rate),
-        _rates(entry, lambda of: of.baseline and of.baseline.median),
+        _rates(entry, lambda reference: reference.ceiling and reference.ceiling.rate),
+        _rates(entry, lambda reference: reference.baseline and reference.baseline.median),
         format_duration(entry.limits.stale_after_s),
     )
 

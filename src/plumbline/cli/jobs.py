@@ -20,7 +20,7 @@ from plumbline.observe.command import SystemRunner
 from plumbline.observe.darshan import Log
 from plumbline.observe.darshan_logs import MOST_BYTES, find_logs, read_job_times, read_logs
 from plumbline.observe.jobs import Job, JobIo, JobRequests, ReadJobs, Window, parse_slurm, shown
-from plumbline.site.jobs import Names, Traffic, Used, traffic_of_site, who_used
+from plumbline.site.jobs import JobUsage, Names, Traffic, job_usage, traffic_of_site
 from plumbline.store.files import HISTORY, PLAN
 from plumbline.store.plan import load_plan
 
@@ -31,7 +31,7 @@ _MOST_BYTES = 1 << 30
 
 
 def jobs(arguments: argparse.Namespace) -> int:
-    """Print who used what; return 0, or 65 where something was left out."""
+    """Print the traffic of jobs on targets; return 0, or 65 if a log or row was left out."""
     now = time.time()
     during = arguments.during
     window = Window(*parse_span(during, "--during", now)) if during else Window()
@@ -49,14 +49,14 @@ def jobs(arguments: argparse.Namespace) -> int:
             counted += traffic.between(*window)
             requests += () if arguments.slow_targets else traffic.requests(*window)
     counted = [io._replace(target=names.of(io.target)) for io in counted]
-    # what is kept may have been read again, and a log be there twice
+    # the history may have kept these logs, and a log may be given twice
     job_ios = list(dict.fromkeys([*ios, *counted]))
     if arguments.slow_targets:
         slow = jobs_say(logs, names.at, job_ios)
         document, lines = slow.to_json(), slow.sentences()
     else:
         listed = [*(log.job for log in logs), *(job for read in reads for job in read.jobs)]
-        used = who_used(Traffic(job_ios, requests), listed, window, names, arguments.target)
+        used = job_usage(Traffic(job_ios, requests), listed, window, names, arguments.target)
         users = plan is not None and plan.job_users
         document, lines = used.to_json(), _lines(used, users)
         for job in () if users else document["jobs"].values():
@@ -70,7 +70,7 @@ def jobs(arguments: argparse.Namespace) -> int:
 
 
 def _history(arguments: argparse.Namespace) -> Optional[Path]:
-    """Return the history that is read; None where there is none and none is needed."""
+    """Return the history to read; None if it does not exist and is not needed."""
     needed = arguments.keep or arguments.history or not arguments.darshan
     return Path(arguments.history or HISTORY) if needed or Path(HISTORY).exists() else None
 
@@ -86,7 +86,7 @@ def _logs(arguments: argparse.Namespace, window: Window) -> tuple[Sequence[Log],
 
 
 def _job_lists(arguments: argparse.Namespace) -> Iterator[ReadJobs]:
-    """Yield the jobs of Slurm and those of a file of job times."""
+    """Yield the jobs from Slurm and from a file of job times."""
     if arguments.slurm:
         name = "standard input" if arguments.slurm == "-" else arguments.slurm
         yield parse_slurm(_text(arguments.slurm), name)
@@ -104,8 +104,8 @@ def _text(name: str) -> str:
         raise DocumentError(f"{name} cannot be read: {error.strerror}") from error
 
 
-def _lines(used: Used, users: bool) -> Iterator[str]:
-    """Yield the tables of bytes and of requests, and the jobs without either."""
+def _lines(used: JobUsage, users: bool) -> Iterator[str]:
+    """Yield tables of bytes and requests, and the jobs without traffic."""
     headers = ["job", "name", "user", "target", "operation", "moved", "rate", "from", "to"]
     headers += ["below 100 KiB", "unaligned", "by"]
     rows = [_row(usage, used.jobs.get(usage.job)) for usage in used.usages[:_MOST_ROWS]]
@@ -118,8 +118,8 @@ def _lines(used: Used, users: bool) -> Iterator[str]:
         yield f"{len(used.usages) - _MOST_ROWS} more rows; --json has all of them"
     if used.requests:
         headers = ["job", "name", "target", "requests", "rate", "from", "to", "most of them"]
-        requests = ((each, used.jobs.get(each.job)) for each in used.requests[:_MOST_ROWS])
-        yield render(headers, [_request_row(*pair) for pair in requests])
+        requests = [_request_row(row, used.jobs.get(row.job)) for row in used.requests[:_MOST_ROWS]]
+        yield render(headers, requests)
     if len(used.requests) > _MOST_ROWS:
         yield f"{len(used.requests) - _MOST_ROWS} more rows of requests; --json has all of them"
     if not rows and not used.requests:

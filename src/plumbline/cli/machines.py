@@ -1,4 +1,4 @@
-"""Verbs that roles, timers and playbooks call; the help lists them below those of people."""
+"""Verbs that roles, timers and playbooks call; listed in the epilog of the help."""
 
 from __future__ import annotations
 

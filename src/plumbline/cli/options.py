@@ -1,4 +1,4 @@
-"""Options that several verbs share: dates, directories, sources, another client."""
+"""Options common to several verbs: dates, directories, sources, another client."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOMENTS = (
 
 
 def parse_date(text: str, option: str) -> datetime:
-    """Return a date or time that a person has typed; raise UsageError with an example."""
+    """Return a typed date or time; raise UsageError with an example."""
     try:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError, OSError) as error:
@@ -41,11 +41,11 @@ def parse_date(text: str, option: str) -> datetime:
 def parse_span(text: str, option: str, now: float) -> tuple[float, float]:
     """Return begin and end of ``TIME to TIME``, in seconds since the epoch.
 
-    Hours alone are the last such that have begun; an end that is not later than the begin is on the
-    next day.
+    A time of day without a date is the last one that has passed; an end that is not later than the
+    begin is on the next day.
 
     Raises:
-        UsageError: it is no such time.
+        UsageError: the text has another form, or ends before it begins.
     """
     first, to, second = text.partition(" to ")
     first, second = first.strip(), second.strip()
@@ -64,10 +64,10 @@ def parse_span(text: str, option: str, now: float) -> tuple[float, float]:
 
 
 def parse_moment(text: str, option: str, now: float) -> float:
-    """Return a moment that has passed, in seconds since the epoch; hours alone are the last such.
+    """Return a time in the past, in seconds since the epoch; a time of day is the last such time.
 
     Raises:
-        UsageError: it is no such time, or has not come yet.
+        UsageError: the text is no time, or is in the future.
     """
     today = datetime.fromtimestamp(now, timezone.utc).astimezone().replace(tzinfo=None)
     try:
@@ -83,7 +83,7 @@ def parse_moment(text: str, option: str, now: float) -> float:
 
 
 def _moment(text: str, option: str, day: datetime) -> datetime:
-    """Return a time of this host's zone; hours alone are those of a day."""
+    """Return a time in this host's zone; a time of day is on the given day."""
     if not _HOUR.fullmatch(text):
         return parse_date(text, option).replace(tzinfo=None)
     hour, minute = (int(part) for part in text.split(":"))
@@ -92,10 +92,10 @@ def _moment(text: str, option: str, day: datetime) -> datetime:
 
 
 def deployed(arguments: argparse.Namespace) -> Expectations:
-    """Return what this node measures by its plan.
+    """Return the deployed expectations of this node.
 
     Raises:
-        DocumentError: that is damaged, or missing; the sentence says what works without it.
+        DocumentError: they are damaged or missing; the message names a probe that needs none.
     """
     path = arguments.expectations or EXPECTATIONS
     if not os.path.lexists(path):
@@ -107,10 +107,10 @@ def deployed(arguments: argparse.Namespace) -> Expectations:
 
 
 def named_directories(words: Sequence[str], least: int = 2) -> dict[str, str]:
-    """Return real paths by name, ``least`` or more.
+    """Return the real paths of at least ``least`` directories, by name.
 
     Raises:
-        UsageError: something is not NAME=PATH, or there twice, or too few are given.
+        UsageError: a word is not NAME=PATH or given twice, or there are too few.
     """
     directories: dict[str, str] = {}
     for text in words:
@@ -122,10 +122,10 @@ def named_directories(words: Sequence[str], least: int = 2) -> dict[str, str]:
         if name in directories:
             raise UsageError(f"--directory {name} is given twice; name each directory differently")
         directories[name] = _real(path)
-        same = next(other for other, real in directories.items() if real == directories[name])
-        if same != name:
+        first = next(key for key, real in directories.items() if real == directories[name])
+        if first != name:
             raise UsageError(
-                f"--directory {same} and {name} are the same folder {directories[name]}; leave "
+                f"--directory {first} and {name} are the same folder {directories[name]}; leave "
                 "one out"
             )
     if len(directories) < least:
@@ -134,8 +134,7 @@ def named_directories(words: Sequence[str], least: int = 2) -> dict[str, str]:
 
 
 def _real(path: str) -> str:
-    """Return the path without links; a mount that does not answer cannot block here."""
-    # the working directory is that of the caller
+    """Return the path without symbolic links; a separate process, so a dead mount cannot block."""
     folder = f"{path.rstrip('/')}/"
     completed = SystemRunner()(["realpath", "--canonicalize-existing", "--", folder], 10.0)
     if not completed.ok:
@@ -147,18 +146,18 @@ def _real(path: str) -> str:
 
 
 def spelled(name: str) -> str:
-    """Return an option as a person writes it, from the name of its value."""
+    """Return the spelling of an option from the name of its value."""
     return f"--{name.replace('_', '-')}"
 
 
 def refuse_both(arguments: argparse.Namespace) -> None:
-    """Raise UsageError for directories together with what an inventory says."""
+    """Raise UsageError if directories are combined with planned targets."""
     if arguments.directory and (arguments.component or arguments.expectations):
         raise UsageError("--directory needs no --component and no --expectations: leave them out")
 
 
 def asks_for_site(arguments: argparse.Namespace) -> bool:
-    """Return whether a whole site is meant; raise UsageError for half of what that needs."""
+    """Return whether a whole site is chosen; raise UsageError if an option for it is missing."""
     if bool(arguments.plan) is not bool(arguments.history):
         raise UsageError("--plan and --history belong together: give both, or neither")
     return bool(arguments.plan)
@@ -166,32 +165,32 @@ def asks_for_site(arguments: argparse.Namespace) -> bool:
 
 @contextmanager
 def until_signalled() -> Iterator[threading.Event]:
-    """Give an event that SIGTERM and SIGINT set, so that what was begun is finished."""
+    """Yield an event set by SIGTERM and SIGINT, so the current step can finish."""
     ended = threading.Event()
     signals = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(number, lambda *_: ended.set()) for number in signals]
+    handlers = [signal.signal(number, lambda *_: ended.set()) for number in signals]
     try:
         yield ended
     finally:
-        for number, handler in zip(signals, before):
+        for number, handler in zip(signals, handlers):
             signal.signal(number, handler)
 
 
 def own_expectations(
     arguments: argparse.Namespace, document: Expectations, entries: Sequence[Expectation]
 ) -> Expectations:
-    """Return the document under the name of the host that measures.
+    """Return the document under the name of the measuring host.
 
     Raises:
-        UsageError: it is another client's and nobody has asked for that, or the records would be
-            mixed with this node's own.
+        UsageError: it belongs to another client and ``--another-client`` is missing, or its records
+            would be mixed with this node's own.
     """
     if not arguments.expectations:
         return document
     here = _own_name(arguments.expectations)
-    everywhere = {kind.name for kind in KINDS.values() if kind.everywhere}
+    client_kinds = {kind.name for kind in KINDS.values() if kind.everywhere}
     shared = [
-        expectation for expectation in entries if expectation.target.get("kind") in everywhere
+        expectation for expectation in entries if expectation.target.get("kind") in client_kinds
     ]
     if not shared or _same(document.node, here):
         return document
@@ -213,8 +212,8 @@ def refuse_elsewhere(document: Expectations, layer: str, name: str) -> None:
     """Refuse a target that this node does not measure.
 
     Raises:
-        UsageError: another client measures it, or nobody any longer.
-        DocumentError: this node knows nothing of it.
+        UsageError: another client measures it, or it is retired.
+        DocumentError: the expectations do not name it.
     """
     if not LAYERS[layer].per_target or any(
         (entry.get("layer"), entry.get("component")) == (layer, name) for entry in document.entries
@@ -236,7 +235,7 @@ def refuse_elsewhere(document: Expectations, layer: str, name: str) -> None:
 
 
 def _own_name(path: str) -> str:
-    """Return the name by which the plan knows this host; its own where nothing is deployed."""
+    """Return the name of this host in the plan, or its hostname if nothing is deployed."""
     deployed = Path(EXPECTATIONS)
     if Path(path) != deployed and deployed.exists():
         return load_expectations(EXPECTATIONS).node

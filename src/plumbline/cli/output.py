@@ -1,4 +1,4 @@
-"""Output of verbs: a document for programs or text for people, and remarks beside either."""
+"""Output of verbs: a document for programs or text for people, and remarks on standard error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def show(
     lines: Iterable[str],
     indent: Optional[int] = None,
 ) -> None:
-    """Print a document where ``--json`` was given, else ``lines``, which no program waits for."""
+    """Print a document if ``--json`` is given, else ``lines``."""
     if arguments.json:
         print_json(document, indent)
     else:
@@ -23,11 +23,11 @@ def show(
 
 
 def print_json(document: object, indent: Optional[int] = None) -> None:
-    """Print a document at once; raise ValueError for a number that JSON does not have."""
+    """Print a document and flush; raise ValueError for NaN or infinity."""
     print(json.dumps(document, indent=indent, allow_nan=False), flush=True)
 
 
 def remark(*sentences: str) -> None:
-    """Print sentences on standard error, where they are in nobody's way."""
+    """Print sentences on standard error, separate from the output."""
     for sentence in sentences:
         print(f"plumbline: {sentence}", file=sys.stderr, flush=True)

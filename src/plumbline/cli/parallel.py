@@ -1,9 +1,7 @@
 """``plumbline probe fs``: all targets at once, planned or given as directories.
 
-Of each file system this node has the targets, the whole, and how to drive them.
-
-The targets are those that this node measures one by one; what a parallel run needs beyond that is
-said by its options.  What the console has planned is another module's.
+A planned run takes the targets, the whole file system and the launcher from the expectations of
+this node. Other runs take the node's targets, or directories, and the options.
 """
 
 from __future__ import annotations
@@ -58,16 +56,16 @@ _DEFAULTS = {
     "stripes": "1",
 }
 
-_OTHERS = (
+_OPTIONS_WITHOUT_DEFAULT = (
     *("clients", "hostfile", "fixed_time", "transfer", "gather", "direct", "profile", "work"),
     *("python", "launcher_option", "file_system", "keep", "reread_kept", "next"),
 )
 
 
 def run_options(arguments: argparse.Namespace, *, keep_files: bool = False) -> runs.RunOptions:
-    """Return how a run of this node is carried out."""
+    """Return the options of a run of this node."""
     state = Path(arguments.state)
-    # nobody asks this node about the targets of another one
+    # checks do not ask this node about another node's targets
     own = not arguments.another_client
     return runs.RunOptions(
         Locks(Path(arguments.locks), SystemClock()),
@@ -80,8 +78,8 @@ def run_options(arguments: argparse.Namespace, *, keep_files: bool = False) -> r
 
 
 def refuse_parallel(arguments: argparse.Namespace) -> None:
-    """Raise UsageError where an option belongs to ``fs`` alone; fill in the defaults of it."""
-    for name in (*_DEFAULTS, *_OTHERS):
+    """Raise UsageError if an option belongs to ``fs`` only; set the defaults of ``fs``."""
+    for name in (*_DEFAULTS, *_OPTIONS_WITHOUT_DEFAULT):
         value = getattr(arguments, name)
         if not LAYERS[arguments.layer].by_ranks and value not in (None, False):
             raise UsageError(f"{spelled(name)} belongs to plumbline probe fs; leave it out")
@@ -89,14 +87,14 @@ def refuse_parallel(arguments: argparse.Namespace) -> None:
 
 
 def fill_in(arguments: argparse.Namespace) -> None:
-    """Give the options that were left out their defaults."""
+    """Set the defaults of options that were not given."""
     for name, value in _DEFAULTS.items():
         if getattr(arguments, name, None) is None:
             setattr(arguments, name, value)
 
 
 def members_of(arguments: argparse.Namespace, least: int = 2) -> fs.Members:
-    """Return the targets that the options choose; of directories there must be ``least``.
+    """Return the targets chosen by the options; at least ``least`` if they are directories.
 
     Raises:
         UsageError: there is no such target or file system, or a directory cannot be used.
@@ -119,7 +117,7 @@ def _given(words: Sequence[str], least: int) -> fs.Members:
 
 
 def _expected(arguments: argparse.Namespace) -> fs.Members:
-    """Return the targets of one file system that this node drives, or else measures alone."""
+    """Return the targets of one file system that this node drives, or else measures singly."""
     expectations = deployed(arguments)
     drives = any(LAYERS[entry["layer"]].by_ranks for entry in expectations.entries)
     targets = [
@@ -147,19 +145,19 @@ def _expected(arguments: argparse.Namespace) -> fs.Members:
 
 
 def locks_of(arguments: argparse.Namespace, members: fs.Members) -> Locks:
-    """Return the locks of the targets; directories have theirs by place, in the user's folder."""
+    """Return the locks of the targets; those of directories are in the user's folder, by path."""
     if not arguments.directory:
         return Locks(Path(arguments.locks), SystemClock())
     places = {
         expectation.component: str(expectation.target["directory"])
         for expectation in members.entries
     }
-    together = sha256("\n".join(sorted(places.values())).encode()).hexdigest()[:12]
-    return runs.own_locks({**places, members.name: together})
+    digest = sha256("\n".join(sorted(places.values())).encode()).hexdigest()[:12]
+    return runs.own_locks({**places, members.name: digest})
 
 
 def terms_of(arguments: argparse.Namespace, targets: int) -> fs.Terms:
-    """Return the terms of ``plumbline probe fs`` on so many targets; raise UsageError."""
+    """Return the terms of ``plumbline probe fs`` on ``targets`` targets; raise UsageError."""
     test = test_of(arguments)
     if arguments.transfer:
         test = test._replace(transfer=parse_bytes(arguments.transfer))
@@ -188,7 +186,7 @@ def terms_of(arguments: argparse.Namespace, targets: int) -> fs.Terms:
 
 
 def files_of(arguments: argparse.Namespace) -> Files:
-    """Return what becomes of the files; raise UsageError where the options say two things."""
+    """Return the use of files before and after the run; raise UsageError for contradictions."""
     if arguments.reread_kept and arguments.keep:
         raise UsageError("--reread-kept reads what --keep has left; give one of them")
     if arguments.keep and arguments.fixed_time:
@@ -202,7 +200,7 @@ def files_of(arguments: argparse.Namespace) -> Files:
 
 
 def _stripes(text: str, targets: int) -> int:
-    """Return the targets of one file, which all targets must divide into."""
+    """Return the number of targets per file, a divisor of the number of all targets."""
     stripes = targets if text == "all" else int(text) if text.isdecimal() else 0
     if not stripes or targets % stripes:
         raise UsageError(
@@ -213,7 +211,7 @@ def _stripes(text: str, targets: int) -> int:
 
 
 def test_of(arguments: argparse.Namespace) -> Method:
-    """Return the test by its name, with the buffers of ``--gather``; raise UsageError."""
+    """Return the named test with the buffers of ``--gather``; raise UsageError."""
     test = named_test(arguments.test)
     if not arguments.gather:
         return test
@@ -221,7 +219,7 @@ def test_of(arguments: argparse.Namespace) -> Method:
 
 
 def launch_of(arguments: argparse.Namespace) -> Launch:
-    """Return what starts the ranks; raise UsageError or DocumentError for impossible clients."""
+    """Return the launch of the ranks; raise UsageError or DocumentError for impossible clients."""
     clients = _clients(arguments)
     hosts = _allocated() if not clients and by_slurm(arguments.launcher) else 1
     options = tuple(arguments.launcher_option or ())
@@ -229,7 +227,7 @@ def launch_of(arguments: argparse.Namespace) -> Launch:
 
 
 def _allocated() -> int:
-    """Return the hosts of Slurm's allocation, which makes runs comparable; raise UsageError."""
+    """Return the number of hosts of Slurm's allocation, to compare runs; raise UsageError."""
     number = os.environ.get("SLURM_JOB_NUM_NODES", "")
     if not number.isdecimal() or not int(number):
         raise UsageError(
@@ -250,15 +248,15 @@ def _clients(arguments: argparse.Namespace) -> tuple[Client, ...]:
 
 
 def _rank_bytes(arguments: argparse.Namespace, clients: int, ranks: int) -> int:
-    """Return the bytes of one rank: given, or 1.5 memories of a client, within the budget."""
+    """Return the bytes of one rank: given, or 1.5 times a client's memory, within the budget."""
     if arguments.bytes:
         return parse_bytes(arguments.bytes)
-    each = max(spread(ranks, clients))
-    return min(share_of_memory(runs.memory_bytes(), each), parse_bytes(arguments.budget) // ranks)
+    most = max(spread(ranks, clients))
+    return min(share_of_memory(runs.memory_bytes(), most), parse_bytes(arguments.budget) // ranks)
 
 
 def work_of(arguments: argparse.Namespace, launch: Launch) -> str:
-    """Return the folder of the results; several clients must be told one that all of them see."""
+    """Return the folder of the results; several clients need a folder that all of them see."""
     remote = {client.name for client in launch.clients} - {"localhost", gethostname()}
     if not launch.clients and by_slurm(launch.launcher):
         remote = {"the hosts of the allocation"}
@@ -271,10 +269,10 @@ def work_of(arguments: argparse.Namespace, launch: Launch) -> str:
 
 
 def profile_of(arguments: argparse.Namespace) -> Optional[Path]:
-    """Return the file that keeps every call, None for none.
+    """Return the file that records every call, None if not given.
 
     Raises:
-        UsageError: it could not be written, which would be known only when all is measured.
+        UsageError: the file cannot be written; otherwise this would fail only after the run.
     """
     if not arguments.profile:
         return None
@@ -287,33 +285,33 @@ def profile_of(arguments: argparse.Namespace) -> Optional[Path]:
     return path
 
 
-_GOES_WITH = frozenset(
+_PLANNED_OPTIONS = frozenset(
     (
         *("verb", "run", "layer", "expectations", "state", "locks", "dry_run", "json", "quiet"),
         *("limit", "file_system", "next", "python", "launcher_option", "profile"),
     )
 )
-"""Options of a planned run; with any other option it is another run."""
+"""Options allowed with a planned run; any other option chooses a run by options."""
 
 
-class Planned(NamedTuple):
-    """Planned runs of this node: its document, and a unit for each file system by its name."""
+class PlannedRuns(NamedTuple):
+    """Planned runs of this node: its expectations, and units by the name of the file system."""
 
     document: Expectations
     units: Mapping[str, FsUnit]
 
 
-def planned(arguments: argparse.Namespace) -> Optional[Planned]:
-    """Return what is planned, None where nothing is, or where the options say another run.
+def planned(arguments: argparse.Namespace) -> Optional[PlannedRuns]:
+    """Return the planned runs, None if there are none or the options choose another run.
 
-    To be asked before options that were left out have their defaults.
+    Call it before ``fill_in`` sets defaults.
 
     Raises:
         DocumentError: the expectations of this node are missing or damaged.
-        UsageError: there is no such file system, or one file is to keep the calls of several.
+        UsageError: there is no such file system, or one profile would get several file systems.
     """
     used = {name for name, value in vars(arguments).items() if value not in (None, False)}
-    if not used <= _GOES_WITH:
+    if not used <= _PLANNED_OPTIONS:
         return None
     document = deployed(arguments)
     if all(not LAYERS[entry["layer"]].by_ranks for entry in document.entries):
@@ -323,17 +321,18 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
     if arguments.next and chosen is not None:
         raise UsageError("--next chooses the test of each file system; leave out --file-system")
     if arguments.next:
-        tests = _whose_turn(arguments, systems)
+        tests = _next_tests(arguments, systems)
     elif chosen is None:
         tests = [(system, system.whole) for system in systems]
     else:
-        tests = [(of, test) for of in systems for test in of.driven if test.component == chosen]
+        driven = [(system, test) for system in systems for test in system.driven]
+        tests = [pair for pair in driven if pair[1].component == chosen]
     if not tests:
         raise UsageError(
             f"this node drives the file systems {names}; choose one with --file-system NAME, or "
             "one of its tests with NAME:TEST"
         )
-    own_expectations(arguments, document, [each for of, _ in tests for each in of.members])
+    own_expectations(arguments, document, [item for system, _ in tests for item in system.members])
     if arguments.profile and len(tests) > 1:
         raise UsageError(
             f"--profile {arguments.profile} keeps the calls of one file system; choose one of "
@@ -345,28 +344,31 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
         )
         for system, test in tests
     }
-    return Planned(document, units)
+    return PlannedRuns(document, units)
 
 
-def _whose_turn(
+def _next_tests(
     arguments: argparse.Namespace, systems: Sequence[FileSystem]
 ) -> list[tuple[FileSystem, Expectation]]:
-    """Return the next test of each file system, the first before all runs of this node.
+    """Return the next test of each file system; the first test if this node has not run yet.
 
-    A damaged snapshot keeps nobody from measuring: the run writes it anew.
+    A damaged snapshot does not prevent the run, which writes it again.
     """
     path = Path(arguments.state) / SNAPSHOT_FILE
     now = time.time()
     try:
         memory = load_snapshot(str(path)) if path.exists() else None
-        return [(of, next_test(of, memory, now) if memory else of.whole) for of in systems]
+        return [
+            (system, next_test(system, memory, now) if memory else system.whole)
+            for system in systems
+        ]
     except DocumentError as error:
         remark(f"{error}; each file system has its first test")
-        return [(of, of.whole) for of in systems]
+        return [(system, system.whole) for system in systems]
 
 
-def probe_planned(plan: Planned, arguments: argparse.Namespace) -> int:
-    """Measure all that is planned, print what came of it, and return the exit code."""
+def probe_planned(plan: PlannedRuns, arguments: argparse.Namespace) -> int:
+    """Measure all planned tests, print the results, and return the exit code."""
     units = list(plan.units.values())
     if arguments.dry_run:
         return print_commands(units)
@@ -382,10 +384,10 @@ def probe_planned(plan: Planned, arguments: argparse.Namespace) -> int:
             for system in file_systems(entries)
             if recorded.intersection(test.component for test in system.driven)
         }
-    # the verdict of a file system has the place of the whole's own
-    own = [verdict for verdict in measured.verdicts if verdict.component not in judged]
-    whole = measured._replace(verdicts=(*own, *judged.values()))
-    show(arguments, whole.to_json(), _tables(entries, measured, own, judged))
+    # the verdict on the file system replaces the verdict on its single test
+    member_verdicts = [verdict for verdict in measured.verdicts if verdict.component not in judged]
+    whole = measured._replace(verdicts=(*member_verdicts, *judged.values()))
+    show(arguments, whole.to_json(), _tables(entries, measured, member_verdicts, judged))
     return end(measured._replace(verdicts=tuple(judged.values())))
 
 
@@ -395,7 +397,7 @@ def _course(
     members: Sequence[Expectation],
     arguments: argparse.Namespace,
 ) -> Course:
-    """Return how a whole is to be driven, as its expectation says it."""
+    """Return the course of a run on a whole file system, from its expectation."""
     terms: Mapping[str, Any] = whole.target
     try:
         test = named_test(terms["test"])._replace(transfer=whole.spec.transfer_bytes)
@@ -407,18 +409,18 @@ def _course(
             f"expectations of {document.node}: fs {whole.component} does not say how it is driven "
             f"({error!r}); deploy the role agent again"
         ) from error
-    # what runs here alone needs no way to itself, but Slurm has to be told the host
+    # a run on this host only needs no client names, except with Slurm
     slurm = by_slurm(launcher)
-    here = names == (document.node,) and not slurm
-    # a launcher knows its own host by the name that the host gives itself
-    own = document.node if slurm else gethostname()
-    clients = tuple(Client(own if name == document.node else name) for name in names)
+    local_only = names == (document.node,) and not slurm
+    # a launcher knows its own host by its hostname
+    own_name = document.node if slurm else gethostname()
+    clients = tuple(Client(own_name if name == document.node else name) for name in names)
     return Course(
         test,
         ranks,
         Launch(
             launcher,
-            () if here else clients,
+            () if local_only else clients,
             arguments.python or "",
             tuple(arguments.launcher_option or ()),
         ),
@@ -431,14 +433,14 @@ def _course(
 def _tables(
     entries: Sequence[Expectation],
     measured: runs.Result,
-    own: Sequence[Verdict],
+    member_verdicts: Sequence[Verdict],
     judged: Mapping[str, Verdict],
 ) -> Iterator[str]:
-    """Yield a table for each file system that was judged as a whole."""
+    """Yield a table for each judged file system."""
     for system in file_systems(entries):
         name = system.whole.component
         names = {entry.component for entry in system.entries}
-        verdicts = [verdict for verdict in own if verdict.component in names]
+        verdicts = [verdict for verdict in member_verdicts if verdict.component in names]
         if name in judged:
             records = tuple(record for record in measured.records if record.component in names)
             result = measured._replace(records=records, verdicts=(*verdicts, judged[name]))
@@ -446,7 +448,7 @@ def _tables(
 
 
 def probe_fs(arguments: argparse.Namespace) -> int:
-    """Measure all targets at once, print what came of it, and return the exit code."""
+    """Measure all targets at once, print the results, and return the exit code."""
     members = members_of(arguments)
     terms = terms_of(arguments, len(members.entries))
     course = Course(
@@ -476,16 +478,16 @@ def probe_fs(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return print_commands([unit])
     if arguments.directory:
-        # what is not here is said once, before each directory could say so
+        # report a missing launcher once, not for each directory
         find_launcher(terms.launch, SystemRunner())
     if arguments.directory and not arguments.json:
         directories = {entry.component: str(entry.target["directory"]) for entry in members.entries}
-        each = max(1, terms.ranks // terms.launch.hosts)
-        if caveat := runs.caveat(directories, planned // terms.ranks, runs.memory_bytes(), each):
+        files = max(1, terms.ranks // terms.launch.hosts)
+        if caveat := runs.caveat(directories, planned // terms.ranks, runs.memory_bytes(), files):
             remark(caveat)
     result = _measured(arguments, members, entries, unit)
     if arguments.directory:
-        # a sum without a baseline has nothing to be judged by
+        # the sum of directories has no baseline to be judged by
         kept = tuple(verdict for verdict in result.verdicts if verdict.component != fs.ALL)
         result = result._replace(verdicts=kept)
     return show_result(arguments, result, lambda result: table(result, members.name))
@@ -503,11 +505,11 @@ def _measured(
         return runs.measure_once(expectations, [unit], locks, partial(progress, arguments.quiet))
     with History(Path(arguments.state) / DATABASE) as history:
         options = run_options(arguments)._replace(locks=locks)
-        return runs.measure(_beside_all(arguments, expectations), [unit], history, options)
+        return runs.measure(_with_rest(arguments, expectations), [unit], history, options)
 
 
-def _beside_all(arguments: argparse.Namespace, own: Expectations) -> Expectations:
-    """Return a run's expectations with all else that this node measures and its snapshot keeps."""
+def _with_rest(arguments: argparse.Namespace, own: Expectations) -> Expectations:
+    """Return the expectations of a run plus all others of this node, for its snapshot."""
     expectations = deployed(arguments)
     places = {(entry["layer"], entry["component"]) for entry in own.entries}
     rest = [

@@ -1,4 +1,4 @@
-"""Verbs that people call; no other module of theirs is loaded to declare or explain them."""
+"""Verbs that people call, declared without loading the modules that carry them out."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ PEOPLE = Verbs()
 
 
 def _axes(container: Container) -> None:
-    """Declare an option for each axis of a sweep; they are loaded for that verb alone."""
+    """Declare an option for each axis of a sweep, imported only for this verb."""
     from plumbline.parallel.axes import AXES
 
     for axis in AXES.values():
         if axis.help:
-            usual = f" (default: {axis.default})" if axis.default else ""
-            option(f"{axis.option} LIST", axis.help + usual)(container)
+            default_text = f" (default: {axis.default})" if axis.default else ""
+            option(f"{axis.option} LIST", axis.help + default_text)(container)
 
 
 PEOPLE.add("topology.topology", "check the description of a site")

@@ -43,7 +43,7 @@ from plumbline.store.history import History
 
 
 def probe(arguments: argparse.Namespace) -> int:
-    """Measure, print, and return the exit code."""
+    """Measure, print the result, and return the exit code."""
     layer = LAYERS[arguments.layer]
     if layer.by_ranks and not arguments.confirm and not arguments.caches:
         plan = parallel.planned(arguments)
@@ -53,7 +53,7 @@ def probe(arguments: argparse.Namespace) -> int:
         return parallel.probe_planned(plan, arguments)
     _refuse_contradictions(arguments)
     if arguments.caches:
-        return _tell_apart(arguments)
+        return _compare_caches(arguments)
     if arguments.directory:
         return _compare(arguments)
     expectations = deployed(arguments)
@@ -66,7 +66,7 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together; fill in the defaults of ``fs``."""
     name, layer = arguments.layer, LAYERS[arguments.layer]
     if arguments.confirm and not layer.confirmable:
-        confirmable = " or ".join(each.name for each in LAYERS.values() if each.confirmable)
+        confirmable = " or ".join(kind.name for kind in LAYERS.values() if kind.confirmable)
         raise UsageError(
             f"--confirm measures single targets and devices again; layer {name} has none: call "
             f"plumbline probe {confirmable}"
@@ -90,7 +90,7 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
 
 
 def _measure(expectations: Expectations, arguments: argparse.Namespace) -> int:
-    """Measure what is expected of this node, or the components that are named."""
+    """Measure all components planned for this node, or the named ones."""
     chosen = _chosen(expectations, arguments)
     expectations = own_expectations(arguments, expectations, chosen)
     if LAYERS[arguments.layer].paired:
@@ -120,7 +120,7 @@ def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[E
 
 
 def _pairs(entries: Sequence[Expectation], number: Optional[int]) -> list[Unit]:
-    """Return the pairs of this slot; say why when there are none."""
+    """Return the pairs of this slot; print the reason for each host without a partner."""
     units: list[Unit] = []
     for entry in entries:
         slot = slot_of(entry, time.time(), number)
@@ -139,7 +139,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     units = [TargetUnit(entry) for entry in entries]
     if arguments.dry_run:
         return print_commands(units)
-    # what is not here is said once, before each directory could say so
+    # report a missing tool once, not for each directory
     locate(entries[0].spec.tool)
     caveat = runs.caveat(directories, size, runs.memory_bytes())
     if caveat and not arguments.json:
@@ -153,8 +153,8 @@ def _file_bytes(arguments: argparse.Namespace) -> int:
     return parse_bytes(arguments.bytes or "256MiB")
 
 
-def _tell_apart(arguments: argparse.Namespace) -> int:
-    """Measure with and without caches; return 0, or 3 where nothing is known of the caches."""
+def _compare_caches(arguments: argparse.Namespace) -> int:
+    """Measure with and without caches; return 0, or 3 if caches cannot be told apart."""
     if arguments.layer != OST.name or arguments.confirm or arguments.limit:
         raise UsageError("--caches goes with plumbline probe ost, without --confirm and --limit")
     expectations, locks = (_directory if arguments.directory else _component)(arguments)
@@ -167,7 +167,7 @@ def _tell_apart(arguments: argparse.Namespace) -> int:
     remark(*map(str, result.busy))
     if result.busy:
         return result.busy[0].exit_code
-    caches = runs.told_apart(entry.component, result.records)
+    caches = runs.caches_of(entry.component, result.records)
     show(arguments, {"schema": 1, **caches.to_json()}, _caches_lines(caches))
     if result.interrupted:
         return INTERRUPTED
@@ -183,7 +183,7 @@ def _directory(arguments: argparse.Namespace) -> tuple[Expectations, Locks]:
 
 
 def _component(arguments: argparse.Namespace) -> tuple[Expectations, Locks]:
-    """Return a target of this node; raise PrivilegeError where its caches may not be dropped."""
+    """Return a target of this node; raise PrivilegeError if its caches may not be dropped."""
     if len(arguments.component or ()) != 1:
         raise UsageError("--caches tells those of one target apart: give one --component")
     expectations = deployed(arguments)
@@ -197,8 +197,8 @@ def _component(arguments: argparse.Namespace) -> tuple[Expectations, Locks]:
         )
     if os.geteuid() != 0:
         raise PrivilegeError("caches of Lustre are dropped by root alone; run it as root")
-    alone = expectations._replace(entries=(entry.to_json(),))
-    return alone, Locks(Path(arguments.locks), SystemClock())
+    single = expectations._replace(entries=(entry.to_json(),))
+    return single, Locks(Path(arguments.locks), SystemClock())
 
 
 def _caches_lines(caches: runs.Caches) -> Iterator[str]:
@@ -219,7 +219,7 @@ _NOTHING = "nothing to confirm"
 
 
 def _confirm(expectations: Expectations, arguments: argparse.Namespace) -> int:
-    """Measure what is due, print the verdicts, and return the worst of them."""
+    """Confirm the due targets, print the verdicts, and return the worst state."""
     path = Path(arguments.state) / DATABASE
     if not path.exists():
         print(f"{_NOTHING}: history {path}: nothing was measured here yet")
@@ -236,10 +236,10 @@ def _confirm(expectations: Expectations, arguments: argparse.Namespace) -> int:
 
 
 def _queue(moment: runs.Confirmation) -> str:
-    """Return the queue in words: who is in question, why, and what happens next."""
-    trouble = [moment.trouble] if moment.trouble else []
+    """Return the queue as text: each suspicious target, the reason, and the next step."""
+    troubles = [moment.trouble] if moment.trouble else []
     if not moment.queue:
-        return "\n".join([*trouble, _NOTHING])
+        return "\n".join([*troubles, _NOTHING])
     controls = {
         target.component: several([expectation.component for expectation in turn.controls])
         or "nobody"
@@ -248,20 +248,20 @@ def _queue(moment: runs.Confirmation) -> str:
     }
     lines = [_line(place, controls) for place in moment.queue]
     allowed = format_bytes(round(max(0.0, moment.left_bytes)))
-    return "\n".join([*trouble, *lines, f"{allowed} can be moved now"])
+    return "\n".join([*troubles, *lines, f"{allowed} can be moved now"])
 
 
 def _line(queued: Place, controls: Mapping[str, str]) -> str:
     candidate = queued.candidate
     name, evidence = candidate.entry.component, candidate.evidence
-    after = f"{queued.runs} of {candidate.entry.confirm.runs} runs"
+    progress = f"{queued.runs} of {candidate.entry.confirm.runs} runs"
     if queued.obstacle:
-        what = f"waits: {queued.obstacle}"
+        plan = f"waits: {queued.obstacle}"
     elif name in controls:
-        what = f"measured now beside {controls[name]}"
+        plan = f"measured now beside {controls[name]}"
     else:
-        what = "waits: the bytes of confirmation are used up"
-    return f"{name}: odds {odds(evidence.odds)} to 1, {after}, {what}; {candidate.sentence}"
+        plan = "waits: the bytes of confirmation are used up"
+    return f"{name}: odds {odds(evidence.odds)} to 1, {progress}, {plan}; {candidate.sentence}"
 
 
 def _print_confirmed(results: Sequence[runs.Result]) -> int:

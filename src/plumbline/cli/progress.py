@@ -1,4 +1,4 @@
-"""Progress of a run on standard error, and what is printed at its end."""
+"""Progress of a run on standard error, and its result at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plumbline.site.measure import Result
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Callable[[Step], None]]:
-    """Give the function that shows each step."""
+    """Yield a function that shows a step."""
     if quiet:
         yield lambda _step: None
     elif sys.stderr.isatty() and find_spec("rich") is not None:
@@ -31,13 +31,13 @@ def progress(quiet: bool) -> Iterator[Callable[[Step], None]]:
 
 
 def describe(record: Record) -> str:
-    """Return one line about a record, e.g. ``scratch-OST0003 read 201.3 MB/s``."""
-    what = f"{record.component} {step_name(record.operation.value, record.scenario.value)}"
+    """Return a record as one line, e.g. ``scratch-OST0003 read 201.3 MB/s``."""
+    line = f"{record.component} {step_name(record.operation.value, record.scenario.value)}"
     if record.partner:
-        what += f" with {record.partner}"
+        line += f" with {record.partner}"
     if record.outcome is Outcome.OK and record.rate is not None:
-        return f"{what} {record.operation.quantity.format(record.rate)}"
-    return f"{what} {record.outcome.value}: {record.reason}"
+        return f"{line} {record.operation.quantity.format(record.rate)}"
+    return f"{line} {record.outcome.value}: {record.reason}"
 
 
 def _line(step: Step) -> None:
@@ -71,7 +71,7 @@ _MOST_BUSY = 5
 
 
 def end(result: Result) -> int:
-    """Return the exit code: the worst verdict, unless it is not about all that was asked."""
+    """Return the exit code: the worst state, unless interrupted or busy."""
     if result.interrupted:
         remark("interrupted; this is what was measured before")
         return INTERRUPTED
@@ -84,7 +84,7 @@ def end(result: Result) -> int:
 
 
 def print_commands(units: Sequence[Unit]) -> int:
-    """Print what the tools would be called with, as a shell takes it."""
+    """Print the commands of the tools, quoted for a shell; return 0."""
     for unit in units:
         for argv in unit.commands():
             print(" ".join(word if word == "<>" else shlex.quote(word) for word in argv))
@@ -101,6 +101,6 @@ def verdict_table(*results: Result) -> str:
 def show_result(
     arguments: argparse.Namespace, result: Result, text: Callable[[Result], str]
 ) -> int:
-    """Print records and verdicts for programs, or as ``text``; return the exit code."""
+    """Print records and verdicts as JSON or as ``text``; return the exit code."""
     show(arguments, result.to_json(), [text(result)])
     return end(result)

@@ -32,7 +32,7 @@ from plumbline.store.snapshot import load_expectations
 def history(arguments: argparse.Namespace) -> int:
     """Print the selected records, oldest first, and return 0.
 
-    To a program a node that has not measured yet has no records, which is no error.
+    With ``--json`` a node that has not measured yet prints no records, which is no error.
     """
     path = Path(arguments.state) / DATABASE
     if not path.exists():
@@ -43,16 +43,16 @@ def history(arguments: argparse.Namespace) -> int:
         return 0
     since = None if arguments.since is None else time.time() - parse_duration(arguments.since)
     selection = Selection(layer=arguments.layer, component=arguments.component, since=since)
-    with History(path) as kept:
-        every = kept.days(arguments.layer, arguments.component)
-        days = [day for day in every if since is None or day[1].at >= since]
+    with History(path) as history:
+        all_days = history.days(arguments.layer, arguments.component)
+        days = [day for day in all_days if since is None or day[1].at >= since]
         if arguments.json:
-            for record in kept.records(selection):
+            for record in history.records(selection):
                 print_json(record.to_json())
             if days:
                 remark(f"daily figures, no records: {len(days)}")
         else:
-            rows = [*sorted(starmap(_day_row, days)), *map(_row, kept.records(selection))]
+            rows = [*sorted(starmap(_day_row, days)), *map(_row, history.records(selection))]
             headers = ("started", "layer", "component", "operation", "with", "rate", "coverage")
             print(render((*headers, "outcome"), rows))
     return 0
@@ -111,7 +111,7 @@ def note(arguments: argparse.Namespace) -> int:
         text = " ".join(" ".join(lines(arguments.text)).split())
         if not text or len(text) > _LONGEST:
             raise UsageError(f"a note has between 1 and {_LONGEST} characters; shorten it")
-        # a time without a zone is that of this host
+        # a time without a zone is in this host's zone
         at = parse_date(arguments.at, "--at").timestamp() if arguments.at else time.time()
         add_note(path, Note(at, text))
         if not arguments.json:
@@ -128,7 +128,7 @@ def note(arguments: argparse.Namespace) -> int:
 
 
 def export(arguments: argparse.Namespace) -> int:
-    """Answer until there are no more requests, and return 0; trouble is an answer too."""
+    """Answer requests until their end, and return 0; send an error as an answer."""
     state, wait_s = Path(arguments.state), parse_duration(arguments.wait)
     try:
         answer(state, wait_s)

@@ -1,4 +1,4 @@
-"""``plumbline report`` draws a whole site, ``compare`` sets two periods of it side by side."""
+"""``plumbline report`` draws a whole site, ``plumbline compare`` compares two periods of it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from plumbline.store.replacing import begin, replacing
 _MOST_DAYS = 4000
 _INSTALL = "install it with: pip install 'plumbline[console]'"
 _MOST_LIBRARY = 32 << 20
-"""Six times what version 6 has."""
+"""Six times the size of version 6."""
 
 
 def report(arguments: argparse.Namespace) -> int:
-    """Write the report and return 0, whatever it shows."""
+    """Write the report and return 0."""
     if not 1 <= arguments.days <= _MOST_DAYS:
         raise UsageError(f"--days {arguments.days}: write a number from 1 to {_MOST_DAYS}")
     if bool(arguments.at) is not bool(arguments.prometheus):
@@ -47,7 +47,7 @@ def report(arguments: argparse.Namespace) -> int:
     library, now = _library(arguments.library), time.time()
     past = _past(arguments, now) if arguments.at else None
     history, directory = Path(arguments.history), Path(arguments.output)
-    # before the plan is read here: see there
+    # before the plan is read here: see find_suspects
     suspects = find_suspects(arguments.plan, history, now)
     extras = Extras(_moment(arguments.against), _profile(arguments.profile), suspects)
     plan = load_plan(arguments.plan)
@@ -68,7 +68,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    """Print two periods side by side and return 0, whatever has changed."""
+    """Print two periods side by side and return 0."""
     history = Path(arguments.history)
     before, after = (_period(text, history) for text in (arguments.before, arguments.after))
     compared = comparing.compare(load_plan(arguments.plan), history, before, after)
@@ -98,7 +98,7 @@ def _figures(test: Test) -> dict[str, object]:
 
 
 def _period(text: str, history: Path) -> Period:
-    """Return a day, days as FROM..TO, or a run by its name; days are those of UTC."""
+    """Return a day, days as FROM..TO, or a run by its name; days are in UTC."""
     first, _, last = text.partition("..")
     try:
         begin, end = (
@@ -149,7 +149,7 @@ def _row(test: Test) -> tuple[str, ...]:
 
 
 def _library(file: Optional[str]) -> str:
-    """Return Plotly's own file; raise ToolError where there is none."""
+    """Return Plotly's JavaScript; raise ToolError if it is missing."""
     if file:
         path = Path(file)
     elif (package := find_spec("plotly")) and package.origin:
@@ -174,17 +174,17 @@ def _library(file: Optional[str]) -> str:
 
 
 def _past(arguments: argparse.Namespace, now: float) -> Past:
-    """Return what Prometheus keeps of the hour that was asked for; say what it does not."""
+    """Return Prometheus's data of the hour around ``--at``, and print what is missing."""
     at = parse_moment(arguments.at, "--at", now)
     prometheus = Prometheus(arguments.prometheus, arguments.token_file, arguments.ca)
     past = look_back(prometheus, at, now, time.monotonic)
-    # names of targets are what somebody else has told Prometheus
+    # target names come from Prometheus and may contain newlines
     remark(*(" ".join(lines(sentence)) for sentence in past.remarks))
     return past
 
 
 def _moment(against: Optional[str]) -> Optional[float]:
-    """Return seconds since the epoch; a day begins at midnight UTC, as those of the pictures do."""
+    """Return seconds since the epoch; a day begins at midnight UTC, as in the figures."""
     if against is None:
         return None
     date = parse_date(against, "--against")
@@ -202,12 +202,12 @@ def _profile(file: Optional[str]) -> Optional[Profile]:
 
 
 def _write(directory: Path, files: Iterable[tuple[str, Iterable[str]]]) -> None:
-    """Replace every file at once, so that whoever reads sees the old one or the new one."""
+    """Replace each file atomically, so that readers see the old or the new one."""
     try:
         for name, text in files:
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            # a name out of a damaged document may hold half a character
+            # a name from a damaged document may have half a character
             with (
                 replacing(path) as new,
                 open(begin(new, 0o666), "w", encoding="utf-8", errors="replace") as file,

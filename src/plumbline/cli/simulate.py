@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator, Sequence
 
 from plumbline.cli.output import print_json, show
 from plumbline.cli.progress import progress
-from plumbline.doors.simulation import Simulated, tables
+from plumbline.doors.simulation import Setup, tables
 from plumbline.measure.unit_context import Step
 from plumbline.model.errors import UsageError
 from plumbline.plan.baseline import Baselines, read_baselines
@@ -32,14 +32,14 @@ from plumbline.site.forked import on_all_processors
 from plumbline.site.inventory import Inventory, read_inventory, topology_of
 from plumbline.site.nodes import without_collector
 from plumbline.site.paths import Site
-from plumbline.site.publish import SuspectingDaily
+from plumbline.site.publish import DailySuspects
 
 _OF_A_FLEET = 10
-"""Attempts that share baselines."""
+"""Attempts that share one set of baselines."""
 
 
 def simulate(arguments: argparse.Namespace) -> int:
-    """Print what the simulation came to and return 0."""
+    """Print the result of the simulation and return 0."""
     setting = _setting(arguments)
     if arguments.campaign is not None:
         _campaign(arguments, setting)
@@ -47,7 +47,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     with without_collector(), progress(quiet=False) as step:
         outcome = add(_outcomes(setting, arguments.fleets, step))
     fleet = setting.fleet
-    given = {
+    settings = {
         "site": fleet.site,
         "components": len(fleet.members),
         "days": setting.days,
@@ -58,10 +58,10 @@ def simulate(arguments: argparse.Namespace) -> int:
         "alarm_budget": setting.budget,
         "longest_runs": [longest._asdict() for longest in fleet.longest()],
     }
-    of = (fleet.site, len(fleet.members), arguments.noise, arguments.seed, setting.budget)
-    texts = tables(Simulated(*of, tuple(fleet.longest()), arguments.healthy), outcome)
+    header = (fleet.site, len(fleet.members), arguments.noise, arguments.seed, setting.budget)
+    texts = tables(Setup(*header, tuple(fleet.longest()), arguments.healthy), outcome)
     if arguments.json:
-        print_json(to_json(outcome, given), indent=1)
+        print_json(to_json(outcome, settings), indent=1)
     else:
         print("\n\n".join(texts))
     return 0
@@ -79,14 +79,14 @@ def _outcomes(setting: Setting, fleets: int, show: Callable[[Step], None]) -> It
 
 
 def _attempts(setting: Setting, terms: Terms, number: int) -> Iterator[Attempt]:
-    """Yield so many attempts; several processors have them sooner, and the same ones."""
+    """Yield ``number`` attempts; they do not depend on the number of processors."""
 
-    def tried(first: int) -> list[Attempt]:
+    def attempt_group(first: int) -> list[Attempt]:
         seed = f"{setting.seed}/{first}"
         attempts = campaign(setting.fleet, setting.capacity, terms, seed)
         return list(islice(attempts, min(_OF_A_FLEET, number - first)))
 
-    return chain.from_iterable(on_all_processors(tried, range(0, number, _OF_A_FLEET)))
+    return chain.from_iterable(on_all_processors(attempt_group, range(0, number, _OF_A_FLEET)))
 
 
 def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
@@ -99,26 +99,26 @@ def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
         for number, attempt in enumerate(attempts, start=1):
             tally = tally.add(attempt)
             step(Step("attempts", number, arguments.campaign))
-    given = {
+    settings = {
         "site": setting.fleet.site,
         "faults at once": arguments.at_once,
         "days": days,
         "noise": arguments.noise,
         "seed": setting.seed,
     }
-    document = {"schema": 1, **given, **tally._asdict()}
-    show(arguments, document, _campaign_lines(given, tally), indent=1)
+    document = {"schema": 1, **settings, **tally._asdict()}
+    show(arguments, document, _campaign_lines(settings, tally), indent=1)
 
 
-def _campaign_lines(given: dict[str, Any], tally: Tally) -> Iterator[str]:
-    """Yield what became of a campaign."""
-    yield ", ".join(f"{name} {value}" for name, value in given.items())
-    if not given["faults at once"]:
+def _campaign_lines(settings: dict[str, Any], tally: Tally) -> Iterator[str]:
+    """Yield the results of a campaign."""
+    yield ", ".join(f"{name} {value}" for name, value in settings.items())
+    if not settings["faults at once"]:
         yield f"{tally.suspected} of {tally.attempts} healthy fleets have a suspect."
         return
     inside = 100 * tally.inside / tally.attempts
     yield f"All parts at fault are suspected: {tally.inside} of {tally.attempts} ({inside:.1f} %)"
-    if given["faults at once"] == 1:
+    if settings["faults at once"] == 1:
         yield f"Suspected alone: {tally.alone} of {tally.identifiable} that can be told apart"
     yield f"Suspects in the mean: {tally.suspects / tally.attempts:.1f}"
     yield (
@@ -151,12 +151,12 @@ def _setting(arguments: argparse.Namespace) -> Setting:
         losses,
         arguments.seed,
         policy.alarm_budget,
-        None if arguments.without_suspects else lambda: SuspectingDaily(site),
+        None if arguments.without_suspects else lambda: DailySuspects(site),
     )
 
 
 def _healthy(inventory: Inventory) -> Baselines:
-    """Return what the site was seen to give; raise UsageError where nobody has accepted any."""
+    """Return the accepted baselines of the site; raise UsageError if there are none."""
     accepted = read_baselines(inventory.baselines)
     if not accepted:
         raise UsageError(
@@ -166,7 +166,7 @@ def _healthy(inventory: Inventory) -> Baselines:
 
 
 def _faults(texts: Sequence[str], fleet: Fleet) -> Iterator[Fault]:
-    """Yield the faults that were asked for; one of a target and its neighbour is two."""
+    """Yield the requested faults; a fault of a target and its neighbour gives two."""
     for text in texts:
         fault = parse_fault(text)
         name = fault.component

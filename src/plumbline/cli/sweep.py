@@ -41,10 +41,10 @@ _MOST_POINTS = 1000
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:
-    """Return what the options ask for.
+    """Return the plan of the sweep from the options.
 
     Raises:
-        UsageError: they do not go together, or a point of them is impossible.
+        UsageError: options contradict each other, or a point is impossible.
         DocumentError: the expectations of this node are missing, or a size cannot be read.
     """
     parallel.fill_in(arguments)
@@ -70,10 +70,10 @@ def _plan(arguments: argparse.Namespace) -> Plan:
         _state(arguments),
     )
     if arguments.scaling == "weak":
-        each = size // max(plan.setting(point).ranks for point in points)
-        plan = plan._replace(grid={**grid, "bytes_per_rank": (max(1, each),)})
+        per_rank = size // max(plan.setting(point).ranks for point in points)
+        plan = plan._replace(grid={**grid, "bytes_per_rank": (max(1, per_rank),)})
     for point in axes.points_of(plan.grid):
-        # what cannot be done on these targets says so
+        # raises UsageError for a point that is impossible on these targets
         plan.unit(point)
     return plan
 
@@ -89,17 +89,17 @@ def _spread(members: runs.Members) -> runs.Members:
 
 
 _SCALED = "1,2,4,8,16"
-"""Writers of both scalings: strong ones share a point's bytes, weak ones have the same each."""
+"""Writers of both scalings: strong writers share a point's bytes, weak writers have equal bytes."""
 
 
 def _grid(arguments: argparse.Namespace, transfer: int, targets: int) -> axes.Grid:
     _refuse_contradictions(arguments)
-    usual = {"transfer": f"{transfer}B", "stripes": "1", axes.PER_TARGET: "1"}
+    defaults = {"transfer": f"{transfer}B", "stripes": "1", axes.PER_TARGET: "1"}
     if not arguments.total_ranks:
-        usual["writers"] = _SCALED if arguments.scaling else axes.AXES["writers"].default
+        defaults["writers"] = _SCALED if arguments.scaling else axes.AXES["writers"].default
     grid = {}
     for name, axis in axes.AXES.items():
-        text = getattr(arguments, _destination(axis), None) or usual.get(name)
+        text = getattr(arguments, _destination(axis), None) or defaults.get(name)
         if text:
             grid[name] = _axis_values(axis, text, targets)
     if arguments.repeats > 1:
@@ -113,7 +113,7 @@ def _grid(arguments: argparse.Namespace, transfer: int, targets: int) -> axes.Gr
 
 
 def _refuse_contradictions(arguments: argparse.Namespace) -> None:
-    """Raise UsageError where two options say the same in two ways."""
+    """Raise UsageError if two options set the same quantity."""
     for alternatives in (
         ("bytes", "bytes_per_node", "bytes_per_rank"),
         ("writers", "total_ranks"),
@@ -141,14 +141,14 @@ def _axis_values(axis: axes.Axis, text: str, targets: int) -> tuple[axes.Value, 
 
 
 def _point_bytes(arguments: argparse.Namespace, clients: int, budget: int, points: int) -> int:
-    """Return what a point writes: given, or 1.5 memories of each client, within the budget."""
+    """Return the bytes of a point: given, or 1.5 times the clients' memory, within the budget."""
     if arguments.bytes:
         return parse_bytes(arguments.bytes)
     return min(clients * share_of_memory(memory_bytes(), 1), budget // points)
 
 
 def _state(arguments: argparse.Namespace) -> Path:
-    """Return the folder of records and of what is done: the node's, or the user's own."""
+    """Return the folder of records and progress: the node's, or the user's own."""
     if arguments.state:
         return Path(arguments.state)
     if not arguments.directory:
@@ -161,13 +161,13 @@ _ALWAYS = ("writers", "transfer")
 
 
 def _advice(plan: Plan) -> tuple[str, ...]:
-    """Return how to write on these targets, by the last of their sweeps; raise UsageError."""
+    """Return advice on writing to these targets from their last sweep; raise UsageError."""
     ledgers = [
         runs.read_ledger(path) for path in plan.state.glob(f"sweep-{plan.members.name}-*.json")
     ]
     targets = plan.document()["targets"]
-    own = [ledger for ledger in ledgers if ledger.done and ledger.terms.get("targets") == targets]
-    newest = max(own, key=lambda ledger: ledger.done[-1].started_at, default=None)
+    past = [ledger for ledger in ledgers if ledger.done and ledger.terms.get("targets") == targets]
+    newest = max(past, key=lambda ledger: ledger.done[-1].started_at, default=None)
     lines = sweeps.advice(newest, plan.members.name) if newest else ()
     if not lines:
         raise UsageError(
@@ -178,28 +178,28 @@ def _advice(plan: Plan) -> tuple[str, ...]:
 
 
 def sweep(arguments: argparse.Namespace) -> int:
-    """Carry the sweep on, print what is known of it, and return the exit code."""
+    """Begin or continue the sweep, print its results, and return the exit code."""
     plan = _plan(arguments)
     if arguments.advice:
         lines = _advice(plan)
         show(arguments, {"advice": list(lines)}, lines)
         return State.OK
     if arguments.dry_run:
-        ledger = _begun(arguments, plan)
-        plan = plan.going_on(ledger)
-        ahead = list(_ahead(plan, ledger))
-        documents = [{**point, **figures} for point, figures in ahead]
-        show(arguments, {"sweep": plan.name, "points": documents}, _ahead_lines(plan, ahead))
+        ledger = _ledger(arguments, plan)
+        plan = plan.resumed(ledger)
+        remaining = list(_remaining_points(plan, ledger))
+        documents = [{**point, **figures} for point, figures in remaining]
+        show(arguments, {"sweep": plan.name, "points": documents}, _estimates(plan, remaining))
         return 0
     locks = parallel.locks_of(arguments, plan.members)
     try:
         with locks.hold("sweep", plan.name), interruptible():
-            ledger = _begun(arguments, plan)
-            plan = plan.going_on(ledger)
+            ledger = _ledger(arguments, plan)
+            plan = plan.resumed(ledger)
             plan.save(ledger)
             with History(plan.state / DATABASE) as history, progress(arguments.quiet) as step:
-                teller = _Teller(plan, ledger, step, arguments.quiet)
-                points = runs.Points(plan, history, locks, teller)
+                reporter = _SweepProgress(plan, ledger, step, arguments.quiet)
+                points = runs.Points(plan, history, locks, reporter)
                 ending = _sweep(plan).work_off(ledger, points.measure)
     finally:
         locks.dissolve()
@@ -208,7 +208,7 @@ def sweep(arguments: argparse.Namespace) -> int:
 
 
 def _show(plan: Plan, ending: sweeps.Ending, arguments: argparse.Namespace) -> None:
-    """Print what was measured, where the knees are, how far the sweep is, and how to go on."""
+    """Print the measured points, the knees, the progress, and how to continue."""
     ledger, points = ending.ledger, axes.points_of(plan.grid)
     summaries = sweeps.summaries(ledger.done)
     remaining, remarks = ledger.remaining(points), sweeps.remarks(ledger.done, OPERATIONS)
@@ -221,7 +221,8 @@ def _show(plan: Plan, ending: sweeps.Ending, arguments: argparse.Namespace) -> N
         "points": [write(summary) for summary in summaries],
         "remarks": [remark.to_json() for remark in remarks],
     }
-    lines = [_table(plan, _FIGURES, [(each.point, _figures(each)) for each in summaries])]
+    rows = [(summary.point, _figures(summary)) for summary in summaries]
+    lines = [_table(plan, _FIGURES, rows)]
     lines += [remark.sentence() for remark in remarks]
     spent = f"{format_bytes(ledger.written)} written, {format_duration(ledger.seconds)}"
     done = len(points) - len(remaining)
@@ -234,7 +235,7 @@ def _show(plan: Plan, ending: sweeps.Ending, arguments: argparse.Namespace) -> N
 
 
 def _table(plan: Plan, headers: Sequence[str], rows: Sequence[tuple[Point, Sequence[str]]]) -> str:
-    """Return the points with their figures: the axes that move, and those that a reader expects."""
+    """Return a table of points and figures, with the axes that vary and the usual ones."""
     shown = [axis for axis in plan.grid if axis in (*_ALWAYS, *axes.moving(plan.grid))]
     columns = [axes.AXES[axis] for axis in shown if axis not in (*headers, axes.REPEAT)]
     return render(
@@ -247,7 +248,7 @@ _FIGURES = ("targets", "ranks", "write", "a target", "read", "a target", "reason
 
 
 def _figures(summary: sweeps.Summary) -> list[str]:
-    """Return the figures of a measured point; of several runs the median and the range."""
+    """Return the figures of a measured point; median and range if it has several runs."""
     figures = [str(summary.targets), str(summary.ranks)]
     for spread in map(summary.rates.get, OPERATIONS):
         if spread is None:
@@ -257,11 +258,11 @@ def _figures(summary: sweeps.Summary) -> list[str]:
     return [*figures, summary.reason]
 
 
-_AHEAD = ("targets", "ranks", "writes", "takes", "budget")
+_ESTIMATES = ("targets", "ranks", "writes", "takes", "budget")
 
 
-def _ahead_lines(plan: Plan, points: Sequence[tuple[Point, dict[str, Any]]]) -> Iterator[str]:
-    """Yield a table of the points with their bytes and seconds, and the sum of these."""
+def _estimates(plan: Plan, points: Sequence[tuple[Point, dict[str, Any]]]) -> Iterator[str]:
+    """Yield a table of the points with bytes and seconds, and their sums."""
     rows = [
         (
             point,
@@ -275,19 +276,19 @@ def _ahead_lines(plan: Plan, points: Sequence[tuple[Point, dict[str, Any]]]) -> 
         )
         for point, figures in points
     ]
-    yield _table(plan, _AHEAD, rows)
+    yield _table(plan, _ESTIMATES, rows)
     reached = [figures for _, figures in points if not figures["reason"]]
     seconds = sum(figures["seconds"] for figures in reached)
-    most = "at most " if any(figures["at_most"] for figures in reached) else "about "
+    prefix = "at most " if any(figures["at_most"] for figures in reached) else "about "
     size = format_bytes(sum(figures["bytes"] for figures in reached))
     yield (
         f"{len(reached)} of {len(points)} points, {size} written and as much read, "
-        f"{most}{format_duration(seconds)}"
+        f"{prefix}{format_duration(seconds)}"
     )
 
 
-def _ahead(plan: Plan, ledger: Ledger) -> Iterator[tuple[Point, dict[str, Any]]]:
-    """Yield the points that are left in the order of measuring, with their figures."""
+def _remaining_points(plan: Plan, ledger: Ledger) -> Iterator[tuple[Point, dict[str, Any]]]:
+    """Yield the remaining points in the order of measuring, with their figures."""
     for point, reason in sweeps.planned(_sweep(plan), ledger):
         setting = plan.setting(point)
         expected = sweeps.estimate(point, plan.work_load, ledger)
@@ -304,16 +305,16 @@ def _ahead(plan: Plan, ledger: Ledger) -> Iterator[tuple[Point, dict[str, Any]]]
         )
 
 
-def _begun(arguments: argparse.Namespace, plan: Plan) -> Ledger:
-    return Ledger(plan.document(), plan.bytes) if arguments.again else plan.begun()
+def _ledger(arguments: argparse.Namespace, plan: Plan) -> Ledger:
+    return Ledger(plan.document(), plan.bytes) if arguments.again else plan.ledger()
 
 
 def _sweep(plan: Plan) -> Sweep:
     return Sweep(axes.points_of(plan.grid), plan.work_load, plan.budget, plan.save)
 
 
-class _Teller:
-    """Tells how far a sweep is: the point under way, and of records those of all targets."""
+class _SweepProgress:
+    """Progress of a sweep: the current point, and the records of all targets together."""
 
     def __init__(
         self, plan: Plan, ledger: Ledger, show: Callable[[Step], None], quiet: bool
@@ -327,7 +328,7 @@ class _Teller:
         self._title = ""
 
     def begin(self, point: Point) -> None:
-        """Say which point is next."""
+        """Print the next point."""
         self._begun += 1
         self._title = f"point {self._begun} of {self._total}: {axes.words(point)}"
         if not self._quiet:

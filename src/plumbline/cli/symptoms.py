@@ -1,4 +1,4 @@
-"""The verbs on what nodes show of themselves: symptoms now, and changes of their conditions."""
+"""Verbs on the state of nodes: current symptoms, and changes of their conditions."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from plumbline.topology.names import fold
 
 _UNIT = "systemctl start plumbline-symptoms"
 _KERNEL_LOG_BYTES = 64 << 20
-"""The kernel's log of a bad day is longer than what any other tool prints."""
+"""Limit for the kernel log, which on a bad day is longer than any other tool's output."""
 
 
 def symptoms(arguments: argparse.Namespace) -> int:
-    """Look, print what was found and what could not be asked; return 0 or 1."""
+    """Look, print symptoms and unavailable collectors; return 0, or 1 if one incriminates."""
     path = Path(arguments.state) / facts.SYMPTOMS_FILE
     counters = Counters(_past(str(path)))
     system = LocalSystem(SystemRunner(most_bytes=_KERNEL_LOG_BYTES))
     expectations = load_expectations(arguments.expectations)
     parts = Parts(expectations, system)
     now = time.time()
-    report = gather(Node(system, parts, counters, now), _of_the_site(arguments.commands))
+    report = gather(Node(system, parts, counters, now), _site_collectors(arguments.commands))
     show(arguments, report.to_json(), _report_lines(report))
-    blind = {look.collector for look in report.looks if look.unavailable} if by_hand() else set()
-    if blind and os.geteuid() != 0:
+    denied = {look.collector for look in report.looks if look.unavailable} if by_hand() else set()
+    if denied and os.geteuid() != 0:
         remark(f"the unit has more privileges; as root: {_UNIT}")
     if arguments.save:
-        _refuse_to_lose(blind, path)
+        _refuse_to_lose(denied, path)
         facts.save_symptoms(path, facts.SavedLook(report, counters.after(now)))
         bill = take(expectations.node, system, expectations.parameters, now)
         if trouble := facts.keep_bill(path.parent, bill):
@@ -56,21 +56,21 @@ def symptoms(arguments: argparse.Namespace) -> int:
     return int(any(symptom.direction is Direction.RAISES for symptom in report.symptoms))
 
 
-def _of_the_site(path: str) -> dict[str, SiteCollector]:
-    """Return the collectors that are commands of the site's own, which may print little."""
+def _site_collectors(path: str) -> dict[str, SiteCollector]:
+    """Return the collectors that run the site's own commands, with limited output."""
     system = LocalSystem(SystemRunner(most_bytes=MOST_BYTES))
 
-    def added(command: SiteCommand) -> SiteCollector:
+    def collector(command: SiteCommand) -> SiteCollector:
         return SiteCollector(command.kind, lambda node: look(node._replace(system=system), command))
 
-    return {command.name: added(command) for command in facts.load_site_commands(path)}
+    return {command.name: collector(command) for command in facts.load_site_commands(path)}
 
 
-def _refuse_to_lose(blind: set[str], path: Path) -> None:
-    """Raise PrivilegeError where the saved look has what this one was not permitted to ask."""
+def _refuse_to_lose(denied: set[str], path: Path) -> None:
+    """Raise PrivilegeError if this look lacks permission for collectors that the saved one has."""
     with suppress(DocumentError):
         looks = facts.load_symptoms(str(path)).report.looks
-        lost = sorted(blind & {look.collector for look in looks if not look.unavailable})
+        lost = sorted(denied & {look.collector for look in looks if not look.unavailable})
         if lost:
             raise PrivilegeError(
                 f"not saved: {path} has {', '.join(lost)}, this look has not; as root: {_UNIT}"
@@ -78,7 +78,7 @@ def _refuse_to_lose(blind: set[str], path: Path) -> None:
 
 
 def _past(path: str) -> Past:
-    """Return what the last look has left; nothing before the first one, or from a damaged one."""
+    """Return the counters of the last look; empty if there is none or it is damaged."""
     trouble = f"{path} is not there"
     if os.path.lexists(path):
         try:
@@ -92,8 +92,8 @@ def _past(path: str) -> Past:
 def _report_lines(report: Report) -> Iterator[str]:
     headers = ("severity", "component", "suspicion", "found by", "symptom")
     rows = [
-        (each.severity.name, each.component, each.direction.value, each.collector, quote(each))
-        for each in report.symptoms
+        (sign.severity.name, sign.component, sign.direction.value, sign.collector, quote(sign))
+        for sign in report.symptoms
     ]
     yield render(headers, rows) if rows else f"{report.node}: nothing found"
     looks = [
@@ -109,21 +109,21 @@ def _report_lines(report: Report) -> Iterator[str]:
 
 
 _LATE_S = 2 * DAY_S
-"""From the old value to the new one: who found it later did not look every day."""
+"""Longest time from old to new value if the node is looked at every day."""
 _CURRENT_S = 3 * DAY_S
-"""A bill that is older says nothing of today; collect brings one a day."""
+"""Greatest age of a node's conditions to be current; collect brings them daily."""
 
 
 class _Ledgers(NamedTuple):
-    """The ledgers of nodes, the kind of each node that has one, and what is missing."""
+    """Ledgers of nodes, the kind of each node with a ledger, and remarks on missing ones."""
 
-    every: Sequence[Ledger]
+    ledgers: Sequence[Ledger]
     kinds: Mapping[str, str]
     remarks: Sequence[str] = ()
 
 
 def changes(arguments: argparse.Namespace) -> int:
-    """Print changes or differences; return 0, 1 where a node differs, 3 where none is known."""
+    """Print changes or differences; return 0, 1 if a node differs, 3 if no ledger is current."""
     site = asks_for_site(arguments)
     if arguments.differences and not site:
         raise UsageError("--differences compares nodes: give --plan and --history")
@@ -136,7 +136,7 @@ def changes(arguments: argparse.Namespace) -> int:
     if arguments.differences:
         code = _differences(ledgers, arguments)
     else:
-        groups = grouped(latest(ledgers.every, since))
+        groups = grouped(latest(ledgers.ledgers, since))
         document = {"schema": 1, "since": since, "changes": write(groups)}
         code = 0
         show(arguments, document, [_changes(groups, ledgers, since)])
@@ -169,16 +169,16 @@ def _changes(groups: Sequence[ChangeGroup], ledgers: _Ledgers, since: float) -> 
             for change in groups
         ]
         return render(("found", "area", "change", "on"), rows)
-    # where some nodes are followed for a shorter time than was asked about
-    first = max((ledger.since for ledger in ledgers.every), default=since)
+    # some nodes may have been followed for a shorter time than --since
+    first = max((ledger.since for ledger in ledgers.ledgers), default=since)
     followed = f"; followed on all nodes since {_moment(first)}" if first > since else ""
     return f"no change since {_moment(since)}{followed}"
 
 
 def _differences(ledgers: _Ledgers, arguments: argparse.Namespace) -> int:
     oldest = time.time() - _CURRENT_S
-    current = [ledger for ledger in ledgers.every if ledger.taken_at > oldest]
-    old = [ledger.node for ledger in ledgers.every if ledger not in current]
+    current = [ledger for ledger in ledgers.ledgers if ledger.taken_at > oldest]
+    old = [ledger.node for ledger in ledgers.ledgers if ledger not in current]
     differing = differences(current, ledgers.kinds)
     lines = [difference.text for difference in differing]
     if current and not differing:
@@ -190,14 +190,14 @@ def _differences(ledgers: _Ledgers, arguments: argparse.Namespace) -> int:
 
 
 def _text(change: ChangeGroup) -> str:
-    """Return a change, and when its old value was last seen where nobody looked for days."""
+    """Return a change, with the date of its old value if nobody looked for days."""
     if change.at - change.before < _LATE_S:
         return change.text
     return f"{change.text}; old value last seen {_moment(change.before)[:10]}"
 
 
 def _date(change: ChangeGroup) -> str:
-    """Return when a change was found, and to when it took on all nodes."""
+    """Return the date when a change was found, and when it reached the last node."""
     first, last = _moment(change.at), _moment(change.last)
     return first if first[:10] == last[:10] else f"{first[:10]} to {last[:10]}"
 

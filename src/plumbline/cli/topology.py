@@ -1,6 +1,6 @@
 """``plumbline topology check``: check the description of a site, and count its parts.
 
-With ``--live``, on a client, also whether the OSTs that it sees are those of the topology.
+With ``--live``, on a client, also compare its OSTs with the topology.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Print what the site is made of and return 0; trouble is an error in one sentence."""
+    """Print the parts of the site and return 0; an error is one sentence."""
     if not arguments.inventory:
         if not arguments.live or arguments.json:
             raise UsageError("name the folder of the inventory with -i")
@@ -41,7 +41,7 @@ def check(arguments: argparse.Namespace) -> int:
 
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)
-    # follows every path, so that a check finds what a plan would
+    # follows every path, to find the same errors as plumbline plan
     plan = plan_of(inventory, topology)
     entries = [entry for entries in plan.expectations.values() for entry in entries]
     notes = [*_notes(topology, deployed_hosts(inventory)), *share_notes(entries)]
@@ -63,7 +63,7 @@ def check(arguments: argparse.Namespace) -> int:
 
 
 def _live(nodes: Sequence[Expectations]) -> int:
-    """Print how the mounts of this client differ from what nodes are to measure; 1 if they do."""
+    """Print differences between this client's mounts and the planned OSTs; return 1 if any."""
     run = SystemRunner()
     mounts = [(node, mount, osts) for node in nodes for mount, osts in _mounts(node).items()]
     if not mounts:
@@ -79,7 +79,7 @@ def _live(nodes: Sequence[Expectations]) -> int:
 
 
 def _mounts(node: Expectations) -> dict[str, list[str]]:
-    """Return the OSTs that a node measures, by their mounts."""
+    """Return the OSTs that a node measures, by mount."""
     mounts: dict[str, list[str]] = {}
     for entry in node.entries:
         target = entry["target"]
@@ -89,7 +89,7 @@ def _mounts(node: Expectations) -> dict[str, list[str]]:
 
 
 def _notes(topology: Topology, deployed: Collection[str]) -> list[str]:
-    """Return what is no error but surprises later."""
+    """Return notes on hosts that Ansible will not install."""
     missing = [host.name for host in topology.hosts() if deployed and host.name not in deployed]
     return [f"{name} is not in hosts.yml, so Ansible will not install it" for name in missing]
 

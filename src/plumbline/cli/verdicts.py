@@ -1,7 +1,7 @@
 """Verdicts of this node or of a whole site: judge, status, metrics.
 
-With a plan and the history of all nodes they are those of the site; judge takes samples from
-elsewhere as well.
+A plan and the history of all nodes give the verdicts of the site; judge also takes samples recorded
+elsewhere.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from plumbline.site.documents import SCHEMA
 from plumbline.site.nodes import Choice, Judgement, NodeJudgement
 from plumbline.site.nodes import judgement as site_judgement
 from plumbline.site.verdicts import (
+    node_verdicts,
     publish,
     rates_of_node,
     rates_of_site,
     replay_file,
-    tell,
 )
 from plumbline.site.verdicts import status as lines_of
 from plumbline.store.facts import SYMPTOMS_FILE, collected_reports
@@ -52,7 +52,7 @@ from plumbline.store.verdicts import load_report
 
 
 def judge(arguments: argparse.Namespace) -> int:
-    """Print the verdicts and return the exit code of the worst."""
+    """Print the verdicts and return the worst state."""
     site = asks_for_site(arguments)
     if arguments.last_run and site:
         raise UsageError("--last-run is of one node: leave out --plan and --history")
@@ -72,11 +72,11 @@ def judge(arguments: argparse.Namespace) -> int:
             nodes.setdefault(judged.node, []).append(judged.verdict)
     if not nodes:
         raise judgement.nothing_of(choice)
-    verdicts = [verdict for of_node in nodes.values() for verdict in of_node]
+    verdicts = [verdict for node_verdicts in nodes.values() for verdict in node_verdicts]
     if arguments.json:
-        for node, of_node in nodes.items():
-            # on one line where there may be thousands
-            print_json(_document(node, judgement.now, of_node), None if site else 1)
+        for node, node_verdicts in nodes.items():
+            # one line per node of a site, which may have thousands
+            print_json(_document(node, judgement.now, node_verdicts), None if site else 1)
     else:
         _print(verdicts, arguments.verbose)
     return worst(verdict.state for verdict in verdicts)
@@ -84,7 +84,7 @@ def judge(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _judgement(arguments: argparse.Namespace) -> Iterator[Judgement]:
-    """Read what is judged now: this node, or with a plan and a history a whole site."""
+    """Yield the judgement of this node, or of a whole site with a plan and a history."""
     now = time.time()
     if asks_for_site(arguments):
         with site_judgement(load_plan(arguments.plan), Path(arguments.history), now) as judgement:
@@ -95,7 +95,7 @@ def _judgement(arguments: argparse.Namespace) -> Iterator[Judgement]:
 
 
 def _publish(arguments: argparse.Namespace, *, site: bool) -> int:
-    """Write what checks read, and return 0 whatever it says."""
+    """Write the verdicts for checks and return 0."""
     chosen = (arguments.layer, arguments.component, arguments.explain, arguments.replay)
     if site or any(chosen) or arguments.last_run or arguments.json or arguments.verbose:
         raise UsageError(
@@ -127,7 +127,7 @@ def _replay(arguments: argparse.Namespace, *, site: bool) -> int:
 
 
 def _print_replayed(judged: Sequence[Judged], unit: str) -> None:
-    """Print what is not OK for a reason of its own, then how often each state was."""
+    """Print verdicts that alarm, then the number of each state."""
     bad = [sample for sample in judged if sample.verdict.state.alarm]
     rows = [
         (sample.day, sample.host, sample.verdict.state.name, sample.sentence(unit))
@@ -141,7 +141,7 @@ def _print_replayed(judged: Sequence[Judged], unit: str) -> None:
 
 
 def _explain(judgement: Judgement, choice: Choice) -> int:
-    """Print how the verdicts on a component came about; return the worst of them."""
+    """Print the derivation of the verdicts on a component; return the worst state."""
     states = []
     for verdict, lines in judgement.explained(choice):
         print(f"{verdict.state.name} {verdict.layer} {verdict.sentence}")
@@ -159,18 +159,18 @@ def _document(node: str, now: float, verdicts: Sequence[Verdict]) -> dict[str, A
 
 
 def _print(verdicts: Sequence[Verdict], verbose: bool) -> None:
-    rows = [(each.state.name, each.layer, each.sentence) for each in verdicts]
+    rows = [(verdict.state.name, verdict.layer, verdict.sentence) for verdict in verdicts]
     print(render(("state", "layer", "verdict"), rows))
-    for each in verdicts if verbose else ():
-        print(f"\n{each.state.name} {each.layer} {each.component}")
-        print("\n".join(f"  {line}" for line in each.evidence))
+    for verdict in verdicts if verbose else ():
+        print(f"\n{verdict.state.name} {verdict.layer} {verdict.component}")
+        print("\n".join(f"  {line}" for line in verdict.evidence))
 
 
 _OTHER_LINES = 4
-"""Lines of the screen that are no rows: counts, head of the table, how many are left, prompt."""
+"""Lines of the screen other than rows: counts, table head, number of hidden rows, prompt."""
 
 _NO_TERMINAL = (200, 40)
-"""Columns and lines where nobody says how large the screen is."""
+"""Columns and lines if the size of the screen is unknown."""
 
 
 def status(arguments: argparse.Namespace) -> int:
@@ -181,23 +181,23 @@ def status(arguments: argparse.Namespace) -> int:
         else:
             rates, unanswered = rates_of_node(judgement), ()
         lines = lines_of(judgement, rates)
-    silent = [node for node in unanswered if node.node in judgement.nodes]
+    unanswered_here = [node for node in unanswered if node.node in judgement.nodes]
     if arguments.json:
         document = {
             "schema": 1,
             "of": judgement.name,
             "components": [line.to_json() for line in lines],
         }
-        print_json({**document, "unanswered": [node.to_json() for node in silent]})
+        print_json({**document, "unanswered": [node.to_json() for node in unanswered_here]})
     else:
-        rows = len(lines) + len(silent) if arguments.all else None
-        text = screen(judgement.name, lines, _screen(rows), silent)
-        print(_written(text, sys.stdout.encoding))
+        rows = len(lines) + len(unanswered_here) if arguments.all else None
+        text = screen(judgement.name, lines, _screen(rows), unanswered_here)
+        print(_encodable(text, sys.stdout.encoding))
     return worst(line.verdict.state for line in lines)
 
 
-def _written(text: str, encoding: str) -> str:
-    """Return text as a terminal of any encoding can show it; without bars it has digits."""
+def _encodable(text: str, encoding: str) -> str:
+    """Return text that a terminal of ``encoding`` can show, with digits instead of bars."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
@@ -206,19 +206,19 @@ def _written(text: str, encoding: str) -> str:
 
 
 def _screen(rows: Optional[int]) -> Screen:
-    """Return the terminal's size, with room for ``rows`` where they are given."""
+    """Return the terminal's size, with room for ``rows`` if given."""
     columns, height = shutil.get_terminal_size(_NO_TERMINAL)
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     return Screen(height - _OTHER_LINES if rows is None else rows, columns, colour)
 
 
 def metrics(arguments: argparse.Namespace) -> int:
-    """Write the metrics and return 0, whatever they say."""
+    """Write the metrics and return 0."""
     with _judgement(arguments) as judgement:
         now, site = judgement.now, bool(arguments.plan)
-        # what a document asks for is expected since it was deployed
+        # records are expected since the document was deployed
         since = os.stat(arguments.plan or arguments.expectations).st_mtime
-        nodes = list(tell(judgement, since))
+        nodes = list(node_verdicts(judgement, since))
     if site:
         reports = collected_reports(Path(arguments.history), judgement.documents, now)
         nodes = [node._replace(symptoms=reports[node.node].report) for node in nodes]
@@ -227,20 +227,20 @@ def metrics(arguments: argparse.Namespace) -> int:
         devices = _devices(judgement.documents[judgement.name])
         nodes = [node._replace(symptoms=symptoms, devices=devices) for node in nodes]
     if arguments.format == "checkmk":
-        # of a site, with the node in the name of each group
-        text = "".join(local_checks(each.every(now), each.node if site else "") for each in nodes)
+        # for a site the names of groups contain the node
+        text = "".join(local_checks(node.every(now), node.node if site else "") for node in nodes)
     else:
         text = exposition(families(nodes, now))
     if arguments.output:
         replace_own(Path(arguments.output), text, mode=0o644)
     else:
-        # whatever the locale of who asks: both read UTF-8
+        # Prometheus and Checkmk read UTF-8, independent of the locale
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
     return 0
 
 
 def _devices(expectations: Expectations) -> Mapping[str, str]:
-    """Return the kernel's name of each component that is a device; none of damaged expectations."""
+    """Return kernel names of device components; empty if the expectations are damaged."""
     try:
         return Parts(expectations, LocalSystem(SystemRunner())).disks
     except DocumentError as error:
@@ -249,7 +249,7 @@ def _devices(expectations: Expectations) -> Mapping[str, str]:
 
 
 def _symptoms(folder: str) -> Optional[Report]:
-    """Return what the last look at symptoms has kept beside the snapshot; None where none has."""
+    """Return the last symptoms report saved beside the snapshot; None if there is none."""
     path = os.path.join(folder, SYMPTOMS_FILE)
     if not os.path.lexists(path):
         return None

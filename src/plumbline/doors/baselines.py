@@ -1,4 +1,4 @@
-"""Baselines for people: changes for a review, and those that are to be renewed."""
+"""Tables of baselines: changes to review, and baselines to renew."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from plumbline.plan.baseline import Baselines, Change, OperationSummary, Review,
 from plumbline.plan.capture import Aged, Ages
 
 _SENTENCES = 10
-"""So many outliers are shown in full; the table marks all of them."""
+"""Number of outliers shown in full; the table marks all of them."""
 
 _REASONS = 2
-"""So many reasons of one baseline fit into a line; JSON has all of them."""
+"""Number of reasons per baseline that fit into a line; JSON has all of them."""
 
 _CHANGES = (
     *("layer", "component", "operation", "old", "new", "change", "spread", "runs"),
@@ -29,11 +29,11 @@ def change_lines(changes: Sequence[Change]) -> Iterator[str]:
         yield "no candidates; capture some first"
         return
     reviewed = review(changes)
-    olds = [change.old for change in changes if change.old]
-    older = f", beside {len(olds)} baselines of {_dates(olds)}" if olds else ""
+    old = [change.old for change in changes if change.old]
+    older = f", beside {len(old)} baselines of {_dates(old)}" if old else ""
     yield f"{len(changes)} candidates of {_dates([change.new for change in changes])}{older}"
-    if len(olds) < len(changes):
-        yield f"without a baseline so far: {len(changes) - len(olds)}"
+    if len(old) < len(changes):
+        yield f"without a baseline so far: {len(changes) - len(old)}"
     yield from map(_moved, reviewed.moved)
     for condition in reviewed.conditions:
         yield f"condition {condition.mark}: {condition.text} ({condition.number})"
@@ -45,13 +45,13 @@ def change_lines(changes: Sequence[Change]) -> Iterator[str]:
 
 
 def weak_lines(weaknesses: Iterable[str]) -> Iterator[str]:
-    """Yield how many baselines will not alarm, and why; empty weaknesses are none."""
-    for weak, number in sorted(Counter(filter(None, weaknesses)).items()):
-        yield f"{number} too weak to alarm: {weak}"
+    """Yield the number of baselines too weak to alarm, by reason; ignore empty reasons."""
+    for weakness, number in sorted(Counter(filter(None, weaknesses)).items()):
+        yield f"{number} too weak to alarm: {weakness}"
 
 
 def floor_lines(baselines: Baselines) -> Iterator[str]:
-    """Yield the baselines that are below their floor, the first ones and how many more."""
+    """Yield the first baselines below their floor, and the number of the rest."""
     low = [
         f"{key}: {baseline.below_floor}"
         for key, baseline in sorted(baselines.items())
@@ -68,21 +68,21 @@ def _dates(baselines: Sequence[Baseline]) -> str:
 
 
 def _moved(moved: OperationSummary) -> str:
-    what = f"{moved.layer} {moved.operation}: {moved.number} changed by {_percent(moved.ratio)}"
+    change = f"{moved.layer} {moved.operation}: {moved.number} changed by {_percent(moved.ratio)}"
     if moved.number == 1:
-        return what
+        return change
     least, most = moved.least, moved.most
     return (
-        f"{what} (median), from {_percent(least.ratio or 1)} ({least.key.component}) "
+        f"{change} (median), from {_percent(least.ratio or 1)} ({least.key.component}) "
         f"to {_percent(most.ratio or 1)} ({most.key.component})"
     )
 
 
-def _outliers(slow: Sequence[Change]) -> Iterator[str]:
-    for change in slow[:_SENTENCES]:
+def _outliers(outliers: Sequence[Change]) -> Iterator[str]:
+    for change in outliers[:_SENTENCES]:
         yield f"to be accepted by name: {change.key}: {change.outlier}"
-    if len(slow) > _SENTENCES:
-        yield f"to be accepted by name: {len(slow) - _SENTENCES} more, see the notes"
+    if len(outliers) > _SENTENCES:
+        yield f"to be accepted by name: {len(outliers) - _SENTENCES} more, see the notes"
 
 
 def _row(change: Change, reviewed: Review) -> tuple[str, ...]:
@@ -115,9 +115,9 @@ def _percent(ratio: float) -> str:
 
 
 def age_lines(ages: Ages, compared: bool) -> Iterator[str]:
-    """Yield which baselines are to be renewed, the first line like that of a check.
+    """Yield the baselines to renew; the first line has the form of a check.
 
-    ``compared`` is False without records, which show under what is measured now.
+    ``compared`` is False without records, which have the current conditions.
     """
     yield _first_line(ages)
     if ages.aged:
@@ -140,16 +140,16 @@ def _first_line(ages: Ages) -> str:
     if not ages.aged:
         return f"BASELINES OK - {ages.total} hold"
     reasons = Counter(reason for aged in ages.aged for reason in aged.reasons)
-    ((often, number),) = reasons.most_common(1)
+    ((reason, number),) = reasons.most_common(1)
     return (
         f"BASELINES WARNING - {len(ages.aged)} of {ages.total} are to be renewed, "
-        f"most often: {often} ({number})"
+        f"most often: {reason} ({number})"
     )
 
 
 def _aged(aged: Aged) -> tuple[str, ...]:
     key = aged.key
     rate, age = key.quantity.format(aged.baseline.median), f"{aged.age_days} d"
-    more = len(aged.reasons) - _REASONS
-    why = "; ".join([*aged.reasons[:_REASONS], *([f"{more} more"] if more > 0 else [])])
-    return (key.layer, key.component, key.step, rate, aged.baseline.last, age, why)
+    hidden = len(aged.reasons) - _REASONS
+    reasons = "; ".join([*aged.reasons[:_REASONS], *([f"{hidden} more"] if hidden > 0 else [])])
+    return (key.layer, key.component, key.step, rate, aged.baseline.last, age, reasons)

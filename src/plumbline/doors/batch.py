@@ -1,7 +1,7 @@
-"""From verdicts to the file of passive results that Nagios takes at once.
+"""Verdicts as a file of passive check results for Nagios.
 
 Each line is an external command, ``[time] PROCESS_SERVICE_CHECK_RESULT;host;service;state;output``
-(Nagios Core 4, external commands).  The output is what the check of the same component prints.
+(Nagios Core 4, external commands).  The output equals that of the active check of the component.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from plumbline.site.nodes import Directory
 
 
 class Batch(NamedTuple):
-    """Results to hand over, and those that cannot be.
+    """Results to hand over, verdicts without a service and services without a verdict.
 
-    ``lines`` are whole commands; ``states`` counts their verdicts; ``homeless`` have no service;
-    ``silent`` are the services for which there is no verdict.
+    ``lines`` are whole commands; ``states`` counts their verdicts; ``homeless`` verdicts have no
+    service, ``silent`` services have no verdict.
     """
 
     lines: tuple[str, ...]
@@ -28,12 +28,12 @@ class Batch(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return the lines as a file has them."""
+        """Return the text of the file."""
         return "".join(f"{line}\n" for line in self.lines).encode("utf-8", "replace").decode()
 
 
 def batch(judged: Iterable[Judged], services: Iterable[Service]) -> Batch:
-    """Return the results of all services that have a verdict; of several the last counts."""
+    """Return the results of all services with a verdict; the last verdict of a service counts."""
     directory = Directory(services)
     results: dict[tuple[str, str], tuple[Service, Judged]] = {}
     homeless = []
@@ -50,15 +50,15 @@ def batch(judged: Iterable[Judged], services: Iterable[Service]) -> Batch:
         tuple(result(service, outcome) for service, outcome in results.values()),
         states,
         tuple(homeless),
-        tuple(each for each in directory.every if (each.host, each.description) not in results),
+        tuple(item for item in directory.services if (item.host, item.description) not in results),
     )
 
 
 def result(service: Service, judged: Judged) -> str:
-    """Return the command that tells Nagios one verdict, on one line."""
+    """Return the Nagios command for one verdict, on one line."""
     verdict = judged.verdict
     output = plugin_output(verdict.layer.upper(), verdict).rstrip("\n")
-    # Nagios takes a backslash and what follows it for a line's end or the like
+    # Nagios reads a backslash as the begin of an escape sequence, such as a newline
     return (
         f"[{judged.judged_at:.0f}] PROCESS_SERVICE_CHECK_RESULT;{_field(service.host)};"
         f"{_field(service.description)};{verdict.state:d};" + output.replace("\\", "/")
@@ -66,5 +66,5 @@ def result(service: Service, judged: Judged) -> str:
 
 
 def _field(name: str) -> str:
-    """Return a name that ends no field; Nagios has no object with such a letter in its name."""
+    """Return a name without the field separator, which no name of a Nagios object contains."""
     return clean(name).replace(";", "_")

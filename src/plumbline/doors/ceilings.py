@@ -1,6 +1,6 @@
-"""Ceilings as tables for people: alike lines are one, written as the topology writes their names.
+"""Tables of ceilings: equal lines are merged, with names as ranges of the topology.
 
-A site of 320 targets on 80 controllers takes some ten rows; programs get every line.
+A site of 320 targets on 80 controllers takes some ten rows; JSON has every line.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from plumbline.topology.graph import Topology
 
 _WIDTH = 120
 _NARROWEST = 18
-"""Characters of a table, and of its last column where the others take up more than their share."""
+"""Characters of a table, and least width of its last column."""
 
-_BESIDE = ("one", "together")
+_TOGETHER = ("one", "together")
 
 
 class Table(NamedTuple):
@@ -30,11 +30,11 @@ class Table(NamedTuple):
 
 
 _Entry = tuple[tuple[str, ...], tuple[str, ...]]
-"""Cells, and the parts that the last cell names."""
+"""Cells of a row, and the parts named in its last cell."""
 
 
 class _Demonstrated(NamedTuple):
-    """Rates that were demonstrated in a layer, and their median share of the ceiling."""
+    """Demonstrated rates of a layer, and their median share of the ceiling."""
 
     layer: str
     rate: str
@@ -43,7 +43,7 @@ class _Demonstrated(NamedTuple):
 
 
 class _Fold(NamedTuple):
-    """Lines that differ in operations and names alone, which the topology writes alike."""
+    """Lines that differ only in operations and in names of the same ranges."""
 
     line: Line
     operations: tuple[str, ...]
@@ -63,11 +63,11 @@ class _Names:
         self._sizes = Counter(self._among.values())
 
     def ranges(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the ranges that ``names`` come from, each once, in order."""
+        """Return the ranges that ``names`` belong to, without duplicates, in order."""
         return tuple(dict.fromkeys(self._among.get(name, name) for name in names))
 
     def written(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return ``names`` as ranges, ``3 of oss[1-9]`` where they are not all of one."""
+        """Return ``names`` as ranges, or ``3 of oss[1-9]`` for a part of a range."""
         groups: dict[str, list[str]] = {}
         for name in names:
             groups.setdefault(self._among.get(name, name), []).append(name)
@@ -76,12 +76,12 @@ class _Names:
     def _as_text(self, among: str, members: Sequence[str]) -> str:
         if len(members) == 1:
             return members[0]
-        whole = self._sizes[among] == len(members)
-        return among if whole else f"{len(members)} of {among}"
+        complete = self._sizes[among] == len(members)
+        return among if complete else f"{len(members)} of {among}"
 
 
 def tables(topology: Topology, lines: Sequence[Line]) -> list[Table]:
-    """Return the tables of ``lines``: each flow alone, then each kind of flows that run at once."""
+    """Return the tables of ``lines``: single flows first, then each kind of simultaneous flows."""
     names = _Names(topology)
     kinds: dict[str, list[Line]] = {}
     for line in lines:
@@ -102,29 +102,29 @@ def _table(names: _Names, flows: str, lines: Sequence[Line]) -> Table:
 
 
 def _entries(names: _Names, fold: _Fold) -> Iterator[_Entry]:
-    """Yield a fold, what comes next when its limiting parts are faster, and what was shown."""
+    """Yield a fold, its next limit if the limiting parts were faster, and demonstrated rates."""
     line, operations = fold.line, ", ".join(fold.operations)
-    of, rate, following = ", ".join(names.written(fold.components)), *_rates(line)
+    names_text, rate, following = ", ".join(names.written(fold.components)), *_rates(line)
     if line.flows == "one":
-        component = f"{of} - {line.partner}" if line.partner else of
+        component = f"{names_text} - {line.partner}" if line.partner else names_text
         cells: tuple[str, ...] = (line.layer, component, operations, rate)
         next_cells: tuple[str, ...] = ("", "", "next", following)
     else:
-        every = "all of" if line.flows == "targets" else "all"
-        at_once = f"{every} {of}" if line.scenario == "all" else of
+        prefix = "all of" if line.flows == "targets" else "all"
+        at_once = f"{prefix} {names_text}" if line.scenario == "all" else names_text
         cells = (at_once, str(line.number), operations, _span(line.each_Bps), rate)
         next_cells = ("", "", "next", "", following)
     yield cells, names.written(fold.limiting) or ("no part on the path has a rate",)
     if fold.following:
         yield next_cells, names.written(fold.following)
     for shown in fold.demonstrated:
-        what = f"{shown.layer} {', '.join(shown.operations)}"
+        measurement = f"{shown.layer} {', '.join(shown.operations)}"
         rates = (shown.rate,) if line.flows == "one" else ("", shown.rate)
-        yield ("", "", what, *rates), (f"demonstrated{shown.share}",)
+        yield ("", "", measurement, *rates), (f"demonstrated{shown.share}",)
 
 
 def _wrapped(entry: _Entry, room: int) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of an entry: its parts go on below where they need more than ``room``."""
+    """Yield the rows of an entry; its parts are wrapped to ``room`` characters."""
     cells, parts = entry
     lines = [""]
     for word in ", ".join(parts).split():
@@ -137,63 +137,63 @@ def _wrapped(entry: _Entry, room: int) -> Iterator[tuple[str, ...]]:
 
 
 def _fold_names(names: _Names, lines: Iterable[Line]) -> Iterator[_Fold]:
-    """Join lines of one operation that differ in names alone."""
-    alike: dict[object, list[Line]] = {}
+    """Join lines of one operation that differ only in names."""
+    groups: dict[object, list[Line]] = {}
     for line in lines:
         limiting, following = _parts(line)
         places = [names.ranges(parts) for parts in ([line.component], limiting, following)]
-        alike.setdefault((_texts(line), _operation(line), *places), []).append(line)
-    for same in alike.values():
+        groups.setdefault((_texts(line), _operation(line), *places), []).append(line)
+    for members in groups.values():
         yield _Fold(
-            same[0],
-            (_operation(same[0]),),
-            _each_once([line.component] for line in same),
-            _each_once(_parts(line)[0] for line in same),
-            _each_once(_parts(line)[1] for line in same),
-            tuple(_demonstrated(same)),
+            members[0],
+            (_operation(members[0]),),
+            _each_once([line.component] for line in members),
+            _each_once(_parts(line)[0] for line in members),
+            _each_once(_parts(line)[1] for line in members),
+            tuple(_demonstrated(members)),
         )
 
 
 def _demonstrated(lines: Sequence[Line]) -> Iterator[_Demonstrated]:
-    """Yield what was demonstrated of lines of one operation, layer by layer."""
+    """Yield the demonstrated rates of lines of one operation, layer by layer."""
     limit = lines[0].limit
     for layer in dict.fromkeys(layer for line in lines for layer in line.demonstrated):
         rates = [line.demonstrated[layer] for line in lines if layer in line.demonstrated]
         share = median(rates) / limit.ceiling.rate if limit else inf
-        # what a disk gives by itself is no share of what the way to its target carries
-        own = share <= 1 or (limit and layer == lines[0].layer)
-        words = f", {100 * share:.0f} %" if own else ""
+        # the rate of a disk alone is no share of the rate of the path to its target
+        comparable = share <= 1 or (limit and layer == lines[0].layer)
+        words = f", {100 * share:.0f} %" if comparable else ""
         rate = _span((min(rates), max(rates)))
         yield _Demonstrated(layer, rate, words, (lines[0].operation,))
 
 
 def _fold_operations(folds: Iterable[_Fold]) -> list[_Fold]:
-    """Join the operations for which all else is the same."""
-    alike: dict[object, list[_Fold]] = {}
+    """Join operations whose lines are equal otherwise."""
+    groups: dict[object, list[_Fold]] = {}
     for fold in folds:
         names = (fold.components, fold.limiting, fold.following)
-        alike.setdefault((_texts(fold.line), *names), []).append(fold)
+        groups.setdefault((_texts(fold.line), *names), []).append(fold)
     return [
-        same[0]._replace(
-            operations=_each_once(fold.operations for fold in same),
-            demonstrated=tuple(_each_rate(shown for fold in same for shown in fold.demonstrated)),
+        members[0]._replace(
+            operations=_each_once(fold.operations for fold in members),
+            demonstrated=tuple(_each_rate(rate for fold in members for rate in fold.demonstrated)),
         )
-        for same in alike.values()
+        for members in groups.values()
     ]
 
 
 def _each_rate(shown: Iterable[_Demonstrated]) -> Iterator[_Demonstrated]:
-    """Yield each rate of a layer once, with the operations that gave it."""
-    alike: dict[object, list[_Demonstrated]] = {}
+    """Yield each rate of a layer once, with its operations."""
+    groups: dict[object, list[_Demonstrated]] = {}
     for rate in shown:
-        alike.setdefault(rate[:3], []).append(rate)
-    for same in alike.values():
-        yield same[0]._replace(operations=_each_once(rate.operations for rate in same))
+        groups.setdefault(rate[:3], []).append(rate)
+    for members in groups.values():
+        yield members[0]._replace(operations=_each_once(rate.operations for rate in members))
 
 
 def share_notes(entries: Iterable[Expectation]) -> Iterator[str]:
-    """Yield which targets and devices have no rate of their own, and by what their floors go."""
-    alike: dict[tuple[str, str], list[str]] = {}
+    """Yield a note on targets and devices without a rate of their own, whose floor is a share."""
+    groups: dict[tuple[str, str], list[str]] = {}
     for entry in entries:
         shares = {
             step.partition("/")[0]: format_rate(reference.ceiling.share)
@@ -202,11 +202,11 @@ def share_notes(entries: Iterable[Expectation]) -> Iterator[str]:
         }
         rates = ", ".join(f"{operation} {rate}" for operation, rate in shares.items())
         if shares:
-            alike.setdefault((entry.layer, rates), []).append(entry.component)
-    for (layer, rates), names in alike.items():
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            groups.setdefault((entry.layer, rates), []).append(entry.component)
+    for (layer, rates), names in groups.items():
+        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
         yield (
-            f"{layer} {names[0]}{more}: no part of its own has a rate, so its floor goes by an "
+            f"{layer} {names[0]}{others}: no part of its own has a rate, so its floor goes by an "
             f"even share of the parts that several share ({rates}); give the part it lies on a rate"
         )
 
@@ -216,26 +216,26 @@ def _each_once(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
 
 
 def _parts(line: Line) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the names that limit a line, and those that would next."""
+    """Return the parts that limit a line, and those of the next limit."""
     if line.limit is None:
         return (), ()
     return line.limit.ceiling.limited_by, line.limit.next.limited_by if line.limit.next else ()
 
 
 def _texts(line: Line) -> tuple[object, ...]:
-    """Return what a line shows besides operation and names."""
-    whole = line.scenario == "all"
-    return (line.layer, line.partner, whole, line.number, _span(line.each_Bps), *_rates(line))
+    """Return the cells of a line other than operation and names."""
+    is_sum = line.scenario == "all"
+    return (line.layer, line.partner, is_sum, line.number, _span(line.each_Bps), *_rates(line))
 
 
 def _rates(line: Line) -> tuple[str, str]:
-    """Return the rate of a line, and the next one when what limits it is faster."""
-    now, then = (line.limit.ceiling, line.limit.next) if line.limit else (None, None)
-    return _rate(now and now.rate), _rate(then.rate) if then else ""
+    """Return the ceiling of a line, and the next ceiling if its limiting parts were faster."""
+    ceiling, following = (line.limit.ceiling, line.limit.next) if line.limit else (None, None)
+    return _rate(ceiling and ceiling.rate), _rate(following.rate) if following else ""
 
 
 def _span(rates: Optional[tuple[float, float]]) -> str:
-    """Return the lowest and the highest rate, once where they look the same: 20.0-62.5 MB/s."""
+    """Return the lowest and highest rate, such as 20.0-62.5 MB/s, or one if they look equal."""
     low, high = (_rate(rate) for rate in rates or (None, None))
     if low == high:
         return low
@@ -248,7 +248,7 @@ def _rate(rate: Optional[float]) -> str:
 
 
 def _operation(line: Line) -> str:
-    """Return the operation; a measurement that runs beside its peers says so."""
+    """Return the operation, with ``together`` if it runs at once with its peers."""
     return (
-        f"{line.operation} together" if (line.flows, line.scenario) == _BESIDE else line.operation
+        f"{line.operation} together" if (line.flows, line.scenario) == _TOGETHER else line.operation
     )

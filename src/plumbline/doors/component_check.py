@@ -1,4 +1,4 @@
-"""check_ost and its peers: their arguments, and the verdict that this node has published."""
+"""check_ost and similar checks: arguments, and the verdict published by this node."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ whether its process is there (/proc).  Levels are those of the policy."""
 
 
 def run(layer: str, argv: Sequence[str]) -> NoReturn:
-    """Say the verdict that ``argv``, the program's name first, asks for; end the process."""
+    """Print the verdict for ``argv``, which begins with the program's name; end the process."""
 
     def judge(call: Call, now: float) -> Verdict:
-        return _as_it_stands(_published(layer, call), now)
+        return _updated(_published(layer, call), now)
 
     run_check(argv, HELP, judge, expectations=EXPECTATIONS, verdicts=VERDICTS)
 
@@ -60,19 +60,19 @@ def _published(layer: str, call: Call) -> Published:
     except DocumentError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise
-        # most checks find their verdict and do not need this
+        # not needed by most checks, which find their verdict
         from plumbline.doors.unfinished import refuse_unexpected
 
         refuse_unexpected(expectations, subject)
         raise
 
 
-def _as_it_stands(published: Published, now: float) -> Verdict:
-    """Return a verdict with what the clock and the processes of this node add to it."""
+def _updated(published: Published, now: float) -> Verdict:
+    """Return a verdict updated by the clock and the running processes of this node."""
     verdict = published.at(now)
     if not published.running and now >= published.judged_at - CLOCK_STEP_S:
         return verdict
-    # most checks find neither and do not need this
+    # not needed by most checks
     from plumbline.doors.unfinished import with_clock, with_runs
 
     return with_clock(with_runs(verdict, published, now), published, now)

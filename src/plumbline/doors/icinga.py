@@ -12,17 +12,17 @@ from plumbline.doors.monitored import Monitored, ObjectOptions, templates
 from plumbline.model.errors import DocumentError
 
 _STATES = {"w": "Warning", "u": "Unknown", "c": "Critical", "r": "OK"}
-"""Names of states, by their letters in Nagios."""
+"""Names of states by their letters in Nagios."""
 
 _MACROS = {"$HOSTNAME$": "$host.name$", "$SERVICEDESC$": "$service.name$"}
-"""Macros in addresses of notes, by those of Nagios."""
+"""Macros in notes URLs by their names in Nagios."""
 
 
 def icinga_objects(watched: Monitored, options: ObjectOptions) -> dict[str, str]:
     """Return the text of each file by its name.
 
     Raises:
-        DocumentError: a value holds a line break or another control character.
+        DocumentError: a value has a line break or another control character.
     """
     environment = templates(string)
     environment.filters.update(literal=literal, macros=icinga_macros)
@@ -33,7 +33,7 @@ def icinga_objects(watched: Monitored, options: ObjectOptions) -> dict[str, str]
 
 
 def string(value: object) -> str:
-    """Return a value as the inside of a quoted string; raise DocumentError for several lines."""
+    """Return the inside of a quoted string; raise DocumentError for control characters."""
     text = str(value)
     if not text.isprintable():
         raise DocumentError(
@@ -43,27 +43,27 @@ def string(value: object) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a text that stands for itself where Icinga looks for macros."""
+    """Return a text with dollar signs escaped, so Icinga finds no macro in it."""
     return text.replace("$", "$$")
 
 
 def icinga_macros(address: str) -> str:
-    """Return an address of notes with Icinga's macros in place of those of Nagios."""
+    """Return a notes URL with Icinga's macros instead of those of Nagios."""
     for macro, name in _MACROS.items():
         address = address.replace(macro, name)
     return address
 
 
 def notified_states(options: ObjectOptions) -> Iterator[tuple[str, list[str]]]:
-    """Yield each kind of service that notifies anybody, with the states that do."""
-    of_nodes = [_STATES[state] for state in options.node_notification_options]
-    of_parts = [_STATES[state] for state in options.notification_options]
+    """Yield each kind of service that notifies, with its notified states."""
+    node_states = [_STATES[state] for state in options.node_notification_options]
+    part_states = [_STATES[state] for state in options.notification_options]
     kinds = {
-        "node": of_nodes,
-        "probes": of_nodes,
-        "component": of_parts,
-        "path": of_parts,
-        # Warning here has an alarm of its own; Critical is what no other service notifies of
-        "file system": [state for state in of_parts if state in ("Critical", "OK")],
+        "node": node_states,
+        "probes": node_states,
+        "component": part_states,
+        "path": part_states,
+        # another service notifies of Warning, none of Critical
+        "file system": [state for state in part_states if state in ("Critical", "OK")],
     }
     return ((kind, states) for kind, states in kinds.items() if set(states) - {"OK"})

@@ -1,8 +1,6 @@
 """Hosts, services and suspects of a plan for any monitoring system, and its options.
 
-The names are those of the options of the roles nagios, icinga and nrpe, without the role.
-
-The formats differ in their language alone.
+Options are named as in the roles nagios, icinga and nrpe, without the prefix of the role.
 """
 
 from __future__ import annotations
@@ -37,14 +35,14 @@ class ObjectOptions(Strict):
     """The options with their defaults; intervals and delays are minutes, ``_s`` is seconds."""
 
     addresses: dict[str, str] = {}
-    """Addresses of hosts that the topology knows by another address."""
+    """Addresses of hosts that differ from those in the topology."""
     check_interval_min: Period = 5
     check_timeout_s: Annotated[int, Field(ge=1, le=3600)] = 25
     notification_options: list[State] = ["w", "c", "r"]
     node_notification_options: list[State] = ["w", "u", "c", "r"]
     notification_interval_min: Minutes = 1440
     paths: bool = False
-    """True adds services of check_path, which need what a console collects."""
+    """True adds services of check_path, which need a console that collects."""
     notification_delay_min: Minutes = 20
     notes_url: str = ""
     report_url: str = ""
@@ -58,17 +56,17 @@ class ObjectOptions(Strict):
     events_service: str = "Storage events"
     events_freshness_s: Annotated[int, Field(ge=1)] = 1800
     plugins: str = "/usr/lib/nagios/plugins"
-    """Folder of Nagios's own plug-ins; Icinga knows them by name."""
+    """Folder of Nagios's standard plug-ins; Icinga finds them by name."""
     user_groups: list[str] = ["icingaadmins"]
     host_notification: str = "mail-host-notification"
     service_notification: str = "mail-service-notification"
 
     @property
     def delay_min(self) -> int:
-        """Minutes for which a component must have a problem before somebody is notified.
+        """Minutes for which a component must have a problem before anybody is notified.
 
-        Until a suspect is known that explains it; without suspects, until its host is known to be
-        down, which is before the next check of its services.
+        Time to find a suspect that explains it; without suspects, time to find that its host is
+        down, less than one check interval.
         """
         return self.notification_delay_min if self.paths else max(1, self.check_interval_min - 1)
 
@@ -79,7 +77,7 @@ class ObjectOptions(Strict):
         return suspect if self.paths else "it would be known that the host is down"
 
     def report_place(self, anchor: str) -> str:
-        """Return the address of a place in the report; empty where there is no report."""
+        """Return the address of a place in the report; empty without a report."""
         return f"{self.report_url}#{anchor}" if self.report_url else ""
 
 
@@ -87,16 +85,16 @@ def read_options(raw: object) -> ObjectOptions:
     """Return the options of a document.
 
     Raises:
-        DocumentError: naming the option that is wrong.
+        DocumentError: an option is wrong; the message names it.
     """
     return parse(ObjectOptions, raw, "options of the objects")
 
 
 AGENT_SERVICE = "plumbline agent"
-"""Description of the service that shows whether a node answers."""
+"""Description of the service that checks whether a node answers."""
 
 COLLECTION_SERVICE = "PATH collection"
-"""Description of the service that shows whether the console still looks for suspects."""
+"""Description of the service that checks whether the console looks for suspects."""
 
 _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 
@@ -112,10 +110,10 @@ class Host(NamedTuple):
 
 @lenient
 class Monitored(NamedTuple):
-    """Hosts and services that are watched; ``paths`` are empty if no console collects.
+    """Monitored hosts and services; ``paths`` is empty if no console collects.
 
-    ``members`` of a path and what a service is ``behind`` are places in ``services``.  ``parents``
-    are by host those that every way to it crosses, nearest first.
+    ``members`` of a path and ``behind`` of a service are indices of ``services``.  ``parents`` has
+    for each host those that every path to it crosses, nearest first.
     """
 
     site: str
@@ -131,12 +129,12 @@ class Monitored(NamedTuple):
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The hosts that are asked."""
+        """Hosts whose agents run the checks."""
         return tuple(sorted({service.node for service in self.services}))
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of hosts, each once."""
+        """Distinct kinds of hosts."""
         return tuple(dict.fromkeys(host.kind for host in self.hosts))
 
     @property
@@ -147,12 +145,12 @@ class Monitored(NamedTuple):
 
     @property
     def shared_hosts(self) -> tuple[str, ...]:
-        """Host objects without a machine, for what no host has alone."""
+        """Host objects without a machine, for components shared by several hosts."""
         own = {host.name for host in self.hosts}
         return tuple(dict.fromkeys(path.host for path in self.paths if path.host not in own))
 
     def members(self, path: PathService) -> tuple[Service, ...]:
-        """Return the services whose bytes cross the component of ``path``; none of a system."""
+        """Return the services whose bytes cross the component of ``path``; empty if it has none."""
         return tuple(self.services[place] for place in path.members if path.component)
 
     def crossings(self) -> Iterator[tuple[PathService, Service]]:
@@ -160,40 +158,38 @@ class Monitored(NamedTuple):
         return ((path, service) for path in self.paths for service in self.members(path))
 
     def bearers(self) -> Iterator[tuple[Service, Service]]:
-        """Yield each service that bears the alarm of another one, and that one."""
+        """Yield pairs of services: one that bears the alarm of the other, and the other."""
         for service in self.services:
             for place in service.behind:
                 yield self.services[place], service
 
 
 def monitored(plan: Mapping[str, Any], options: ObjectOptions) -> Monitored:
-    """Return what is watched of a plan: of its fields, or of a document that was printed.
+    """Return the monitored objects of a plan, from its fields or from a printed document.
 
     Raises:
-        DocumentError: it is damaged, or a service belongs to a host that it does not have.
+        DocumentError: the plan is damaged, or a service belongs to a host without an address.
     """
-    whole = read_document(Monitored, plan, SCHEMA, "plan", _REMEDY)
-    places = {place for service in whole.services for place in service.behind}
-    places.update(place for path in whole.paths for place in path.members)
-    if strange_places := places.difference(range(len(whole.services))):
+    objects = read_document(Monitored, plan, SCHEMA, "plan", _REMEDY)
+    places = {place for service in objects.services for place in service.behind}
+    places.update(place for path in objects.paths for place in path.members)
+    if invalid := places.difference(range(len(objects.services))):
+        raise DocumentError(f"plan is damaged ({min(invalid)} is no place of a service); {_REMEDY}")
+    named = {name for service in objects.services for name in (service.node, service.host)}
+    if unknown := sorted(named.difference(objects.address)):
         raise DocumentError(
-            f"plan is damaged ({min(strange_places)} is no place of a service); {_REMEDY}"
-        )
-    named = {name for service in whole.services for name in (service.node, service.host)}
-    if strange := sorted(named.difference(whole.address)):
-        raise DocumentError(
-            f"the plan has services of {', '.join(strange)}, whose address it does not give; "
+            f"the plan has services of {', '.join(unknown)}, whose address it does not give; "
             "add it to plumbline_topology"
         )
     hosts = (
         host._replace(address=options.addresses.get(host.name, host.address))
-        for host in whole.hosts
+        for host in objects.hosts
     )
-    return whole._replace(hosts=tuple(hosts), paths=whole.paths if options.paths else ())
+    return objects._replace(hosts=tuple(hosts), paths=objects.paths if options.paths else ())
 
 
 def templates(write: Callable[[object], str]) -> Environment:
-    """Return the templates of objects, in which every value is written by ``write``."""
+    """Return the environment of the templates; ``write`` formats every value."""
     environment = Environment(  # noqa: S701 - the languages are not HTML
         loader=PackageLoader("plumbline.doors"),
         undefined=StrictUndefined,

@@ -1,7 +1,7 @@
 """Nagios Core 4: objects of a plan, one file for each kind.
 
-A semicolon begins a comment, an exclamation mark parts the arguments of a check, a dollar sign
-begins a macro: each is escaped where it stands.
+A semicolon begins a comment, an exclamation mark separates the arguments of a check, a dollar sign
+begins a macro: all are escaped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from plumbline.doors.monitored import Monitored, ObjectOptions, templates
 from plumbline.model.errors import DocumentError
 
 _FILES = ("templates", "commands", "groups", "hosts", "services", "dependencies")
-"""In the order in which they are read best."""
+"""Files in their reading order."""
 
 
 def nagios_objects(watched: Monitored, options: ObjectOptions) -> dict[str, str]:
@@ -33,7 +33,7 @@ def nagios_objects(watched: Monitored, options: ObjectOptions) -> dict[str, str]
 
 
 def one_line(value: object) -> str:
-    """Return a value as one line that Nagios reads back as it is."""
+    """Return a value as one line, escaped for Nagios."""
     text = str(value)
     if not text.isprintable() or text.endswith("\\"):
         raise DocumentError(
@@ -49,10 +49,10 @@ def argument(text: str) -> str:
 
 
 def shell_word(path: str) -> str:
-    """Return a path as one word of the shell that Nagios starts."""
+    """Return a path as one word for the shell that Nagios starts."""
     return shlex.quote(path).replace("$", "$$")
 
 
 def states_text(states: Iterable[str]) -> str:
-    """Return states of notifications as Nagios lists them; n for none."""
+    """Return notified states as Nagios lists them; n for none."""
     return ",".join(states) or "n"

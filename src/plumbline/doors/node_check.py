@@ -1,4 +1,4 @@
-"""check_node: its arguments, and what it says of the probes of this node."""
+"""check_node: arguments, and the verdict on the probes of this node."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ run that has not ended whether its process is there (/proc)."""
 
 
 def run(argv: Sequence[str]) -> NoReturn:
-    """Say what ``argv``, the program's name first, asks for; end the process."""
+    """Print the verdict for ``argv``, which begins with the program's name; end the process."""
     run_check(argv, _HELP, _judged, expectations=EXPECTATIONS, snapshot=SNAPSHOT)
 
 
 def _judged(call: Call, now: float) -> Verdict:
     path = call.given.get("--expectations", EXPECTATIONS)
     expectations = load_expectations(path)
-    # the role replaces the file when something else is expected
+    # the role replaces the file if the expectations change
     node = JudgedNode(expectations, os.stat(path).st_mtime, now)
     try:
         return judge_node(node, load_snapshot(call.given.get("--snapshot", SNAPSHOT)))
     except DocumentError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise
-        # before the first run there is none, and no fault either
+        # before the first run a missing snapshot is no fault
         verdict = judge_node(node, Snapshot(expectations.node, now, (), {}, {}))
         if verdict.state is State.OK:
             return verdict

@@ -1,4 +1,4 @@
-"""check_path: its arguments, and what it says of one service."""
+"""check_path: arguments, and the verdict on one service."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the document and n
 
 
 def run(argv: Sequence[str]) -> NoReturn:
-    """Say what ``argv``, the program's name first, asks for; end the process."""
+    """Print the verdict for ``argv``, which begins with the program's name; end the process."""
     run_check(argv, _HELP, _judged, document=PATHS)
 
 

@@ -1,4 +1,4 @@
-"""From a verdict to the output of a Nagios plug-in.
+"""A verdict as the output of a Nagios plug-in.
 
 Monitoring Plugins Development Guidelines: one line ``SERVICE STATE - text | performance data``,
 long output below it, at most 8 KiB in all (MAX_PLUGIN_OUTPUT_LENGTH of Nagios Core 4).
@@ -19,11 +19,11 @@ _MAX_TEXT = 600
 """Characters of text on the first line, so that performance data always fits."""
 
 _INDENT = 2
-"""Evidence that is indented once takes ``-vv``, twice ``-vvv``."""
+"""Spaces per level of evidence: level 1 is shown with ``-vv``, level 2 with ``-vvv``."""
 
 
 def plugin_output(service: str, verdict: Verdict, verbosity: int = 0) -> str:
-    """Return all lines of a check of ``service``, e.g. ``OST``, with up to three ``-v``."""
+    """Return all lines of a check of ``service``, such as ``OST``; ``verbosity`` is 0 to 3."""
     first = status_line(service, verdict.state, verdict.sentence)
     data = " ".join(performance(figure) for figure in verdict.figures)
     lines = [f"{first} | {data}" if data else first]
@@ -45,7 +45,7 @@ def status_line(service: str, state: State, sentence: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Return text that can neither end a line nor begin performance data."""
+    """Return text without line breaks and bars, which begin performance data."""
     if not text.isprintable():
         text = "".join(
             " " if letter.isspace() else letter if letter.isprintable() else "?" for letter in text
@@ -54,7 +54,7 @@ def clean(text: str) -> str:
 
 
 def performance(figure: Figure) -> str:
-    """Return one datum, ``'label'=value[unit];warn;crit;min;max``; without a value it is ``U``."""
+    """Return one datum, ``'label'=value[unit];warn;crit;min;max``; ``U`` for no value."""
     label = clean(figure.label).replace("'", "").replace("=", "_")
     value = "U" if figure.value is None else f"{number(figure.value)}{figure.unit}"
     levels = f"{figure.warning};{figure.critical};0;{number(figure.maximum)}"
@@ -62,17 +62,17 @@ def performance(figure: Figure) -> str:
 
 
 def number(value: Optional[float]) -> str:
-    """Return a number without an exponent, which not every grapher reads."""
+    """Return a number without an exponent, because some graphing tools cannot read one."""
     if value is None:
         return ""
     if abs(value) >= 1000:
         return f"{value:.0f}"
-    # the time of a call is far below a second
+    # times of calls are far below a second
     return f"{value:.{4 if abs(value) >= 0.01 else 7}f}".rstrip("0").rstrip(".")
 
 
 def _cut(text: str) -> str:
-    """Return as many whole lines as fit, of a single line as many whole words."""
+    """Return as many whole lines as fit, or whole words of a single line."""
     data = text.encode("utf-8", "replace")
     if len(data) <= MAX_BYTES:
         return text

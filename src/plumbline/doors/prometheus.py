@@ -1,9 +1,9 @@
-"""Prometheus: verdicts as metrics in its text format.
+"""Verdicts as metrics in Prometheus's text format.
 
 https://prometheus.io/docs/instrumenting/exposition_formats/
 
 Names follow https://prometheus.io/docs/practices/naming/: base units, and the unit in the name.  An
-age is given as a time stamp, so that it grows where nothing is written any more.
+age is exported as a time stamp, so it grows even if nothing is written anymore.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from plumbline.observe.symptom import KINDS, Report
 from plumbline.site.verdicts import NodeVerdicts, Step
 
 Labels = tuple[tuple[str, str], ...]
-"""Names and values, in the order in which they are written; an empty value is no label."""
+"""Names and values in output order; a label with an empty value is omitted."""
 
 
 class Family(NamedTuple):
-    """A metric, with what it says of each set of labels.
+    """A metric with its sample for each set of labels.
 
-    A histogram has a sample for each bucket, its label ``le`` last, and one without: their count.
+    A histogram has a sample for each bucket, its label ``le`` last, and the count without ``le``.
     """
 
     name: str
@@ -38,14 +38,14 @@ class Family(NamedTuple):
 
 
 def _with_samples(families: Iterable[Family]) -> Iterator[Family]:
-    """Yield the families that have samples, with texts that can be written and labels that say it.
+    """Yield the families that have samples, with clean labels.
 
     Raises:
-        ValueError: a sample is no finite number; it would be no measurement.
+        ValueError: a sample is not finite, so it is no measurement.
     """
     for family in families:
         if family.samples:
-            samples = {_sound(labels): value for labels, value in family.samples.items()}
+            samples = {_clean(labels): value for labels, value in family.samples.items()}
             for labels, value in samples.items():
                 if not isfinite(value):
                     raise ValueError(f"{family.name} of {dict(labels)} is {value!r}")
@@ -53,10 +53,10 @@ def _with_samples(families: Iterable[Family]) -> Iterator[Family]:
 
 
 def exposition(families: Iterable[Family]) -> str:
-    """Return the text; a family without samples is left out.
+    """Return the metrics as text; omit a family without samples.
 
     Raises:
-        ValueError: a sample is no finite number; it would be no measurement.
+        ValueError: a sample is not finite, so it is no measurement.
     """
     lines: list[str] = []
     for family in _with_samples(families):
@@ -66,8 +66,8 @@ def exposition(families: Iterable[Family]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _sound(labels: Labels) -> Labels:
-    """Return labels that say something, in letters that UTF-8 has."""
+def _clean(labels: Labels) -> Labels:
+    """Return the labels with a value, encodable as UTF-8."""
     return tuple(
         (key, text.encode("utf-8", "replace").decode("utf-8")) for key, text in labels if text
     )
@@ -83,7 +83,7 @@ def _name(family: Family, labels: Labels) -> str:
 
 def _sample(name: str, labels: Labels, value: float) -> str:
     pairs = ",".join(f'{key}="{_quoted(text)}"' for key, text in labels)
-    # repr is the shortest text that reads as the same number
+    # repr is the shortest text of the same number
     return f"{name}{{{pairs}}} {value!r}" if pairs else f"{name} {value!r}"
 
 
@@ -114,7 +114,7 @@ BUILD = ("plumbline_build_info", "Always 1; the version of plumbline is a label.
 
 
 class _StepMetric(NamedTuple):
-    """A metric of each operation of a component; of ``rates`` there is one for each quantity."""
+    """A metric of each operation of a component; if ``rates``, one metric for each quantity."""
 
     name: str
     help: str
@@ -122,22 +122,22 @@ class _StepMetric(NamedTuple):
     rates: bool = False
 
     def families(self, steps: Sequence[tuple[Labels, Step]]) -> Iterator[Family]:
-        """Yield the metric, or that of each quantity, whose name ends with the unit."""
+        """Yield the metric, or one for each quantity with the unit at the end of its name."""
         if not self.rates:
             yield _family(self[:2], ((labels, self.value(step)) for labels, step in steps))
             return
         operations = (operation for layer in LAYERS.values() for operation in layer.operations)
         for quantity in dict.fromkeys(operation.quantity for operation in operations):
-            own = [pair for pair in steps if pair[1].ruling.operation.quantity == quantity]
-            rates = ((labels, self.value(step)) for labels, step in own)
-            figures = ((of, None if rate is None else quantity.figure(rate)) for of, rate in rates)
+            rows = [row for row in steps if row[1].ruling.operation.quantity == quantity]
+            rates = ((labels, self.value(step)) for labels, step in rows)
+            figures = ((on, None if rate is None else quantity.figure(rate)) for on, rate in rates)
             yield _family((f"{self.name}_{quantity.metric}", self.help), figures)
 
 
 def _measured(
     name: str, text: str, value: Callable[[Measured], Optional[float]], *, rates: bool = True
 ) -> _StepMetric:
-    """Return a metric of a measurement that can be judged."""
+    """Return a metric of a judged measurement."""
     return _StepMetric(
         name,
         text,
@@ -204,7 +204,7 @@ STEPS = (
 
 
 def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]:
-    """Yield all metrics of some nodes, judged at a moment in seconds since the epoch."""
+    """Yield all metrics of nodes; ``judged_at`` is in seconds since the epoch."""
     verdicts = tuple(nodes)
     components = [pair for node in verdicts for pair in node.components]
     groups = [(_of_group(node.node, group), group) for node in verdicts for group in node.groups]
@@ -220,7 +220,7 @@ def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family
     yield _family(GROUP_STATE, ((labels, int(verdict.state)) for labels, verdict in groups))
     yield _family(GROUP_RATIO, ((labels, verdict.ratio_baseline) for labels, verdict in groups))
     yield _family(NODE_STATE, (((("node", node),), int(verdict.state)) for node, verdict in probes))
-    yield _family(SYMPTOMS, (pair for report in reports for pair in _counted(*report)))
+    yield _family(SYMPTOMS, (pair for report in reports for pair in _symptom_counts(*report)))
     yield _family(LOOKED, (((("node", node),), report.looked_at) for node, report in reports))
     yield _family(
         DEVICES, (((("device", device), ("component", name)), 1) for name, device in devices)
@@ -233,8 +233,8 @@ def _family(metric: tuple[str, str], pairs: Iterable[tuple[Labels, Optional[floa
     return Family(*metric, {labels: value for labels, value in pairs if value is not None})
 
 
-def _counted(node: str, report: Report) -> Iterator[tuple[Labels, int]]:
-    """Yield the number of symptoms of each kind and severity; of nobody who could not look."""
+def _symptom_counts(node: str, report: Report) -> Iterator[tuple[Labels, int]]:
+    """Yield the number of symptoms by kind and severity; omit kinds that could not be looked at."""
     for kind in KINDS:
         looks = [look for look in report.looks if look.kind == kind and not look.unavailable]
         states = [symptom.severity for look in looks for symptom in look.symptoms]
@@ -261,10 +261,10 @@ def _of_step(step: Step) -> Labels:
 
 
 def _of_group(node: str, verdict: Verdict) -> Labels:
-    # targets of one file system may be measured by several clients, each of which judges its own
+    # several clients may measure targets of one file system, and each judges its own group
     return ("layer", verdict.layer), ("group", verdict.component), ("node", node)
 
 
 def _file_system(entry: Expectation) -> str:
-    """Return the file system; empty for a disk, which does not know of any, and for a host."""
+    """Return the file system; empty for a disk or host, which belong to none."""
     return entry.file_system if LAYERS[entry.layer].on_targets else ""

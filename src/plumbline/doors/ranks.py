@@ -13,7 +13,7 @@ from plumbline.model.verdict import Verdict
 from plumbline.site.measure import Result
 
 _SHOWN = 5
-"""Stragglers of one operation; a run with more has another trouble than stragglers."""
+"""Stragglers shown per operation; a run with more has another problem."""
 
 _TILTED = 0.2
 _SAGGING = 0.3
@@ -22,31 +22,31 @@ _TRAILING = 0.1
 _TRAILING_S = 3
 
 _SURE = 3.0
-"""Standard errors of what single seconds scatter."""
+"""Number of standard errors, from the scatter of single seconds."""
 
 
 def course_lines(records: Iterable[Record]) -> Iterator[str]:
-    """Yield a line for each straggler, and one for each operation whose rate did not stay."""
+    """Yield a line for each straggler, and for each operation whose rate was not constant."""
     for record in records:
         details = record.details or {}
         if "stragglers" not in details:
             continue
-        what, late = record.operation.value, details["stragglers"]
-        for straggler in late[:_SHOWN]:
-            yield f"{what}: {straggler['sentence']}"
-        if len(late) > _SHOWN:
-            yield f"{what}: {len(late) - _SHOWN} more were late; --json has all of them"
+        operation, stragglers = record.operation.value, details["stragglers"]
+        for straggler in stragglers[:_SHOWN]:
+            yield f"{operation}: {straggler['sentence']}"
+        if len(stragglers) > _SHOWN:
+            yield f"{operation}: {len(stragglers) - _SHOWN} more were late; --json has all of them"
         shape = details.get("shape")
         words = list(_words(shape, len(record.profile))) if shape is not None else []
         if words:
-            yield f"{what} of {record.component}: {', '.join(words)}"
+            yield f"{operation} of {record.component}: {', '.join(words)}"
 
 
 def _words(shape: Mapping[str, Any], seconds: int) -> Iterator[str]:
     body = seconds - shape["tail_s"]
     # standard error of a line's rise over n points with the scatter s: s sqrt(12 / n)
-    certain = max(_TILTED, _SURE * shape["spread"] * sqrt(12 / body))
-    if abs(shape["decline"]) > certain:
+    least_decline = max(_TILTED, _SURE * shape["spread"] * sqrt(12 / body))
+    if abs(shape["decline"]) > least_decline:
         verb = "declines" if shape["decline"] > 0 else "rises"
         start, end = format_rate(shape["start_Bps"]), format_rate(shape["end_Bps"])
         yield f"{verb} from {start} to {end}"
@@ -62,9 +62,9 @@ _HEADERS = ("target", "write", "of others", "read", "of others", "reread", "of o
 
 
 def table(result: Result, whole: str) -> str:
-    """Return rates and how they compare with those of the other targets, verdicts below.
+    """Return a table of rates and their ratio to the other targets, with verdicts below.
 
-    Where the whole is judged with its targets, that is said alone.
+    If there is a verdict on the whole, it is the only one shown.
     """
     states = {verdict.component: verdict.state.name for verdict in result.verdicts}
     names = dict.fromkeys(record.component for record in result.records)
@@ -79,7 +79,7 @@ _DIRECTORY_HEADERS = ("directory", "write", "of peers", "read", "of peers", "sta
 
 
 def comparison(result: Result) -> str:
-    """Return the rates of directories, how they compare with each other, and verdicts below."""
+    """Return a table of rates of directories and their ratio to the others, with verdicts below."""
     rows = [
         (verdict.component, *_rates(result, verdict.component, _OPERATIONS[:2]), verdict.state.name)
         for verdict in result.verdicts
@@ -94,7 +94,7 @@ def _sentences(verdicts: Iterable[Verdict]) -> Iterator[str]:
 def _rates(
     result: Result, component: str, operations: Sequence[Operation], whole: str = ""
 ) -> Iterator[str]:
-    """Yield the rate of each operation and its ratio to the median of the other targets."""
+    """Yield the rate of each operation, and its ratio to the median of the other targets."""
     for operation in operations:
         rates = {
             record.component: record.rate

@@ -1,7 +1,7 @@
-"""Run a check from its arguments to its exit code; alone owns exit code, time limit, traceback.
+"""Run a check from its arguments to its exit code, with a time limit and without tracebacks.
 
-Whatever happens, a check prints one sentence on standard output, nothing on standard error, and
-ends with 0 to 3: any other end would be read as a state that nobody has measured.
+A check always prints one sentence on standard output, nothing on standard error, and exits with 0
+to 3: the monitoring system would read any other exit as a wrong state.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 TIMEOUT_S = 10.0
 
 
-class _OutOfTime(PlumblineError):
-    """The time limit has come."""
+class _TimeLimitReached(PlumblineError):
+    """The time limit is reached."""
 
 
 class Call(NamedTuple):
-    """Arguments of a check: the values of options by their long names, and the number of -v."""
+    """Arguments of a check: values of options by long name, and the number of -v."""
 
     program: str
     given: Mapping[str, str]
@@ -38,23 +38,23 @@ class Call(NamedTuple):
 
     @property
     def timeout_s(self) -> float:
-        """Return the seconds that it may take; raise UsageError."""
+        """Return the time limit in seconds; raise UsageError."""
         return self.seconds("--timeout", TIMEOUT_S, 86400)
 
-    def seconds(self, option: str, usual: float, limit: float) -> float:
-        """Return the seconds of an option, more than none and less than ``limit``.
+    def seconds(self, option: str, default: float, limit: float) -> float:
+        """Return the seconds of an option, between 0 and ``limit``, both excluded.
 
         Raises:
-            UsageError: it is no such number.
+            UsageError: the value is no such number.
         """
-        text = self.given.get(option, str(usual))
+        text = self.given.get(option, str(default))
         try:
             value = float(text)
         except ValueError:
             value = 0.0
         if not 0 < value < limit:
             raise UsageError(
-                f"{option} {text!r} is no number of seconds; write for example {usual:g}"
+                f"{option} {text!r} is no number of seconds; write for example {default:g}"
             )
         return value
 
@@ -62,10 +62,10 @@ class Call(NamedTuple):
 def run_check(
     argv: Sequence[str], text: str, judge: Callable[[Call, float], Verdict], **shown: object
 ) -> NoReturn:
-    """Print what ``argv``, the program's name first, asks for; end the process.
+    """Print the verdict, help or version for ``argv``; end the process.
 
-    ``text`` is the help with the options, ``shown`` what is filled in there.  ``judge`` takes the
-    call and a moment in epoch seconds.  Whatever goes wrong is UNKNOWN, in one line.
+    ``argv`` begins with the program's name, ``text`` is the help, ``shown`` has the values of its
+    placeholders.  ``judge`` takes the call and epoch seconds.  Every error is UNKNOWN, in one line.
     """
     program = os.path.basename(argv[0])
     service = program.rpartition("_")[2].upper()
@@ -82,21 +82,21 @@ def run_check(
             state, output = verdict.state, plugin_output(service, verdict, call.verbosity)
     except PlumblineError as error:
         state, output = State.UNKNOWN, f"{status_line(service, State.UNKNOWN, str(error))}\n"
-    # The only place that may catch everything: a traceback would go to standard error, and
-    # Python's exit code 1 would be taken for WARNING.
+    # the only place that may catch everything: a traceback would go to standard error, and
+    # Python's exit code 1 would mean WARNING
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
-        state, output = State.UNKNOWN, f"{status_line(service, State.UNKNOWN, _internal(error))}\n"
-    _end(state, output)
+        state, output = State.UNKNOWN, f"{status_line(service, State.UNKNOWN, _fault(error))}\n"
+    _exit(state, output)
 
 
 def parse(program: str, argv: Sequence[str], text: str) -> Call:
-    """Return what the arguments of a check ask for; ``-vt5`` is ``-v -t 5``.
+    """Return the parsed arguments of a check; ``-vt5`` is ``-v -t 5``.
 
-    ``text`` is its help.  argparse would take as long to start as everything else together, and
-    getopt, which loads the translations of messages, a tenth of it.
+    ``text`` is the help of the check.  Loading argparse would double the time of a check; getopt,
+    which loads translations, would add a tenth.
 
     Raises:
-        UsageError: they are not understood.
+        UsageError: an argument is unknown or has no value.
     """
     options, given, verbosity, words = _options(text), {}, 0, list(argv)
     while words:
@@ -118,7 +118,7 @@ def parse(program: str, argv: Sequence[str], text: str) -> Call:
 
 
 def _options(text: str) -> dict[str, tuple[str, bool]]:
-    """Return the long name of each option in a help by its spellings, and if it takes a value."""
+    """Return options of a help by spelling: long name, and whether the option takes a value."""
     options = {}
     for line in text.splitlines():
         if line.startswith("  -"):
@@ -130,7 +130,7 @@ def _options(text: str) -> dict[str, tuple[str, bool]]:
 
 
 class limited:  # noqa: N801 - reads as a word; contextlib takes a tenth of a check's time
-    """Raise an expected error when what is inside takes longer than some seconds."""
+    """Context that raises an expected error after ``seconds``."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -143,14 +143,14 @@ class limited:  # noqa: N801 - reads as a word; contextlib takes a tenth of a ch
         signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _ring(self, *_: object) -> NoReturn:
-        raise _OutOfTime(
+        raise _TimeLimitReached(
             f"not done within {self._seconds:g} s; see whether the disk that holds "
             "/var/lib/plumbline hangs or the machine is overloaded"
         )
 
 
-def _internal(error: BaseException) -> str:
-    """Return one line that a report of the fault can begin with."""
+def _fault(error: BaseException) -> str:
+    """Return one line for a bug report."""
     frame, place = error.__traceback__, ""
     while frame:
         place = f"{os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}"
@@ -158,12 +158,12 @@ def _internal(error: BaseException) -> str:
     return f"internal error {type(error).__name__}: {error} at {place}; please report it"
 
 
-def _end(state: State, text: str) -> NoReturn:
+def _exit(state: State, text: str) -> NoReturn:
     try:
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
         sys.stdout.buffer.flush()
     except (OSError, AttributeError, ValueError):
-        # nobody is listening any more
+        # the reader has closed the pipe
         state = State.UNKNOWN
-    # Nothing is open or buffered, and taking the interpreter down takes as long as judging.
+    # nothing is open or buffered, and a normal exit takes as long as judging
     os._exit(state)

@@ -1,4 +1,4 @@
-"""Result of a simulation, as tables for people."""
+"""Tables of a simulation's result."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from plumbline.simulate.summary import (
 )
 
 _MOST_FAULTS = 20
-"""More than these are shown by size alone."""
+"""Maximum number of faults shown one by one; more are shown by size only."""
 
 
-class Simulated(NamedTuple):
-    """Subject of a simulation, and the false alarms that the site may have in a month.
+class Setup(NamedTuple):
+    """Setup of a simulation; ``budget`` is the site's false alarms a month.
 
-    ``longest`` is the node of each layer whose run takes longest; ``healthy`` says where the rates
-    of healthy components come from.
+    ``longest`` is, for each layer, the node with the longest run; ``healthy`` is the source of the
+    rates of healthy components.
     """
 
     site: str
@@ -42,8 +42,8 @@ class Simulated(NamedTuple):
     healthy: str = "ceilings"
 
 
-def tables(setup: Simulated, outcome: Outcome) -> Iterator[str]:
-    """Yield the paragraphs of the answer, what would wake somebody for nothing first."""
+def tables(setup: Setup, outcome: Outcome) -> Iterator[str]:
+    """Yield the paragraphs of the answer, false alarms first."""
     yield "\n".join(_summary(setup, outcome))
     alarms = false_alarms(outcome)
     if any(alarm.number or alarm.standing for alarm in alarms):
@@ -56,8 +56,8 @@ def tables(setup: Simulated, outcome: Outcome) -> Iterator[str]:
         yield from _hidden(outcome.trials)
 
 
-def _summary(setup: Simulated, outcome: Outcome) -> Iterator[str]:
-    """Yield the false alarms, and what was simulated."""
+def _summary(setup: Setup, outcome: Outcome) -> Iterator[str]:
+    """Yield the false alarms, and the setup of the simulation."""
     alarms, days = truth(outcome), outcome.fleets * outcome.days
     kept = "within" if alarms.a_month <= setup.budget else "above"
     share = f"{alarms.days} of {days} days ({100 * alarms.days_share:.1f} %)"
@@ -109,8 +109,8 @@ def _false_alarms(alarms: tuple[Alarms, ...]) -> str:
 
 
 def _detection(outcome: Outcome) -> str:
-    within = [f"in {days} d" for days in WITHIN_DAYS]
-    headers = ("loss", "faults", "seen", "found", *within, "median", "9 of 10")
+    within_headers = [f"in {days} d" for days in WITHIN_DAYS]
+    headers = ("loss", "faults", "seen", "found", *within_headers, "median", "9 of 10")
     rows = []
     for size, chance in zip(sizes(outcome.trials), sizes(outcome.chance)):
         rows += [_size(size), ("by chance", "", "", *_size(chance)[3:])]
@@ -119,8 +119,8 @@ def _detection(outcome: Outcome) -> str:
     if number is None:
         return text
     silent = silent_faults(outcome)
-    more = f"; {silent} of them silent behind the alarm of another fault" if silent else ""
-    return f"{text}\n\nAlarms a fault: {number:.1f} notifications in the mean{more}."
+    suffix = f"; {silent} of them silent behind the alarm of another fault" if silent else ""
+    return f"{text}\n\nAlarms a fault: {number:.1f} notifications in the mean{suffix}."
 
 
 def _size(size: Size) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""One screen of text: how many are in which state, who is not OK, and how it went lately.
+"""One screen of text: number of components in each state, problems, and recent rates.
 
-A component has one line, however narrow the screen: what does not fit is cut.
+A component has one line on any screen; longer text is cut.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from plumbline.store.collection import Unanswered
 _BARS = "▁▂▃▄▅▆▇█"
 _GAP = "·"
 DIGITS = str.maketrans(_BARS + _GAP, "12345678.")
-"""Bars for a terminal that has no others: translate the text by it."""
+"""Translation of bars to digits, for a terminal without bars."""
 
 _RANK = (State.CRITICAL, State.UNKNOWN, State.WARNING, State.OK)
 _COLOURS = {State.CRITICAL: "1;31", State.UNKNOWN: "35", State.WARNING: "33", State.OK: "32"}
@@ -26,20 +26,19 @@ _GROUPS = ("group ", "file system ")
 _HEADERS = ("state", "layer", "component", "lately", "verdict")
 _BARS_WIDE, _BARS_NARROW = 20, 10
 _NARROW = 140
-"""Columns of a screen on which all operations of a component have place beside words."""
+"""Columns that a screen needs to show all operations of a component and the verdict."""
 
 _LEAST_WORDS = 20
-_SILENT = 3
-"""Nodes without an answer that are named; where a switch is down there are hundreds."""
+_MOST_NAMED = 3
+"""Unreachable nodes named; a dead switch causes hundreds."""
 
 _BETWEEN = "  "
 
 
 def sparkline(rates: Sequence[float], width: int = 20) -> str:
-    """Return the latest rates as bars from 0 to the highest of all; NaN, no rate, is a dot.
+    """Return the latest rates as bars between 0 and the highest of all; a dot for NaN, no rate.
 
-    They begin at zero, so that noise looks like noise and a lost half like one, also when it was
-    lost before the first bar.
+    Bars begin at 0, so noise looks small, and a lost half looks like a half.
     """
     highest = max((rate for rate in rates if not isnan(rate)), default=0.0)
     last = len(_BARS) - 1
@@ -50,7 +49,7 @@ def sparkline(rates: Sequence[float], width: int = 20) -> str:
 
 
 class Screen(NamedTuple):
-    """Room of a terminal: components, columns of a line, and colour or none."""
+    """Room on a terminal: rows of components, columns, and whether it has colours."""
 
     rows: int
     columns: int
@@ -60,16 +59,16 @@ class Screen(NamedTuple):
 def status(
     site: str, lines: Sequence[Line], screen: Screen, unanswered: Sequence[Unanswered] = ()
 ) -> str:
-    """Return the screen: the worst and the watched first, and how many have no place.
+    """Return the screen, worst and watched components first, with the number of hidden ones.
 
-    Of nodes that are ``unanswered`` nothing newer is known; they stand above all others.
+    ``unanswered`` nodes, which have no newer records, are above all components.
     """
     ordered = sorted(lines, key=_rank)
     states = [line.verdict.state for line in lines]
     counts = ", ".join(f"{states.count(state)} {state.name}" for state in _RANK)
-    silent = _silent(unanswered, screen.columns)
-    shown = ordered[: max(1, screen.rows - len(silent))]
-    text = [f"{_plain(site)}: {counts}", *silent]
+    unreachable = _unreachable_lines(unanswered, screen.columns)
+    shown = ordered[: max(1, screen.rows - len(unreachable))]
+    text = [f"{_plain(site)}: {counts}", *unreachable]
     if not lines:
         return "\n".join([*text, "nothing is expected to be measured here"])
     text += _table(shown, screen)
@@ -77,16 +76,16 @@ def status(
     return "\n".join(text + [f"and {hidden} more"] * (hidden > 0))
 
 
-def _silent(unanswered: Sequence[Unanswered], columns: int) -> list[str]:
-    """Return a line for each of a few nodes that did not answer, and how many more there are."""
-    text = [_cut(_plain(_asked_in_vain(node)), columns) for node in unanswered[:_SILENT]]
+def _unreachable_lines(unanswered: Sequence[Unanswered], columns: int) -> list[str]:
+    """Return lines on the first unreachable nodes, and the number of the rest."""
+    text = [_cut(_plain(_unreachable(node)), columns) for node in unanswered[:_MOST_NAMED]]
     hidden = len(unanswered) - len(text)
     return text + [f"and {number(hidden, 'more node')} did not answer"] * (hidden > 0)
 
 
-def _asked_in_vain(silent: Unanswered) -> str:
-    last = "never" if silent.answered_at is None else f"last at {moment(silent.answered_at)}"
-    return f"{silent.node} did not answer at {moment(silent.tried_at)} ({last}): {silent.trouble}"
+def _unreachable(node: Unanswered) -> str:
+    last = "never" if node.answered_at is None else f"last at {moment(node.answered_at)}"
+    return f"{node.node} did not answer at {moment(node.tried_at)} ({last}): {node.trouble}"
 
 
 def _rank(line: Line) -> tuple[int, bool]:
@@ -94,7 +93,7 @@ def _rank(line: Line) -> tuple[int, bool]:
 
 
 def _table(lines: Sequence[Line], screen: Screen) -> list[str]:
-    """Return the head and a line for each component, none longer than the screen."""
+    """Return the head and a line for each component, at most as wide as the screen."""
     rows = [_HEADERS, *(_row(line, screen.columns) for line in lines)]
     widths = [max(map(len, column)) for column in list(zip(*rows))[:-1]]
     used = sum(width + len(_BETWEEN) for width in widths)
@@ -113,25 +112,25 @@ def _row(line: Line, columns: int) -> tuple[str, str, str, str, str]:
     verdict = line.verdict
     name = f"group {verdict.component}" if verdict.group else verdict.component
     name = _short(name, max(len(_HEADERS[2]), columns // 4))
-    return verdict.state.name, verdict.layer, name, _lately(line, columns), _words(verdict)
+    return verdict.state.name, verdict.layer, name, _recent_bars(line, columns), _sentence(verdict)
 
 
-def _lately(line: Line, columns: int) -> str:
-    """Return bars for each operation; on a narrow screen those of the one that has lost most."""
+def _recent_bars(line: Line, columns: int) -> str:
+    """Return bars for each operation; on a narrow screen only for the one that lost most."""
     if columns >= _NARROW:
         bars = (f"{step} {sparkline(rates, _BARS_WIDE)}" for step, rates in line.rates.items())
         return _BETWEEN.join(bars)
-    return sparkline(min(line.rates.values(), key=_left, default=()), _BARS_NARROW)
+    return sparkline(min(line.rates.values(), key=_remaining, default=()), _BARS_NARROW)
 
 
-def _left(rates: Sequence[float]) -> float:
-    """Return the latest rate as a fraction of the highest, 0 where there is none."""
+def _remaining(rates: Sequence[float]) -> float:
+    """Return the latest rate as a fraction of the highest, 0 if there is none."""
     measured = [rate for rate in rates if not isnan(rate)]
     return measured[-1] / max(measured) if measured and max(measured) > 0 else 0.0
 
 
-def _words(verdict: Verdict) -> str:
-    """Return the sentence without the name, which stands beside it."""
+def _sentence(verdict: Verdict) -> str:
+    """Return the sentence without the name, which has its own column."""
     sentence, name = verdict.sentence, f"{verdict.component} "
     named = (f"{noun}{name}" for noun in ("", *_GROUPS))
     return _plain(
@@ -140,7 +139,7 @@ def _words(verdict: Verdict) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text that moves no cursor."""
+    """Return text without control characters, which could move the cursor."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
@@ -149,7 +148,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _short(name: str, width: int) -> str:
-    """Return a name with both its ends, which tell peers apart."""
+    """Return a name shortened in the middle, because its ends distinguish peers."""
     plain = _plain(name)
     if len(plain) <= width:
         return plain

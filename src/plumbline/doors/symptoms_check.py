@@ -1,4 +1,4 @@
-"""check_symptoms: its arguments, and what it says of one kind of a node's parts."""
+"""check_symptoms: arguments, and the verdict on one kind of a node's parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from plumbline.doors.runtime import Call
 
 STALE_AFTER_S = 3600.0
-"""The age at which a look no longer holds, unless the plan says another."""
+"""Age at which a look is stale, unless the plan sets another."""
 
 _LONGEST_S = 1e8
 
@@ -46,10 +46,10 @@ Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the document and n
 
 
 def run(argv: Sequence[str]) -> NoReturn:
-    """Say what ``argv``, the program's name first, asks for; end the process."""
+    """Print the verdict for ``argv``, which begins with the program's name; end the process."""
     kinds = ", ".join(KINDS)
-    usual = {"kinds": kinds, "stale": STALE_AFTER_S, "document": SYMPTOMS, "commands": COMMANDS}
-    run_check(argv, _HELP, _judged, **usual)
+    defaults = {"kinds": kinds, "stale": STALE_AFTER_S, "document": SYMPTOMS, "commands": COMMANDS}
+    run_check(argv, _HELP, _judged, **defaults)
 
 
 def _kind(call: Call) -> str:
@@ -80,7 +80,7 @@ def _judged(call: Call, now: float) -> Verdict:
 
 
 def _waiting_since(call: Call, error: DocumentError, earliest: float) -> Optional[float]:
-    """Return when a node without a look was deployed, in epoch seconds; None where too early."""
+    """Return the epoch seconds of deployment of a node without a look; None if before earliest."""
     if not isinstance(error.__cause__, FileNotFoundError):
         return None
     try:

@@ -1,6 +1,6 @@
-"""Tables for people: with colour on a terminal where rich is installed, plain columns elsewhere.
+"""Tables: with colour on a terminal if rich is installed, otherwise plain columns.
 
-What goes into a file or a pipe is plain in any case, so that it can be searched and cut.
+Output to a file or pipe is always plain, so it can be searched and cut.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ def render(
 ) -> str:
     """Return a table without a final newline; every row is as long as ``headers``.
 
-    ``terminal`` None asks standard output.
+    If ``terminal`` is None, standard output decides.
     """
-    # names and notes are somebody else's
+    # names and notes come from other authors
     rows = [[printable(cell) for cell in row] for row in rows]
     if sys.stdout.isatty() if terminal is None else terminal:
         try:
             return _rich(headers, rows)
         except ImportError:
-            # a node has the standard library alone
+            # a node does not have rich
             return _plain(headers, rows)
     return _plain(headers, rows)
 

@@ -1,4 +1,4 @@
-"""Additions of a check to a published verdict: an unfinished run, a clock that was set."""
+"""Updates of a published verdict by a check: unfinished runs, and a clock set back."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def with_runs(verdict: Verdict, published: Published, now: float) -> Verdict:
-    """Return a verdict with what there is to say of runs that have not ended.
+    """Return a verdict updated with its unfinished runs.
 
     Raises:
-        DocumentError: what is known of them is damaged.
+        DocumentError: the published runs are damaged.
     """
     if published.hung_after_s is None:
         return verdict
@@ -45,7 +45,7 @@ def with_runs(verdict: Verdict, published: Published, now: float) -> Verdict:
 
 
 def with_clock(verdict: Verdict, published: Published, now: float) -> Verdict:
-    """Refuse a verdict of the future, of whose records the age cannot be told."""
+    """Replace a verdict from the future by UNKNOWN, because the age of its records is unknown."""
     if now >= published.judged_at - CLOCK_STEP_S or verdict.reason is Reason.HANGS:
         return verdict
     return verdict._replace(
@@ -58,7 +58,7 @@ def with_clock(verdict: Verdict, published: Published, now: float) -> Verdict:
 
 
 def refuse_unexpected(expectations: str, subject: Subject) -> None:
-    """Raise DocumentError where this node is not to measure a component or group."""
+    """Raise DocumentError if a component or group is not planned on this node."""
     layer, name, is_group = subject
     node = load_expectations(expectations)
     if not is_group:

@@ -1,4 +1,4 @@
-"""Answers of a node to a console that collects, on standard input and output."""
+"""Answers of a node to the collecting console, on standard input and output."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ _FOR_COLLECT = "this is for plumbline collect on the console, a person reads wit
 
 
 def answer(state: Path, wait_s: float) -> None:
-    """Answer with what ``state`` holds until the last request.
+    """Answer all requests from the records in the folder ``state``.
 
     Raises:
-        DocumentError: what comes is no request, or nothing comes within ``wait_s`` seconds.
+        DocumentError: a line is no request, or none comes within ``wait_s`` seconds.
         StoreError: the history cannot be read.
     """
     while line := _next_line(wait_s):
-        _answer(state, Request.from_json(_parsed(line)))
+        _answer(state, Request.from_json(_parse(line)))
 
 
 def _next_line(wait_s: float) -> str:
     """Return the next line of standard input, empty at its end.
 
     Raises:
-        DocumentError: what comes is no request, or nothing comes: sftp and scp begin with a word
-            of their own, or wait for one.
+        DocumentError: the input is no request, or none comes: sftp and scp send a word of their own
+            first, or wait for one.
     """
 
     def give_up(_number: int, _frame: Optional[FrameType]) -> None:
         raise DocumentError(f"no request came within {format_duration(wait_s)}; {_FOR_COLLECT}")
 
-    before = signal.signal(signal.SIGALRM, give_up)
+    handler = signal.signal(signal.SIGALRM, give_up)
     signal.setitimer(signal.ITIMER_REAL, wait_s)
     try:
         first = sys.stdin.read(1)
@@ -61,10 +61,10 @@ def _next_line(wait_s: float) -> str:
         raise DocumentError(f"the request is no text ({error.reason}); {_FOR_COLLECT}") from error
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, handler)
 
 
-def _parsed(line: str) -> Any:
+def _parse(line: str) -> Any:
     try:
         return read_json(line)
     except ValueError as error:
@@ -73,7 +73,7 @@ def _parsed(line: str) -> Any:
 
 def _answer(state: Path, request: Request) -> None:
     extracted = extract(state / DATABASE, request)
-    untaken = _take(state, request)
+    untaken = _keep_suspicions(state, request)
     head = Head(
         __version__,
         time.time(),
@@ -86,14 +86,14 @@ def _answer(state: Path, request: Request) -> None:
     write = sys.stdout.write
     write(json.dumps(head.to_json(), allow_nan=False) + "\n")
     for seq, body in extracted.rows:
-        # a damaged record may hold anything, but must not end the line of another
+        # a damaged record may have line breaks, which must not end its line
         write(f"[{seq},{' '.join(body.splitlines())}]\n")
     write(json.dumps({"end": len(extracted.rows), "more": extracted.more}) + "\n")
     sys.stdout.flush()
 
 
-def _take(state: Path, request: Request) -> str:
-    """Keep what the console suspects of this node; return why not where that is not possible."""
+def _keep_suspicions(state: Path, request: Request) -> str:
+    """Keep the console's suspicions of this node; return the error if that fails, else empty."""
     try:
         if request.suspected is not None:
             save_node_suspicions(state, request.suspected, time.time())
@@ -103,18 +103,18 @@ def _take(state: Path, request: Request) -> str:
 
 
 def _conditions(path: Path, known_at: Optional[float]) -> Optional[dict[str, Any]]:
-    """Return the ledger of conditions where it is asked for and has more than is known.
+    """Return the ledger of conditions if it is requested and has news, else None.
 
-    That is a change, or a bill of another day.
+    News are a change, or conditions of another day.
     """
     ledger = None if known_at is None else document_of(path, "conditions", MOST_BYTES)
     return None if ledger and known_at is not None and not has_news(ledger, known_at) else ledger
 
 
-def document_of(path: Path, what: str, most_bytes: int) -> Optional[dict[str, Any]]:
-    """Return a node's document of other evidence, None where there is none.
+def document_of(path: Path, content: str, most_bytes: int) -> Optional[dict[str, Any]]:
+    """Return a node's document of other evidence, None if there is none.
 
-    One that cannot be read becomes ``{"trouble": SENTENCE}``: the records go on.
+    An unreadable document becomes ``{"trouble": SENTENCE}``, so records are still sent.
     """
     try:
         if path.stat().st_size > most_bytes:
@@ -125,5 +125,5 @@ def document_of(path: Path, what: str, most_bytes: int) -> Optional[dict[str, An
     except (OSError, ValueError) as error:
         return {TROUBLE: f"{path} cannot be read: {error}"}
     if not isinstance(document, dict):
-        return {TROUBLE: f"{path} is no document of {what}"}
+        return {TROUBLE: f"{path} is no document of {content}"}
     return document

@@ -1,8 +1,8 @@
 """Hand a batch of commands to a running Nagios through its command pipe.
 
 One line goes through the pipe, ``PROCESS_FILE;FILE;1``: Nagios carries out the commands in the file
-and deletes it, which is how one sees that it has taken them.  Nothing here can hang: a pipe that
-nobody reads is refused, and every wait has its end.
+and deletes it, which shows that it has accepted them.  Nothing here can hang: a pipe without a
+reader is refused, and every wait has a limit.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _T = TypeVar("_T")
 
 
 def hand_over(text: str, pipe: Path, spool: Path, wait_s: float) -> None:
-    """Have Nagios carry out ``text``, a command on each line; come back when it has.
+    """Make Nagios carry out ``text``, one command per line, and wait until it has done so.
 
-    The file lies in ``spool``, where the daemon's user must be allowed to read and delete it.
+    The file is in ``spool``, where the daemon's user must be able to read and delete it.
 
     Raises:
-        UsageError: a path that Nagios would not understand.
+        UsageError: Nagios does not accept the path.
         ToolError: no daemon reads the pipe, or takes the file, within ``wait_s`` seconds.
         StoreError: the pipe or the file cannot be written.
     """
@@ -44,7 +44,7 @@ def hand_over(text: str, pipe: Path, spool: Path, wait_s: float) -> None:
     try:
         file = write_batch(text, spool.absolute(), os.fstat(descriptor).st_uid)
         try:
-            _say(descriptor, f"[{time.time():.0f}] PROCESS_FILE;{file};1\n", pipe, wait_s)
+            _send(descriptor, f"[{time.time():.0f}] PROCESS_FILE;{file};1\n", pipe, wait_s)
             _await_deletion(file, pipe, wait_s)
         finally:
             file.unlink(missing_ok=True)
@@ -53,17 +53,16 @@ def hand_over(text: str, pipe: Path, spool: Path, wait_s: float) -> None:
 
 
 def write_batch(text: str, spool: Path, reader: int) -> Path:
-    """Write a batch for the user ``reader``, who deletes it, into a folder and return its path.
+    """Write a batch into a folder and return its path; the user ``reader`` deletes it.
 
-    It appears under its name when it is whole.  Anybody may read it: it says what the page of
-    Nagios says.
+    It appears under its name when complete.  Anybody may read it, like the pages of Nagios.
     """
     _sweep(spool)
     path = spool / f"{_PREFIX}{os.getpid()}-{time.monotonic_ns()}"
     try:
         replace(path, text, mode=0o644)
         if os.geteuid() == 0:
-            # in a sticky folder nobody else could delete it
+            # in a sticky folder only its owner can delete it
             os.chown(path, reader, -1)
     except OSError as error:
         raise StoreError(
@@ -74,24 +73,24 @@ def write_batch(text: str, spool: Path, reader: int) -> Path:
 
 
 def _sweep(spool: Path) -> None:
-    """Remove what a killed call has left."""
+    """Remove batches left by killed calls."""
     for name in (f"{_PREFIX}*", f".{_PREFIX}*"):
         for path in spool.glob(name):
-            # somebody else's, or gone meanwhile
+            # the file may belong to another user, or be gone meanwhile
             with suppress(OSError):
                 if time.time() - path.lstat().st_mtime > _ABANDONED_S:
                     path.unlink()
 
 
 def _open(pipe: Path, wait_s: float) -> int:
-    """Open the pipe for writing; wait for it and its reader no longer than a restart may take."""
-    end = time.monotonic() + wait_s
+    """Open the pipe for writing; wait up to ``wait_s`` for it and its reader during a restart."""
+    deadline = time.monotonic() + wait_s
     while True:
         try:
             descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError as error:
-            restarts = error.errno in (errno.ENXIO, errno.ENOENT) and pipe.parent.is_dir()
-            if not restarts or time.monotonic() > end:
+            may_restart = error.errno in (errno.ENXIO, errno.ENOENT) and pipe.parent.is_dir()
+            if not may_restart or time.monotonic() > deadline:
                 raise _refusal(error, pipe) from error
             time.sleep(_POLL_S)
             continue
@@ -102,7 +101,7 @@ def _open(pipe: Path, wait_s: float) -> int:
 
 
 def _refusal(error: OSError, pipe: Path) -> PlumblineError:
-    """Return why a pipe cannot be opened, with the remedy."""
+    """Return the error for a pipe that cannot be opened, with the remedy."""
     if error.errno == errno.ENXIO:
         return ToolError(
             f"no daemon reads {pipe}; start it (systemctl start nagios4), and see that nagios.cfg "
@@ -124,11 +123,11 @@ def _refusal(error: OSError, pipe: Path) -> PlumblineError:
     )
 
 
-def _say(descriptor: int, line: str, pipe: Path, wait_s: float) -> None:
+def _send(descriptor: int, line: str, pipe: Path, wait_s: float) -> None:
     data = os.fsencode(line)
     remedy = f"Nagios does not read {pipe}, which is full; see whether it hangs, and its log"
     try:
-        # at most PIPE_BUF bytes: they go in as a whole or not at all
+        # at most PIPE_BUF bytes, which are written completely or not at all
         _within(wait_s, lambda: os.write(descriptor, data), remedy)
     except BrokenPipeError as error:
         raise ToolError(f"Nagios closed {pipe}; see its log and run again") from error
@@ -148,12 +147,12 @@ def _await_deletion(file: Path, pipe: Path, wait_s: float) -> None:
 
 
 def _within(wait_s: float, attempt: Callable[[], _T], trouble: str) -> _T:
-    """Repeat what would block until it does not; raise ToolError at the end of the time."""
-    end = time.monotonic() + wait_s
+    """Repeat an attempt until it does not block; raise ToolError after ``wait_s`` seconds."""
+    deadline = time.monotonic() + wait_s
     while True:
         try:
             return attempt()
         except BlockingIOError as error:
-            if time.monotonic() > end:
+            if time.monotonic() > deadline:
                 raise ToolError(trouble) from error
         time.sleep(_POLL_S)

@@ -1,7 +1,7 @@
-"""Two periods of a site, or two runs, side by side: what an upgrade has brought or taken.
+"""Two periods or runs of a site side by side, to see the effect of an upgrade.
 
-Every test of every layer is compared by the same components: the median of what each gave in one
-period and in the other.  So Red Storm's authors compared their harness before and after each
+Every test of every layer is compared by the same components: the median rate of each in one period
+and in the other.  Red Storm's authors compared their harness in this way before and after each
 upgrade, and Edison's report its tests by month.
 """
 
@@ -23,11 +23,11 @@ from plumbline.store.plan import SitePlan
 from plumbline.store.trends import Pictures
 
 APART = 0.15
-"""A component whose rate has changed by more than this beside the middle one is named."""
+"""A component is named if its change of rate differs from the median by more than this."""
 
 
 class Period(NamedTuple):
-    """A time from ``begin`` until ``end``, seconds since the epoch, and how a person named it."""
+    """Time from ``begin`` until ``end``, in seconds since the epoch, with its typed name."""
 
     begin: float
     end: float
@@ -38,7 +38,7 @@ class Test(NamedTuple):
     """One test in both periods; ``members`` components were measured in both.
 
     ``ceiling``, ``before`` and ``after`` are medians over them, rates of ``quantity``; ``change``
-    is the median of their changes, a fraction; ``ceiling`` is None where it is unknown.
+    is the median of their changes, a fraction; ``ceiling`` is None if unknown.
     """
 
     name: str
@@ -49,16 +49,16 @@ class Test(NamedTuple):
     after: float
     change: float
     apart: tuple[tuple[str, float], ...]
-    """Components whose change is another one than that in the middle, with theirs."""
+    """Components whose change differs from the median change, with their changes."""
 
 
 class Comparison(NamedTuple):
-    """Tests in the order from disk to file system; ``lost`` were measured in one period alone."""
+    """Tests in the order from disk to file system; ``lost`` were measured in one period only."""
 
     tests: tuple[Test, ...]
     lost: tuple[str, ...]
     between: tuple[tuple[float, str], ...]
-    """Events from the begin of the first period to the end of the last, with their times."""
+    """Times and texts of events from the begin of the first period to the end of the last."""
 
 
 def compare(plan: SitePlan, path: Path, before: Period, after: Period) -> Comparison:
@@ -110,11 +110,11 @@ def period_of_run(path: Path, run_id: str) -> Optional[Period]:
 
 
 def _metrics(site: Site, period: Period) -> Metrics:
-    return find_metrics(site._replace(courses=[_within(each, period) for each in site.courses]))
+    return find_metrics(site._replace(courses=[_within(course, period) for course in site.courses]))
 
 
 def _within(course: Course, period: Period) -> Course:
-    """Return what of a course lies in a period."""
+    """Return the part of a course in a period."""
     runs = [run for run in zip(course.times, course.rates) if period.begin <= run[0] < period.end]
     times, rates = (array("d", values) for values in zip(*runs)) if runs else (array("d"),) * 2
     return course._replace(times=times, rates=rates, days=0)
@@ -137,7 +137,7 @@ def _test(name: str, quantity: Quantity, pairs: Iterable[tuple[Member, Member]])
         middle(before for _, before, _, _ in rows) or 0.0,
         middle(after for _, _, after, _ in rows) or 0.0,
         change,
-        tuple(sorted(apart, key=lambda each: -abs(each[1] - change))),
+        tuple(sorted(apart, key=lambda component: -abs(component[1] - change))),
     )
 
 

@@ -1,6 +1,6 @@
-"""Hold what clients measured against what servers counted, once ``collect`` has brought both.
+"""Coverage of collected records: compare the clients' bytes with the servers' counters.
 
-A client of Lustre cannot know what others move on a target; the console has the servers' counters.
+A Lustre client cannot see others' traffic on a target; the console has the servers' counters.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from plumbline.store.collection import ConsoleHistory, CoveredRecord, read_clock
 from plumbline.store.database import Selection
 
 _LOOKED_BACK_S = 3 * DAY_S
-"""A node that was away over a weekend still gets its coverage."""
+"""A node that was unreachable over a weekend still gets its coverage."""
 
 _SETTLED_S = 3600.0
-"""Seconds for which a doubtful record stays open: more of its run may come."""
+"""Seconds for which a doubtful record stays open, because more records of its run may come."""
 
 
-class Measured(NamedTuple):
+class Targets(NamedTuple):
     """Planned component: its Lustre targets, and the coverage below which a run is contended."""
 
     targets: tuple[str, ...]
@@ -34,9 +34,9 @@ class Measured(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """Result, in records; ``waiting`` are those for which no counters are there yet.
+    """Result, in numbers of records; ``waiting`` records have no counters yet.
 
-    ``doubts`` says of each record that stays in doubt why.
+    ``doubts`` has a reason for each record whose contention stays unknown.
     """
 
     known: int = 0
@@ -45,7 +45,7 @@ class Coverage(NamedTuple):
     doubts: tuple[str, ...] = ()
 
     def sentences(self) -> Iterator[str]:
-        """Yield what a person should know; nothing where nothing was to be covered."""
+        """Yield sentences about the result; none if there was nothing to cover."""
         if self.known or self.doubts:
             yield (
                 f"contention: known for {self.known} measurements of Lustre targets by their "
@@ -55,33 +55,33 @@ class Coverage(NamedTuple):
 
 
 def cover(history: Path, nodes: Mapping[str, Expectations], now: float) -> Coverage:
-    """Give the records of the last days the coverage that the servers' counters show.
+    """Add the coverage from the servers' counters to the records of the last days.
 
     Raises:
-        StoreError: the history cannot be read or written; what was covered before is kept.
+        StoreError: the history cannot be read or written; earlier coverage is kept.
         DocumentError: an entry of the plan is damaged.
     """
-    measured = dict(_measured(nodes))
+    components = dict(_lustre_components(nodes))
     result = Coverage()
     covered: list[CoveredRecord] = []
-    with ConsoleHistory(history) as kept:
-        work = _Work(kept, measured, now)
+    with ConsoleHistory(history) as console_history:
+        work = _Work(console_history, components, now)
         for layer in LAYERS:
-            names = {component for known, component in measured if known == layer}
+            names = {component for name, component in components if name == layer}
             since = now - _LOOKED_BACK_S
-            for record in kept.uncovered(layer, names, since) if names else ():
-                outcome = work.found(record)
-                result = _counted(result, outcome, measured[layer, record.component])
+            for record in console_history.uncovered(layer, names, since) if names else ():
+                outcome = work.result(record)
+                result = _add(result, outcome, components[layer, record.component])
                 covered += [outcome] if outcome else []
         if covered:
-            kept.cover(covered)
+            console_history.cover(covered)
     return result
 
 
-def _measured(
+def _lustre_components(
     nodes: Mapping[str, Expectations],
-) -> Iterator[tuple[tuple[str, str], Measured]]:
-    """Yield layer and component of all that lies on Lustre targets, with what is known of it."""
+) -> Iterator[tuple[tuple[str, str], Targets]]:
+    """Yield layer and name of all components on Lustre targets, with their targets."""
     for node in nodes.values():
         for layer in LAYERS:
             if any(entry["layer"] == layer and _targets(entry) for entry in node.entries):
@@ -90,12 +90,12 @@ def _measured(
                     if targets:
                         yield (
                             (layer, expectation.component),
-                            Measured(targets, expectation.limits.min_coverage),
+                            Targets(targets, expectation.limits.min_coverage),
                         )
 
 
 def _targets(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the OSTs of an entry of the expectations, none of anything else."""
+    """Return the OSTs of an entry of the expectations, empty for other targets."""
     kind = KINDS.get(entry["target"].get("kind")) if LAYERS[entry["layer"]].on_targets else None
     return kind.counted(entry["target"], entry["component"]) if kind else ()
 
@@ -104,30 +104,30 @@ class _Work:
     """Uncovered records of a history, and the components of the plan."""
 
     def __init__(
-        self, history: ConsoleHistory, measured: Mapping[tuple[str, str], Measured], now: float
+        self, history: ConsoleHistory, measured: Mapping[tuple[str, str], Targets], now: float
     ) -> None:
         self._history = history
         self._measured = measured
         self._now = now
         self._clocks = {clock.node: clock for clock in read_clocks(history)}
         ahead_s = max((abs(clock.ahead_s) for clock in self._clocks.values()), default=0.0)
-        # clocks that are far apart are refused, but have to be seen for that
+        # clocks far apart are refused, so their records must be in reach
         self._reach_s = coverage.PART_S + 2 * (ahead_s + coverage.MOST_APART_S)
 
-    def found(self, record: Record) -> Optional[CoveredRecord]:
-        """Return what is to be kept of a record; None where nothing is known, or not yet."""
-        said = self._said(record)
-        if said is None:
+    def result(self, record: Record) -> Optional[CoveredRecord]:
+        """Return a record with its coverage; None if unknown, perhaps only for now."""
+        covered = self._coverage(record)
+        if covered is None:
             return None
-        if said.coverage is None and record.finished_at > self._now - _SETTLED_S:
+        if covered.coverage is None and record.finished_at > self._now - _SETTLED_S:
             return None
-        return CoveredRecord(record, said.coverage, said.others)
+        return CoveredRecord(record, covered.coverage, covered.others)
 
-    def _said(self, record: Record) -> Optional[coverage.Coverage]:
+    def _coverage(self, record: Record) -> Optional[coverage.Coverage]:
         component = self._measured[record.layer, record.component]
         try:
-            own = Selection(record.layer, record.component, run_id=record.run_id)
-            run = [part for part in self._history.records(own) if part.rate is not None]
+            selection = Selection(record.layer, record.component, run_id=record.run_id)
+            run = [part for part in self._history.records(selection) if part.rate is not None]
             begin = min(record.started_at for record in run) - self._reach_s
             end = max(record.finished_at for record in run) + self._reach_s
             counted = {
@@ -143,7 +143,7 @@ class _Work:
         )
 
 
-def _counted(result: Coverage, outcome: Optional[CoveredRecord], component: Measured) -> Coverage:
+def _add(result: Coverage, outcome: Optional[CoveredRecord], component: Targets) -> Coverage:
     if outcome is None:
         return result._replace(waiting=result.waiting + 1)
     if outcome.coverage is None:

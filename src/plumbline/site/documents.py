@@ -1,4 +1,4 @@
-"""Records and verdicts from JSON lines, as ``plumbline history`` and ``judge`` print them."""
+"""Records and verdicts read from the JSON of ``plumbline history`` and ``plumbline judge``."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SHOWN_EVERY = 10_000
 
 
 def read_records(files: Sequence[str]) -> Iterator[Record]:
-    """Yield the records of all files, ``-`` being standard input; a terminal is shown how many.
+    """Yield the records of all files, ``-`` for standard input; show progress on a terminal.
 
     Raises:
-        DocumentError: what cannot be read, naming file and line.
+        DocumentError: a record cannot be read; the message names file and line.
     """
     on_terminal = sys.stderr.isatty()
     number = 0
@@ -65,10 +65,10 @@ _REMEDY = "write it again with: plumbline judge --json"
 
 
 def read_verdicts(name: str) -> Iterator[Judged]:
-    """Yield the verdicts of one file, which may hold several documents; ``-`` is standard input.
+    """Yield the verdicts of a file, which may have several documents; ``-`` is standard input.
 
     Raises:
-        DocumentError: what cannot be read or understood, naming the file and the remedy.
+        DocumentError: the file cannot be read or parsed; the message names it and the remedy.
     """
     try:
         for document in _documents(name):
@@ -77,7 +77,7 @@ def read_verdicts(name: str) -> Iterator[Judged]:
                     f"{name}: verdicts of schema {document['schema']!r}, this version reads "
                     f"{SCHEMA}; {_REMEDY}"
                 )
-            # without the moment it is that of handing over, as for a check that runs now
+            # without a time the verdicts count as judged now, as by a check
             judged_at = document.get("judged_at", time.time())
             times(judged_at=judged_at)
             texts("node", (document["node"],))
@@ -95,19 +95,19 @@ def _documents(name: str) -> Iterator[Any]:
     text = read_text(name, _REMEDY).rstrip()
     if not text:
         raise DocumentError(f"{name} is empty; {_REMEDY}")
-    at = 0
+    position = 0
     try:
-        while at < len(text):
-            while text[at].isspace():
-                at += 1
-            document, at = decoder.raw_decode(text, at)
+        while position < len(text):
+            while text[position].isspace():
+                position += 1
+            document, position = decoder.raw_decode(text, position)
             yield document
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"{name} is damaged ({error}); {_REMEDY}") from error
 
 
 def read_text(name: str, remedy: str) -> str:
-    """Return the text of a file, of standard input for ``-``; raise DocumentError."""
+    """Return the text of a file, or of standard input for ``-``; raise DocumentError."""
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except OSError as error:

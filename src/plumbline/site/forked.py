@@ -1,4 +1,4 @@
-"""Work for several processes, each of which begins as a copy of this one with all that it holds."""
+"""Work in several forked processes, which share the parent's memory at the start."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ _R = TypeVar("_R")
 
 
 def on_all_processors(work: Callable[[_T], _R], items: Sequence[_T]) -> Iterator[_R]:
-    """Yield the result of ``work`` for each item in turn; raise as ``forked`` does."""
+    """Yield the result of ``work`` for each item in order; raise as ``forked`` does."""
     count = min(len(items), len(os.sched_getaffinity(0)))
     return map(work, items) if count == 1 else forked(work, items, count)
 
 
 def forked(work: Callable[[_T], _R], items: Sequence[_T], count: int) -> Iterator[_R]:
-    """Yield the result of ``work`` for each item in turn, from ``count`` processes.
+    """Yield the result of ``work`` for each item in order, from ``count`` processes.
 
-    Results are sent between processes; items and what ``work`` holds are not, however large.
+    Only results are sent between processes; items and the data of ``work`` are not copied.
 
     Raises:
         ToolError: a process was killed.
-        PlumblineError: an item could not be worked on.
+        PlumblineError: ``work`` raised it.
     """
     context = multiprocessing.get_context("fork")
     workers = []
-    # Ctrl-C reaches parent and child alike: the parent ends the children, which never see it, and
-    # only when all of them have started
+    # Ctrl-C reaches parent and children: children ignore it, and the parent ends them after all of
+    # them have started
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         for place in range(count):
             receiver, sender = context.Pipe(duplex=False)
             share = work, items[place::count], sender
-            process = context.Process(target=_work_off, args=share, daemon=True)
+            process = context.Process(target=_work_through, args=share, daemon=True)
             process.start()
-            # so that the end of the process is the end of what can be received
+            # the receiver then sees the end when the process ends
             sender.close()
             workers.append((process, receiver))
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
@@ -67,7 +67,7 @@ def _result(receiver: Connection) -> Any:
     return result
 
 
-def _work_off(work: Callable[[_T], _R], items: Sequence[_T], sender: Connection) -> None:
+def _work_through(work: Callable[[_T], _R], items: Sequence[_T], sender: Connection) -> None:
     try:
         for item in items:
             sender.send(work(item))

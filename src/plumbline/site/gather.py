@@ -1,9 +1,9 @@
-"""Collecting: many nodes at once, their answers kept in order, the history kept small.
+"""Collect records of many nodes at once into the history, and keep the history small.
 
-Each node has a thread that waits for it, through any command that connects to ``plumbline export``
-there; what is kept is kept by one at a time.  A node is asked for more only when what it has sent
-is kept, so memory holds one answer of each.  The other side is not believed: lines, answers and
-time are bounded, and each record is checked.
+A thread for each node waits for any command that connects to ``plumbline export`` there; only one
+thread writes to the history at a time.  A node is asked for more after its last answer is kept, so
+memory has one answer per node.  Nodes are not trusted: lines, answers and time are limited, and
+each record is checked.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _GRACE_S = 2.0
 
 
 class Unreachable(ToolError):
-    """A node did not answer, or not so that it can be understood; the message says why."""
+    """A node did not answer, or its answer is invalid; the message has the reason."""
 
 
 class Answer(NamedTuple):
     """One answer of a node.
 
-    ``cursor`` is the place of the last record, None where there was none; ``damaged`` says of each
-    record that cannot be kept which it is and why.
+    ``cursor`` is the place of the last record, None if there is none; ``damaged`` has a reason for
+    each record that cannot be kept.
     """
 
     head: Head
@@ -57,13 +57,13 @@ class Answer(NamedTuple):
 
 
 class Conversation:
-    """A connection to one node; use it in a ``with``, which ends it in any case."""
+    """A connection to one node; a context manager that ends it."""
 
     def __init__(self, argv: Sequence[str], limit_s: float) -> None:
-        """Start the command; after ``limit_s`` seconds it is ended, whatever it does.
+        """Start the command; kill it after ``limit_s`` seconds.
 
         Raises:
-            ToolError: it is not installed or cannot be started, or nothing can watch over it.
+            ToolError: it is not installed or cannot be started, or no thread can watch it.
         """
         self._limit_s = limit_s
         self._late = False
@@ -110,7 +110,7 @@ class Conversation:
         os.close(self._complaints)
 
     def kill(self) -> None:
-        """End the command and what it has started."""
+        """Kill the command and its child processes."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -118,7 +118,7 @@ class Conversation:
         """Return the answer to a request.
 
         Raises:
-            Unreachable: there is none, it was cut, or it is not understood.
+            Unreachable: there is no answer, or it is cut or invalid.
         """
         try:
             self._streams[0].write(json.dumps(request.to_json()).encode() + b"\n")
@@ -162,7 +162,7 @@ class Conversation:
             return _unreadable(text)
 
     def _silence(self) -> PlumblineError:
-        """Return why there is no more to read."""
+        """Return the error for the end of the input."""
         if self._late:
             return Unreachable(f"it did not finish within {self._limit_s:g} s")
         with suppress(subprocess.TimeoutExpired):
@@ -179,7 +179,7 @@ class Conversation:
 
 
 def _unreadable(text: bytes) -> list[Any]:
-    """Return what stands for a record that is no JSON; raise DocumentError for anything else."""
+    """Return the place of a record that is no JSON, with None; raise DocumentError otherwise."""
     place, comma, _ = text.partition(b",")
     if comma and place[:1] == b"[" and place[1:].isdigit() and len(place) <= _MOST_DIGITS:
         return [int(place[1:]), None]
@@ -187,14 +187,14 @@ def _unreadable(text: bytes) -> list[Any]:
 
 
 def _place(line: list[Any], before: Cursor) -> int:
-    """Return the place of a record; raise DocumentError when it cannot follow ``before``."""
+    """Return the place of a record; raise DocumentError if it does not follow ``before``."""
     if len(line) != 2 or type(line[0]) is not int or not before.seq < line[0] <= LARGEST:
         raise DocumentError(f"its answer is damaged at {line!r:.80}")
     return int(line[0])
 
 
 def _record_of(raw: Any) -> Record:
-    """Return a record; raise DocumentError when it is damaged, Unreachable when it is too new."""
+    """Return a record; raise DocumentError if it is damaged, Unreachable if it is too new."""
     schema = raw.get("schema") if isinstance(raw, dict) else None
     if isinstance(schema, int) and schema > SCHEMA:
         raise Unreachable(
@@ -208,11 +208,11 @@ def _record_of(raw: Any) -> Record:
 
 
 _CLOCK_WITHIN_S = 0.02
-"""A clock that is known so well is not looked at again: readings of counters are a second apart."""
+"""Sufficient accuracy of a clock: readings of counters are a second apart."""
 
 
 class GatherOptions(NamedTuple):
-    """Options of collecting: words that connect to ``{node}``, seconds for each, nodes at once."""
+    """Options: command that connects to ``{node}``, time limit per node, nodes at once."""
 
     history: Path
     remote: Sequence[str]
@@ -220,12 +220,12 @@ class GatherOptions(NamedTuple):
     at_once: int
 
 
-class Gathered(NamedTuple):
-    """Result of one node; ``trouble`` is empty when it answered to the end.
+class NodeResult(NamedTuple):
+    """Result of one node; ``trouble`` is empty if it answered to the end.
 
-    ``clock_s`` is how many seconds its clock is ahead; ``damaged`` says what was left out and why,
-    ``unsaid`` why its symptoms did not come, ``conditions`` why its ledger of conditions was not
-    kept, ``untaken`` why it does not know what is suspected of it.
+    ``clock_s`` is the lead of its clock in seconds; ``damaged`` has the records left out, with
+    reasons.  ``unsaid``, ``conditions`` and ``untaken`` are the reasons why its symptoms did not
+    arrive, its ledger was not kept, and it did not get its suspicions.
     """
 
     node: str
@@ -244,14 +244,14 @@ class Gathered(NamedTuple):
         return {**self._asdict(), "cursor": self.cursor._asdict()}
 
 
-def gather(nodes: Sequence[str], options: GatherOptions) -> Iterator[Gathered]:
-    """Yield what came of each node as it ends.
+def gather(nodes: Sequence[str], options: GatherOptions) -> Iterator[NodeResult]:
+    """Yield the result of each node as it finishes.
 
     Raises:
-        StoreError: the history cannot be written; the nodes asked so far are kept.
-        ToolError: no thread can be had to ask a node.
+        StoreError: the history cannot be written; records of earlier nodes are kept.
+        ToolError: no thread can be started for a node.
     """
-    work = _Work(options)
+    work = _Collection(options)
     with ConsoleHistory(options.history), ThreadPoolExecutor(options.at_once) as pool:
         try:
             for answer in as_completed([pool.submit(work.node, node) for node in nodes]):
@@ -265,8 +265,8 @@ def gather(nodes: Sequence[str], options: GatherOptions) -> Iterator[Gathered]:
             work.stop()
 
 
-class _Work:
-    """Asks nodes, each in a thread of its own, until somebody stops it."""
+class _Collection:
+    """Requests to nodes, each in its own thread, until stopped."""
 
     def __init__(self, options: GatherOptions) -> None:
         self._options = options
@@ -275,15 +275,15 @@ class _Work:
         self._open: set[Conversation] = set()
 
     def stop(self) -> None:
-        """End what still runs; what is being kept is kept to its end."""
+        """Kill open connections; a write in progress is completed."""
         self._stopped = True
         for conversation in list(self._open):
             conversation.kill()
 
-    def node(self, node: str) -> Gathered:
-        """Collect from one node; only a history that cannot be written ends all."""
-        with ConsoleHistory(self._options.history) as kept:
-            state = _Progress(node, self._options.history, kept)
+    def node(self, node: str) -> NodeResult:
+        """Collect from one node; raise StoreError if the history cannot be written."""
+        with ConsoleHistory(self._options.history) as console_history:
+            state = _Progress(node, self._options.history, console_history)
             try:
                 argv = [word.replace("{node}", node) for word in self._options.remote]
                 with Conversation(argv, self._options.limit_s) as conversation:
@@ -296,12 +296,12 @@ class _Work:
                 raise
             except PlumblineError as error:
                 state.note(trouble=str(error))
-            # what nobody has thought of is this node's trouble, and no other's
+            # an unexpected error fails this node only
             except Exception as error:  # noqa: BLE001
                 state.note(trouble=f"its answer cannot be kept: {error!r}")
             if state.result.trouble:
                 with self._keeping:
-                    kept.failed(node, state.result.trouble, time.time())
+                    console_history.failed(node, state.result.trouble, time.time())
             return state.result
 
     def _talk(self, conversation: Conversation, state: _Progress) -> None:
@@ -323,17 +323,17 @@ class _Progress:
     """Progress of reading a node."""
 
     def __init__(self, node: str, history: Path, kept: ConsoleHistory) -> None:
-        self.result = Gathered(node, cursor=kept.cursor(node))
+        self.result = NodeResult(node, cursor=kept.cursor(node))
         self._history = history
         self._kept = kept
         self._clock: Optional[NodeClock] = None
 
     def note(self, **changes: Any) -> None:
-        """Change what came of the node."""
+        """Change the result of the node."""
         self.result = self.result._replace(**changes)
 
     def first_request(self) -> Request:
-        """Return the request that alone asks for the ledger, which may have some megabytes."""
+        """Return the only request that asks for the ledger, which may have some megabytes."""
         node, suspected = self.result.node, None
         try:
             suspected = facts.suspicions_of(self._history, node, time.time())
@@ -343,9 +343,9 @@ class _Progress:
         return Request(self.result.cursor, conditions_at=known_at, suspected=suspected)
 
     def compare(self, node_time: float, asked_at: float, answered_at: float) -> None:
-        """Note how far the node's clock is ahead: the quickest answer says it best.
+        """Note the lead of the node's clock; the quickest answer is the most accurate.
 
-        The node looked at its clock at some moment between question and answer.
+        The node read its clock at some time between request and answer.
         """
         within_s = abs(answered_at - asked_at) / 2
         if self._clock is None or within_s < self._clock.within_s:
@@ -354,9 +354,9 @@ class _Progress:
             self.note(clock_s=round(ahead_s, 1))
 
     def look_again(self, conversation: Conversation) -> None:
-        """Compare the clocks once more where the way to the node took long, as a login does.
+        """Compare the clocks again if the first answer was slow, because of a login.
 
-        What was answered before stands, whether or not there is another answer.
+        Without a second answer the first comparison stays.
         """
         if self._clock is None or self._clock.within_s <= _CLOCK_WITHIN_S:
             return
@@ -366,12 +366,12 @@ class _Progress:
             self.compare(answer.head.now, asked_at, time.time())
 
     def keep(self, answer: Answer) -> None:
-        """Keep an answer and the cursor behind it, and the ledger of conditions if it has one."""
+        """Keep the records of an answer, its cursor, and its ledger of conditions if any."""
         before, head, now = self.result, answer.head, time.time()
         cursor = answer.cursor or (Cursor() if head.again else before.cursor)
         again = before.again or head.again
         oldest = now - KEEP_DAYS * DAY_S
-        # what was dropped here for its age must not come back as the latest to arrive
+        # records dropped here for their age must not come back
         records = [
             record
             for record in answer.records
@@ -384,7 +384,7 @@ class _Progress:
             damaged=before.damaged + answer.damaged,
             untaken=_short(head.untaken) or before.untaken,
         )
-        # one that is damaged leaves the earlier copy
+        # a damaged ledger does not replace the earlier copy
         try:
             if head.conditions is not None:
                 if TROUBLE in head.conditions:
@@ -394,7 +394,7 @@ class _Progress:
             self.note(conditions=whole_text(str(error)))
 
     def keep_last(self, head: Head) -> None:
-        """Keep what a node says of this moment: its clock, its runs, its symptoms."""
+        """Keep the current state of a node: its clock, its runs, its symptoms."""
         if self._clock:
             self._kept.clock(self._clock)
         self._kept.replace_running(self.result.node, [Running(*begun) for begun in head.running])
@@ -407,7 +407,7 @@ def _short(trouble: object) -> str:
 
 
 def _keep_symptoms(history: Path, node: str, symptoms: Optional[Mapping[str, Any]]) -> None:
-    """Keep a node's symptoms beside the history; without any, those that it had are gone."""
+    """Keep a node's symptoms beside the history; delete the old ones if there are none."""
     folder = history.parent / facts.COLLECTED_SYMPTOMS
     path = folder / f"{node}.json"
     with writing(path):
@@ -419,24 +419,24 @@ def _keep_symptoms(history: Path, node: str, symptoms: Optional[Mapping[str, Any
 
 
 _LIMIT_S = 60.0
-"""Of one call: the first one may find years, and the next collection waits for it."""
+"""Time limit of one call: the first may find years of records, and delays the collection."""
 
 
 def tidy(history: Path, now: float, elapsed: Callable[[], float]) -> Optional[Thinned]:
-    """Return what became daily figures, None where it was done within a day.
+    """Turn old records into daily figures once a day; return their numbers, None if not due.
 
-    ``now`` is in seconds since the epoch; ``elapsed`` counts seconds from any moment on.
+    ``now`` is in seconds since the epoch; ``elapsed`` returns the seconds of a monotonic clock.
 
     Raises:
         StoreError: the history cannot be read or written.
     """
-    end = elapsed() + _LIMIT_S
-    with ConsoleHistory(history) as kept:
-        if not kept.prune_is_due(now):
+    deadline = elapsed() + _LIMIT_S
+    with ConsoleHistory(history) as console_history:
+        if not console_history.prune_is_due(now):
             return None
-        kept.prune(now - KEEP_DAYS * DAY_S)
-        kept.prune_servers(now)
-        thinned = kept.thin(now, lambda: elapsed() < end)
+        console_history.prune(now - KEEP_DAYS * DAY_S)
+        console_history.prune_servers(now)
+        thinned = console_history.thin(now, lambda: elapsed() < deadline)
         if thinned.unfinished:
-            kept.request_prune()
+            console_history.request_prune()
         return thinned

@@ -1,9 +1,8 @@
-"""Documents of an inventory: the one place that knows its folder and YAML.
+"""Documents of an inventory: the only module that reads and writes its YAML files.
 
-YAML of people is read strictly, and written so that one value takes one line.  Nothing of a
-document is believed: texts without end, names for names for names, and depths that overflow a stack
-are refused while it is read, and a word that looks like a date or a number and is none is an error
-of the document, with its line.
+YAML is read strictly, and written with one value per line.  Documents are not trusted: the size of
+the text, the expansion of aliases and the depth are limited while reading, and a word that looks
+like a date or number but is none is an error with its line.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ MOST_BYTES = 64 << 20
 
 _MOST_VALUES = 5_000_000
 _MOST_BY_ALIAS = 100_000
-"""Values that aliases stand for, each as often as it is used."""
+"""Values that aliases expand to, counted at each use."""
 
 _DEEPEST = 100
 _LONGEST_NUMBER = 64
 """Characters of a number or date."""
 
 _NEVER = 1 << 30
-"""Column after which a line is broken."""
+"""Line width of YAML, so that no line is broken."""
 
 _TAG = "tag:yaml.org,2002:"
 _WORDS = {
@@ -50,15 +49,15 @@ _WORDS = {
     f"{_TAG}timestamp": "date",
     f"{_TAG}bool": "yes or no",
 }
-"""Types that YAML gives a text by its looks, or by a tag."""
+"""Types that YAML derives from the form of a text or from a tag."""
 
-# those of libyaml, where PyYAML was built with it, are ten times as fast
+# the classes of libyaml are ten times as fast, if PyYAML was built with it
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BaseDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class Inventory(NamedTuple):
-    """The parsed documents of a site; policy and baselines are empty where there are none."""
+    """The parsed documents of a site; policy and baselines are empty if they do not exist."""
 
     folder: Path
     topology: Any
@@ -67,20 +66,20 @@ class Inventory(NamedTuple):
 
     @property
     def baselines_file(self) -> Path:
-        """The document that ``plumbline baseline accept`` writes."""
+        """The file that ``plumbline baseline accept`` writes."""
         return self.folder / FOLDER / "baselines.yml"
 
     @property
     def candidates_file(self) -> Path:
-        """Captured baselines that wait to be accepted; Ansible does not read hidden files."""
+        """The file of captured baselines to accept; hidden, so Ansible does not read it."""
         return self.folder / ".plumbline-candidates.yml"
 
 
 def read_inventory(path: str) -> Inventory:
-    """Return the documents of the inventory folder ``path``, or of the one that has that file.
+    """Return the documents of the inventory folder ``path``, or of the folder of the file ``path``.
 
     Raises:
-        DocumentError: there is no such inventory, it has no topology, or YAML is damaged.
+        DocumentError: there is no such inventory, it has no topology, or its YAML is damaged.
     """
     folder = _folder(Path(path))
     topology = folder / FOLDER / "topology.yml"
@@ -98,7 +97,7 @@ def read_inventory(path: str) -> Inventory:
 
 
 def topology_of(inventory: Inventory, zone: str = "fastest") -> Topology:
-    """Return the components of the site with what disks give in ``zone`` (of topology.document).
+    """Return the topology of the site with the rates of disks in ``zone`` (topology.document).
 
     Raises:
         DocumentError: the parts do not fit together.
@@ -107,16 +106,16 @@ def topology_of(inventory: Inventory, zone: str = "fastest") -> Topology:
 
 
 def plan_of(inventory: Inventory, topology: Optional[Topology] = None) -> Plan:
-    """Return what the documents of the site say together; raise DocumentError for trouble.
+    """Return the plan of the site; raise DocumentError.
 
-    ``topology`` is that of the inventory, where it is known already.
+    ``topology`` is the inventory's topology if it is already built.
     """
     site = topology_of(inventory) if topology is None else topology
     return compile_plan(site, load(inventory.policy), read_baselines(inventory.baselines))
 
 
 def expectations_of(inventory: Inventory) -> dict[tuple[str, str], Expectation]:
-    """Return what is expected of each layer and component, without baselines.
+    """Return the expectations by layer and component, without baselines.
 
     Raises:
         DocumentError: the documents do not fit together.
@@ -135,7 +134,7 @@ def expectations_of(inventory: Inventory) -> dict[tuple[str, str], Expectation]:
 
 
 def deployed_hosts(inventory: Inventory) -> frozenset[str]:
-    """Return the hosts that ``hosts.yml`` lists for Ansible; none where there is no such file.
+    """Return the hosts in Ansible's ``hosts.yml``; empty without this file.
 
     Raises:
         DocumentError: the file is damaged.
@@ -151,15 +150,15 @@ def deployed_hosts(inventory: Inventory) -> frozenset[str]:
                 raise DocumentError(
                     f"{path}: hosts is {hosts!r:.60}, which names none; write a host a line"
                 )
-            # Ansible writes oss[01:24] what the topology writes oss[01-24]
-            written = [str(name).replace(":", "-") for name in hosts]
-            names.update(name for text in written for name in expand(text))
-            groups += [below for key, below in group.items() if key not in ("hosts", "vars")]
+            # Ansible writes oss[01:24] for the topology's oss[01-24]
+            patterns = [str(name).replace(":", "-") for name in hosts]
+            names.update(name for text in patterns for name in expand(text))
+            groups += [subgroup for key, subgroup in group.items() if key not in ("hosts", "vars")]
     return frozenset(names)
 
 
 def read_document(path: Path, key: str) -> Any:
-    """Return what stands under the one ``key`` of a YAML file.
+    """Return the value of the only ``key`` of a YAML file.
 
     Raises:
         DocumentError: the file cannot be read, is damaged, or has other keys than ``key``.
@@ -211,17 +210,17 @@ def read_yaml(text: str) -> Any:
     """Return the value of a document, None for an empty one.
 
     Raises:
-        yaml.YAMLError: it is no YAML, or no document of a person; marked with the line where known.
+        yaml.YAMLError: it is no YAML or exceeds a limit; with the line if known.
     """
     loader = _Loader(text)
     try:
-        return _Reading(loader).document()
+        return _DocumentReader(loader).document()
     finally:
         loader.dispose()
 
 
-class _Reading:
-    """One document, built from the events of PyYAML's parser: nodes take five times as long."""
+class _DocumentReader:
+    """A document, built from the parser events of PyYAML: nodes take five times as long."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -232,7 +231,7 @@ class _Reading:
         self._plain: dict[str, str] = {}
 
     def document(self) -> Any:
-        """Return the value of the one document there is."""
+        """Return the value of the only document."""
         self._next()
         if self._loader.check_event(yaml.StreamEndEvent):
             return None
@@ -294,22 +293,22 @@ class _Reading:
         return values
 
     def _mapping(self) -> dict[Any, Any]:
-        own: dict[Any, Any] = {}
+        values: dict[Any, Any] = {}
         merged: dict[Any, Any] = {}
-        written = set()
+        seen = set()
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             if isinstance(event, yaml.ScalarEvent):
-                if event.value in written:
+                if event.value in seen:
                     raise _refusal(event, f"the key {event.value[:64]!r} is given twice")
-                written.add(event.value)
+                seen.add(event.value)
                 if event.value == "<<" and event.implicit[0]:
                     merged = _merged(event, self._value(self._next()))
                     continue
             key = self._value(event)
             if isinstance(key, (dict, list)):
                 raise _refusal(event, "found unhashable key")
-            own[key] = self._value(self._next())
-        return {**merged, **own}
+            values[key] = self._value(self._next())
+        return {**merged, **values}
 
     def _scalar(self, event: Any) -> Any:
         tag = event.tag
@@ -323,22 +322,22 @@ class _Reading:
         if tag == f"{_TAG}str":
             return event.value
         node = yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark)
-        words = _WORDS.get(tag)
-        if words and len(event.value) > _LONGEST_NUMBER:
-            raise _refusal(event, f"{len(event.value)} characters are no {words}")
+        type_name = _WORDS.get(tag)
+        if type_name and len(event.value) > _LONGEST_NUMBER:
+            raise _refusal(event, f"{len(event.value)} characters are no {type_name}")
         construct = self._loader.yaml_constructors.get(tag, self._loader.yaml_constructors[None])
         try:
             return construct(self._loader, node)
-        # PyYAML makes numbers and dates with whatever error Python raises on the way
+        # PyYAML lets the errors of Python's conversions to numbers and dates through
         except (ValueError, LookupError, AttributeError, OverflowError) as error:
-            if not words:
+            if not type_name:
                 raise
-            problem = f"{event.value!r} is no {words}; quote it if it is text"
+            problem = f"{event.value!r} is no {type_name}; quote it if it is text"
             raise _refusal(event, problem) from error
 
 
 def _merged(event: Any, value: Any) -> dict[Any, Any]:
-    """Return the keys that a mapping takes over by ``<<``, of several mappings the first one's."""
+    """Return the keys that ``<<`` merges into a mapping; the first of several mappings wins."""
     mappings = value if isinstance(value, list) else [value]
     if not all(isinstance(mapping, dict) for mapping in mappings):
         raise _refusal(event, "expected a mapping or list of mappings for merging")
@@ -350,7 +349,7 @@ def _refusal(location: Any, problem: str) -> yaml.MarkedYAMLError:
 
 
 class _Dumper(_BaseDumper):  # type: ignore[misc]
-    """Writes every text in one line, and a mapping as often as it stands in the document."""
+    """Dumper that writes every text on one line, and repeated mappings without aliases."""
 
     def ignore_aliases(self, *_: Any) -> bool:
         return True
@@ -364,21 +363,21 @@ _Dumper.add_representer(str, _one_line)
 
 
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a mapping of mappings, texts and whole numbers, the last one empty."""
+    """Yield the lines of a mapping of mappings, texts and integers; the last line is empty."""
     text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_NEVER)
     yield from text.split("\n")
 
 
 _QUOTED = re.compile(r"((?:^|: |[-?] |[\[{,])\s*)(?:'(?:[^']|'')*'|\"(?:[^\"\\]|\\.)*\")")
-"""A quoted text where one can begin: the quote in ``it's`` begins nothing.
+"""A quoted text at a place where it can begin: the quote in ``it's`` begins none.
 
-Another text takes its place, so that what follows it at once is no comment.
+It is replaced by another text, so a directly following ``#`` begins no comment.
 """
 _COMMENT = re.compile(r"(?:^|\s)#")
 
 
 class Revision(NamedTuple):
-    """The text of a file as it is, empty where there is none, and as it is to be."""
+    """The present text of a file, empty if there is none, and the new text."""
 
     path: Path
     before: str
@@ -390,7 +389,7 @@ class Revision(NamedTuple):
         return self.before != self.after
 
     def write(self) -> None:
-        """Replace the file at once where it changes; a crash leaves the old one.
+        """Replace the file atomically if it changes.
 
         Raises:
             StoreError: the file cannot be written; the message says why.
@@ -400,9 +399,9 @@ class Revision(NamedTuple):
 
 
 def revise(path: Path, document: Mapping[str, Any], comment: str) -> Revision:
-    """Return what a YAML file is to be; nothing is written.
+    """Return the revision of a YAML file without writing it.
 
-    ``comment`` becomes the last of the lines before the document; other comments there stay.
+    ``comment`` becomes the last line before the document; other comments there stay.
 
     Raises:
         DocumentError: a comment of the old file, further down, would be lost.
@@ -412,13 +411,13 @@ def revise(path: Path, document: Mapping[str, Any], comment: str) -> Revision:
     path = path.resolve()
     old = _read(path)
     _refuse_loss(path, old)
-    kept = [line for line in _header(old) if line != f"# {comment}"]
-    text = "\n".join(["---", *kept, f"# {comment}", *_lines(document)])
+    comments = [line for line in _header(old) if line != f"# {comment}"]
+    text = "\n".join(["---", *comments, f"# {comment}", *_lines(document)])
     return Revision(path, old, text)
 
 
 def write_document(path: Path, document: Mapping[str, Any], comment: str) -> bool:
-    """Replace a YAML file at once; return False where it says all that already.
+    """Replace a YAML file atomically; return False if its text does not change.
 
     Raises:
         DocumentError: a comment of the old file, further down, would be lost.
@@ -437,7 +436,7 @@ def _read(path: Path) -> str:
 
 
 def _header(text: str) -> Iterator[str]:
-    """Yield the lines of comment before the document begins."""
+    """Yield the comment lines before the document."""
     for line in text.splitlines():
         if line.startswith("#"):
             yield line
@@ -446,12 +445,12 @@ def _header(text: str) -> Iterator[str]:
 
 
 def _refuse_loss(path: Path, text: str) -> None:
-    header = sum(1 for _ in _header(text))
+    remaining = sum(1 for _ in _header(text))
     for number, line in enumerate(text.splitlines(), 1):
         if "#" not in line or not _COMMENT.search(_QUOTED.sub(r"\1x", line)):
             continue
-        header -= 1
-        if header < 0:
+        remaining -= 1
+        if remaining < 0:
             raise DocumentError(
                 f"{path} line {number} has a comment that would be lost; say it in the reason of "
                 "the baseline, or move it above the first key"

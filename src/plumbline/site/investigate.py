@@ -1,9 +1,9 @@
-"""The next step of an investigation at a site, for a playbook to carry out.
+"""Choose the next step of an investigation at a site, for a playbook to carry out.
 
-Nodes that a limit leaves out are not silent: they were not asked, and failures beyond them are
-judged as anywhere.
+Nodes excluded by a limit are not unreachable: they were not asked, and failures behind them are
+judged as usual.
 
-All that is known comes with each call, so nothing is kept between two calls.
+Each call gets the whole state, so nothing is kept between calls.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from plumbline.model.series import Snapshot
 from plumbline.model.units import format_bytes, format_duration, parse_bytes, parse_duration
 from plumbline.model.validation import read_json
 from plumbline.observe.symptom import TROUBLE, SiteSymptoms, site_symptoms
-from plumbline.site.jobs import used_meanwhile
+from plumbline.site.jobs import jobs_on_slow_targets
 from plumbline.site.locate import left_out, locate_site
 from plumbline.store.files import DATABASE, load
 from plumbline.store.history import History
@@ -39,14 +39,14 @@ from plumbline.store.snapshot import load_snapshot
 
 
 class Earlier(NamedTuple):
-    """The snapshots by node, and a remark on each file that could not be used."""
+    """Earlier snapshots by node, and a remark on each unusable file."""
 
     memories: Mapping[str, Snapshot]
     remarks: tuple[str, ...] = ()
 
 
 def read_earlier(files: Sequence[str]) -> Earlier:
-    """Return the snapshots; without one a node is judged as if it had measured nothing before."""
+    """Return the snapshots; a node without one is judged as if it had not measured before."""
     remarks: list[str] = []
     memories = [snapshot for name in files if (snapshot := _snapshot(name, remarks))]
     return Earlier({snapshot.host: snapshot for snapshot in memories}, tuple(remarks))
@@ -63,17 +63,17 @@ def _snapshot(name: str, remarks: list[str]) -> Optional[Snapshot]:
 def within(
     nodes: Nodes, outside: Collection[str], targets: Sequence[str]
 ) -> Mapping[str, tuple[Expectation, ...]]:
-    """Return what the nodes within the limit measure; the others measure nothing.
+    """Return the measurements of the nodes within the limit; empty for all other nodes.
 
     Raises:
-        UsageError: a limit leaves nothing to measure, or nothing that crosses one of ``targets``.
+        UsageError: a limit excludes all measurements, or all that cross one of ``targets``.
     """
-    own = {
+    within_limit = {
         name: () if name in outside else tuple(expectations) for name, expectations in nodes.items()
     }
-    if not any(own.values()):
+    if not any(within_limit.values()):
         raise UsageError("the limit leaves out every node that measures; widen --limit")
-    reached = set(_parts(own))
+    reached = set(_parts(within_limit))
     for target in targets:
         measuring = [
             name for name, expectations in nodes.items() if target in _parts({name: expectations})
@@ -83,28 +83,28 @@ def within(
                 f"{target} is measured by {sentences.listed(measuring, ', ')}, which --limit "
                 "leaves out; take it into the limit"
             )
-    return own
+    return within_limit
 
 
 def _parts(nodes: Nodes) -> Iterator[str]:
-    """Yield what is measured, and the parts on the way to it."""
+    """Yield measured components and the parts on their paths."""
     for expectations in nodes.values():
         for expectation in expectations:
             yield expectation.component
             yield from expectation.path
 
 
-class Silence:
-    """The nodes that do not answer, beside what the others have measured."""
+class UnreachableNodes:
+    """Unreachable nodes of an investigation, compared with the measurements of the others."""
 
     def __init__(
         self, nodes: Nodes, silent: Iterable[str], findings: Findings, outside: Iterable[str] = ()
     ) -> None:
-        """Take what each node measures, who is silent, and what was found without them.
+        """Take the measurements of each node, the ``silent`` nodes, and the findings without them.
 
-        Nobody waits for nodes ``outside`` either, and nothing else is known of them.
+        Nodes ``outside`` of the limit are not waited for either, and may be healthy.
 
-        A node that something has crossed without trouble works, though it cannot be logged in to.
+        A node crossed by a good measurement works, although nobody can log in to it.
         """
         self._nodes = nodes
         self._silent = [name for name in nodes if name in set(silent)]
@@ -121,11 +121,11 @@ class Silence:
         self._dead = [name for name in self._silent if name not in crossed]
 
     def explains(self, located: Located, ambiguity: AmbiguitySet) -> bool:
-        """Return whether all that a set explains crosses a silent node and gave no rate at all."""
+        """Return whether all measurements of a set gave no rate and cross an unreachable node."""
         return all(self.loses(located.observations[index]) for index in ambiguity.explains)
 
     def without(self, located: Located) -> Located:
-        """Return what was found less the sets that a silent node explains: they accuse nothing."""
+        """Return the located sets without those explained by an unreachable node."""
         sets = tuple(
             ambiguity_set
             for ambiguity_set in located.sets
@@ -134,13 +134,13 @@ class Silence:
         return located._replace(sets=sets)
 
     def loses(self, observation: Observation) -> bool:
-        """Return whether a measurement gave no rate and crosses a silent node."""
+        """Return whether a measurement gave no rate and crosses an unreachable node."""
         return _without_rate(observation) and not set(self._dead).isdisjoint(observation.of.path)
 
     def sentences(self, parts: Parts) -> Iterator[str]:
-        """Yield for each silent node what nothing is concluded about, and what that explains.
+        """Yield a sentence on each unreachable node, with the failures that it explains.
 
-        The nodes outside have one sentence together.
+        The nodes outside of the limit share one sentence.
         """
         for name in self._silent:
             own = [
@@ -161,7 +161,7 @@ class Silence:
             yield f"Outside of the limit, so not measured on: {sentences.listed(outside, ', ')}."
 
     def idle(self, step: Step) -> dict[str, list[str]]:
-        """Return for each slot of a step the nodes that would wait for a partner in vain."""
+        """Return by slot of a step the nodes whose partner is not asked."""
         hosts = {
             expectation.component: (name, expectation.target["hosts"])
             for name, expectations in self._nodes.items()
@@ -172,9 +172,9 @@ class Silence:
 
     def _waiting(self, hosts: Mapping[str, tuple[str, Sequence[str]]], slot: int) -> Iterator[str]:
         unasked = {*self._silent, *self._outside}
-        for component, (node, every) in hosts.items():
-            met = turn(every, component, slot)
-            if met and met.role is Role.INITIATOR and hosts[met.partner][0] in unasked:
+        for component, (node, all_hosts) in hosts.items():
+            meeting = turn(all_hosts, component, slot)
+            if meeting and meeting.role is Role.INITIATOR and hosts[meeting.partner][0] in unasked:
                 yield node
 
 
@@ -188,7 +188,7 @@ def _without_rate(observation: Observation) -> bool:
 _REMEDY = "docs/debugging.md says what it holds"
 _UNBOUNDED = "1000 TB"
 _CLOSING_S = 30.0
-"""Of the budget: to bring back what was measured, to judge it, and to have Nagios look at it."""
+"""Seconds of the budget for fetching and judging the records and updating Nagios."""
 
 _KEYS = {
     *("targets", "known", "budget", "budget_bytes", "elapsed_s", "done"),
@@ -197,11 +197,11 @@ _KEYS = {
 
 
 class Request(NamedTuple):
-    """A question and how it stands.
+    """A question and its progress.
 
-    ``known`` are components that were not fine before, the worst first; ``begun`` says by each
-    node's own clock, in seconds since the epoch, what counts; ``forks`` nodes are asked at once.
-    ``outside`` are nodes that answer perhaps, and that nothing may be measured on.
+    ``known`` are components with an earlier problem, the worst first; records count from ``begun``
+    on, in epoch seconds of each node's own clock; ``forks`` nodes are asked at once.  ``outside``
+    are nodes excluded by a limit, which may not measure.
     """
 
     targets: tuple[str, ...]
@@ -216,7 +216,7 @@ class Request(NamedTuple):
 
     @property
     def unasked(self) -> tuple[str, ...]:
-        """Return the nodes that measure nothing, whatever the reason."""
+        """Return the nodes that do not measure: silent or outside of the limit."""
         return (*self.silent, *self.outside)
 
 
@@ -224,8 +224,8 @@ def read_request(name: str) -> Request:
     """Return the request in a file.
 
     Raises:
-        DocumentError: it is missing or damaged.
-        UsageError: a budget that allows nothing.
+        DocumentError: the file is missing or damaged.
+        UsageError: the budget allows no measurement.
     """
     raw = load(name, "request", _REMEDY)
     try:
@@ -248,7 +248,7 @@ def read_request(name: str) -> Request:
 
 
 def _left(raw: Mapping[str, Any], done: tuple[Step, ...]) -> Budget:
-    """Return what is left of the budget after the steps so far, less what the end takes."""
+    """Return the remaining budget after the steps so far, less the time for the end."""
     time_text, bytes_text = raw.get("budget", "5m"), raw.get("budget_bytes", _UNBOUNDED)
     seconds, size = parse_duration(time_text), parse_bytes(bytes_text)
     if seconds <= _CLOSING_S:
@@ -268,16 +268,16 @@ Row = Sequence[str]
 
 
 class Answer(NamedTuple):
-    """The next step, or what was found, as a document; and the evidence as rows of a table.
+    """The next step or the result as a document, and the evidence as rows of a table.
 
-    There are rows for each ambiguity set, those of the slow ones first.
+    There are rows for each ambiguity set, slow sets first.
     """
 
     document: dict[str, Any]
     evidence: tuple[tuple[Row, ...], ...]
 
 
-class _Standing(NamedTuple):
+class _Evidence(NamedTuple):
     """Evidence of the records so far."""
 
     plan: SitePlan
@@ -285,151 +285,150 @@ class _Standing(NamedTuple):
     findings: Findings
     probes: Sequence[Optional[NextProbe]]
     symptoms: SiteSymptoms
-    silence: Silence
+    silence: UnreachableNodes
     remarks: Sequence[str]
     jobs: Sequence[str]
-    """Jobs on slow targets meanwhile, as far as their servers have reported them."""
+    """Jobs on slow targets at the time, as far as their servers have reported them."""
 
 
 def investigate(
-    plan: SitePlan, request: Request, measured: Iterable[Record], before: Earlier
+    plan: SitePlan, request: Request, measured: Iterable[Record], earlier: Earlier
 ) -> Answer:
-    """Return the next step of a question, or what was found.
+    """Return the next step of a question, or the result.
 
-    ``measured`` is read when the question is found to be one that the site can answer; what was
-    measured before it was asked does not count.
+    ``measured`` is read after the question is checked; records from before it do not count.
 
     Raises:
-        UsageError: the question asks for what the site does not have, or a limit leaves out.
+        UsageError: the question names components that the site lacks or a limit excludes.
         DocumentError: the plan or a record is damaged.
-        StoreError: there is no place for what is weighed.
+        StoreError: a temporary history cannot be written.
     """
-    # a part that does not exist is refused before anything is read
+    # refuse an unknown part before reading records
     nodes = within(plan.measured(), request.outside, request.targets)
-    alone = unreferenced(nodes, before.memories, time.time())
-    investigations = list(_investigations(nodes, request, alone))
-    standing = _standing(plan, request, measured, before)
-    decision = _decide(investigations, standing, request)
-    located = standing.findings.slow
+    no_reference = unreferenced(nodes, earlier.memories, time.time())
+    investigations = list(_investigations(nodes, request, no_reference))
+    weighed = _evidence(plan, request, measured, earlier)
+    decision = _decide(investigations, weighed, request)
+    located = weighed.findings.slow
     evidence = (
         tuple(
-            sentences.rows(each, cause) if each is located else failures.failure_rows(each, cause)
+            sentences.rows(part, cause) if part is located else failures.failure_rows(part, cause)
         )
-        for each, cause in standing.findings.sets()
+        for part, cause in weighed.findings.sets()
     )
-    return Answer(_answer(standing, decision, request), tuple(evidence))
+    return Answer(_answer(weighed, decision, request), tuple(evidence))
 
 
 def _investigations(
     nodes: Mapping[str, tuple[Expectation, ...]],
     request: Request,
-    alone: Collection[tuple[str, str]],
+    no_reference: Collection[tuple[str, str]],
 ) -> Iterator[investigation.Investigation]:
-    """Yield what was asked; then, for a site that the budget does not allow, what is known."""
-    who = request.unasked, request.forks
-    yield investigation.Investigation(nodes, request.targets, *who, unreferenced=alone)
+    """Yield the requested investigation; for a whole site also one of the known suspects."""
+    options = request.unasked, request.forks
+    yield investigation.Investigation(nodes, request.targets, *options, unreferenced=no_reference)
     measured = {
         expectation.component for expectations in nodes.values() for expectation in expectations
     }
     suspected = [name for name in request.known if name in measured]
     if suspected and not request.targets:
-        yield investigation.Investigation(nodes, suspected, *who, unreferenced=alone)
+        yield investigation.Investigation(nodes, suspected, *options, unreferenced=no_reference)
 
 
 def _decide(
-    investigations: Sequence[investigation.Investigation], standing: _Standing, request: Request
+    investigations: Sequence[investigation.Investigation], evidence: _Evidence, request: Request
 ) -> Decision:
-    """Return the next step of the first question that has one, and all that the budget forbids."""
+    """Return the next step of the first investigation with one, and the steps beyond the budget."""
     decisions = [
-        each.decide(standing.findings, request.done, request.left) for each in investigations
+        item.decide(evidence.findings, request.done, request.left) for item in investigations
     ]
     first = decisions[0]
     if first.step or not first.beyond:
         return first
-    following = next((each for each in decisions if each.step), first)
+    following = next((decision for decision in decisions if decision.step), first)
     return following._replace(beyond=first.beyond)
 
 
-def _standing(
-    plan: SitePlan, request: Request, measured: Iterable[Record], before: Earlier
-) -> _Standing:
-    """Locate from what was measured since the beginning, by each node's own clock."""
-    # two names of one host give each record twice
+def _evidence(
+    plan: SitePlan, request: Request, measured: Iterable[Record], earlier: Earlier
+) -> _Evidence:
+    """Locate from the records since the beginning, by each node's own clock."""
+    # a host with two names gives each record twice
     records = {
-        each.id: each
-        for each in measured
-        if each.started_at >= request.begun.get(each.host, float("inf"))
+        record.id: record
+        for record in measured
+        if record.started_at >= request.begun.get(record.host, float("inf"))
     }.values()
     with temporary_folder() as folder:
         path = folder / DATABASE
         with History(path) as history:
             for record in records:
-                # peers are those of the whole investigation: its steps are minutes apart
+                # all steps are one run of peers, because they are only minutes apart
                 history.save(
                     record._replace(run_id=record.layer) if LAYERS[record.layer].grouped else record
                 )
-        slow, probes, *_ = locate_site(plan, path, time.time(), before.memories, last_run=True)
-        jobs = used_meanwhile(plan, path, slow)
+        slow, probes, *_ = locate_site(plan, path, time.time(), earlier.memories, last_run=True)
+        jobs = jobs_on_slow_targets(plan, path, slow)
     nodes = plan.measured()
     failed = failures.locate_failures(Site(nodes).measurables(), records)
-    reports = _said(plan, request)
+    reports = _symptoms(plan, request)
     findings = Findings(
         sentences.ordered(slow, reports.symptoms), sentences.ordered(failed, reports.symptoms)
     )
-    silence = Silence(nodes, request.silent, findings, request.outside)
+    silence = UnreachableNodes(nodes, request.silent, findings, request.outside)
     next_probes = [
         probe
         for ambiguity_set, probe in zip(findings.slow.sets, probes)
         if not silence.explains(findings.slow, ambiguity_set)
     ]
     accused = Findings(silence.without(findings.slow), silence.without(findings.failed))
-    return _Standing(plan, records, accused, next_probes, reports, silence, before.remarks, jobs)
+    return _Evidence(plan, records, accused, next_probes, reports, silence, earlier.remarks, jobs)
 
 
-def _said(plan: SitePlan, request: Request) -> SiteSymptoms:
-    """Return what holds of what the nodes have said, by the clock of each."""
+def _symptoms(plan: SitePlan, request: Request) -> SiteSymptoms:
+    """Return the symptoms that are not stale, by the clock of each node."""
     now = time.time()
     documents = {node: sent_symptoms(raw) for node, raw in request.symptoms.items()}
     return site_symptoms(documents, {node: request.begun.get(node, now) for node in plan.nodes})
 
 
 def sent_symptoms(raw: Any) -> Any:
-    """Return the symptoms of a node, which may still be text, as its file holds them."""
+    """Return the symptoms document of a node, parsed if it is still text."""
     try:
         return read_json(raw) if isinstance(raw, str) else raw
     except ValueError as error:
         return {TROUBLE: f"its symptoms are damaged ({error})"}
 
 
-def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[str, Any]:
-    located, parts = standing.findings.slow, standing.plan.parts
+def _answer(evidence: _Evidence, decision: Decision, request: Request) -> dict[str, Any]:
+    located, parts = evidence.findings.slow, evidence.plan.parts
     return {
         "schema": SCHEMA,
         "next": decision.step.to_json() if decision.step else None,
-        "idle": standing.silence.idle(decision.step) if decision.step else {},
+        "idle": evidence.silence.idle(decision.step) if decision.step else {},
         "left_s": max(0.0, request.left.seconds),
-        "reason": _reason(standing, decision),
+        "reason": _reason(evidence, decision),
         "summary": sentences.summary(located),
-        "sentences": list(_sentences(standing, decision)),
+        "sentences": list(_sentences(evidence, decision)),
         "beyond": [
             f"{step.words} ({format_duration(step.seconds)}, {format_bytes(step.bytes)})"
             for step in decision.beyond
         ],
-        "unused": list(_unused(standing)),
-        "commands": _commands(standing.records),
-        "slow": document(located, parts, standing.probes),
-        "failed": failed_sets(standing.findings.failed, parts),
+        "unused": list(_unused(evidence)),
+        "commands": _commands(evidence.records),
+        "slow": document(located, parts, evidence.probes),
+        "failed": failed_sets(evidence.findings.failed, parts),
     }
 
 
-def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
-    """Yield unreachable nodes, slow components, failures, and what none of them explains."""
-    slow, failed = standing.findings
-    parts = standing.plan.parts
-    probes = dict(zip(map(id, slow.sets), standing.probes))
-    yield from standing.silence.sentences(parts)
-    for located, ambiguity_set in standing.findings.sets():
-        more = sentences.quoted(ambiguity_set, parts, standing.symptoms.symptoms)
+def _sentences(evidence: _Evidence, decision: Decision) -> Iterator[str]:
+    """Yield sentences on unreachable nodes, slow components, failures, and the unexplained rest."""
+    slow, failed = evidence.findings
+    parts = evidence.plan.parts
+    probes = dict(zip(map(id, slow.sets), evidence.probes))
+    yield from evidence.silence.sentences(parts)
+    for located, ambiguity_set in evidence.findings.sets():
+        more = sentences.quoted(ambiguity_set, parts, evidence.symptoms.symptoms)
         if decision.step is None and probes.get(id(ambiguity_set)) is None:
             more += sentences.advice(ambiguity_set, parts, fails=located is failed)
         if located is slow:
@@ -439,26 +438,26 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
             yield f"{text}.{more}" if more else text
     yield from failures.partial_sentences(failed, parts)
     yield from sentences.remarks(slow, parts)
-    yield from left_out(standing.symptoms)
-    yield from standing.remarks
-    yield from standing.jobs
+    yield from left_out(evidence.symptoms)
+    yield from evidence.remarks
+    yield from evidence.jobs
     if decision.step is None and decision.reason == investigation.NOTHING:
-        if _reason(standing, decision) != investigation.NOTHING:
+        if _reason(evidence, decision) != investigation.NOTHING:
             yield "Nothing was measured that could be judged, so nothing is known to be healthy."
             return
-        unused = len(list(_unused(standing)))
+        unused = len(list(_unused(evidence)))
         many = f"; {unused} measurements could not be, and say nothing" if unused else ""
         yield f"Nothing that could be judged is slow{many}."
 
 
-def _reason(standing: _Standing, decision: Decision) -> str:
-    """Return why it ends; where nothing votes, nothing was found to be healthy either.
+def _reason(evidence: _Evidence, decision: Decision) -> str:
+    """Return the reason of the decision; without a vote nothing was found to be healthy either.
 
-    What gave no rate because a node is silent says nothing.
+    A measurement without a rate because of an unreachable node does not vote.
     """
     voted = any(
-        observation.vote is not Vote.NONE and not standing.silence.loses(observation)
-        for located in standing.findings
+        observation.vote is not Vote.NONE and not evidence.silence.loses(observation)
+        for located in evidence.findings
         for observation in located.observations
     )
     if decision.step or voted or decision.reason != investigation.NOTHING:
@@ -466,14 +465,14 @@ def _reason(standing: _Standing, decision: Decision) -> str:
     return "nothing was measured"
 
 
-def _unused(standing: _Standing) -> Iterator[str]:
-    """Yield what was measured and cannot vote, with the reason."""
-    for observation in standing.findings.slow.observations:
+def _unused(evidence: _Evidence) -> Iterator[str]:
+    """Yield measurements that cannot vote, with the reason."""
+    for observation in evidence.findings.slow.observations:
         if observation.vote is Vote.NONE and observation.at:
             yield f"{observation.of.name}: {observation.reason}"
 
 
 def _commands(records: Iterable[Record]) -> list[str]:
-    """Return the commands of the tools, each once, with the node that ran it."""
+    """Return the distinct commands of the tools, with the node that ran them."""
     ran = (f"{record.host}: {shlex.join(record.tool.argv)}" for record in records if record.tool)
     return list(dict.fromkeys(ran))

@@ -1,6 +1,6 @@
-"""Jobs that used the targets of a site, and those around a slow run.
+"""Jobs that used the targets of a site, and jobs around a slow run.
 
-A contended run has no vote and its verdict names the job; these are the jobs of runs that vote.
+The verdict on a contended run names its job; slow runs that are not contended get theirs here.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from plumbline.store.job_traffic import JobTraffic
 from plumbline.store.plan import SitePlan
 
 _AROUND_S = 600.0
-"""Before and after a measurement: a job that came or went with it explains it as well."""
+"""Time before and after a measurement in which a job may explain it."""
 
 _MOST_TARGETS = 5
 _MOST_JOBS = 3
 
 
-def used_meanwhile(plan: SitePlan, history: Path, located: Located) -> list[str]:
-    """Return a sentence on each slow target of which it is known, the slowest first.
+def jobs_on_slow_targets(plan: SitePlan, history: Path, located: Located) -> list[str]:
+    """Return a sentence on the jobs of each slow target with known jobs, the slowest first.
 
     Raises:
         StoreError: the history cannot be read.
@@ -78,26 +78,26 @@ def _sentence(low: Observation, traffic: JobTraffic, names: Names) -> str:
 def _moved(
     component: str, traffic: JobTraffic, names: Names, window: Window
 ) -> Sequence[tuple[str, float]]:
-    """Return the jobs that moved most on a component, in both directions, less the probes' own."""
+    """Return the jobs with the most traffic on a component, without those of probes."""
     moved: dict[str, float] = {}
     for ost in dict.fromkeys([*names.osts(component), component]):
         for usage in sum_traffic(traffic.between(*window, ost), window):
-            if not _own(usage.job):
+            if not _is_probe(usage.job):
                 moved[usage.job] = moved.get(usage.job, 0.0) + usage.bytes
     top = sorted(moved.items(), key=lambda job: (-job[1], job[0]))[:_MOST_JOBS]
     return [(shown(job), size) for job, size in top]
 
 
-def _own(job: str) -> bool:
-    """Return whether Lustre has named a job by the program of a probe, as in ``fio.987``."""
+def _is_probe(job: str) -> bool:
+    """Return whether a job is named by the program of a probe, such as ``fio.987``."""
     return re.split(r"[.:]", job, maxsplit=1)[0] in PROBES
 
 
 class Names:
-    """Names of the targets of a site, by their OST, and by mount and index."""
+    """Names of the targets of a site, by OST, and by mount and index."""
 
     def __init__(self, plan: Optional[SitePlan]) -> None:
-        """Take the targets of a plan; without one a target has the name of its OST."""
+        """Take the targets of a plan; without a plan a target is named by its OST."""
         self._components: dict[str, str] = {}
         self._by_mount: dict[tuple[str, int], str] = {}
         self._uncounted: set[str] = set()
@@ -117,24 +117,24 @@ class Names:
             self._by_mount[target["mount"].rstrip("/"), index] = component
 
     def at(self, mount: str, index: int) -> str:
-        """Return the name of a target from its index; beyond the plan, one with the mount in it."""
+        """Return the name of a target by its index; ``MOUNT OSTxxxx`` if it is not in the plan."""
         return self._by_mount.get((mount.rstrip("/"), index), f"{mount} OST{index:04x}")
 
     def of(self, ost: str) -> str:
-        """Return what the site calls an OST."""
+        """Return the component of an OST; the OST itself if it is not in the plan."""
         return self._components.get(ost, ost)
 
     def osts(self, component: str) -> list[str]:
-        """Return the OSTs of a component, its own name where it is beyond the plan."""
+        """Return the OSTs of a component; its own name if it is not in the plan."""
         osts = [ost for ost, name in self._components.items() if name == component]
         return osts or [component]
 
     def known(self) -> set[str]:
-        """Return what the site calls its OSTs."""
+        """Return the components on OSTs."""
         return set(self._components.values())
 
     def refuse_unknown(self, target: str, seen: set[str]) -> None:
-        """Raise UsageError for a target that neither the site nor one of those ``seen`` is."""
+        """Raise UsageError for a target that is neither in the plan nor in ``seen``."""
         if target in self._uncounted:
             raise UsageError(
                 f"{target} is no OST of Lustre, and of jobs on other file systems nothing is known"
@@ -145,8 +145,8 @@ class Names:
             )
 
 
-class Used(NamedTuple):
-    """Jobs that used targets in a time, and others that ran then; ``jobs`` by their ids."""
+class JobUsage(NamedTuple):
+    """Jobs that used targets in a window, and others that ran then; ``jobs`` by id."""
 
     window: Window
     usages: Sequence[JobIo]
@@ -168,7 +168,7 @@ class Used(NamedTuple):
 
 @contextmanager
 def traffic_of_site(history: Path) -> Iterator[JobTraffic]:
-    """Open the history of a site for what it has of jobs; raise StoreError where there is none."""
+    """Open the traffic of jobs in a site's history; raise StoreError if there is no history."""
     require(history)
     with JobTraffic(history) as traffic:
         yield traffic
@@ -181,13 +181,13 @@ class Traffic(NamedTuple):
     requests: Sequence[JobRequests] = ()
 
 
-def who_used(
+def job_usage(
     traffic: Traffic, jobs: Sequence[Job], window: Window, names: Names, target: str = ""
-) -> Used:
-    """Return which jobs used a target in a time, or all targets where none is named.
+) -> JobUsage:
+    """Return the jobs that used ``target`` in a window; all targets if it is empty.
 
     Raises:
-        UsageError: nobody knows a target of this name.
+        UsageError: there is no target of this name.
     """
     target = names.of(target)
     seen = {io.target for io in traffic.moved} | {
@@ -200,7 +200,7 @@ def who_used(
         sum_requests(traffic.requests, window, target),
     )
     by_id = {job.id: job for job in jobs}
-    meant = {usage.job for usage in usages} | {job_requests.job for job_requests in requests}
-    idle = [] if target else without_traffic(by_id, meant, window)
-    listed = {name: by_id[name] for name in by_id if name in meant} | {job.id: job for job in idle}
-    return Used(window, usages, idle, listed, requests)
+    users = {usage.job for usage in usages} | {job_requests.job for job_requests in requests}
+    idle = [] if target else without_traffic(by_id, users, window)
+    listed = {name: by_id[name] for name in by_id if name in users} | {job.id: job for job in idle}
+    return JobUsage(window, usages, idle, listed, requests)

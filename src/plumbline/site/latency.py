@@ -1,9 +1,8 @@
-"""Latency under everyday load, from Prometheus: which devices and OSTs are slow.
+"""Slow devices and OSTs under everyday load, from Prometheus.
 
-Prometheus's node exporter counts operations, bytes and seconds of each device of a host; the
-metrics of plumbline say which of them are components (``plumbline_device_info``).  The servers of
-Lustre count the same of each OST, for all clients (``plumbline counters``).  ``increase`` sees
-counters that begin again at 0.
+Prometheus's node exporter counts operations, bytes and seconds of each device of a host;
+``plumbline_device_info`` maps devices to components.  Lustre servers count the same for each OST
+and all clients (``plumbline counters``).  ``increase`` handles counters that restart at 0.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from plumbline.site.prometheus import Prometheus, Span
 from plumbline.store.plan import SitePlan
 
 _LEAST_OPERATIONS = 100.0
-"""In a window: the mean time of fewer says little of a device."""
+"""Least operations in a window: the mean time of fewer is too uncertain."""
 
 
 class _Counters(NamedTuple):
-    """Counters of one operation, and the label by which they name what did it."""
+    """Counters of one operation, and their label with the name of the device or OST."""
 
     operations: str
     bytes: str
@@ -37,9 +36,9 @@ class _Counters(NamedTuple):
 
 
 def _of_osts(operation: Operation) -> _Counters:
-    chosen = f'{{source="obdfilter",operation="{operation.value}"}}'
+    matcher = f'{{source="obdfilter",operation="{operation.value}"}}'
     operations, moved, seconds = (
-        f"{metric.name}{chosen}" for metric in (OPERATIONS, BYTES, SECONDS)
+        f"{metric.name}{matcher}" for metric in (OPERATIONS, BYTES, SECONDS)
     )
     return _Counters(operations, moved, seconds, "target")
 
@@ -60,10 +59,10 @@ _OSTS = {operation: _of_osts(operation) for operation in _DEVICES}
 
 
 def site_loads(prometheus: Prometheus, span: Span) -> Loads:
-    """Return what each device, by its component, and each OST did in windows of a span's steps.
+    """Return the loads of each device, by component, and of each OST; one window per step.
 
     Raises:
-        ToolError: Prometheus does not answer, or knows nothing of either.
+        ToolError: Prometheus does not answer, or has no loads.
     """
     loads = {
         name: {
@@ -73,7 +72,7 @@ def site_loads(prometheus: Prometheus, span: Span) -> Loads:
         for name, layer in LAYERS.items()
         if layer.grouped
     }
-    if not any(any(of.values()) for of in loads.values()):
+    if not any(any(layer_loads.values()) for layer_loads in loads.values()):
         raise ToolError(_nothing(prometheus, span))
     return loads
 
@@ -97,15 +96,15 @@ def _loads(prometheus: Prometheus, counters: _Counters, span: Span) -> list[Load
 
 
 def _increase(counter: str, label: str, window_s: float) -> str:
-    """Return what a counter grew by in each window, of components or OSTs alone."""
-    grown = f"increase({counter}[{window_s:g}s])"
+    """Return the PromQL for the increase of a counter in each window, by component or OST."""
+    expression = f"increase({counter}[{window_s:g}s])"
     if label == "component":
-        grown += f" * on (instance, device) group_left (component) {DEVICE_INFO}"
-    return f"sum by ({label}) ({grown})"
+        expression += f" * on (instance, device) group_left (component) {DEVICE_INFO}"
+    return f"sum by ({label}) ({expression})"
 
 
 def _nothing(prometheus: Prometheus, span: Span) -> str:
-    """Return why there is no load at all, and what to do."""
+    """Return the reason why there is no load, and the remedy."""
     for name, remedy in (
         ("node_disk_reads_completed_total", "let it scrape node exporter on the servers"),
         (DEVICE_INFO, "deploy the role metrics on the servers, with node exporter's text files"),
@@ -119,33 +118,33 @@ def _nothing(prometheus: Prometheus, span: Span) -> str:
 
 
 _FALSE_SUSPICIONS = 1.0
-"""A month, of the whole site: a suspicion wakes nobody, it says what to measure."""
+"""False suspicions per month of the whole site: they only cause measurements, no alarms."""
 
 
-class Watched(NamedTuple):
-    """A component that the plan has, and the node that measures it."""
+class PlannedComponent(NamedTuple):
+    """A component of the plan, and the node that measures it."""
 
     node: str
     entry: Expectation
 
     @property
     def name(self) -> str:
-        """Return its name among the counters; an OST may be a component of another name."""
+        """Return the name in the counters; the component of an OST may have another name."""
         ost = self.entry.target.get("ost")
         return ost if isinstance(ost, str) else self.entry.component
 
 
 class ComponentLatency(NamedTuple):
-    """Latency of a component under load in one operation; ``peers`` were compared."""
+    """Latency of a component under load in one operation, compared with ``peers`` others."""
 
-    measured: Watched
+    measured: PlannedComponent
     operation: Operation
     peers: int
     latency: Latency
 
     @property
     def sentence(self) -> str:
-        """Return a suspicion in words."""
+        """Return the suspicion as text."""
         entry, (_, ratio, _, recurrence) = self.measured.entry, self.latency
         return (
             f"{entry.host} {entry.component}: {self.operation.value} latency {ratio:.1f} times "
@@ -182,27 +181,27 @@ class SiteLatencies(NamedTuple):
         return tuple(latency for latency in self.known if latency.latency.slow)
 
     def suspected(self) -> dict[str, list[Suspected]]:
-        """Return what the node of each suspect is to measure, the likeliest first."""
+        """Return the suspects by the node that is to confirm them, the likeliest first."""
         by_node: dict[str, dict[tuple[str, str], Suspected]] = {}
         for latency in sorted(self.slow, key=lambda slow: -slow.latency.recurrence.odds):
             entry = latency.measured.entry
             suspected = Suspected(entry.layer, entry.component, latency.latency.recurrence.since)
-            # both operations may be slow, and one run measures both
+            # one run measures both operations
             by_node.setdefault(latency.measured.node, {}).setdefault(suspected[:2], suspected)
         return {node: list(suspects.values()) for node, suspects in by_node.items()}
 
 
 def latencies(plan: SitePlan, loads: Loads, window_s: float) -> SiteLatencies:
-    """Return what windows of so many seconds say of the components of a site.
+    """Return the latencies of the components of a site from windows of ``window_s`` seconds.
 
-    Devices of one host are peers; of a host with few, all devices of the site that have the same
-    ceiling.  OSTs are peers of those of their file system that have the same ceiling.
+    Devices of a host are peers; if it has few, all devices of the site with the same ceiling.  OSTs
+    are peers of those in their file system with the same ceiling.
 
     Raises:
         DocumentError: the plan is damaged.
     """
     watched = [
-        Watched(node, expectation)
+        PlannedComponent(node, expectation)
         for node, expectations in plan.measured().items()
         for expectation in expectations
         if LAYERS[expectation.layer].grouped
@@ -211,30 +210,32 @@ def latencies(plan: SitePlan, loads: Loads, window_s: float) -> SiteLatencies:
     odds = odds_within(_FALSE_SUSPICIONS, operations * MONTH_S / window_s)
     component_latencies = tuple(
         latency
-        for layer, of_layer in loads.items()
+        for layer, layer_loads in loads.items()
         for latency in _compared(
-            [target for target in watched if target.entry.layer == layer], of_layer, odds
+            [target for target in watched if target.entry.layer == layer], layer_loads, odds
         )
     )
-    spoken = {latency.measured.entry.subject for latency in component_latencies}
-    unknown = (target.entry for target in watched if target.entry.subject not in spoken)
+    compared = {latency.measured.entry.subject for latency in component_latencies}
+    unknown = (target.entry for target in watched if target.entry.subject not in compared)
     return SiteLatencies(component_latencies, tuple(entry.component for entry in unknown))
 
 
 def _compared(
-    watched: Sequence[Watched], loads: Mapping[Operation, Sequence[Load]], odds: float
+    watched: Sequence[PlannedComponent], loads: Mapping[Operation, Sequence[Load]], odds: float
 ) -> Iterator[ComponentLatency]:
-    """Yield what is known of the components of one layer."""
+    """Yield the latencies of the components of one layer."""
     groups = list(_groups(watched))
-    dealt = {operation: _dealt(of_operation, groups) for operation, of_operation in loads.items()}
+    by_group = {operation: _by_group(samples, groups) for operation, samples in loads.items()}
     for number, group in enumerate(groups):
         for operation in loads:
-            for latency in compare(dealt[operation][number], _limit(group), odds):
+            for latency in compare(by_group[operation][number], _limit(group), odds):
                 yield ComponentLatency(group[latency.device], operation, len(group) - 1, latency)
 
 
-def _dealt(loads: Iterable[Load], groups: Sequence[Mapping[str, Watched]]) -> list[list[Load]]:
-    """Return the loads of each group; what is in none is left out."""
+def _by_group(
+    loads: Iterable[Load], groups: Sequence[Mapping[str, PlannedComponent]]
+) -> list[list[Load]]:
+    """Return the loads of each group, without those in no group."""
     place = {name: number for number, group in enumerate(groups) for name in group}
     shares: list[list[Load]] = [[] for _ in groups]
     for load in loads:
@@ -243,14 +244,14 @@ def _dealt(loads: Iterable[Load], groups: Sequence[Mapping[str, Watched]]) -> li
     return shares
 
 
-def _limit(group: Mapping[str, Watched]) -> float:
+def _limit(group: Mapping[str, PlannedComponent]) -> float:
     return max(target.entry.limits.peer_loss for target in group.values())
 
 
-def _groups(watched: Sequence[Watched]) -> Iterator[dict[str, Watched]]:
-    """Yield the components of one layer that are compared with one another, by their names."""
-    hosts: dict[str, dict[str, Watched]] = {}
-    rest: dict[object, dict[str, Watched]] = {}
+def _groups(watched: Sequence[PlannedComponent]) -> Iterator[dict[str, PlannedComponent]]:
+    """Yield groups of comparable components of one layer, by name."""
+    hosts: dict[str, dict[str, PlannedComponent]] = {}
+    rest: dict[object, dict[str, PlannedComponent]] = {}
     for target in watched:
         if LAYERS[target.entry.layer].on_devices:
             hosts.setdefault(target.entry.host, {})[target.name] = target
@@ -266,7 +267,7 @@ def _groups(watched: Sequence[Watched]) -> Iterator[dict[str, Watched]]:
 
 
 def _ceiling(entry: Expectation) -> tuple[float, ...]:
-    """Return what a component gives alone by its hardware, of each operation."""
+    """Return the ceilings of a component by its hardware, for each operation."""
     return tuple(
         reference.ceiling.rate for reference in entry.references.values() if reference.ceiling
     )

@@ -1,8 +1,8 @@
-"""Suspects that explain the slow measurements of a site, losses of groups, the next measurement.
+"""Locate suspects of a site, losses of whole groups, and the next measurement.
 
-The judge gives the loss of a group to the group and not to its members, so locating must not name
-each of them; a member that is slow beside its peers as well remains a suspect.  Changes of
-conditions may explain such a loss.
+The judge attributes the loss of a group to the group instead of its members, so its members are no
+suspects unless they are also slow compared with their peers.  Changes of conditions may explain the
+loss of a group.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
 from plumbline.observe.changes import ChangeGroup, Ledger, differences, grouped, latest, priority
 from plumbline.observe.symptom import Direction, SiteSymptoms, Symptom
-from plumbline.site.nodes import SiteJudgement, judgement, opened
+from plumbline.site.nodes import SiteJudgement, judgement, open_history
 from plumbline.store.facts import collected_ledgers, collected_symptoms
 from plumbline.store.plan import SitePlan
 
@@ -43,11 +43,11 @@ _LOOK = "Look at what changed for all of them."
 
 
 class SharedLoss(NamedTuple):
-    """The loss of a group as one; ``members`` are names, ``slow`` those that are slow alone too.
+    """Loss of a whole group; ``members`` are names, ``slow`` those that are slow by themselves.
 
-    ``since`` is the start of the first slow run in epoch seconds, ``hosts`` are those of the
-    members and those that measure them; ``changes`` says what changed there before, a date and
-    words, empty where nothing is known to have.
+    ``since`` is the start of the first slow run in epoch seconds, ``hosts`` has the hosts of the
+    members and the measuring nodes, ``changes`` the date and text of changes there before the loss;
+    it is empty if none are known.
     """
 
     layer: str
@@ -60,14 +60,14 @@ class SharedLoss(NamedTuple):
     changes: str = ""
 
     def after(self, changes: str) -> SharedLoss:
-        """Return the loss with what changed before it in its sentence, a date and words."""
+        """Return the loss with the changes before it in its sentence."""
         if not changes:
             return self
         sentence = self.sentence.replace(_LOOK, f"Since {changes}.")
         return self._replace(sentence=sentence, changes=changes)
 
     def excuses(self, component: Component) -> bool:
-        """Return whether a component is as slow as its group, and no slower."""
+        """Return whether a component is a member of the group and not slower than it."""
         layer, name = component
         return layer == self.layer and name in self.members - self.slow
 
@@ -77,18 +77,20 @@ class SharedLoss(NamedTuple):
 
 
 def shared_losses(
-    nodes: Mapping[str, Sequence[Expectation]], known: Weighing
+    nodes: Mapping[str, Sequence[Expectation]], weighing: Weighing
 ) -> Iterator[SharedLoss]:
-    """Yield the groups that have an alarm, by what their runs say together."""
+    """Yield the groups in alarm by the evidence of all their runs."""
     for (layer, group), members in by_group(chain.from_iterable(nodes.values())).items():
-        evidence = known.evidence((layer, group, True))
+        evidence = weighing.evidence((layer, group, True))
         if evidence and evidence.alarm:
             names = frozenset(expectation.component for expectation in members)
-            slow = (name for name in names if _in_alarm(known, (layer, name)))
+            slow = (name for name in names if _in_alarm(weighing, (layer, name)))
             text = _sentence(layer, group, evidence)
             hosts = frozenset(expectation.host for expectation in members)
             measuring = (
-                node for node, its in nodes.items() if not names.isdisjoint(_of(its, layer))
+                node
+                for node, measured in nodes.items()
+                if not names.isdisjoint(_components(measured, layer))
             )
             yield SharedLoss(
                 layer, group, text, names, frozenset(slow), evidence.since, hosts.union(measuring)
@@ -98,20 +100,20 @@ def shared_losses(
 def less_shared(
     located: Located, losses: Sequence[SharedLoss]
 ) -> tuple[Located, tuple[SharedLoss, ...]]:
-    """Return what was located less the members of groups, and the losses that no part explains."""
+    """Return the located sets without members of lost groups, and the unexplained losses."""
     explained = [
         (ambiguity_set, _explained(located, ambiguity_set)) for ambiguity_set in located.sets
     ]
     kept = [
         (ambiguity_set, places)
         for ambiguity_set, places in explained
-        if not _as_its_group(places, losses)
+        if not _excused(places, losses)
     ]
-    left = tuple(loss for loss in losses if not any(_of_most(loss, places) for _, places in kept))
-    return located._replace(sets=tuple(ambiguity_set for ambiguity_set, _ in kept)), left
+    rest = tuple(loss for loss in losses if not any(_is_most(loss, places) for _, places in kept))
+    return located._replace(sets=tuple(ambiguity_set for ambiguity_set, _ in kept)), rest
 
 
-def _of(measured: Sequence[Expectation], layer: str) -> Iterator[str]:
+def _components(measured: Sequence[Expectation], layer: str) -> Iterator[str]:
     return (expectation.component for expectation in measured if expectation.layer == layer)
 
 
@@ -133,32 +135,32 @@ def _explained(located: Located, ambiguity: AmbiguitySet) -> set[Component]:
     return {(of.layer, of.component) for of in measurables}
 
 
-def _as_its_group(places: set[Component], losses: Sequence[SharedLoss]) -> bool:
-    """Return whether what a set explains is as slow as its group, and not most of a group."""
-    if any(_of_most(loss, places) for loss in losses):
+def _excused(places: set[Component], losses: Sequence[SharedLoss]) -> bool:
+    """Return whether all explained components are as slow as their groups, and not most of one."""
+    if any(_is_most(loss, places) for loss in losses):
         return False
     return all(any(loss.excuses(place) for loss in losses) for place in places)
 
 
-def _of_most(loss: SharedLoss, places: set[Component]) -> bool:
-    """Return whether what a set explains is most of a group at once."""
-    every = {(loss.layer, name) for name in loss.members}
-    return 2 * len(places & every) > len(every)
+def _is_most(loss: SharedLoss, places: set[Component]) -> bool:
+    """Return whether the explained components are more than half of a group."""
+    members = {(loss.layer, name) for name in loss.members}
+    return 2 * len(places & members) > len(members)
 
 
 _MOST_NAMED = 4
 _PEERS = 24
 _WIDE = 0.25
-"""Share of the nodes: what changes on fewer is no era of the site."""
+"""Least share of the nodes for a change that begins an era of the site."""
 _OF_AN_ERA = ("software", "firmware", "lustre")
 _LONGEST_S = 30 * DAY_S
-"""Before the first slow run, where no run before it is known."""
+"""Longest time before the first slow run in which a change may explain it."""
 
 
 def with_changes(
     plan: SitePlan, history: Path, losses: Sequence[SharedLoss]
 ) -> tuple[SharedLoss, ...]:
-    """Return shared losses, each with what changed before it on its hosts.
+    """Return shared losses, each with the changes before it on its hosts.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
@@ -166,17 +168,17 @@ def with_changes(
     if not losses:
         return ()
     ledgers, _ = collected_ledgers(history, plan.nodes)
-    with opened(history) as kept:
-        last = [kept.last_before(loss.layer, loss.members, loss.since) for loss in losses]
+    with open_history(history) as site_history:
+        last = [site_history.last_before(loss.layer, loss.members, loss.since) for loss in losses]
     kinds = plan.kinds(ledger.node for ledger in ledgers)
     return tuple(
-        loss.after(_said(list(_between(ledgers, loss, good)), kinds))
+        loss.after(_change_text(list(_between(ledgers, loss, good)), kinds))
         for loss, good in zip(losses, last)
     )
 
 
 def condition_changes(plan: SitePlan, history: Path, since: float) -> list[ConditionChange]:
-    """Return the changes on all nodes since a moment, in words, by their dates."""
+    """Return the changes on all nodes since an epoch time, as text with dates."""
     ledgers, _ = collected_ledgers(history, plan.nodes)
     kinds = plan.kinds(ledger.node for ledger in ledgers)
     return [
@@ -191,27 +193,27 @@ def condition_changes(plan: SitePlan, history: Path, since: float) -> list[Condi
 
 
 def differing(plan: SitePlan, history: Path, located: Located) -> tuple[Symptom, ...]:
-    """Return what suspected hosts have otherwise than their peers, as symptoms of theirs.
+    """Return differences of suspected hosts from their peers, as symptoms.
 
-    What several nodes have alike is no sign of one; some peers tell as much as a thousand.
+    A difference that several nodes have in common is no symptom; a few peers suffice.
     """
     names = {suspect.name for ambiguity_set in located.sets for suspect in ambiguity_set.suspects}
     kinds = plan.kinds(plan.nodes)
-    beside: dict[str, list[str]] = {}
+    compared: dict[str, list[str]] = {}
     for host in (name for name in kinds if name in names):
         peers = [name for name, kind in kinds.items() if kind == kinds[host] and name != host]
-        beside[host] = [host, *peers[:_PEERS]]
-    ledgers, _ = collected_ledgers(history, {name for some in beside.values() for name in some})
+        compared[host] = [host, *peers[:_PEERS]]
+    ledgers, _ = collected_ledgers(history, {name for group in compared.values() for name in group})
     return tuple(
         Symptom("conditions", host, "differs", State.OK, Direction.RAISES, difference.sentence)
-        for host, some in beside.items()
-        for difference in differences([each for each in ledgers if each.node in some], kinds)
+        for host, group in compared.items()
+        for difference in differences([each for each in ledgers if each.node in group], kinds)
         if difference.nodes == (host,)
     )
 
 
 def _between(ledgers: Sequence[Ledger], loss: SharedLoss, good: float) -> Iterator[ChangeGroup]:
-    """Yield what may have changed after the last good run, at ``good``, and before the loss."""
+    """Yield the changes after the last good run, at ``good``, and before the loss."""
     begin = max(good, loss.since - _LONGEST_S)
     own = [ledger for ledger in ledgers if ledger.node in loss.hosts]
     yield from grouped(
@@ -219,51 +221,51 @@ def _between(ledgers: Sequence[Ledger], loss: SharedLoss, good: float) -> Iterat
     )
 
 
-def _said(changes: Sequence[ChangeGroup], kinds: dict[str, str]) -> str:
-    """Return e.g. ``2026-11-16: Lustre 2.3.0 -> 2.4.0 on all 24 servers``, the most telling."""
+def _change_text(changes: Sequence[ChangeGroup], kinds: dict[str, str]) -> str:
+    """Return e.g. ``2026-11-16: Lustre 2.3.0 -> 2.4.0 on all 24 servers``, most important first."""
     if not changes:
         return ""
-    named = "; ".join(
+    listed_changes = "; ".join(
         change.sentence(kinds) for change in sorted(changes, key=priority)[:_MOST_NAMED]
     )
-    more = len(changes) - _MOST_NAMED
-    rest = f"; {more} more: plumbline changes" if more > 0 else ""
-    return f"{date_of(min(change.at for change in changes))}: {named}{rest}"
+    hidden = len(changes) - _MOST_NAMED
+    rest = f"; {hidden} more: plumbline changes" if hidden > 0 else ""
+    return f"{date_of(min(change.at for change in changes))}: {listed_changes}{rest}"
 
 
 class SiteLocated(NamedTuple):
-    """The suspects of a site, what would divide each set of them, and what the nodes say."""
+    """Suspects of a site, the probe that would divide each set, and symptoms of the nodes."""
 
     located: Located
     probes: Sequence[Optional[NextProbe]]
     symptoms: SiteSymptoms
     cut_off: Mapping[str, CutOff]
-    """The servers and nodes that keep targets from being measured, by their names."""
+    """Servers and nodes that prevent measurements, by name."""
     shared: Sequence[SharedLoss] = ()
     """Losses of whole groups that no part explains."""
 
     @property
     def state(self) -> State:
-        """Return WARNING where something is slow, UNKNOWN where nothing could vote."""
+        """Return WARNING if something is slow, UNKNOWN if no measurement can vote."""
         if self.located.sets or self.located.unexplained or self.shared:
             return State.WARNING
         voted = any(observation.vote is not Vote.NONE for observation in self.located.observations)
         return State.OK if voted else State.UNKNOWN
 
     def remarks(self) -> list[str]:
-        """Return what was not measured, and whose symptoms were left out."""
+        """Return remarks on missed measurements and missing symptoms."""
         return [*self.missed(), *left_out(self.symptoms)]
 
     def missed(self) -> list[str]:
-        """Return what keeps targets from being measured."""
+        """Return a sentence on each host that prevents measurements."""
         return [f"Not measured: {host.text}." for host in self.cut_off.values()]
 
     def to_json(self, plan: SitePlan) -> dict[str, Any]:
-        """Return the document form, with what the parts of the plan are."""
-        made = document(self.located, plan.parts, self.probes)
-        made["remarks"] += self.remarks()
-        made["shared"] = [loss.to_json() for loss in self.shared]
-        return made
+        """Return the document form, with the kinds of parts from the plan."""
+        fields = document(self.located, plan.parts, self.probes)
+        fields["remarks"] += self.remarks()
+        fields["shared"] = [loss.to_json() for loss in self.shared]
+        return fields
 
 
 def locate_site(
@@ -274,14 +276,13 @@ def locate_site(
     *,
     last_run: bool = False,
 ) -> SiteLocated:
-    """Return what explains the slow measurements of a site, and what would divide each set.
+    """Return the suspects of a site, and the probe that would divide each set.
 
-    What votes is the evidence of several runs, with ``last_run`` the verdict on the latest alone;
-    symptoms order what is equally likely.  ``earlier`` is what nodes had measured before, which
-    does not vote.
+    The evidence of several runs votes; with ``last_run`` only the verdict on the latest run.
+    Symptoms order equally likely suspects.  ``earlier`` measurements of nodes do not vote.
 
     Raises:
-        DocumentError: the plan does not say what the parts are, or is damaged.
+        DocumentError: the plan has no parts, or is damaged.
         StoreError: there is no such history, or it cannot be read.
     """
     with judgement(plan, history, now) as site:
@@ -294,7 +295,7 @@ def locate_in(
     *,
     last_run: bool = False,
 ) -> SiteLocated:
-    """Return the same of a site that is read already."""
+    """Return the suspects of a site that is already read; see :func:`locate_site`."""
     plan, nodes, now = site.plan, site.nodes, site.now
     if not plan.parts:
         raise DocumentError(
@@ -302,8 +303,8 @@ def locate_in(
             "plumbline plan -i INVENTORY --json"
         )
     weighing = None if last_run else site.weighing
-    every = ((node, nodes[node], memory) for node, memory in site.memories.items())
-    missed = {host.host: host for host in cut_off(every, now)}
+    measured = ((node, nodes[node], memory) for node, memory in site.memories.items())
+    missed = {host.host: host for host in cut_off(measured, now)}
     memories = {
         node: WithEarlier(memory, earlier[node]) if node in earlier else memory
         for node, memory in site.memories.items()
@@ -321,7 +322,7 @@ def locate_in(
 
 
 def left_out(symptoms: SiteSymptoms) -> list[str]:
-    """Return the remark on nodes whose symptoms were left out, nothing where there are none."""
+    """Return a remark on nodes whose symptoms were left out; empty if there are none."""
     if not symptoms.left_out:
         return []
     return [f"Left out are the symptoms of {listed(symptoms.left_out, ', of ')}."]
@@ -339,7 +340,7 @@ def sentences(plan: SitePlan, suspects: SiteLocated) -> list[str]:
 def _probes(
     located: Located, nodes: Mapping[str, Sequence[Expectation]]
 ) -> list[Optional[NextProbe]]:
-    """Return for each ambiguity set what would divide it, None where nothing would."""
+    """Return the probe that would divide each ambiguity set, None if there is none."""
     if all(ambiguity.certain for ambiguity in located.sets):
         return [None for _ in located.sets]
     candidates = Candidates(nodes)

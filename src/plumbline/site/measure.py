@@ -1,10 +1,10 @@
-"""Runs on this node: what is planned, what is measured again, and directories compared at once.
+"""Runs on this node: planned runs, confirmations, and comparisons of directories.
 
-A timer confirms what was low, beside healthy peers; it ends at once where nothing is in question,
-and takes all that it must know from the history: whatever was killed before, it goes on from there.
+A timer confirms low rates with healthy peers; it ends at once if there is nothing to confirm.  All
+its state is in the history, so it continues after a kill.
 
-A comparison needs no inventory: expectations are made up on the spot, directories are each other's
-peers, and nothing stays.
+A comparison needs no inventory: expectations are created for it, directories are each other's
+peers, and no records are kept.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ from plumbline.store.recent import groups_of
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 Progress = Callable[[], ContextManager[Callable[[Step], None]]]
-"""Begins to show how far a run is, and gives what shows each step."""
+"""Context manager that yields the function showing each step of a run."""
 
 
 class RunOptions(NamedTuple):
-    """Options of a run; ``limit_s`` None is no limit but each measurement's own.
+    """Options of a run; if ``limit_s`` is None, only each measurement has a limit.
 
-    ``run_id`` is the run's name where it was noted before, None for a new one.  ``verdicts`` writes
-    what checks read, None where no check asks about what is measured.
+    ``run_id`` is the name of the run, None for a new name.  ``verdicts`` writes the verdicts for
+    checks, None if no check asks for these components.
     """
 
     locks: Locks
@@ -71,9 +71,9 @@ class RunOptions(NamedTuple):
     run_id: Optional[str] = None
     verdicts: Optional[Verdicts] = None
 
-    def then(self, snapshot: Snapshot) -> None:
-        """Write the verdicts that follow from a snapshot."""
-        # those of expectations that are damaged by now stand, and checks see that they are old
+    def write_verdicts(self, snapshot: Snapshot) -> None:
+        """Write the verdicts on a snapshot."""
+        # with damaged expectations the old verdicts stay, and checks see their age
         with suppress(DocumentError):
             if self.verdicts:
                 self.verdicts(snapshot)
@@ -101,17 +101,17 @@ class Result(NamedTuple):
 def measure(
     expectations: Expectations, units: Sequence[Unit], history: History, options: RunOptions
 ) -> Result:
-    """Measure all units, keep and publish the records, judge what was measured, and keep that too.
+    """Measure all units, keep, judge and publish the records, and return the result.
 
     Raises:
         StoreError: a record cannot be kept.
-        KeyboardInterrupt: a person or the service manager has ended the run before its first
-            record; otherwise the result has what there is.
+        KeyboardInterrupt: a person or the service manager has interrupted the run before its first
+            record; later the result has the records so far.
     """
     clock, node, expected = SystemClock(), expectations.node, expectations.every()
     groups = groups_of(expected)
     run_id = options.run_id or run_id_at(clock.wall())
-    publisher = Publisher(history, options.snapshot, node, groups, options.then)
+    publisher = Publisher(history, options.snapshot, node, groups, options.write_verdicts)
     with options.progress() as show, interruptible():
         session = Session(
             SessionContext(
@@ -141,7 +141,7 @@ def measure(
         entry
         for entry in _measured(units)
         if not interrupted or entry.component in recorded
-        # of what another run is measuring for the first time there is nothing to say yet
+        # another run may be measuring a component for the first time
         if not session.busy or snapshot.of(entry.layer, entry.component)
     ]
     by = By.LAST_RUN if options.verdicts else By.COMPARISON
@@ -151,7 +151,7 @@ def measure(
 
 
 def _run(session: Session, units: Sequence[Unit]) -> bool:
-    """Measure all units and return whether somebody has put an end to it."""
+    """Measure all units and return whether the run was interrupted."""
     try:
         session.run(units)
     except KeyboardInterrupt:
@@ -160,35 +160,35 @@ def _run(session: Session, units: Sequence[Unit]) -> bool:
 
 
 def run_id_at(now: float) -> str:
-    """Return the name of a run that this process begins at a moment of the wall clock."""
+    """Return the name of a run that this process begins at ``now``, in epoch seconds."""
     return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}-{os.getpid()}"
 
 
 def _measured(units: Sequence[Unit]) -> list[Expectation]:
-    """Return the expectation of each component once, in measuring order."""
+    """Return the expectation of each distinct component, in measuring order."""
     entries = {task.entry.component: task.entry for unit in units for task in unit.tasks}
     return list(entries.values())
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let the service manager's signals end a run as a person's Ctrl-C does: tools ended, saved."""
+    """Make the service manager's signals interrupt a run like Ctrl-C, with its records saved."""
 
     def interrupt(_number: int, _frame: Optional[FrameType]) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in _SIGNALS}
+    handlers = {number: signal.signal(number, interrupt) for number in _SIGNALS}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
 class Confirmation(NamedTuple):
-    """Confirmation at one time: components in question, runs that are due, bytes left to move.
+    """Confirmation at one time: suspicious components, due runs, remaining bytes.
 
-    ``trouble`` says why nothing is known of the console's suspicions, empty where they are known.
+    ``trouble`` is the reason why the console's suspicions are unknown, empty if they are known.
     """
 
     layer: confirming.Layer
@@ -201,24 +201,25 @@ class Confirmation(NamedTuple):
 def confirmation(
     expectations: Expectations, layer: str, history: History, now: float
 ) -> Confirmation:
-    """Return what is to be confirmed at a moment in epoch seconds; raise as histories do."""
+    """Return the confirmation due at ``now``, in epoch seconds; raise as ``History`` does."""
     entries = expectations.find(layer)
     judged = SiteJudgement(plan_of_node(expectations), history, now)
     suspected, trouble = _suspected(history, layer, now)
     component = judged.judging(expectations.node).component
-    of = confirming.Layer(entries, component, judged.weighing, suspected)
+    state = confirming.Layer(entries, component, judged.weighing, suspected)
     oldest_s = max(entry.limits.stale_after_s for entry in entries)
     past = confirming.Past(
         [run for run in history.confirmed(layer) if run.at <= now],
         history.planned_at(layer, now - oldest_s, now),
     )
-    queue = confirming.places(confirming.wanted(of), past, now)
+    queue = confirming.places(confirming.wanted(state), past, now)
     left_bytes = confirming.bytes_left(entries[0], past.measured, now)
-    return Confirmation(of, queue, confirming.turns(of, queue, past, now), left_bytes, trouble)
+    turns = confirming.turns(state, queue, past, now)
+    return Confirmation(state, queue, turns, left_bytes, trouble)
 
 
 def _suspected(history: History, layer: str, now: float) -> tuple[dict[str, float], str]:
-    """Return what a console suspects here; damaged, it keeps nobody from being measured again."""
+    """Return a console's suspicions and an error; damaged ones do not prevent confirmation."""
     try:
         return node_suspicions(history.path.parent, layer, now), ""
     except DocumentError as error:
@@ -226,7 +227,7 @@ def _suspected(history: History, layer: str, now: float) -> tuple[dict[str, floa
 
 
 def busy_components(history: History) -> list[str]:
-    """Return what another run measures at this moment."""
+    """Return the components that another run is measuring."""
     return [run.component for run in history.running() if run.process and goes_on(run.process)]
 
 
@@ -235,7 +236,7 @@ def confirm(
 ) -> list[Result]:
     """Carry out one run after another until none is due or the limit is reached.
 
-    ``options`` are those of every run; raises as ``measure`` does.
+    ``options`` apply to every run; raises as ``measure`` does.
     """
     deadline = None if options.limit_s is None else time.monotonic() + options.limit_s
     results: list[Result] = []
@@ -265,7 +266,7 @@ _OPERATIONS = ("write/single", "read/single")
 
 
 def expected(directories: Mapping[str, str], size_bytes: int) -> Expectations:
-    """Return what is expected of directories by their names, with files of so many bytes."""
+    """Return expectations of directories by name, with files of ``size_bytes``."""
     entries = [_expectation(name, path, size_bytes) for name, path in directories.items()]
     return Expectations(gethostname(), "", tuple(entry.to_json() for entry in entries))
 
@@ -273,7 +274,7 @@ def expected(directories: Mapping[str, str], size_bytes: int) -> Expectations:
 def measure_once(
     expectations: Expectations, units: Sequence[Unit], locks: Locks, progress: Progress
 ) -> Result:
-    """Measure and judge what is not to be compared with anything else, and keep nothing of it."""
+    """Measure and judge units without earlier records, and keep no records."""
     with temporary_folder() as state:
         options = RunOptions(locks, state / SNAPSHOT_FILE, progress, keep_files=False)
         try:
@@ -284,9 +285,9 @@ def measure_once(
 
 
 def caveat(directories: Mapping[str, str], size_bytes: int, memory: int, files: int = 1) -> str:
-    """Return what the comparison cannot show: devices in common, and what ``memory`` bytes hold.
+    """Return limits of the comparison: shared devices, and files that fit into ``memory`` bytes.
 
-    ``files`` of ``size_bytes`` each are written by a host before it reads the first of them.
+    A host writes ``files`` of ``size_bytes`` each before it reads the first of them.
     """
     devices: dict[str, list[str]] = {}
     for name, path in directories.items():
@@ -312,7 +313,7 @@ def memory_bytes() -> int:
 
 
 def _device(path: str) -> str:
-    """Return the number of the device of a path; empty where the path gives no answer."""
+    """Return the device number of a path; empty if the path does not answer."""
     completed = SystemRunner()(["stat", "--format=%d", "--", path], 10.0)
     return completed.stdout.strip() if completed.ok else ""
 
@@ -332,23 +333,23 @@ def _expectation(name: str, path: str, size_bytes: int) -> Expectation:
 
 
 def own_locks(places: Mapping[str, str]) -> OwnLocks:
-    """Return the locks of this user, which two comparisons at once both use."""
+    """Return the locks of this user, shared by simultaneous comparisons."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     base = runtime if os.path.isdir(runtime) else tempfile.gettempdir()
     return OwnLocks(Path(base) / f"plumbline-{os.geteuid()}", SystemClock(), places)
 
 
 _SERVED, _SAME = 1.5, 1.2
-"""So many times as fast as without a cache is a read that it serves, and one that it does not.
+"""Least speedup of a read served by a cache, and greatest of one that is not.
 
-What lies between may be noise.
+A speedup between them may be noise.
 """
 
 SERVER = "server cache"
 
 
 class Phase(NamedTuple):
-    """One read: the cache that was dropped last before it, its rate, and why there is none."""
+    """One read: the cache dropped last before it, its rate, or the reason why there is none."""
 
     without: str
     rate_Bps: Optional[float]
@@ -356,24 +357,24 @@ class Phase(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return what the read is called."""
+        """Return the name of the read."""
         return f"read without {self.without}" if self.without else "read at once"
 
 
 class Drop(NamedTuple):
-    """Gain of a cache: how many times as fast a read was with it."""
+    """Gain of a cache: ``times`` is the speedup of a read with it."""
 
     cache: str
     times: float
 
     @property
     def served(self) -> Optional[bool]:
-        """Return whether the cache served the read, None where that is not certain."""
+        """Return whether the cache served the read, None if that is uncertain."""
         return True if self.times >= _SERVED else False if self.times < _SAME else None
 
 
 class Caches(NamedTuple):
-    """Reads of one target; ``write`` is None if it was not begun."""
+    """Reads of one target; ``write`` is None if it did not start."""
 
     component: str
     write: Optional[Record]
@@ -381,9 +382,9 @@ class Caches(NamedTuple):
 
     @property
     def drops(self) -> tuple[Drop, ...]:
-        """Return what each cache that could be dropped was worth, the nearest to the reader first.
+        """Return the gain of each dropped cache, the nearest to the reader first.
 
-        The slowest read so far counts: no cache makes a read slower.
+        The slowest read so far counts, because no cache makes a read slower.
         """
         rates = [(phase.without, phase.rate_Bps) for phase in self.phases if phase.rate_Bps]
         slowest = accumulate((rate for _, rate in rates), min)
@@ -391,7 +392,7 @@ class Caches(NamedTuple):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Return which caches served the reads, and what that means for probes."""
+        """Return sentences on the caches that served the reads, and the consequence for probes."""
         if self.write is None or self.write.rate is None:
             reason = self.write.reason if self.write else "it was not begun"
             return (f"{self.component}: nothing is known of its caches, {reason}.",)
@@ -411,21 +412,21 @@ class Caches(NamedTuple):
             if drop.served is None
         ]
         none = f"No cache that was dropped had served {size} just written."
-        return (*(sentences or [none]), self._worth(size), self._below())
+        return (*(sentences or [none]), self._probe_sentence(size), self._lower_caches())
 
-    def _worth(self, size: str) -> str:
-        """Return what ``plumbline probe ost`` measures, which passes its own client's caches."""
-        last = format_rate(min(phase.rate_Bps for phase in self.phases if phase.rate_Bps))
+    def _probe_sentence(self, size: str) -> str:
+        """Return a sentence on ``plumbline probe ost``, which bypasses client caches."""
+        storage_rate = format_rate(min(phase.rate_Bps for phase in self.phases if phase.rate_Bps))
         server = next((drop for drop in self.drops if drop.cache == SERVER), None)
         if server and server.served:
             return (
                 f"A probe of {size} reads from the server's memory, not from its storage, which "
-                f"gives {last}: raise bytes of the layer ost above what the server caches."
+                f"gives {storage_rate}: raise bytes of the layer ost above what the server caches."
             )
-        what = "the storage" if server and server.served is False else size
-        return f"A probe that passes this client's caches reads {what} at {last}."
+        source = "the storage" if server and server.served is False else size
+        return f"A probe that passes this client's caches reads {source} at {storage_rate}."
 
-    def _below(self) -> str:
+    def _lower_caches(self) -> str:
         dropped = any(drop.cache == SERVER for drop in self.drops)
         return f"What {'an array' if dropped else 'a server or array'} caches was not dropped."
 
@@ -441,13 +442,13 @@ class Caches(NamedTuple):
         }
 
 
-def told_apart(component: str, records: Sequence[Record]) -> Caches:
-    """Return what the records of one target say of its caches."""
-    own = [record for record in records if record.component == component]
-    writes = [record for record in own if record.operation is Operation.WRITE]
+def caches_of(component: str, records: Sequence[Record]) -> Caches:
+    """Return the caches of one target by its records."""
+    component_records = [record for record in records if record.component == component]
+    writes = [record for record in component_records if record.operation is Operation.WRITE]
     phases = (
         Phase(str((record.details or {}).get(WITHOUT, "")), record.rate, record.reason)
-        for record in own
+        for record in component_records
         if record.operation is Operation.READ
     )
     return Caches(component, writes[0] if writes else None, tuple(phases))

@@ -1,6 +1,6 @@
-"""The judgement of a node or a whole site: what each node measures and remembers, and verdicts.
+"""Judgement of a node or a whole site: expectations and records of each node, and verdicts.
 
-A file system whose targets are driven at once is a group that is judged as a whole.
+A file system whose targets are driven at once is a group judged as a whole.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from plumbline.store.recent import Recent, groups_of
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Do without the collector of cycles, of which there are none here.
+    """Disable the garbage collector, as there are no cycles here.
 
-    It would look through a million values again and again, which takes as long as to judge them.
+    It would visit a million values repeatedly, which takes as long as judging them.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -46,15 +46,15 @@ def without_collector() -> Iterator[None]:
 
 
 @contextmanager
-def opened(history: Path) -> Iterator[History]:
-    """Open the history of a site for reading; raise StoreError where there is none."""
+def open_history(history: Path) -> Iterator[History]:
+    """Open the history of a site for reading; raise StoreError if it does not exist."""
     require(history)
     with History(history) as kept:
         yield kept
 
 
 def require(history: Path) -> None:
-    """Raise StoreError where there is no such history: to open it would make one."""
+    """Raise StoreError if the history does not exist, because opening would create it."""
     if not history.exists():
         raise StoreError(
             f"there is no history {history}; name with --history the one that holds the records "
@@ -63,17 +63,17 @@ def require(history: Path) -> None:
 
 
 class Choice(NamedTuple):
-    """Choice of a layer and a component; None is every one."""
+    """Choice of a layer and a component; None chooses all."""
 
     layer: Optional[str] = None
     component: Optional[str] = None
 
     def __str__(self) -> str:
-        """Return it in words, for a document that has nothing of it."""
+        """Return the choice as text, for a document without it."""
         return f"{self.component or 'component'} in layer {self.layer or ', '.join(LAYERS)}"
 
     def of(self, measured: Iterable[Expectation]) -> list[Expectation]:
-        """Return those of some expectations that are chosen."""
+        """Return the chosen expectations."""
         return [
             entry
             for entry in measured
@@ -85,16 +85,16 @@ _ALL = Choice()
 
 
 class Judgement(ABC):
-    """Nodes at one moment: what each measures and remembers, and what their runs say together."""
+    """Nodes at one time: their expectations and records, and the evidence of all runs."""
 
     name: str
-    """That of the node or of the site."""
+    """Name of the node or site."""
     source: str
-    """Document of the expectations, in words."""
+    """Name of the document of expectations, for messages."""
     memories: Mapping[str, Memory]
 
     def __init__(self, documents: Mapping[str, Expectations], now: float) -> None:
-        """Take the expectations of nodes; raise DocumentError where one is damaged."""
+        """Take the expectations of nodes; raise DocumentError if one is damaged."""
         self.now = now
         self.documents = documents
         self.nodes = {name: document.every() for name, document in documents.items()}
@@ -105,7 +105,7 @@ class Judgement(ABC):
         """Return the evidence of all runs."""
 
     def judging(self, node: str, *, evidence: bool = False, by: By = By.RUNS) -> Judging:
-        """Return the judge of what a node measures; ``evidence`` as for :class:`Judging`."""
+        """Return the judge of a node's components; ``evidence`` as for :class:`Judging`."""
         return Judging(
             self.memories[node], self.evidence_source, self.now, evidence=evidence, by=by
         )
@@ -118,28 +118,28 @@ class Judgement(ABC):
         members: bool = False,
         by: By = By.RUNS,
     ) -> Iterator[Judged]:
-        """Yield the verdicts on components and groups, node by node; of one component no groups.
+        """Yield the verdicts on components and groups, node by node; no groups for one component.
 
-        With ``members`` targets that are driven at once have verdicts of their own beside that of
-        the whole; one that is chosen has it anyway.
+        With ``members``, targets driven at once have verdicts besides that on the whole; a chosen
+        target always has one.
         """
         members = members or choice.component is not None
         for node, measured in self.nodes.items():
             chosen = choice.of(measured)
             judging = self.judging(node, evidence=evidence, by=by)
-            alone = [entry for entry in chosen if members or not LAYERS[entry.layer].whole]
+            single = [entry for entry in chosen if members or not LAYERS[entry.layer].whole]
             groups = () if choice.component else judging.groups(chosen)
-            for verdict in (*judging.components(alone), *groups):
+            for verdict in (*judging.components(single), *groups):
                 yield Judged(node, self.now, verdict if evidence else verdict._replace(evidence=()))
 
     def probes(self, node: str, since: float) -> Optional[Verdict]:
-        """Return the verdict on the probes that a node is to run since a moment, if on any."""
+        """Return the verdict on the probes expected of a node since ``since``; None without any."""
         measured = self.nodes[node]
         judged = JudgedNode(self.documents[node], since, self.now, measured)
         return judge_node(judged, self.memories[node]) if measured else None
 
     def explained(self, choice: Choice) -> Iterator[tuple[Verdict, Sequence[str]]]:
-        """Yield the verdicts on what is chosen, each with lines on how the rules came to it."""
+        """Yield the chosen verdicts, each with lines that explain the rules applied."""
         for node, measured in self.nodes.items():
             chosen, memory = choice.of(measured), self.memories[node]
             verdicts = self.judging(node, evidence=True).components(chosen)
@@ -149,17 +149,17 @@ class Judgement(ABC):
                 yield verdict, (*odds, *lines)
 
     def nothing_of(self, choice: Choice) -> DocumentError:
-        """Return the error for a choice of what no node measures."""
+        """Return the error for a choice that no node measures."""
         return DocumentError(
             f"{self.source} has no {choice}; add it to the topology, plan and deploy it again"
         )
 
 
 class NodeJudgement(Judgement):
-    """A node by its two documents."""
+    """A node, from its expectations and snapshot."""
 
     def __init__(self, expectations: Expectations, snapshot: Snapshot, now: float) -> None:
-        """Take the documents; raise DocumentError where an expectation is damaged."""
+        """Take the documents; raise DocumentError if an expectation is damaged."""
         super().__init__({expectations.node: expectations}, now)
         self.name = expectations.node
         self.source = f"the deployed plan of {self.name}"
@@ -168,12 +168,12 @@ class NodeJudgement(Judgement):
 
     @property
     def evidence_source(self) -> EvidenceSource:
-        """Return what the last runs say together by the snapshot."""
+        """Return the evidence of the last runs from the snapshot."""
         return self._snapshot
 
 
 class SiteJudgement(Judgement):
-    """All nodes of a plan by an open history, weighed together."""
+    """All nodes of a plan, weighed together from an open history."""
 
     def __init__(self, plan: SitePlan, history: History, now: float) -> None:
         """Read the last runs of all nodes; see :func:`judgement`."""
@@ -189,17 +189,17 @@ class SiteJudgement(Judgement):
 
     @cached_property
     def weighing(self) -> Weighing:
-        """Return the evidence of all runs; who looks at the last run alone does not ask for it."""
+        """Return the evidence of all runs, computed only if needed."""
         return Weighing(self.nodes, self.recent)
 
     @property
     def evidence_source(self) -> EvidenceSource:
-        """Return the same."""
+        """Return the evidence of all runs."""
         return self.weighing
 
     def services(self) -> list[Judged]:
-        """Return the verdicts that the services of the plan show, those on nodes among them."""
-        # no verdict on probes where the plan has no service of them
+        """Return the verdicts for the services of the plan, including those on nodes."""
+        # no verdicts on probes if the plan has no service for them
         on_nodes = any(service.layer == NODE for service in self.plan.services)
         since = os.stat(self.plan.path).st_mtime if on_nodes else 0.0
         probes = ((name, self.probes(name, since)) for name in self.nodes if on_nodes)
@@ -212,7 +212,7 @@ class SiteJudgement(Judgement):
 
 
 def plan_of_node(document: Expectations) -> SitePlan:
-    """Return the plan of a site that is one node."""
+    """Return the plan of a site with one node."""
     return SitePlan("", {document.node: document}, ())
 
 
@@ -224,7 +224,7 @@ def judgement(plan: SitePlan, history: Path, now: float) -> Iterator[SiteJudgeme
         StoreError: there is no such history, or it cannot be read.
         DocumentError: the expectations of a node are damaged.
     """
-    with opened(history) as kept, without_collector():
+    with open_history(history) as kept, without_collector():
         yield SiteJudgement(plan, kept, now)
 
 
@@ -237,31 +237,31 @@ def judge_site(
 
 
 def in_alarm(judged: Iterable[Judged], services: Iterable[Service]) -> set[int]:
-    """Return the places of the services whose verdict is WARNING or CRITICAL."""
+    """Return the indices of the services whose verdict is WARNING or CRITICAL."""
     directory = Directory(services)
-    places = {service: place for place, service in enumerate(directory.every)}
-    found = (directory.find(verdict) for verdict in judged if verdict.verdict.state.alarm)
-    return {places[service] for service in found if service}
+    places = {service: place for place, service in enumerate(directory.services)}
+    alarms = (directory.find(verdict) for verdict in judged if verdict.verdict.state.alarm)
+    return {places[service] for service in alarms if service}
 
 
 class Directory:
-    """Services of a plan by the verdict that they show."""
+    """Services of a plan, found by verdict."""
 
     def __init__(self, services: Iterable[Service]) -> None:
         """Take the services of a plan."""
-        self.every = tuple(services)
+        self.services = tuple(services)
         self._components = {
             (service.node, service.layer, service.component): service
-            for service in self.every
+            for service in self.services
             if service.component
         }
         self._groups = {
             (service.node, service.layer, service.group): service
-            for service in self.every
+            for service in self.services
             if service.group
         }
 
     def find(self, judged: Judged) -> Optional[Service]:
-        """Return the service of a verdict; None where the plan has none."""
+        """Return the service of a verdict; None if the plan has none."""
         key = judged.node, judged.verdict.layer, judged.verdict.component
         return (self._groups if judged.verdict.group else self._components).get(key)

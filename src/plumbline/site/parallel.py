@@ -1,4 +1,4 @@
-"""Parallel runs and sweeps as they were asked for: targets, points, terms."""
+"""Requested parallel runs and sweeps: targets, points, terms."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from plumbline.store.replacing import replace, writing
 TOOL = "mpi"
 PARALLEL_OPERATIONS = (Operation.WRITE, Operation.READ, Operation.REREAD)
 REREAD = (Operation.REREAD,)
-"""All that is done to files which an earlier run has kept."""
+"""Operations on files kept by an earlier run."""
 
 ALL = "all"
-"""Name of all given directories as a whole."""
+"""Name of all given directories together."""
 
 _NAMES = Names("--bytes", "--transfer", "--direct")
 
@@ -54,8 +54,8 @@ _NAMES = Names("--bytes", "--transfer", "--direct")
 class Terms(NamedTuple):
     """Terms of a run on any number of targets; ``seconds`` ends each operation.
 
-    ``ranks`` are those of all targets; ``more`` are further terms in words.  With ``stripes`` above
-    1 so many targets count as one, and each file lies on all of them.
+    ``ranks`` is the number for all targets; ``more`` has further terms as text.  With ``stripes``
+    above 1, that many targets count as one, and each file is on all of them.
     """
 
     test: Method
@@ -70,7 +70,7 @@ class Terms(NamedTuple):
     more: str = ""
 
     def spec(self, targets: int) -> ProbeSpec:
-        """Return what makes two runs comparable, in figures and in words."""
+        """Return the specification that comparable runs have in common."""
         crowd = RunSize(self.ranks, targets * self.stripes, self.launch.hosts)
         words = [pattern(self.test, crowd, self.fixed.value)]
         words += [format_duration(self.seconds)] if self.fixed is Fixed.TIME else []
@@ -89,7 +89,7 @@ class Terms(NamedTuple):
         )
 
     def refuse_contradictions(self) -> None:
-        """Raise UsageError where the options do not go together, naming one to change."""
+        """Raise UsageError for contradicting options; the message names one to change."""
         test, gathered = self.test, self.test.aggregation
         trouble = contradiction(test, self.rank_bytes, direct=self.direct, names=_NAMES)
         if trouble:
@@ -105,7 +105,7 @@ class Terms(NamedTuple):
 
 
 class Members(NamedTuple):
-    """The targets of one file system; ``servers`` are known from an inventory alone."""
+    """Targets of one file system; ``servers`` are known only from an inventory."""
 
     node: str
     name: str
@@ -115,19 +115,19 @@ class Members(NamedTuple):
 
 
 def member(name: str, group: str, target: Mapping[str, Any], path: tuple[str, ...]) -> Expectation:
-    """Return a target of a file system, of which nothing is expected yet."""
+    """Return a target of a file system, without expectations of its rate."""
     return Expectation(
         FS.name, name, name, group, target, path, ProbeSpec(TOOL, 0, 0.0), {}, Limits()
     )
 
 
 def entries_of(members: Members, terms: Terms) -> tuple[Expectation, ...]:
-    """Return what is expected of each target and, last, of all together."""
+    """Return the expectations of each target and, last, of all together."""
     references = {
         f"{operation.value}/together": Reference(None, None) for operation in terms.operations
     }
     longest = limit_s(terms.seconds, len(terms.operations)) + SPARE_S
-    # in a group of its own: the sum is nobody's peer
+    # in its own group, because the sum is no peer of a target
     whole = member(
         members.name, f"{members.name} as a whole", {"kind": "parallel"}, (members.node,)
     )
@@ -143,18 +143,18 @@ def entries_of(members: Members, terms: Terms) -> tuple[Expectation, ...]:
 
 
 def document_of(members: Members, entries: tuple[Expectation, ...]) -> Expectations:
-    """Return the entries as a document of this node."""
+    """Return the entries as the expectations of this node."""
     return Expectations(members.node, "", tuple(entry.to_json() for entry in entries))
 
 
 def in_stripes(members: Members, terms: Terms, *, sized: bool = False) -> Members:
-    """Return the members as sets of ``terms.stripes`` targets, each with files on all of them.
+    """Return the members as sets of ``terms.stripes`` targets, with files on all of a set.
 
-    Targets that do not fill a set are left out.  ``sized``: stripes have a size of their own even
-    where a file has one alone.
+    Targets that do not fill a set are left out.  ``sized`` sets the size of stripes even if a file
+    has only one stripe.
 
     Raises:
-        UsageError: files over several targets cannot be made on these.
+        UsageError: files cannot span several of these targets.
     """
     if terms.stripes == 1 and not sized:
         return members
@@ -176,11 +176,11 @@ def in_stripes(members: Members, terms: Terms, *, sized: bool = False) -> Member
 
 
 def _set(entries: Sequence[Expectation], stripe_bytes: int) -> Expectation:
-    """Return several targets as one, called after the first and the number of the others."""
-    first, more = entries[0], len(entries) - 1
+    """Return several targets as one, named by the first and the number of the others."""
+    first, others = entries[0], len(entries) - 1
     osts = [str(entry.target.get("ost", entry.component)) for entry in entries]
     return first._replace(
-        component=f"{first.component}+{more}" if more else first.component,
+        component=f"{first.component}+{others}" if others else first.component,
         target={
             "kind": STRIPED.name,
             "mount": first.target["mount"],
@@ -191,20 +191,20 @@ def _set(entries: Sequence[Expectation], stripe_bytes: int) -> Expectation:
     )
 
 
-_UNTOLD = ("stripe_size", "aggregate", "hints")
-"""Axes that no other field of a specification tells of."""
+_EXTRA_AXES = ("stripe_size", "aggregate", "hints")
+"""Axes that no other field of a specification contains."""
 
 LAYER = "sweep"
-"""Of all records of sweeps: no series of probes, and so no verdict, ever meets them."""
+"""Layer of all records of sweeps, which keeps them out of series and verdicts of probes."""
 
 OPERATIONS = (Operation.WRITE, Operation.READ)
 
 
 class Plan(NamedTuple):
-    """A sweep as it was asked for; ``common`` is what the terms of all points share.
+    """A requested sweep; ``common`` has the terms of all points.
 
-    ``bytes`` are those of each point, ``given`` or left to plumbline.  The targets of ``members``
-    are in the order in which points take them.
+    ``bytes`` is per point, ``given`` or chosen by plumbline.  The targets of ``members`` are in the
+    order in which points use them.
     """
 
     members: Members
@@ -217,13 +217,13 @@ class Plan(NamedTuple):
     work: str
     state: Path
 
-    def going_on(self, ledger: Ledger) -> Plan:
-        """Return the plan with the bytes that the sweep has begun with."""
+    def resumed(self, ledger: Ledger) -> Plan:
+        """Return the plan with the bytes per point of the earlier calls."""
         return self._replace(bytes=ledger.point_bytes)
 
     @property
     def work_load(self) -> Load:
-        """Return what the operations of a point move at most, and for how long."""
+        """Return the most bytes and seconds of a point's operations."""
         fixed_time = self.common.fixed is Fixed.TIME
         return Load(self.common.seconds, OPERATIONS, self.size, fixed_time)
 
@@ -238,10 +238,10 @@ class Plan(NamedTuple):
         return apply(point, Setting(self.common.test, targets, hosts, self.bytes, self.alone))
 
     def unit(self, point: Point) -> tuple[FsUnit, Expectation]:
-        """Return the run of a point, and what is expected of all its targets together.
+        """Return the run of a point, and the expectation of all its targets together.
 
         Raises:
-            UsageError: what the point asks for cannot be done on these targets.
+            UsageError: the point is impossible on these targets.
         """
         setting = self.setting(point)
         terms = self.common._replace(
@@ -249,7 +249,7 @@ class Plan(NamedTuple):
             stripes=setting.stripes,
             ranks=setting.ranks,
             rank_bytes=setting.rank_bytes,
-            more=", ".join(AXES[axis].phrase(point[axis]) for axis in _UNTOLD if axis in point),
+            more=", ".join(AXES[axis].phrase(point[axis]) for axis in _EXTRA_AXES if axis in point),
         )
         terms.refuse_contradictions()
         chosen = self.members._replace(entries=self.members.entries[: setting.in_use])
@@ -268,7 +268,7 @@ class Plan(NamedTuple):
         return FsUnit(whole, entries, course), whole
 
     def document(self) -> dict[str, Any]:
-        """Return what two calls must have in common to be one sweep; budgets may differ."""
+        """Return the fields that calls of the same sweep have in common; budgets may differ."""
         common = self.common._asdict()
         common["test"] = self.common.test._asdict()
         return {
@@ -277,7 +277,7 @@ class Plan(NamedTuple):
                 [expectation.component, dict(expectation.target)]
                 for expectation in self.members.entries
             ],
-            # more runs of each point are the same sweep
+            # more repeats belong to the same sweep
             "grid": {axis: values for axis, values in self.grid.items() if axis != REPEAT},
             "bytes": self.bytes if self.given else 0,
             "alone": self.alone,
@@ -286,41 +286,41 @@ class Plan(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return what the sweep's file is called after, the same for the same document."""
+        """Return the name in the sweep's file name, equal for equal documents."""
         text = json.dumps(self.document(), sort_keys=True)
         return f"{self.members.name}-{sha256(text.encode()).hexdigest()[:12]}"
 
     @property
     def path(self) -> Path:
-        """Return the file that keeps what is done."""
+        """Return the file of the ledger."""
         return self.state / f"sweep-{self.name}.json"
 
-    def begun(self) -> Ledger:
-        """Return what is done; raise DocumentError where the file is damaged."""
+    def ledger(self) -> Ledger:
+        """Return the ledger of finished points; raise DocumentError if its file is damaged."""
         if self.path.exists():
             return read_ledger(self.path)
         return Ledger(self.document(), self.bytes)
 
     def save(self, ledger: Ledger) -> None:
-        """Keep what is done for good; raise StoreError where that fails."""
+        """Save the ledger; raise StoreError if that fails."""
         with writing(self.path):
             self.path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
             replace(self.path, json.dumps(ledger.to_json(), allow_nan=False, indent=1))
 
 
 def read_ledger(path: Path) -> Ledger:
-    """Return what the file of a sweep has; raise DocumentError where it is damaged."""
+    """Return the ledger in a file; raise DocumentError if it is damaged."""
     try:
         return Ledger.from_json(load(str(path), "the sweep", "begin it with --again"))
     except DocumentError as error:
         raise DocumentError(f"{path.name}: {error}") from error
 
 
-class Telling(Protocol):
-    """Tells whoever has started a sweep how far it is."""
+class SweepReporter(Protocol):
+    """Reports the progress of a sweep."""
 
     def begin(self, point: Point) -> None:
-        """Say which point is next."""
+        """Report the next point."""
         ...
 
     def __call__(self, step: Step) -> None:
@@ -329,10 +329,9 @@ class Telling(Protocol):
 
 
 class _Records:
-    """The records of one point, kept in the history as they come.
+    """Journal of one point: records are saved in the history at once.
 
-    A sweep is watched by whoever has started it: nothing is noted as running, which checks would
-    wait for.
+    Nothing is noted as running, because checks would wait for it.
     """
 
     def __init__(self, history: History) -> None:
@@ -349,11 +348,11 @@ class _Records:
         """Note nothing."""
 
     def running(self) -> tuple[Running, ...]:
-        """Return that nothing is noted."""
+        """Return nothing."""
         return ()
 
     def save(self, record: Record) -> None:
-        """Keep a record for good."""
+        """Save a record."""
         self._history.save(record)
         self.kept.append(record)
 
@@ -361,21 +360,21 @@ class _Records:
 class Points:
     """Measures points one by one."""
 
-    def __init__(self, plan: Plan, history: History, locks: Locks, tell: Telling) -> None:
-        """Keep what is measured in a history, and tell of each point as it begins."""
+    def __init__(self, plan: Plan, history: History, locks: Locks, reporter: SweepReporter) -> None:
+        """Take the history for records, and the reporter of points and steps."""
         self._plan = plan
         self._history = history
         self._locks = locks
-        self._tell = tell
+        self._reporter = reporter
         self._clock = SystemClock()
         self._number = 0
 
     def measure(self, point: Point) -> Done:
-        """Return what came of a point; raise why not: others hold a target, this user may not.
+        """Return the result of a point; raise the error of a target that is busy or not permitted.
 
-        Each point is a run of its own, so that points are never each other's peers.
+        Each point is its own run, so points are no peers of each other.
         """
-        self._tell.begin(point)
+        self._reporter.begin(point)
         self._number += 1
         clock, records = self._clock, _Records(self._history)
         began, begun = clock.wall(), clock.monotonic()
@@ -388,8 +387,8 @@ class Points:
                 clock=clock,
                 recorder=Recorder(run_id, self._plan.members.node, clock),
                 runner=SystemRunner,
-                publish=_nothing,
-                progress=self._tell,
+                publish=_publish_nothing,
+                progress=self._reporter,
                 keep_files=False,
                 by_hand=by_hand(),
             )
@@ -412,8 +411,8 @@ class Points:
         )
 
 
-def _nothing(_now: float) -> None:
-    """Publish no snapshot: no check reads what a sweep measures."""
+def _publish_nothing(_now: float) -> None:
+    """Publish no snapshot, because no check reads records of sweeps."""
 
 
 def _rates(records: Sequence[Record], whole: Expectation) -> dict[Operation, float]:
@@ -425,18 +424,18 @@ def _rates(records: Sequence[Record], whole: Expectation) -> dict[Operation, flo
 
 
 def _reason(records: Sequence[Record], whole: Expectation) -> str:
-    """Return why a point has not all of its figures; what is said of the whole tells most."""
-    without = [record for record in records if record.outcome is not Outcome.OK]
-    own = [record for record in without if record.component == whole.component]
-    if without:
-        return (own or without)[0].reason
+    """Return the reason for missing figures of a point, preferably that of the whole."""
+    failed = [record for record in records if record.outcome is not Outcome.OK]
+    of_whole = [record for record in failed if record.component == whole.component]
+    if failed:
+        return (of_whole or failed)[0].reason
     return "" if records else "an earlier run is stuck on a target; see plumbline status"
 
 
 def _written(records: Sequence[Record], whole: Expectation, planned: int) -> int:
-    """Return the bytes that the ranks of a point have reported; of a hung one, all it was to write.
+    """Return the bytes reported by the ranks of a point; the planned bytes if a target hung.
 
-    A rank that has not begun has written nothing.
+    A rank that did not start has written nothing.
     """
     writes = [
         record

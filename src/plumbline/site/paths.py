@@ -1,10 +1,9 @@
-"""From suspects to the verdicts that check_path shows, one for each path service of the plan.
+"""Verdicts of check_path from suspects, one for each path service of the plan.
 
-One cause, one alarm: of components that explain the same measurements equally well one bears the
-alarm, a host where there is one, and Nagios keeps quiet about the services behind it.  What is slow
-in one component alone is the alarm of that one.  A file system names all its suspects; its own
-alarm is for what would be silenced otherwise: a second fault behind a component that is itself at
-fault.
+One cause raises one alarm: if components explain the same measurements equally well, one of them
+bears the alarm, preferably a host, and Nagios silences the services behind it.  A cause that slows
+only one component is the alarm of that component.  A file system names all its suspects; it alarms
+only for a fault that would be silenced otherwise, because the component before it is also at fault.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _HOSTS = ("server", "client")
 
 
 class Site(NamedTuple):
-    """Part of a plan: path services, all other services, the parts."""
+    """Part of a plan: path services, all other services, parts."""
 
     paths: Sequence[PathService]
     services: Sequence[Service]
@@ -46,9 +45,9 @@ class _Alarm(NamedTuple):
 def path_verdicts(
     site: Site, suspects: SiteLocated, texts: Sequence[str], standing: Collection[str] = ()
 ) -> dict[str, Verdict]:
-    """Return the verdict of each path service by its name; ``texts`` are sentences on the sets.
+    """Return the verdict of each path service by name; ``texts`` are sentences on the sets.
 
-    ``standing`` are the names of path services that have borne an alarm until now.
+    ``standing`` are the names of path services that bear an alarm so far.
     """
     located, cut_off = suspects.located, suspects.cut_off
     shared = _shared(site)
@@ -65,18 +64,18 @@ def path_verdicts(
     verdicts = {}
     for path in site.paths:
         if path.component:
-            verdict = _of_component(path, located, alarms, crossing, shared)
+            verdict = _component_verdict(path, located, alarms, crossing, shared)
             missed = cut_off.get(path.component)
-            verdicts[path.name] = _missing(verdict, missed) if missed else verdict
+            verdicts[path.name] = _with_cut_off(verdict, missed) if missed else verdict
         else:
-            verdicts[path.name] = _of_file_system(path, site, suspects, alarms, silenced)
+            verdicts[path.name] = _file_system_verdict(path, site, suspects, alarms, silenced)
     return verdicts
 
 
 def causes(site: Site, located: Located) -> dict[tuple[str, str], str]:
-    """Return for slow components, by layer and name, the path services that bear their alarm.
+    """Return by slow component, layer and name, a list of the path services that bear its alarm.
 
-    They are named in words; of several faults those of the one that explains most.
+    Of several faults, the one that explains most counts.
     """
     shared = _shared(site)
     bearers = {
@@ -89,10 +88,10 @@ def causes(site: Site, located: Located) -> dict[tuple[str, str], str]:
 def explained(
     site: Site, located: Located, standing: Collection[str] = ()
 ) -> dict[tuple[str, str], list[str]]:
-    """Return for slow components, by layer and name, the path services that bear their alarm.
+    """Return by slow component, layer and name, the path services that bear its alarm.
 
-    Of several faults all; what has an alarm of its own alone is left out.  ``standing`` is as in
-    ``path_verdicts``.
+    All of several faults count; components with only their own alarm are left out.  ``standing`` is
+    as in ``path_verdicts``.
     """
     shared = _shared(site)
     bearers: dict[tuple[str, str], list[str]] = {}
@@ -104,7 +103,7 @@ def explained(
 
 
 def _shared(site: Site) -> dict[str, str]:
-    """Return the names of the path services of components."""
+    """Return the names of path services by component."""
     return {path.component: path.name for path in site.paths if path.component}
 
 
@@ -115,27 +114,27 @@ def _bearers(
     site: Site,
     standing: Collection[str],
 ) -> tuple[str, ...]:
-    """Return the components that bear the alarm: those of one alternative, the most telling one.
+    """Return the components that bear the alarm: those of the most telling alternative.
 
-    One that has borne it until now keeps it: that others may be at fault too is no second alarm.
-    What slows a single component has the alarm of that one.
+    A bearer keeps its alarm, because other possible causes are no second alarm.  A cause that slows
+    a single component is the alarm of that component, so it has no bearer.
     """
 
     def telling(names: tuple[str, ...]) -> tuple[int, int, int]:
-        known = [name for name in names if name in shared]
-        before = [name for name in known if shared[name] in standing]
-        hosts = [name for name in known if name in parts and parts[name].kind in _HOSTS]
-        return len(before), len(known), len(hosts)
+        shared_names = [name for name in names if name in shared]
+        before = [name for name in shared_names if shared[name] in standing]
+        hosts = [name for name in shared_names if name in parts and parts[name].kind in _HOSTS]
+        return len(before), len(shared_names), len(hosts)
 
     parts = site.parts
-    most = max(headline(ambiguity), key=telling)
-    if len(explained_by(located, ambiguity)) == 1 and not telling(most)[0]:
+    best = max(headline(ambiguity), key=telling)
+    if len(explained_by(located, ambiguity)) == 1 and not telling(best)[0]:
         return ()
-    return tuple(name for name in most if name in shared)
+    return tuple(name for name in best if name in shared)
 
 
 def _since(located: Located, ambiguity: AmbiguitySet) -> str:
-    """Return since when the runs are that the rates of a sentence are the middle of."""
+    """Return a sentence with the start of the slow runs, empty without rates."""
     slow = (located.observations[index] for index in ambiguity.explains)
     since = min(
         (observation.since for observation in slow if observation.of.is_rate and observation.since),
@@ -145,36 +144,36 @@ def _since(located: Located, ambiguity: AmbiguitySet) -> str:
 
 
 def _crossing(observations: Sequence[Observation]) -> dict[str, list[Vote]]:
-    """Return what the measurements that cross a component say, by its name."""
-    found: dict[str, list[Vote]] = {}
+    """Return the votes of the measurements that cross each component, by name."""
+    votes: dict[str, list[Vote]] = {}
     for observation in observations:
         for name in observation.of.path:
-            found.setdefault(name, []).append(observation.vote)
-    return found
+            votes.setdefault(name, []).append(observation.vote)
+    return votes
 
 
-def _of_component(
+def _component_verdict(
     path: PathService,
     located: Located,
     alarms: Sequence[_Alarm],
     crossing: Mapping[str, Sequence[Vote]],
     shared: Mapping[str, str],
 ) -> Verdict:
-    mine = [
+    own = [
         alarm for alarm in alarms if any(path.component in names for names in alarm.of.alternatives)
     ]
-    borne = [alarm for alarm in mine if path.component in alarm.bearers]
+    own_borne = [alarm for alarm in own if path.component in alarm.bearers]
     votes = crossing.get(path.component, ())
     slow, good = votes.count(Vote.BAD), votes.count(Vote.GOOD)
     figures = _figures(slow=slow, good=good)
-    evidence = _evidence(located, (index for alarm in mine for index in alarm.of.explains))
-    if borne:
-        state, reason = worst(located.state(alarm.of) for alarm in borne), Reason.SUSPECT
-        text = " ".join(alarm.sentence for alarm in borne)
-    elif mine:
+    evidence = _evidence(located, (index for alarm in own for index in alarm.of.explains))
+    if own_borne:
+        state, reason = worst(located.state(alarm.of) for alarm in own_borne), Reason.SUSPECT
+        text = " ".join(alarm.sentence for alarm in own_borne)
+    elif own:
         state, reason = State.OK, Reason.ALARM_ELSEWHERE
-        bearers = [shared[name] for alarm in mine for name in alarm.bearers]
-        others = listed(bearers or _explained_names(located, mine), " and ")
+        bearers = [shared[name] for alarm in own for name in alarm.bearers]
+        others = listed(bearers or _explained_names(located, own), " and ")
         text = f"{path.name} may be at fault too; the alarm is that of {others}"
     elif not slow + good:
         state, reason = State.UNKNOWN, Reason.NOT_JUDGED
@@ -187,50 +186,50 @@ def _of_component(
 
 
 def _explained_names(located: Located, alarms: Sequence[_Alarm]) -> list[str]:
-    """Return the components that some alarms explain, each once with its layer."""
+    """Return the components explained by alarms, each once with its layer."""
     places = {place: None for alarm in alarms for place in explained_by(located, alarm.of)}
     return [" ".join(place) for place in places]
 
 
-def _missing(verdict: Verdict, missed: CutOff) -> Verdict:
-    """Return the verdict on a host that keeps targets from being measured: it bears the alarm."""
+def _with_cut_off(verdict: Verdict, missed: CutOff) -> Verdict:
+    """Return the verdict on a host that prevents measurements and so bears their alarm."""
     slow = verdict.state.alarm
     sentence = f"{missed.text}; {verdict.sentence}" if slow else missed.text
     return verdict._replace(state=State.CRITICAL, reason=missed.reason, sentence=sentence)
 
 
-def _of_file_system(
+def _file_system_verdict(
     path: PathService,
     site: Site,
     suspects: SiteLocated,
     alarms: Sequence[_Alarm],
-    silenced: Sequence[_Silenced],
+    silenced: Sequence[_SilencedFault],
 ) -> Verdict:
     located = suspects.located
     targets = {site.services[place].component for place in path.members}
-    own = {
+    indices = {
         index: None
         for index, observation in enumerate(located.observations)
         if _is_of(observation, targets)
     }
-    votes = [located.observations[index].vote for index in own]
+    votes = [located.observations[index].vote for index in indices]
     slow, good = votes.count(Vote.BAD), votes.count(Vote.GOOD)
-    mine = [alarm for alarm in alarms if not own.keys().isdisjoint(alarm.of.explains)]
-    lone = [located.observations[i].of.name for i in located.unexplained if i in own]
+    own = [alarm for alarm in alarms if not indices.keys().isdisjoint(alarm.of.explains)]
+    unexplained = [located.observations[i].of.name for i in located.unexplained if i in indices]
     hidden = [
         suspect.text for suspect in silenced if not suspect.targets or suspect.targets & targets
     ]
-    texts = [alarm.sentence for alarm in mine]
-    if lone:
-        texts.append(f"Not explained by any component: {listed(lone, ', ')}.")
-    # its group has the alarm, and no path
+    texts = [alarm.sentence for alarm in own]
+    if unexplained:
+        texts.append(f"Not explained by any component: {listed(unexplained, ', ')}.")
+    # the group has the alarm, no path
     shared = (loss for loss in suspects.shared if LAYERS[loss.layer].per_target)
     texts += [loss.sentence for loss in shared if loss.members & targets]
     if hidden:
         state, reason = State.CRITICAL, Reason.SILENCED
         text = f"silent behind another alarm: {' '.join(hidden)}"
     elif texts:
-        state, reason = State.WARNING, Reason.SUSPECT if mine else Reason.UNEXPLAINED
+        state, reason = State.WARNING, Reason.SUSPECT if own else Reason.UNEXPLAINED
         text = " ".join(texts)
     elif not slow + good:
         state, reason = State.UNKNOWN, Reason.NOT_JUDGED
@@ -238,39 +237,39 @@ def _of_file_system(
     else:
         state, reason = State.OK, Reason.FINE
         text = f"{path.name} has no suspect: {good} good measurements"
-    evidence = (*texts, *_evidence(located, (index for index in own if _is_bad(located, index))))
-    figures = _figures(suspects=len(mine), slow=slow, good=good)
+    evidence = (*texts, *_evidence(located, (i for i in indices if _is_bad(located, i))))
+    figures = _figures(suspects=len(own), slow=slow, good=good)
     return Verdict(LAYER, path.name, state, reason, text, evidence=evidence, figures=figures)
 
 
-class _Silenced(NamedTuple):
-    """A fault about whose services Nagios keeps quiet, and the targets that it slows."""
+class _SilencedFault(NamedTuple):
+    """A fault whose services are silenced by Nagios, and the targets that it slows."""
 
     text: str
     targets: frozenset[str]
 
 
-def _silenced(site: Site, located: Located, alarms: Sequence[_Alarm]) -> list[_Silenced]:
-    """Return what else is slow behind a component with an alarm, for another reason."""
-    found, over = [], _over(site)
+def _silenced(site: Site, located: Located, alarms: Sequence[_Alarm]) -> list[_SilencedFault]:
+    """Return other faults behind a component with an alarm."""
+    faults, over = [], _over(site)
     for alarm in alarms:
         others = {name for other in alarms if other is not alarm for name in other.bearers}
         if not alarm.bearers and _crosses(located, alarm.of.explains, others, over):
-            found.append(_Silenced(alarm.sentence, _targets(located, alarm.of.explains)))
+            faults.append(_SilencedFault(alarm.sentence, _targets(located, alarm.of.explains)))
     bearers = {name for alarm in alarms for name in alarm.bearers}
     for index in located.unexplained:
         if _crosses(located, (index,), bearers, over):
             name = located.observations[index].of.name
-            found.append(_Silenced(f"{name} is slow.", _targets(located, (index,))))
-    return found
+            faults.append(_SilencedFault(f"{name} is slow.", _targets(located, (index,))))
+    return faults
 
 
 _Over = Mapping[tuple[str, str], frozenset[str]]
-"""The components that the targets on a device cross, by its layer and name."""
+"""Components crossed by the targets on a device, by layer and name of the device."""
 
 
 def _over(site: Site) -> _Over:
-    """Return them: an alarm of the targets, though silent behind these, silences the device."""
+    """Return the components whose alarm silences a device, through the targets on it."""
     crossing: dict[int, set[str]] = {}
     for path in site.paths:
         for place in path.members if path.component else ():
@@ -287,15 +286,15 @@ def _over(site: Site) -> _Over:
 def _crosses(located: Located, indices: Iterable[int], names: set[str], over: _Over) -> bool:
     measurables = (located.observations[index].of for index in indices)
     return any(
-        not names.isdisjoint(of.path)
-        or not names.isdisjoint(over.get((of.layer, of.component), ()))
-        for of in measurables
+        not names.isdisjoint(measurable.path)
+        or not names.isdisjoint(over.get((measurable.layer, measurable.component), ()))
+        for measurable in measurables
     )
 
 
 def _targets(located: Located, indices: Iterable[int]) -> frozenset[str]:
     measurables = (located.observations[index].of for index in indices)
-    return frozenset(of.component for of in measurables if LAYERS[of.layer].per_target)
+    return frozenset(item.component for item in measurables if LAYERS[item.layer].per_target)
 
 
 def _is_of(observation: Observation, targets: set[str]) -> bool:

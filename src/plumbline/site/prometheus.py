@@ -1,4 +1,4 @@
-"""Ask a Prometheus, or what answers as one: Thanos, VictoriaMetrics."""
+"""Queries to Prometheus, or a compatible server such as Thanos or VictoriaMetrics."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from plumbline.model.validation import read_json
 
 _TIMEOUT_S = 30.0
 _MOST_BYTES = 1 << 28
-"""Of an answer: a day of ten thousand devices in windows of a quarter of an hour is 30 MB."""
+"""Largest answer; a day of ten thousand devices in windows of 15 minutes takes 30 MB."""
 _LONGEST_COMPLAINT = 200
 _MOST_WARNINGS = 20
 _CHUNK = 1 << 20
 _MOST_TOKEN = 1 << 16
-_NO_PART_OF_IT = set(" ?#")
-"""In an address, to which the path of a question is added."""
+_FORBIDDEN = set(" ?#")
+"""Characters not allowed in the address, because the path of a query is appended."""
 
 
 class Curve(NamedTuple):
-    """One series of an answer: its labels, and moments in epoch seconds with finite values."""
+    """One series of an answer: its labels, and points of epoch seconds and finite value."""
 
     labels: Mapping[str, str]
     points: tuple[tuple[float, float], ...]
 
 
 class Span(NamedTuple):
-    """Moments that are asked about, in epoch seconds, each ``step_s`` after the one before."""
+    """Range of a query, in epoch seconds, with a point every ``step_s`` seconds."""
 
     start: float
     end: float
@@ -44,7 +44,7 @@ class Span(NamedTuple):
 
 
 class Prometheus:
-    """Address of a Prometheus; no redirection is followed, for it would be given the token."""
+    """Client of a Prometheus; follows no redirection, which would leak the token."""
 
     def __init__(
         self,
@@ -55,10 +55,10 @@ class Prometheus:
     ) -> None:
         """Take the address, a file with a bearer token, and the certificate of an authority.
 
-        An answer that takes more than ``patience_s`` seconds to arrive is given up.
+        An answer may take ``patience_s`` seconds to arrive.
 
         Raises:
-            UsageError: the address is none of a server, or has a password in it.
+            UsageError: the address is no server address, or contains a password.
             DocumentError: a file cannot be used.
         """
         _check(url)
@@ -70,14 +70,14 @@ class Prometheus:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings so far, each once: a source that Prometheus itself asks was away."""
+        """Distinct warnings so far, such as an unreachable source of Prometheus."""
         return [f"{self.url} warns: {words}" for words in self._warnings]
 
     def over(self, expression: str, span: Span) -> list[Curve]:
-        """Return what an expression of PromQL gives at each moment of a span.
+        """Return the curves of a PromQL expression over a span.
 
         Raises:
-            ToolError: nobody answers, or what answers is no Prometheus or complains.
+            ToolError: there is no answer, or it is an error or not from a Prometheus.
         """
         query = {
             "query": expression,
@@ -86,8 +86,8 @@ class Prometheus:
             "step": f"{span.step_s:g}",
             "timeout": f"{_TIMEOUT_S:g}s",
         }
-        curves, warned = parse_answer(self._answer("/api/v1/query_range", query), self.url)
-        for words in warned[: _MOST_WARNINGS - len(self._warnings)]:
+        curves, warnings = parse_answer(self._answer("/api/v1/query_range", query), self.url)
+        for words in warnings[: _MOST_WARNINGS - len(self._warnings)]:
             self._warnings[words] = None
         return [Curve(labels, tuple(_within(span, points))) for labels, points in curves]
 
@@ -111,7 +111,7 @@ class Prometheus:
 
 
 def _check(url: str) -> None:
-    """Raise UsageError where an address is none of a server, or has a password in it."""
+    """Raise UsageError if an address is no server address, or contains a password."""
     if "@" in url:
         raise UsageError(
             "the address of Prometheus has a user or password in it, which others would see; "
@@ -122,32 +122,32 @@ def _check(url: str) -> None:
         host, _ = (parts.hostname or "").encode("idna"), parts.port
     except ValueError:
         host = b""
-    plain = url.isascii() and url.isprintable() and not _NO_PART_OF_IT.intersection(url)
+    plain = url.isascii() and url.isprintable() and not _FORBIDDEN.intersection(url)
     if not (host and plain and parts.scheme in ("http", "https")):
         raise UsageError(f"{url!r} is no address; write it like http://prometheus.site:9090")
 
 
 def _within(span: Span, points: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Yield the points of moments that were asked about; what else is dated, nobody measured."""
+    """Yield the points within a span; other dates in an answer are wrong."""
     margin_s = span.step_s / 2
     for at, value in points:
         if span.start - margin_s < at < span.end + margin_s:
             yield at, value
 
 
-def _read(answer: HTTPResponse, end: float) -> bytes:
-    """Return an answer up to one byte more than is allowed; it may come a byte at a time."""
+def _read(answer: HTTPResponse, deadline: float) -> bytes:
+    """Return an answer up to one byte above the limit; it may arrive byte by byte."""
     body = bytearray()
     while len(body) <= _MOST_BYTES and (part := answer.read1(_CHUNK)):
         body += part
-        if time.monotonic() > end:
+        if time.monotonic() > deadline:
             raise TimeoutError("its answer has no end")
     return bytes(body)
 
 
-class _AsItIs(HTTPErrorProcessor):
+class _NoErrorProcessor(HTTPErrorProcessor):
     def http_response(self, request: Request, response: HTTPResponse) -> HTTPResponse:  # noqa: ARG002
-        """Return what has come, a refusal or a redirection too, which nothing follows then."""
+        """Return the response unchanged, also an error or a redirection."""
         return response
 
     https_response = http_response
@@ -158,7 +158,7 @@ def _opener(authority: Optional[Path]) -> OpenerDirector:
         context = ssl.create_default_context(cafile=authority)
     except OSError as error:
         raise DocumentError(f"{authority} is no certificate of an authority ({error})") from error
-    return build_opener(_AsItIs, HTTPSHandler(context=context))
+    return build_opener(_NoErrorProcessor, HTTPSHandler(context=context))
 
 
 def _token(path: Path) -> str:
@@ -174,7 +174,7 @@ def _token(path: Path) -> str:
 
 
 def parse_complaint(body: bytes) -> str:
-    """Return why Prometheus refuses, in its own words; empty where nothing of the kind is said."""
+    """Return the error text of Prometheus; empty if there is none."""
     try:
         words = read_json(body)["error"]
     except (ValueError, KeyError, TypeError, IndexError):
@@ -187,16 +187,16 @@ def _one_line(words: object) -> str:
 
 
 def parse_answer(body: bytes, url: str) -> tuple[list[Curve], list[str]]:
-    """Return the curves of an answer from an address, and of what it warns.
+    """Return the curves and warnings of an answer.
 
     Raises:
-        ToolError: it is no answer of Prometheus.
+        ToolError: the answer is not from Prometheus.
     """
     try:
         answer = read_json(body)
-        # none, or null, where all is there
-        warned = list(answer.get("warnings") or ())
-        return list(_curves(answer)), [_one_line(words) for words in warned]
+        # absent or null if there are no warnings
+        warnings = list(answer.get("warnings") or ())
+        return list(_curves(answer)), [_one_line(words) for words in warnings]
     except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise ToolError(
             f"{url} did not answer as Prometheus does ({error!r}); correct its address"
@@ -209,10 +209,10 @@ def _curves(answer: Any) -> Iterator[Curve]:
     for series in answer["data"]["result"]:
         labels = {_text(name): _text(value) for name, value in series["metric"].items()}
         points = ((float(at), float(value)) for at, value in series["values"])
-        # what cannot be divided is NaN, and no figure; nor is what no machine has
+        # NaN of a division is no figure, nor is a value larger than any machine's
         yield Curve(labels, tuple((at, value) for at, value in points if abs(value) <= LARGEST))
 
 
 def _text(value: object) -> str:
-    """Return a label without halves of characters, which could not be asked about or printed."""
+    """Return a label without halves of characters, which cannot be queried or printed."""
     return str(value).encode("utf-8", "replace").decode()

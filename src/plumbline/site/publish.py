@@ -1,12 +1,11 @@
-"""Site as Nagios shows it: suspects as path services, and notes behind other verdicts.
+"""Site as Nagios shows it: suspects as path services, and notes added to other verdicts.
 
-One fault notifies once.  Notes name the service that bears an alarm, and what changed before a
-group lost as a whole; no node knows them alone.
+One fault notifies once.  Notes name the service that bears an alarm, and the changes before the
+loss of a whole group; both need the data of all nodes.
 
-A suspect that explains nothing but alarms of which somebody was notified is shown as OK and names
-them.  A suspect that was notified keeps its alarm for a while where what it silenced is not healthy
-yet: evidence for health may come at different nights, and a suspicion may move from one part to
-another.
+A suspect that explains only alarms already notified is shown as OK and names them.  A notified
+suspect keeps its alarm for a while if services silenced by it are not healthy yet, because their
+evidence of health may come in different nights, and a suspicion may move to another part.
 """
 
 from __future__ import annotations
@@ -41,16 +40,14 @@ from plumbline.store.replacing import replace_own
 from plumbline.store.verdicts import document, load_standing
 
 FADES_S = 36 * 3600.0
-"""Seconds for which a former suspect may keep its alarm: one more night."""
+"""Seconds for which a former suspect may keep its alarm, to include one more night."""
 
 
 class Scene(NamedTuple):
     """State of a site when suspects are published.
 
-    ``alarms`` are the places of services in alarm in the plan; ``explained`` names the path
-    services that explain a component, by its layer and name.  An alarm that has stood for
-    ``notified_after_s`` has been notified.  What is behind another service in alarm has none of
-    its own.
+    ``alarms`` are the indices of services in alarm in the plan; ``explained`` has the path services
+    that explain a component, by layer and name.  An alarm is notified after ``notified_after_s``.
     """
 
     paths: Sequence[PathService]
@@ -61,7 +58,7 @@ class Scene(NamedTuple):
     notified_after_s: float
 
     def speaks(self, index: int) -> bool:
-        """Return whether a service is in alarm, and no other one bears its alarm."""
+        """Return whether a service is in alarm, and no other service bears its alarm."""
         behind = self.services[index].behind
         return index in self.alarms and not any(bearer in self.alarms for bearer in behind)
 
@@ -69,35 +66,35 @@ class Scene(NamedTuple):
 def settle(
     scene: Scene, verdicts: Mapping[str, Verdict], before: Standing
 ) -> tuple[dict[str, Verdict], Standing]:
-    """Return the verdicts with one bearer for each fault, and what stands from now on."""
-    found = dict(verdicts)
+    """Return the verdicts with one bearer for each fault, and the new standing alarms."""
+    settled = dict(verdicts)
     shared = [path for path in scene.paths if path.component]
-    ended = [path for path in shared if _has_ended(found[path.name], path, scene, before)]
+    ended = [path for path in shared if _has_ended(settled[path.name], path, scene, before)]
     for path in shared:
-        verdict = found[path.name]
+        verdict = settled[path.name]
         if verdict.reason is Reason.SUSPECT and path.name not in before.suspicions:
             earlier = _earlier(scene, path, before, ended)
             if earlier:
-                found[path.name] = _borne_by(verdict, earlier)
+                settled[path.name] = _borne_by(verdict, earlier)
     suspicions = {
-        path.name: _suspicion(found[path.name], before.suspicions.get(path.name), scene.now)
+        path.name: _suspicion(settled[path.name], before.suspicions.get(path.name), scene.now)
         for path in shared
-        if found[path.name].state.alarm
+        if settled[path.name].state.alarm
     }
     silenced = _behind(shared, suspicions)
     for path in ended:
         old = before.suspicions[path.name]
         ended_at = scene.now if old.ended_at is None else old.ended_at
-        ill = _ill(scene, path, before, silenced)
-        if ill:
+        unhealthy = _unhealthy(scene, path, before, silenced)
+        if unhealthy:
             suspicions[path.name] = old._replace(ended_at=ended_at)
-            found[path.name] = _fading(found[path.name], old, ended_at, ill)
+            settled[path.name] = _fading(settled[path.name], old, ended_at, unhealthy)
     notified = dict(_notified(scene, before, _behind(shared, suspicions)))
-    return found, Standing(notified, suspicions)
+    return settled, Standing(notified, suspicions)
 
 
 def _has_ended(verdict: Verdict, path: PathService, scene: Scene, before: Standing) -> bool:
-    """Return whether a suspect that was notified is none any more, not long ago."""
+    """Return whether a notified suspect has recently ceased to be one."""
     old = before.suspicions.get(path.name)
     if old is None or not old.slow or verdict.state.alarm:
         return False
@@ -109,8 +106,10 @@ def _suspicion(verdict: Verdict, old: Optional[Suspicion], now: float) -> Suspic
     return Suspicion(since, verdict.state, slow=verdict.reason is Reason.SUSPECT)
 
 
-def _ill(scene: Scene, path: PathService, before: Standing, silenced: Collection[int]) -> list[str]:
-    """Return what would notify of its own alarm now that it is behind no suspect."""
+def _unhealthy(
+    scene: Scene, path: PathService, before: Standing, silenced: Collection[int]
+) -> list[str]:
+    """Return the services that would now notify, because no suspect silences them anymore."""
     services = ((place, scene.services[place]) for place in path.members if scene.speaks(place))
     return [
         service.description
@@ -122,11 +121,11 @@ def _ill(scene: Scene, path: PathService, before: Standing, silenced: Collection
 def _earlier(
     scene: Scene, path: PathService, before: Standing, ended: Sequence[PathService]
 ) -> dict[str, float]:
-    """Return the alarms that a suspect explains with their beginnings, if all were notified.
+    """Return the start of each alarm that a suspect explains, if all were notified, else nothing.
 
-    What was silent behind a suspect that has ``ended`` was notified by the alarm of that one.
+    An alarm silenced by a suspect that has ``ended`` was notified by that suspect.
     """
-    found = {}
+    alarms = {}
     for place in path.members:
         service = scene.services[place]
         if not scene.speaks(place) or not _explains(scene, path, service):
@@ -138,12 +137,12 @@ def _earlier(
             name, since = bearer.description, before.suspicions[bearer.name].since
         if since is None or scene.now - since < scene.notified_after_s:
             return {}
-        found[name] = since
-    return found
+        alarms[name] = since
+    return alarms
 
 
 def _explains(scene: Scene, path: PathService, service: Service) -> bool:
-    """Return whether a suspect explains the alarm of a service, or it is that of a whole group."""
+    """Return whether a suspect explains the alarm of a service, or a whole group is in alarm."""
     if service.group:
         return True
     return path.name in scene.explained.get((service.layer, service.component), ())
@@ -155,10 +154,10 @@ def _borne_by(verdict: Verdict, earlier: Mapping[str, float]) -> Verdict:
     return verdict._replace(state=State.OK, reason=Reason.ALARM_ELSEWHERE, sentence=text)
 
 
-def _fading(verdict: Verdict, old: Suspicion, ended_at: float, ill: Sequence[str]) -> Verdict:
+def _fading(verdict: Verdict, old: Suspicion, ended_at: float, unhealthy: Sequence[str]) -> Verdict:
     text = (
         f"{verdict.component} is no suspect since {moment(ended_at)}, but not yet shown to be "
-        f"healthy: {several(tuple(ill))}"
+        f"healthy: {several(tuple(unhealthy))}"
     )
     return verdict._replace(state=old.state, reason=Reason.SUSPECT, sentence=text)
 
@@ -170,7 +169,7 @@ def _behind(shared: Sequence[PathService], suspicions: Collection[str]) -> set[i
 def _notified(
     scene: Scene, before: Standing, silenced: Collection[int]
 ) -> Iterator[tuple[str, float]]:
-    """Yield the services that notify of their own alarm, and since when they are in it."""
+    """Yield the services that notify their own alarm, and its start."""
     for place in scene.alarms:
         key = _key(scene.services[place])
         if key in before.notified:
@@ -186,8 +185,7 @@ def _key(service: Service) -> str:
 class Terms(NamedTuple):
     """Terms for finding and showing suspects.
 
-    What is written holds for ``stale_after_s``; an alarm that has stood for ``notified_after_s``
-    has been notified.
+    The document is valid for ``stale_after_s``; an alarm is notified after ``notified_after_s``.
     """
 
     stale_after_s: float
@@ -195,7 +193,7 @@ class Terms(NamedTuple):
 
 
 class Published(NamedTuple):
-    """The verdicts by the names of their services, the document, and what a person should know."""
+    """Verdicts by the names of their services, the document, and remarks for people."""
 
     verdicts: Mapping[str, Verdict]
     document: Mapping[str, Any]
@@ -203,11 +201,11 @@ class Published(NamedTuple):
 
 
 def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -> Published:
-    """Write what services of paths show from ``now`` on, in seconds since the epoch.
+    """Write the verdicts of path services at ``now``, in seconds since the epoch.
 
     Raises:
-        DocumentError: the plan names no such services, or is damaged.
-        StoreError: the history cannot be read, or the file not be written.
+        DocumentError: the plan has no such services, or is damaged.
+        StoreError: the history cannot be read, or the file cannot be written.
     """
     if not plan.paths:
         raise DocumentError(
@@ -220,16 +218,16 @@ def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -
         located = locate_in(judged)
         alarms = in_alarm(judged.services(), plan.services)
     shown = path_verdicts(site, located, sentences(plan, located), before.suspicions)
-    by = explained(site, located.located, before.suspicions)
-    scene = Scene(plan.paths, plan.services, alarms, by, now, terms.notified_after_s)
+    bearers = explained(site, located.located, before.suspicions)
+    scene = Scene(plan.paths, plan.services, alarms, bearers, now, terms.notified_after_s)
     verdicts, standing = settle(scene, shown, before)
-    made = document(verdicts, now, terms.stale_after_s, standing)
-    replace_own(to, json.dumps(made, allow_nan=False, separators=(",", ":")))
-    return Published(verdicts, made, (*unknown, *left_out(located.symptoms)))
+    fields = document(verdicts, now, terms.stale_after_s, standing)
+    replace_own(to, json.dumps(fields, allow_nan=False, separators=(",", ":")))
+    return Published(verdicts, fields, (*unknown, *left_out(located.symptoms)))
 
 
 def _standing(path: Path) -> tuple[Standing, list[str]]:
-    """Return what stood before; where that cannot be read, each alarm is a first one."""
+    """Return the standing alarms; none, with a remark, if they cannot be read."""
     try:
         return load_standing(str(path)), []
     except DocumentError as error:
@@ -245,9 +243,9 @@ def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]
     """
     with judgement(plan, history, now) as site:
         judged = site.services()
-        if plan.paths and any(_may_have_a_note(each.verdict) for each in judged):
+        if plan.paths and any(_may_have_a_note(result.verdict) for result in judged):
             notes = _notes(site)
-            judged = [_noted(each, notes) for each in judged]
+            judged = [_noted(result, notes) for result in judged]
     return [*judged, *judge_symptoms(plan, history, now)]
 
 
@@ -258,7 +256,7 @@ def _may_have_a_note(verdict: Verdict) -> bool:
 
 
 def _notes(site: SiteJudgement) -> dict[Subject, str]:
-    """Return what is said behind the sentence on a component or group."""
+    """Return notes to append to the sentences on components and groups."""
     plan, located = site.plan, locate_in(site)
     borne = causes(Site(plan.paths, plan.services, plan.parts), located.located)
     return {
@@ -272,7 +270,7 @@ def _notes(site: SiteJudgement) -> dict[Subject, str]:
 
 
 def _noted(judged: Judged, notes: Mapping[Subject, str]) -> Judged:
-    """Return a verdict with what is said of it, where something is."""
+    """Return a verdict with its note, if there is one."""
     verdict = judged.verdict
     note = notes.get((verdict.layer, verdict.component, verdict.group))
     if note is None or not _may_have_a_note(verdict):
@@ -281,22 +279,22 @@ def _noted(judged: Judged, notes: Mapping[Subject, str]) -> Judged:
 
 
 _NOTIFIED_AFTER_S = 1800.0
-"""Shorter than a day, in which alarms of the day before have been notified."""
+"""Shorter than a day, so alarms of the day before count as notified."""
 
 
-class SuspectingDaily:
-    """Finds which path services of one fleet are in alarm; symptoms play no part."""
+class DailySuspects:
+    """Path services of one fleet in alarm, day after day and without symptoms."""
 
     def __init__(self, site: Site) -> None:
-        """Know nothing of the days before."""
+        """Begin without standing alarms."""
         self._site = site
         self._standing = NOTHING
 
     def __call__(self, day: Alarming) -> frozenset[str]:
-        """Return the names of those in alarm."""
-        found, before = self._located(day), self._standing.suspicions
-        verdicts = path_verdicts(self._site, found, [""] * len(found.located.sets), before)
-        by = explained(self._site, found.located, before)
+        """Return the names of the path services in alarm."""
+        suspects, before = self._located(day), self._standing.suspicions
+        verdicts = path_verdicts(self._site, suspects, [""] * len(suspects.located.sets), before)
+        by = explained(self._site, suspects.located, before)
         paths, services = self._site.paths, self._site.services
         scene = Scene(paths, services, day.alarms, by, day.now, _NOTIFIED_AFTER_S)
         settled, self._standing = settle(scene, verdicts, self._standing)

@@ -1,8 +1,8 @@
-"""All that the report draws of a site: measured, judged, located, and the looks at its hosts.
+"""Data of the report on a site: measurements, verdicts, suspects, and symptoms of its hosts.
 
-Around a moment of the past it is everything measured then, from history and Prometheus, which
-``plumbline counters`` gives the counters of Lustre and LNet.  ``rate`` sees those that begin again
-at 0, and a sum over hosts follows a target that fails over.
+For an hour of the past the data come from the history and from Prometheus, with the counters of
+Lustre and LNet from ``plumbline counters``.  ``rate`` handles counters that restart at 0, and a sum
+over hosts follows a target that fails over.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from plumbline.report.moment import Line, Past
 from plumbline.report.site import Look, Site
 from plumbline.report.suspects import Suspects
 from plumbline.site.forked import forked
-from plumbline.site.jobs import used_meanwhile
+from plumbline.site.jobs import jobs_on_slow_targets
 from plumbline.site.locate import condition_changes, locate_site
 from plumbline.site.nodes import SiteJudgement, judge_site, require
 from plumbline.site.prometheus import Curve, Prometheus, Span
@@ -38,16 +38,16 @@ from plumbline.store.trends import Pictures
 
 
 class SiteLooks(NamedTuple):
-    """The last looks at the hosts of a site, and the hosts at which nobody looks."""
+    """Last looks at the hosts of a site, and the hosts without looks."""
 
     found: tuple[Look, ...]
     unseen: tuple[str, ...]
 
 
 def looks_of(plan: SitePlan, history: Path, now: float) -> SiteLooks:
-    """Return what hosts say of themselves at ``now``, in seconds since the epoch.
+    """Return the looks at hosts as of ``now``, in seconds since the epoch.
 
-    Kinds that have no service are among them where a collector could look.
+    They include kinds without a service if a collector could look at them.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
@@ -65,7 +65,7 @@ def looks_of(plan: SitePlan, history: Path, now: float) -> SiteLooks:
 
 
 def _looks(host: str, collected: LastReport, freshness: Mapping[str, float]) -> Iterator[Look]:
-    """Yield the look itself, and the kinds that have a service or a collector that could look."""
+    """Yield the look itself, and each kind with a service or a collector that could look."""
     report = collected.report
     for kind, verdict in judged_looks(host, collected, freshness):
         if report:
@@ -78,7 +78,7 @@ def _looks(host: str, collected: LastReport, freshness: Mapping[str, float]) -> 
 
 
 def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
-    """Return everything that is drawn, read and judged at ``now``, in seconds since the epoch.
+    """Return all data of the report, read and judged at ``now``, in seconds since the epoch.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
@@ -92,7 +92,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
         return Site(
             name=plan.site,
             now=now,
-            expectations=[each for expectations in measured.values() for each in expectations],
+            expectations=[entry for entries in measured.values() for entry in entries],
             parts=plan.parts,
             verdicts={
                 (verdict.layer, verdict.component): verdict
@@ -111,18 +111,18 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             looks=looks.found,
             unseen=looks.unseen,
             nodes={
-                (each.layer, each.component): name
-                for name, expectations in measured.items()
-                for each in expectations
+                (entry.layer, entry.component): name
+                for name, entries in measured.items()
+                for entry in entries
             },
         )
 
 
 def find_suspects(plan: str, history: Path, now: float) -> Optional[Suspects]:
-    """Return the suspects of a site; None for a plan that does not say what the parts are.
+    """Return the suspects of a site; None if the plan has no parts.
 
-    They are found in a process of its own, to be called before the plan in this file is read here:
-    of a large site that takes some 800 MB, which would not be given back before the page is drawn.
+    A separate process finds them, because a large site takes some 800 MB, which would not be freed
+    before the page is drawn.  Call it before this process reads the plan.
 
     Raises:
         DocumentError: the plan or a record is damaged.
@@ -136,14 +136,14 @@ def _suspects(plan: SitePlan, history: Path, now: float) -> Optional[Suspects]:
     if not plan.parts:
         return None
     located = locate_site(plan, history, now)
-    jobs = used_meanwhile(plan, history, located.located)
+    jobs = jobs_on_slow_targets(plan, history, located.located)
     return Suspects(
         located.located, located.probes, [loss.sentence for loss in located.shared], jobs
     )
 
 
 def _group_verdicts(judged: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
-    """Return the verdict on each group, the worst where several nodes measure it."""
+    """Return the verdict on each group; the worst if several nodes measure it."""
     groups: dict[tuple[str, str], Verdict] = {}
     for verdict in judged:
         other = groups.setdefault((verdict.layer, verdict.component), verdict)
@@ -155,21 +155,21 @@ def _group_verdicts(judged: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]
 STEP_S = 60.0
 BEFORE_S = AFTER_S = 1800.0
 _WINDOW = "[2m]"
-"""Of a rate: it needs two scrapes."""
+"""Window of a rate, which needs two scrapes."""
 
 _MOST = 5
-"""Of each kind by each figure: those of the moment, and those of the hour."""
+"""Most series of each kind and column, once for the moment and once for the hour."""
 
 _MOST_RECOVERING = 30
 _PATIENCE_S = 120.0
-"""For all questions together: a report is drawn all the same."""
+"""Time limit of all queries together; the report is drawn without the rest."""
 
 
 class _Kind(NamedTuple):
-    """One drawing: the label that names a series, and an expression for each column.
+    """A kind of chart: the label that names a series, and an expression for each column.
 
-    In an expression ``{by}`` stands for the grouping, ``{only}`` for more matchers of labels,
-    ``{range}`` for the time.
+    Placeholders of an expression: ``{by}`` is the grouping, ``{only}`` further matchers of labels,
+    ``{range}`` the time.
     """
 
     name: str
@@ -225,25 +225,25 @@ _UNSETTLED = f'{counters.RECOVERY.name}{{status!~"{"|".join(counters.SETTLED)}"}
 def look_back(
     prometheus: Prometheus, at: float, now: float, monotonic: Callable[[], float]
 ) -> Past:
-    """Return what is kept of the hour around a moment; what is not is a sentence among its remarks.
+    """Return Prometheus's data of the hour around ``at``, with remarks on missing data.
 
     ``at`` and ``now`` are in seconds since the epoch, ``monotonic`` returns the seconds of a clock.
     """
     span = Span(at - BEFORE_S, min(at + AFTER_S, now), STEP_S)
     past = Past(at, span.start, span.end)
-    asking = _Asking(prometheus, at, span, monotonic)
+    queries = _HourQueries(prometheus, at, span, monotonic)
     try:
         for kind in _KINDS:
-            past = past._replace(charts=(*past.charts, *asking.charts(kind)))
-        past = past._replace(recovering=asking.recovering())
-        past = past._replace(remarks=tuple(asking.remarks(past)))
+            past = past._replace(charts=(*past.charts, *queries.charts(kind)))
+        past = past._replace(recovering=queries.recovering())
+        past = past._replace(remarks=tuple(queries.remarks(past)))
     except ToolError as error:
         past = past._replace(remarks=(*past.remarks, f"{error}; what is missing here is not drawn"))
     return past._replace(remarks=(*past.remarks, *prometheus.warnings))
 
 
-class _Asking:
-    """Asks about one hour; every question may raise ToolError."""
+class _HourQueries:
+    """Queries about one hour; each may raise ToolError."""
 
     def __init__(
         self, prometheus: Prometheus, at: float, span: Span, monotonic: Callable[[], float]
@@ -257,27 +257,27 @@ class _Asking:
         self._hour = f"[{span.end - span.start:.0f}s] @ {span.end:.3f}"
 
     def charts(self, kind: _Kind) -> Iterator[charts.Chart]:
-        """Yield the pictures of a kind; the same series are in all of them."""
+        """Yield the charts of a kind, all with the same series."""
         names = self._foremost(kind)
         if not names:
             return
         matcher = json.dumps("|".join(map(re.escape, names)), ensure_ascii=False)
         only, by = f",{kind.label}=~{matcher}", f" by ({kind.label}) "
         for column, expression in kind.columns:
-            own = self._over(expression.format(by=by, only=only, range=_WINDOW))
+            curves = self._over(expression.format(by=by, only=only, range=_WINDOW))
             lines = [
                 Line(curve.labels.get(kind.label, ""), curve.points)
-                for curve in own
+                for curve in curves
                 if curve.points
             ]
             if lines and column.adds:
-                curves = self._over(expression.format(by="", only="", range=_WINDOW))
-                lines += _others(lines, curves)
+                sums = self._over(expression.format(by="", only="", range=_WINDOW))
+                lines += _others(lines, sums)
             if lines:
                 yield charts.Chart(kind.name, column, tuple(lines))
 
     def recovering(self) -> tuple[tuple[str, Line], ...]:
-        """Return which targets were in recovery, each with a line for each status."""
+        """Return the targets in recovery, with a line for each status."""
         hour = f"sum by (target) (count_over_time({_UNSETTLED}{self._hour}))"
         curves = self._over(
             f"max by (target, status) ({_UNSETTLED}) "
@@ -290,9 +290,9 @@ class _Asking:
         )
 
     def remarks(self, past: Past) -> Iterator[str]:
-        """Yield what is odd about the counters of this hour, a sentence each."""
-        if not past.charts and (why := self._nothing()):
-            yield why
+        """Yield a sentence on each oddity in the counters of this hour."""
+        if not past.charts and (reason := self._nothing()):
+            yield reason
             return
         drawn = {(chart.kind, chart.column) for chart in past.charts}
         absent = [
@@ -306,12 +306,12 @@ class _Asking:
         if not self._holds(counters.RECOVERY.name):
             yield "No state of recovery is held of this hour"
         counted = f"count by (target) (count_over_time({_STORAGE}{self._hour}))"
-        there = f"count by (target) (count_over_time({_STORAGE}{_WINDOW}))"
-        began = f"sum by (target) (resets({_STORAGE}{self._hour})) > 0"
+        present = f"count by (target) (count_over_time({_STORAGE}{_WINDOW}))"
+        resets = f"sum by (target) (resets({_STORAGE}{self._hour})) > 0"
         servers = f"count by (target, instance) (count_over_time({_STORAGE}{self._hour}))"
         for expression, words in (
-            (f"{counted} unless {there}", "Not counted at this moment, though in this hour"),
-            (began, "Counters began at 0 again in this hour (cleared, or the server restarted)"),
+            (f"{counted} unless {present}", "Not counted at this moment, though in this hour"),
+            (resets, "Counters began at 0 again in this hour (cleared, or the server restarted)"),
             (
                 f"count by (target) ({servers}) > 1",
                 "Counted by several servers in this hour (failed over)",
@@ -322,7 +322,7 @@ class _Asking:
                 yield f"{words}: {several(names)}"
 
     def _foremost(self, kind: _Kind) -> list[str]:
-        """Return the names of the first by each column, at the moment or over the hour."""
+        """Return the names of the largest series by each column, at the moment or over the hour."""
         names: dict[str, None] = {}
         for _, expression in kind.columns:
             for range_ in (_WINDOW, self._hour):
@@ -331,7 +331,7 @@ class _Asking:
         return list(names)
 
     def _nothing(self) -> str:
-        """Return why nothing is held, and what to do; empty where nothing has moved."""
+        """Return the reason why there are no data, with a remedy; empty if nothing has moved."""
         if self._holds(counters.LOOKED.name):
             return ""
         url, hour = self._prometheus.url, f"the hour around {moment(self._at)}"
@@ -346,34 +346,34 @@ class _Asking:
         )
 
     def _holds(self, metric: str) -> bool:
-        """Return whether anything is held of a metric in this hour."""
+        """Return whether a metric has data in this hour."""
         expression = f"count(count_over_time({metric}{self._hour}))"
-        return any(curve.points for curve in self._asked(expression, self._moment))
+        return any(curve.points for curve in self._query(expression, self._moment))
 
     def _now(self, expression: str, label: str) -> list[str]:
-        """Return the labels of what an expression gives at the moment."""
-        curves = self._asked(expression, self._moment)
+        """Return the values of a label in the result of an expression at the moment."""
+        curves = self._query(expression, self._moment)
         return [name for curve in curves if curve.points and (name := curve.labels.get(label, ""))]
 
     def _over(self, expression: str) -> Sequence[Curve]:
-        return self._asked(expression, self._span)
+        return self._query(expression, self._span)
 
-    def _asked(self, expression: str, span: Span) -> Sequence[Curve]:
+    def _query(self, expression: str, span: Span) -> Sequence[Curve]:
         if self._monotonic() > self._end:
             raise ToolError(f"{self._prometheus.url} took more than {_PATIENCE_S:.0f} s to answer")
         return self._prometheus.over(expression, span)
 
 
 def _others(lines: Sequence[Line], curves: Sequence[Curve]) -> Iterator[Line]:
-    """Yield the sum of what is not drawn itself, where there is any."""
+    """Yield the sum of all series that have no line, if above zero."""
     drawn: dict[float, float] = {}
     for line in lines:
         for at, value in line.points:
             drawn[at] = drawn.get(at, 0.0) + value
-    for whole in curves:
-        points = tuple((at, max(0.0, value - drawn.get(at, 0.0))) for at, value in whole.points)
-        # what is left of a sum of the same numbers in another order is no traffic
-        if any(rest > 1e-6 * value for (_, rest), (_, value) in zip(points, whole.points)):
+    for total in curves:
+        points = tuple((at, max(0.0, value - drawn.get(at, 0.0))) for at, value in total.points)
+        # differences between sums of the same numbers in another order are rounding errors
+        if any(rest > 1e-6 * value for (_, rest), (_, value) in zip(points, total.points)):
             yield Line(charts.OTHERS, points)
 
 
@@ -382,10 +382,10 @@ _Place = tuple[str, str]
 
 
 def probed(plan: SitePlan, history: Path, past: Past, thinned_until: str) -> charts.Probed:
-    """Return the measurements of a time with the verdicts that they led to.
+    """Return the measurements of a past time with their verdicts.
 
-    ``thinned_until`` is the last day, as ISO date in UTC, of which daily figures are all that is
-    left; empty without any.
+    ``thinned_until`` is the last day, as ISO date in UTC, with daily figures instead of records;
+    empty without any.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
@@ -394,16 +394,16 @@ def probed(plan: SitePlan, history: Path, past: Past, thinned_until: str) -> cha
     require(history)
     nodes: dict[_Place, str] = {}
     verdicts: dict[_Place, Verdict] = {}
-    with PastHistory(history, past.end) as kept:
-        began = kept.since(past.begin)
-        places = {(run.layer, run.component) for run in began}
-        site = SiteJudgement(plan, kept, past.end)
+    with PastHistory(history, past.end) as past_history:
+        records = past_history.since(past.begin)
+        places = {(record.layer, record.component) for record in records}
+        site = SiteJudgement(plan, past_history, past.end)
         for name, measured in site.nodes.items():
-            chosen = [each for each in measured if (each.layer, each.component) in places]
-            for each, verdict in zip(chosen, site.judging(name).components(chosen)):
-                place = each.layer, each.component
+            chosen = [entry for entry in measured if (entry.layer, entry.component) in places]
+            for entry, verdict in zip(chosen, site.judging(name).components(chosen)):
+                place = entry.layer, entry.component
                 nodes[place], verdicts[place] = name, verdict
-    runs = [_run(run, nodes, verdicts) for run in began]
+    runs = [_run(record, nodes, verdicts) for record in records]
     return charts.Probed(runs, _remark(past, runs, thinned_until))
 
 

@@ -1,7 +1,8 @@
-"""Verdicts written for the checks of a node, shown as status, told as metrics, or of a file.
+"""Verdicts for the checks of a node, for the status, for metrics, and on samples of a file.
 
-Whoever writes the snapshot publishes them: runs, and the deployment of other expectations.  What a
-group has lost as one none of its members shows, so groups that are not OK are lines of the status.
+Runs, and the deployment of other expectations, write the snapshot and publish the verdicts.  The
+loss of a whole group is not visible in its members, so groups that are not OK have lines in the
+status.
 """
 
 from __future__ import annotations
@@ -49,18 +50,18 @@ from plumbline.store.trends import Pictures
 from plumbline.store.verdicts import stamp_of
 
 _MOST_MOMENTS = 8
-"""Of one verdict: to judge a large group again for each of its members takes long, and as soon as
-anything is measured the whole group is judged."""
+"""Most stages of a verdict: judging a large group again for each member takes long, and the next
+measurement judges the whole group anyway."""
 
 _AFTER_S = 0.001
-"""A verdict that is stale after a moment is not yet stale at it."""
+"""Added to the time after which a verdict is stale, as it is not yet stale at that time."""
 
 
 class _Service(NamedTuple):
-    """A service: whom it asks about, and by whose records it is judged.
+    """A service: its subject, and the components whose records count.
 
-    ``alone`` is True for what is measured as one and may hang, a component or a file system whose
-    targets are driven at once, which comes first then; False for a group.
+    ``alone`` is True if it is measured as one and may hang: a component, or a file system whose
+    targets are driven at once, which is then the first member.  It is False for a group.
     """
 
     subject: Subject
@@ -68,7 +69,7 @@ class _Service(NamedTuple):
     alone: bool
 
     def verdict(self, judging: Judging) -> Verdict:
-        """Return its verdict."""
+        """Return the verdict on the service."""
         if not self.alone:
             return judging.group(self.members)
         if self.subject[2]:
@@ -77,9 +78,9 @@ class _Service(NamedTuple):
 
 
 class _Memory:
-    """Content of a snapshot, the series of each component parsed once.
+    """Content of a snapshot, with the series of each component parsed once.
 
-    What runs is for the check to see.
+    ``running`` is empty, because checks look for running processes themselves.
     """
 
     running: tuple[Running, ...] = ()
@@ -90,23 +91,23 @@ class _Memory:
         self._of = lru_cache(maxsize=None)(snapshot.of)
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
-        """Return every series of a component; raise DocumentError when one is damaged."""
+        """Return every series of a component; raise DocumentError if one is damaged."""
         return self._of(layer, component)
 
 
 class Verdicts:
-    """Writes the verdicts of a node beside its snapshot, by the expectations that are deployed."""
+    """Writer of a node's verdicts beside its snapshot, by the deployed expectations."""
 
     def __init__(self, expectations: str, folder: Path) -> None:
-        """Take the document of expectations, which may be replaced while a run goes on."""
+        """Take the path of the expectations, which may be replaced during a run."""
         self._path = expectations
         self._files = VerdictFiles(folder)
         self._stamp: Optional[str] = None
         self._services: tuple[_Service, ...] = ()
-        self._known: dict[Subject, tuple[Any, Published]] = {}
+        self._cache: dict[Subject, tuple[Any, Published]] = {}
 
     def __call__(self, snapshot: Snapshot) -> int:
-        """Write what has changed, and return of how many services.
+        """Write changed verdicts, and return the number of their services.
 
         Raises:
             DocumentError: the expectations are missing or damaged.
@@ -115,25 +116,25 @@ class Verdicts:
         stamp = stamp_of(self._path)
         if stamp != self._stamp:
             self._services = tuple(_services(load_expectations(self._path)))
-            self._stamp, self._known = stamp, {}
+            self._stamp, self._cache = stamp, {}
         memory = _Memory(snapshot)
         return self._files.write(
             self._published(service, memory, stamp) for service in self._services
         )
 
     def _published(self, service: _Service, memory: _Memory, stamp: str) -> Published:
-        """Return the verdict of a service; what rests on the same is not judged again."""
+        """Return the verdict of a service; judge it only if its inputs have changed."""
         snapshot = memory.taken
-        rests_on = _rests_on(service, snapshot)
-        before, known = self._known.get(service.subject, (None, None))
-        if known and before == rests_on:
-            # until its first stage is over
-            following = known.stages[1:2]
+        inputs = _inputs(service, snapshot)
+        before, cached = self._cache.get(service.subject, (None, None))
+        if cached and before == inputs:
+            # valid until the end of its first stage
+            following = cached.stages[1:2]
             if all(snapshot.written_at < stage.since for stage in following):
-                return known
+                return cached
         layer, name, is_group = service.subject
         first = service.members[0]
-        found = Published(
+        published = Published(
             layer,
             name,
             is_group,
@@ -143,21 +144,21 @@ class Verdicts:
             tuple(_running(service, snapshot)),
             tuple(_stages(service, memory)),
         )
-        self._known[service.subject] = rests_on, found
-        return found
+        self._cache[service.subject] = inputs, published
+        return published
 
 
 def publish(expectations: str, state: Path) -> int:
-    """Judge what this node has measured by what is expected of it now; return how much changed.
+    """Judge this node's records by its present expectations; return how many verdicts changed.
 
-    That is the number of services with another verdict.  Where nothing was ever measured the
-    verdicts say that.  Raises as ``Verdicts`` does; StoreError where no history can be read.
+    Without a history the verdicts are on a node that has not measured.  Raises as ``Verdicts``
+    does, and StoreError if the history cannot be read.
     """
     verdicts = published_by(expectations, state)
     node, now = load_expectations(expectations), time.time()
     if not (state / DATABASE).exists():
         return verdicts(Snapshot(node.node, now, (), {}, {}))
-    changed: list[int] = []
+    changes: list[int] = []
     expected = node.every()
     with History(state / DATABASE) as history:
         publisher = Publisher(
@@ -165,17 +166,17 @@ def publish(expectations: str, state: Path) -> int:
             state / SNAPSHOT_FILE,
             node.node,
             groups_of(expected),
-            lambda snapshot: changed.append(verdicts(snapshot)),
+            lambda snapshot: changes.append(verdicts(snapshot)),
         )
         publisher(now, lambda memory: Weighing({node.node: expected}, {node.node: memory}).every())
-    return sum(changed)
+    return sum(changes)
 
 
 def _services(node: Expectations) -> Iterator[_Service]:
-    """Yield each component that is expected, each group, and each file system as a whole."""
+    """Yield each expected component, each group, and each file system as a whole."""
     expectations = node.every()
-    for each in expectations:
-        yield _Service(each.subject, (each,), alone=True)
+    for entry in expectations:
+        yield _Service(entry.subject, (entry,), alone=True)
     for (layer, group), members in by_group(expectations).items():
         yield _Service((layer, group, True), members, alone=False)
     for system in file_systems(expectations):
@@ -183,8 +184,8 @@ def _services(node: Expectations) -> Iterator[_Service]:
         yield _Service(subject, system.entries, alone=True)
 
 
-def _rests_on(service: _Service, snapshot: Snapshot) -> Any:
-    """Return all of a snapshot that the verdict of a service follows from."""
+def _inputs(service: _Service, snapshot: Snapshot) -> Any:
+    """Return the parts of a snapshot that the verdict of a service depends on."""
     layer, name, _ = service.subject
     return (
         [
@@ -197,7 +198,7 @@ def _rests_on(service: _Service, snapshot: Snapshot) -> Any:
 
 
 def _running(service: _Service, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
-    """Yield the runs of a component that have not ended, in document form."""
+    """Yield unfinished runs of a component, in document form."""
     first = service.members[0]
     for run in snapshot.running if service.alone else ():
         if (run.layer, run.component) == (first.layer, first.component):
@@ -205,7 +206,7 @@ def _running(service: _Service, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]
 
 
 def _stages(service: _Service, memory: _Memory) -> Iterator[Stage]:
-    """Yield what a service says now, and after each moment that changes it."""
+    """Yield the verdict on a service now, and after each time that changes it."""
     now = memory.taken.written_at
     before: Optional[Stage] = None
     for moment in (now, *sorted(set(_moments(service, memory, now)))):
@@ -224,12 +225,12 @@ def _stages(service: _Service, memory: _Memory) -> Iterator[Stage]:
 
 
 def _moments(service: _Service, memory: _Memory, now: float) -> Iterator[float]:
-    """Yield the moments to come that change a verdict: those that count.
+    """Yield the future times that change a verdict.
 
-    A record becomes stale, or is dated ahead no longer; a figure is shown with its age.  Of the
-    many of a group the last counts, when all of it is stale.
+    A record becomes stale, or is no longer dated ahead, or is shown with its age.  If there are too
+    many for a group, only the last one counts, when the whole group is stale.
     """
-    ends = [(end, each.limits) for each in service.members for end in _ends(each, memory)]
+    ends = [(end, entry.limits) for entry in service.members for end in _ends(entry, memory)]
     stale = {end - CLOCK_STEP_S for end, _ in ends}
     stale |= {end + limits.stale_after_s for end, limits in ends}
     old = {end + NEW_S for end, _ in ends if service.alone}
@@ -239,21 +240,21 @@ def _moments(service: _Service, memory: _Memory, now: float) -> Iterator[float]:
 
 
 def _ends(entry: Expectation, memory: _Memory) -> list[float]:
-    """Return when the latest record of each series of a component ended."""
+    """Return the end of the latest record of each series of a component."""
     try:
         return [series.latest.finished_at for series in memory.of(entry.layer, entry.component)]
     except DocumentError:
-        # which its verdict says
+        # the verdict reports the damage
         return []
 
 
 def published_by(expectations: str, state: Path) -> Verdicts:
-    """Return who writes the verdicts of a node whose snapshot is in a folder."""
+    """Return the writer of the verdicts of a node with its snapshot in ``state``."""
     return Verdicts(expectations, state / VERDICTS_FOLDER)
 
 
 class Step(NamedTuple):
-    """One operation of a component; ``retransmitted`` is a share of all segments, if known."""
+    """One operation of a component; ``retransmitted`` is a share of all TCP segments, if known."""
 
     expectation: Expectation
     ruling: Ruling
@@ -263,9 +264,8 @@ class Step(NamedTuple):
 class NodeVerdicts(NamedTuple):
     """Verdicts of one node: on components, groups, each operation, and its probes.
 
-    ``probes`` is None where nothing is expected to be measured, ``symptoms`` where no report of
-    them could be read.  ``devices`` are the components that are devices of the node, each with the
-    kernel's name of it; of a whole site they are not known.
+    ``probes`` is None if no measurement is expected, ``symptoms`` if no report could be read.
+    ``devices`` has the kernel's names of device components of the node; empty for a whole site.
     """
 
     node: str
@@ -277,7 +277,7 @@ class NodeVerdicts(NamedTuple):
     devices: Mapping[str, str] = {}
 
     def every(self, now: float) -> Iterator[Verdict]:
-        """Yield every verdict, those on the last look for symptoms by their age at ``now``."""
+        """Yield all verdicts, including those on the last look for symptoms as of ``now``."""
         yield from (verdict for _, verdict in self.components)
         yield from self.groups
         if self.probes:
@@ -287,15 +287,15 @@ class NodeVerdicts(NamedTuple):
             yield from (verdict for _, verdict in looks)
 
 
-def tell(judgement: Judgement, since: float) -> Iterator[NodeVerdicts]:
-    """Yield what each node tells of what is expected ``since``, in epoch seconds."""
+def node_verdicts(judgement: Judgement, since: float) -> Iterator[NodeVerdicts]:
+    """Yield the verdicts of each node; records are expected ``since``, in epoch seconds."""
     for name, measured in judgement.nodes.items():
         judging, memory = judgement.judging(name), judgement.memories[name]
-        # of what is driven at once the whole has a verdict, among the groups
-        alone = [entry for entry in measured if not LAYERS[entry.layer].whole]
+        # targets driven at once have a verdict on the whole, among the groups
+        single = [entry for entry in measured if not LAYERS[entry.layer].whole]
         yield NodeVerdicts(
             name,
-            tuple(zip(alone, judging.components(alone))),
+            tuple(zip(single, judging.components(single))),
             tuple(judging.groups(measured)),
             tuple(step for entry in measured for step in _steps(entry, memory, judgement.now)),
             judgement.probes(name, since),
@@ -303,7 +303,7 @@ def tell(judgement: Judgement, since: float) -> Iterator[NodeVerdicts]:
 
 
 def _steps(entry: Expectation, memory: Memory, now: float) -> list[Step]:
-    """Return the operations of a component; of a damaged document none, as its verdict says."""
+    """Return the operations of a component; empty if damaged, which its verdict reports."""
     try:
         series = memory.of(entry.layer, entry.component)
         if LAYERS[entry.layer].paired:
@@ -329,8 +329,8 @@ class Line(NamedTuple):
         """Return the document form."""
         quantities = {step: Operation(step.partition(" ")[0]).quantity for step in self.rates}
         rates = {
-            step: [None if isnan(rate) else quantities[step].figure(rate) for rate in of_step]
-            for step, of_step in self.rates.items()
+            step: [None if isnan(rate) else quantities[step].figure(rate) for rate in step_rates]
+            for step, step_rates in self.rates.items()
         }
         verdict = self.verdict
         return {
@@ -345,12 +345,12 @@ class Line(NamedTuple):
 
 
 Rates = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
-"""Rates of each step of components, by layer and name, oldest first; NaN for a run without one."""
+"""Rates of each step of components, by layer and name, oldest first; NaN for a run without rate."""
 
 
 def status(judgement: Judgement, rates: Rates) -> list[Line]:
     """Return the verdict on each component with its rates, and on each group that is not OK."""
-    judged = [each.verdict for each in judgement.verdicts(members=True)]
+    judged = [result.verdict for result in judgement.verdicts(members=True)]
     lines = [
         Line(verdict, rates.get((verdict.layer, verdict.component), {}))
         for verdict in judged
@@ -360,7 +360,7 @@ def status(judgement: Judgement, rates: Rates) -> list[Line]:
 
 
 def rates_of_node(judgement: Judgement) -> Rates:
-    """Return the rates that a node remembers; raise DocumentError where a series is damaged."""
+    """Return the rates in a node's snapshot; raise DocumentError if a series is damaged."""
     rates = {}
     for name, measured in judgement.nodes.items():
         for entry in measured:
@@ -387,7 +387,7 @@ def rates_of_site(history: Path, now: float) -> tuple[Rates, Sequence[Unanswered
 
 
 def _group_lines(judged: Iterable[Verdict]) -> Iterator[Line]:
-    """Yield a line for each group that is not OK; that of the layer ``fs`` is a component too."""
+    """Yield a line for each group that is not OK, except for ``fs``, which has a component line."""
     for verdict in judged:
         if (
             verdict.group
@@ -411,7 +411,7 @@ def _by_component(courses: Iterable[Course]) -> dict[tuple[str, str], dict[str, 
 
 
 def judge_symptoms(plan: SitePlan, history: Path, now: float) -> list[Judged]:
-    """Return the verdicts at ``now``, in seconds since the epoch; none where the plan asks none.
+    """Return the verdicts of symptom services at ``now``, in seconds since the epoch.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
@@ -430,7 +430,7 @@ def judge_symptoms(plan: SitePlan, history: Path, now: float) -> list[Judged]:
 
 
 def freshness_by_host(plan: SitePlan) -> dict[str, dict[str, float]]:
-    """Return for how many seconds a look holds, of each host by the titles of its services."""
+    """Return the seconds for which a look is valid, by host and title of the service."""
     hosts: dict[str, dict[str, float]] = {}
     for service in plan.services:
         if service.layer == SYMPTOMS:
@@ -441,14 +441,14 @@ def freshness_by_host(plan: SitePlan) -> dict[str, dict[str, float]]:
 def judged_looks(
     host: str, collected: LastReport, freshness: Mapping[str, float]
 ) -> Iterator[tuple[str, Verdict]]:
-    """Yield the verdict on the last look at a host, and those on kinds of parts, by their kind.
+    """Yield verdicts by kind: on the last look at a host, kind ``""``, and on its kinds of parts.
 
-    They are the kinds that have a service, and those at which a collector could look.
+    Kinds need a service, or a collector that could look at them.
     """
     report = collected.report
     looks = report.looks if report else ()
-    able = {look.kind for look in looks if not look.unavailable}
-    for kind in ("", *(kind for kind in KINDS if kind in able or title(host, kind) in freshness)):
+    seen = {look.kind for look in looks if not look.unavailable}
+    for kind in ("", *(kind for kind in KINDS if kind in seen or title(host, kind) in freshness)):
         if report is None:
             yield kind, judge_unread(host, kind, collected.trouble)
         else:
@@ -458,14 +458,14 @@ def judged_looks(
 
 _UNITS = (("h", 3600.0), ("min", 60.0), ("s", 1.0))
 _SLACK = 1.25
-"""Proposed window, as a multiple of the usual round: some take longer."""
+"""Proposed window as a multiple of the usual round, because some rounds take longer."""
 
 
-class Replayed(NamedTuple):
-    """Verdicts on a file in the ``unit`` of its figures, and what is odd about it.
+class Replay(NamedTuple):
+    """Verdicts on the samples of a file in the ``unit`` of its figures, and oddities.
 
-    ``without`` is the number of rows without a figure; ``hint`` says what to do where no component
-    has peers, and is empty where some have.
+    ``without`` is the number of rows without a figure; ``hint`` is a remedy if no component has
+    peers, else empty.
     """
 
     judged: tuple[replaying.Judged, ...]
@@ -474,11 +474,11 @@ class Replayed(NamedTuple):
     hint: str
 
 
-def replay_file(path: Path, window_s: float) -> Replayed:
-    """Judge a file; samples of one host within ``window_s`` seconds are one run.
+def replay_file(path: Path, window_s: float) -> Replay:
+    """Judge the samples of a file; those of a host within ``window_s`` seconds are one run.
 
     Raises:
-        DocumentError: the file cannot be read or understood, or no row has a figure.
+        DocumentError: the file cannot be read or parsed, or no row has a figure.
     """
     read = read_samples(path)
     if not read.samples:
@@ -490,18 +490,20 @@ def replay_file(path: Path, window_s: float) -> Replayed:
     judged = tuple(replaying.replay(samples, replaying.default_limits(samples)))
     apart = replaying.never_together(samples)
     hint = _hint(apart, window_s) if apart else ""
-    return Replayed(judged, read.unit, read.without, hint)
+    return Replay(judged, read.unit, read.without, hint)
 
 
 def _hint(apart: replaying.Apart, window_s: float) -> str:
-    """Return what to do where no component has peers."""
+    """Return the hint for a file in which no component has peers."""
     host = f"host {apart.host}" if apart.host else "the file"
-    more = f" (and {apart.hosts - 1} more hosts alike)" if apart.hosts > 1 else ""
+    hosts = f" (and {apart.hosts - 1} more hosts alike)" if apart.hosts > 1 else ""
     when = "within the window" if window_s else "at the same time"
-    text = f"{host} has {apart.components} components, no two measured {when}{more}: none has peers"
-    wanted_s = _SLACK * apart.round_s
-    if wanted_s <= window_s:
+    text = (
+        f"{host} has {apart.components} components, no two measured {when}{hosts}: none has peers"
+    )
+    proposed_s = _SLACK * apart.round_s
+    if proposed_s <= window_s:
         return text
-    unit, seconds = next(each for each in _UNITS if wanted_s >= each[1] or each[1] == 1)
-    window = f"{ceil(wanted_s / seconds)}{unit}"
+    unit, seconds = next(unit for unit in _UNITS if proposed_s >= unit[1] or unit[1] == 1)
+    window = f"{ceil(proposed_s / seconds)}{unit}"
     return f"{text}; a round takes {format_duration(apart.round_s)}, try --together {window}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from plumbline.doors.simulation import Simulated, tables
+from plumbline.doors.simulation import Setup, tables
 from plumbline.model.verdict import Reason
 from plumbline.simulate.fleet import Fault, Longest
 from plumbline.simulate.score import Outcome, Source, Trial
 
-ASKED = Simulated("lab", 10, "year", 1, 1.0)
+ASKED = Setup("lab", 10, "year", 1, 1.0)
 SEEN = Trial(Fault("oss1-disk1", 0.4, 3), "disk", 0.4, 58, 2, ("raw oss1-disk1", "slow"))
 MISSED = Trial(Fault("oss2-disk1", 0.15, 3), "disk", 0.15, 58)
 HIDDEN = Trial(Fault("oss1-nic", 0.3, 3), "nic", 0.0, 58)

@@ -11,7 +11,7 @@ from plumbline.model.command import Completed
 from plumbline.model.errors import UsageError
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Outcome, Record
-from plumbline.site.measure import Caches, told_apart
+from plumbline.site.measure import Caches, caches_of
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
 from tests.package.measure.targets import FILES, healthy
 from tests.package.measure.units import FakeClock, expectation, fio_report, measured
@@ -59,7 +59,7 @@ def sequence(runner: FakeRunner, **changes: Any) -> list[Record]:
 
 
 def caches(rates: Mapping[str, float]) -> Caches:
-    return told_apart(OST, sequence(Storage(rates)))
+    return caches_of(OST, sequence(Storage(rates)))
 
 
 def test_each_read_is_without_one_cache_more() -> None:
@@ -119,7 +119,7 @@ def test_a_cache_that_cannot_be_dropped_is_said_and_the_others_are_told_apart() 
     assert last.outcome is Outcome.SKIPPED
     assert "not dropped: lfs ladvise" in last.reason
     assert "Operation not supported" in last.reason
-    said = told_apart(OST, [*reads, last])
+    said = caches_of(OST, [*reads, last])
     assert "What a server or array caches was not dropped." in said.sentences
 
 
@@ -138,7 +138,7 @@ def test_a_target_that_is_too_full_is_not_written() -> None:
     (record,) = measured(unit, runner, FakeClock())
     assert record.outcome is Outcome.SKIPPED
     assert not runner.called("fio --name")
-    assert told_apart(OST, [record]).sentences[0].startswith(f"{OST}: nothing is known")
+    assert caches_of(OST, [record]).sentences[0].startswith(f"{OST}: nothing is known")
 
 
 def test_a_device_has_no_file_that_is_cached() -> None:

@@ -28,7 +28,7 @@ from plumbline.model.exchange import MOST_RECORDS, Head
 from plumbline.model.record import Record
 from plumbline.model.series import Running
 from plumbline.observe.conditions import Bill
-from plumbline.site.gather import GatherOptions, _Work, gather
+from plumbline.site.gather import GatherOptions, _Collection, gather
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.collection import read_clocks
 from plumbline.store.database import Selection, Store
@@ -429,7 +429,7 @@ def test_where_no_thread_can_be_had_fewer_are_to_be_asked(
 
 def test_whoever_stops_early_waits_for_no_node(site: Site) -> None:
     site.measure("client1")
-    work = _Work(GatherOptions(site.history, site.remote, 30.0, 1))
+    work = _Collection(GatherOptions(site.history, site.remote, 30.0, 1))
     work.stop()
     assert work.node("client1").trouble == ""
     assert site.kept() == []
