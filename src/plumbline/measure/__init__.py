@@ -1,1 +1,1 @@
-"""One component at a time: tool, placement and its proof, run, lock."""
+"""Measure one component at a time: tools, probe files and their placement, locks, runs."""

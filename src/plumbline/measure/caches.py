@@ -1,7 +1,7 @@
-"""Repeated reads of a file just written, each after dropping one more cache.
+"""Repeated reads of a new file, each after dropping one more cache.
 
-So a page cache, a client's locks and a server's cache are told apart (Edison, section V-A.6).  The
-file is one of its own, which is removed at the end.
+This separates the effects of the page cache, a client's locks and a server's cache (Edison, section
+V-A.6).  The file is made for this test and removed at the end.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.observe.query import SLOW_S, complaint
 
 WITHOUT = "without"
-"""The key of a record's details: the cache that was dropped last before it, empty for none."""
+"""Key of a record's details: the last cache dropped before the read, empty for none."""
 
 _MOST_TRANSFER_BYTES = 1 << 20
-"""From 2.17 on Lustre reads 8 MiB and more past the page cache."""
+"""Since 2.17 Lustre reads 8 MiB and more without the page cache."""
 
 
 class CachesUnit:
-    """One target, written once and read once more than it has caches."""
+    """One target: a write, a read, and one more read per cache."""
 
     def __init__(self, entry: Expectation) -> None:
-        """Raise UsageError if no file lies on the target, DocumentError if it is unknown."""
+        """Raise UsageError for a target that holds no files, DocumentError for an unusable one."""
         target = target_for(entry.target, entry.component, entry.limits.fill_limit)
         if not isinstance(target, FileTarget):
             raise UsageError(f"{entry.component} has no file that caches keep; name a target")
@@ -48,12 +48,12 @@ class CachesUnit:
         self._target = target
         self._caches = target.caches(entry.spec.bytes)
         buffered = entry._replace(spec=_buffered(entry.spec))
-        once = entry._replace(spec=buffered.spec._replace(repeats=1))
+        single_write = entry._replace(spec=buffered.spec._replace(repeats=1))
         reads = (Task(buffered, Operation.READ, Scenario.SINGLE),) * (1 + len(self._caches))
-        self.tasks = (Task(once, Operation.WRITE, Scenario.SINGLE), *reads)
+        self.tasks = (Task(single_write, Operation.WRITE, Scenario.SINGLE), *reads)
 
     def measure(self, context: UnitContext) -> Generator[Record, None, None]:
-        """Yield the record of the write, then of each read until a failure."""
+        """Yield the record of the write, then one for each read, until a failure."""
         runner, write = context.runners[self.tasks[0].entry.component], self.tasks[0]
         reached = reach(self._target, runner, write.entry.spec.bytes)
         if isinstance(reached, Failure):
@@ -63,7 +63,7 @@ class CachesUnit:
             yield from _Reads(context, reached, self.tasks).measure(self._target)
         finally:
             if not reached.watch.stuck:
-                # what resists is found again by the next run here
+                # the next run removes a file that resists
                 with suppress(SkipTarget, ToolError):
                     self._target.remove(runner)
 
@@ -72,9 +72,9 @@ class CachesUnit:
         write, *reads = self.tasks
         file = f"/FILE-ON-{write.entry.component}"
         calls = [self._command(write, file)]
-        for read, cache in zip(reads, (None, *self._caches)):
+        for task, cache in zip(reads, (None, *self._caches)):
             calls += [] if cache is None else [cache.argv]
-            calls.append(self._command(read, file))
+            calls.append(self._command(task, file))
         return tuple(calls)
 
     def _command(self, task: Task, file: str) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class CachesUnit:
 
 
 def _buffered(spec: ProbeSpec) -> ProbeSpec:
-    """Return terms that let caches serve reads."""
+    """Return a specification that lets caches serve reads."""
     transfer_bytes = min(spec.transfer_bytes, _MOST_TRANSFER_BYTES)
     return spec._replace(
         direct=False, queue_depth=1, transfer_bytes=transfer_bytes, pattern=KEEP_CACHED
@@ -91,7 +91,7 @@ def _buffered(spec: ProbeSpec) -> ProbeSpec:
 
 
 class _Reads:
-    """The write of one file, and its reads."""
+    """Write of one file, and its reads."""
 
     def __init__(self, context: UnitContext, reached: Reached, tasks: Sequence[Task]) -> None:
         self._context = context
@@ -99,7 +99,7 @@ class _Reads:
         self._tasks = tasks
 
     def measure(self, target: FileTarget) -> Generator[Record, None, None]:
-        """Yield a record for each task; a cache that cannot be dropped has a failure."""
+        """Yield a record for each task; it is a failure if the cache cannot be dropped."""
         write, *reads = self._tasks
         trial = self._trial(write, write.entry.spec, ())
         yield self._record(trial, "")
@@ -107,19 +107,19 @@ class _Reads:
         if written is None:
             return
         spec = reads[0].entry.spec
-        # at most the written bytes, for holes are read too fast
+        # read no more than was written: holes read too fast
         transfers = max(1, min(spec.bytes, written) // spec.transfer_bytes)
         spec = spec._replace(bytes=transfers * spec.transfer_bytes)
         dropped: list[Cache] = []
-        # known by their file from here on
-        for read, cache in zip(reads, (None, *target.caches(spec.bytes))):
-            refused = self._refused(cache)
-            if refused and cache:
-                record = self._context.recorder.without(read, refused, self._conditions)
+        # from here on the caches refer to the placed file
+        for task, cache in zip(reads, (None, *target.caches(spec.bytes))):
+            failure = self._refused(cache)
+            if failure and cache:
+                record = self._context.recorder.without(task, failure, self._conditions)
                 yield record._replace(details={WITHOUT: cache.name})
             else:
                 dropped += [cache] if cache else []
-                trial = self._trial(read, spec, dropped)
+                trial = self._trial(task, spec, dropped)
                 yield self._record(trial, cache.name if cache else "")
             if self._reached.watch.stuck:
                 return
@@ -129,20 +129,20 @@ class _Reads:
         return Conditions(self._reached.state)
 
     def _trial(self, task: Task, spec: ProbeSpec, dropped: Sequence[Cache]) -> WatchedTrial:
-        """Return a trial whose repeats all begin without the dropped caches."""
+        """Measure a task, dropping the caches before each repeat; return the trial."""
         trial = WatchedTrial(task, spec, self._reached, self._context.clock)
         trial.begin()
         for _ in range(spec.repeats):
-            refused = next(filter(None, map(self._refused, dropped)), None)
-            if refused:
-                trial.fail(refused)
+            failure = next(filter(None, map(self._refused, dropped)), None)
+            if failure:
+                trial.fail(failure)
             trial.repeat()
             self._context.step(task.title)
         trial.end()
         return trial
 
     def _refused(self, cache: Optional[Cache]) -> Optional[Failure]:
-        """Drop a cache; return the failure if that was impossible."""
+        """Drop a cache; return the failure if that is impossible."""
         if cache is None:
             return None
         watch = self._reached.watch

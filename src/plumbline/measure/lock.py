@@ -1,8 +1,8 @@
 """One lock per target: it keeps two measurements apart, even if one of them is stuck.
 
-The tools inherit the lock's descriptor on purpose.  When a tool is stuck in the kernel and its
-runner has given it up, or when the runner was killed, the target stays locked until the last
-process that touches it is gone: the age of the lock is itself the alert.
+The tools inherit the lock's descriptor on purpose.  If a tool is stuck in the kernel and its runner
+has given up, or if the runner was killed, the target stays locked until the last process that uses
+it has ended; an old lock is itself a symptom.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PIDS = range(1, 1 << 22)
 
 
 class Holder(NamedTuple):
-    """Signature in a lock file: process, host, and wall clock in seconds since the epoch."""
+    """Holder of a lock, as written in its file: process, host, start in seconds since the epoch."""
 
     pid: int
     host: str
@@ -39,14 +39,14 @@ class Holder(NamedTuple):
 
 
 class AbandonedLock(NamedTuple):
-    """The lock of a dead run, and its orphans that still hold it."""
+    """Lock of a dead run, and the orphans that still hold it."""
 
     holder: Holder
     orphans: tuple[int, ...]
 
 
 def read_holder(path: Path) -> Optional[Holder]:
-    """Return the signature of a lock file; None if file or signature is missing."""
+    """Return the holder in a lock file; None if the file or a valid holder is missing."""
     try:
         holder = Holder(**read_json(path.read_text()))
         numbers(since=holder.since)
@@ -56,7 +56,7 @@ def read_holder(path: Path) -> Optional[Holder]:
 
 
 def abandoned_lock(path: Path) -> Optional[AbandonedLock]:
-    """Return the lock of a dead run; None if the run is or may be alive."""
+    """Return a lock if its run is dead; None if the run is or may be alive."""
     holder = read_holder(path)
     if holder is None or holder.host != socket.gethostname():
         return None
@@ -67,14 +67,14 @@ def abandoned_lock(path: Path) -> Optional[AbandonedLock]:
 
 
 def name_of(pid: int) -> str:
-    """Return the name of a process's program; empty if the process is gone."""
+    """Return the program name of a process; empty if the process has ended."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
     return ""
 
 
 def _belongs_to_another_user(pid: int) -> bool:
-    """Return True if a process exists and hides its open files."""
+    """Return True if a process exists, but hides its open files from this user."""
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -85,7 +85,7 @@ def _belongs_to_another_user(pid: int) -> bool:
 
 
 def _processes_with(path: Path) -> Iterator[int]:
-    """Yield the processes with an open file, as far as this user may see."""
+    """Yield the processes, visible to this user, that have a file open."""
     real = os.path.realpath(path)
     for folder in Path("/proc").glob("[0-9]*/fd"):
         with suppress(OSError):
@@ -94,40 +94,40 @@ def _processes_with(path: Path) -> Iterator[int]:
 
 
 def _leads_to(link: Path, path: str) -> bool:
-    """Return whether a process has a file open; one of the same name in a container is another.
+    """Return whether a descriptor is open on a path; a container may have another file there.
 
-    Nothing else is looked at: the files of a target that does not answer would not answer either.
+    The name is compared first: stat on a file of a target that does not answer would hang.
     """
     try:
         return os.readlink(link) == path and os.path.samestat(link.stat(), os.stat(path))
     except OSError:
-        # closed meanwhile
+        # closed in the meantime
         return False
 
 
 _ORPHAN_WAIT_S = 5.0
 _SIGNED_WITHIN_S = 0.2
 _LOOKS = 25
-"""Looks at an interval of _SIGNED_WITHIN_S; they last _ORPHAN_WAIT_S."""
+"""Number of looks, _SIGNED_WITHIN_S apart; together they last _ORPHAN_WAIT_S."""
 
 _FORKED_S = 0.02
 _TRIES = 5
-"""A tool that another thread starts holds all descriptors until its exec."""
+"""Tries: a tool started by another thread holds all descriptors until its exec."""
 
 _DISSOLVE_WAIT_S = 0.5
-"""A killed tool holds its lock until the kernel has removed the process."""
+"""Wait for killed tools, which hold their locks until the kernel has removed the process."""
 
 _LONGEST_NAME = 240
-"""No file system of Linux takes more than 255 bytes."""
+"""Below the limit of Linux file systems, 255 bytes."""
 
 _SWEEP = "sweep"
 """The layer of a sweep's locks."""
 
 
 class StuckError(BusyError):
-    """Processes of a run are stuck in the kernel and keep ``component`` locked.
+    """Processes stuck in the kernel keep ``component`` locked.
 
-    ``programs`` are their names.
+    ``programs`` are the names of their programs.
     """
 
     def __init__(self, message: str, component: str, programs: frozenset[str]) -> None:
@@ -137,19 +137,19 @@ class StuckError(BusyError):
 
 
 class Locks:
-    """The locks of one directory, which only the user of the probes can write."""
+    """Locks in one directory, which only the user of the probes can write."""
 
     _MODE = 0o750
 
     def __init__(
         self, directory: Path, clock: Clock, places: Optional[Mapping[str, str]] = None
     ) -> None:
-        """Make the directory when it is missing.
+        """Create the directory if it is missing.
 
-        ``places`` says where components lie whose names are made up: the place is locked then.
+        ``places`` maps made-up component names to their places, which are locked instead.
 
         Raises:
-            StoreError: it cannot be made or written.
+            StoreError: the directory cannot be created or written.
         """
         self.directory = directory
         self._clock = clock
@@ -161,8 +161,8 @@ class Locks:
         """Hold a target's lock; yield the descriptor that its tools must inherit.
 
         Raises:
-            BusyError: another run holds it; the message names the process and since when.
-            StuckError: what holds it cannot be ended: of a run that is gone, or asked by this one.
+            BusyError: another run holds it; the message names the process and the age.
+            StuckError: tools of a dead run, or queries of this run, hold it and cannot be killed.
             StoreError: the lock file cannot be written.
         """
         path = self._path(layer, component)
@@ -171,7 +171,7 @@ class Locks:
             self._sign(descriptor)
             yield descriptor
         finally:
-            # closed, never unlocked: unlocking would take the lock from a stuck tool as well
+            # close only: unlocking would take the lock from a stuck tool as well
             os.close(descriptor)
             for _ in range(_TRIES):
                 if self._tidy(path):
@@ -179,7 +179,7 @@ class Locks:
                 self._clock.sleep(_FORKED_S)
 
     def dissolve(self) -> None:
-        """Remove the locks of a single user's runs; the system's locks stay."""
+        """Remove private locks (see OwnLocks); the system's locks stay."""
 
     def _make(self) -> None:
         try:
@@ -189,7 +189,7 @@ class Locks:
 
     def _path(self, layer: str, component: str) -> Path:
         place = self._places.get(component, component)
-        # a parallel run works on the targets that are also measured one by one: one lock for both
+        # parallel runs and runs of single targets use the same targets: one lock for both
         family = OST.name if LAYERS[layer].on_targets or layer == _SWEEP else layer
         name = quote(f"{family}-{place}", safe="")
         if len(name) > _LONGEST_NAME:
@@ -197,7 +197,7 @@ class Locks:
         return self.directory / f"{name}.lock"
 
     def _take(self, path: Path) -> Optional[int]:
-        """Return the descriptor of the locked file, None if another process has the lock."""
+        """Lock the file and return its descriptor; None if another process has the lock."""
         while True:
             descriptor = self._open(path)
             try:
@@ -211,11 +211,11 @@ class Locks:
             if same_file(descriptor, path):
                 self._refuse_foreign(descriptor)
                 return descriptor
-            # its holder has just removed it: lock the new file instead
+            # the holder has just removed it: lock the new file instead
             os.close(descriptor)
 
     def _refuse_foreign(self, descriptor: int) -> None:
-        """Close and raise StoreError if signing would write into another user's file."""
+        """Close the file and raise StoreError if it may be another user's."""
         result = os.fstat(descriptor)
         if not S_ISREG(result.st_mode) or result.st_nlink > 1:
             os.close(descriptor)
@@ -230,7 +230,7 @@ class Locks:
             try:
                 descriptor = os.open(path, flags, 0o640)
             except FileNotFoundError:
-                # another run has ended meanwhile and has taken its directory away
+                # another run has just ended and removed the directory
                 self._make()
                 descriptor = os.open(path, flags, 0o640)
             if os.geteuid() == 0:
@@ -241,10 +241,10 @@ class Locks:
         return descriptor
 
     def _take_from_orphans(self, path: Path, component: str) -> int:
-        """End the tools of a dead run and take its lock; raise if the holder is alive."""
+        """Kill the tools of a dead run and take its lock; raise if the holder is alive."""
         deadline = self._clock.monotonic() + _ORPHAN_WAIT_S
         while True:
-            # repeated, since orphans may start other tools
+            # repeat: orphans may start other tools
             abandoned = self._abandoned(path)
             for pid in abandoned.orphans if abandoned else ():
                 with suppress(ProcessLookupError, PermissionError):
@@ -257,7 +257,7 @@ class Locks:
             if self._clock.monotonic() > deadline:
                 break
         if not abandoned.orphans:
-            # a process that this user cannot see may not be stuck
+            # this user cannot see the process, which may not be stuck
             raise BusyError(self._busy(path, None))
         age = format_duration(max(0.0, self._clock.wall() - abandoned.holder.since))
         run = "this run" if abandoned.holder.pid == os.getpid() else "a run"
@@ -270,10 +270,10 @@ class Locks:
         )
 
     def _abandoned(self, path: Path) -> Optional[AbandonedLock]:
-        """Return the lock of a dead run; None if a run is alive.
+        """Return the lock if its run is dead; None if it is alive.
 
-        A living run without a signature looks dead, and the orphans of a killed run may be ending:
-        two looks must agree.
+        Two looks must agree: a live run looks dead until it has signed its lock, and the orphans
+        of a killed run may be about to end.
         """
         current = abandoned_lock(path)
         for _ in range(_LOOKS):
@@ -301,7 +301,7 @@ class Locks:
             raise self._unusable(error) from error
 
     def _tidy(self, path: Path) -> bool:
-        """Remove the lock file; return False if a stuck tool or the next run holds it."""
+        """Remove the lock file; return False if a stuck tool or another run holds it."""
         descriptor = self._take(path)
         if descriptor is None:
             return False
@@ -318,20 +318,20 @@ class Locks:
 
 
 class OwnLocks(Locks):
-    """Locks in a directory of this user alone, which is removed when no lock is held.
+    """Locks in a private directory of this user, which is removed when no lock is held.
 
-    It may lie where anybody can write: one that somebody else has made is refused.
+    It may lie in a place that anybody can write to; another user's directory is refused.
     """
 
     _MODE = 0o700
 
     def dissolve(self) -> None:
-        """Remove the locks without a holder, and the directory if it is empty."""
+        """Remove the free locks, and the directory if it is empty."""
         deadline = self._clock.monotonic() + _DISSOLVE_WAIT_S
         while True:
             for path in self.directory.glob("*.lock"):
                 self._tidy(path)
-            # it stays while another run has a lock in it
+            # this fails while another run has a lock in it
             with suppress(OSError):
                 self.directory.rmdir()
             if self._clock.monotonic() > deadline or not self.directory.exists():
@@ -348,7 +348,7 @@ class OwnLocks(Locks):
 
 
 def same_file(descriptor: int, path: Path) -> bool:
-    """Return True if a path still names the open file."""
+    """Return True if a path still leads to the open file."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The layer ``net``: both directions between this host and the partner of the time slot."""
+"""Layer ``net``: both directions between this host and its partner in the time slot."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from plumbline.model.units import format_duration
 from plumbline.observe.command import Clock
 
 ANSWER_LIMIT_S = 20.0
-"""Seconds for the partner's receiver to open: both timers follow the same slot."""
+"""Wait for the partner's receiver to start: both timers follow the same slot."""
 
 _RETRY_S = 1.0
 
 
 class Slot(NamedTuple):
-    """Turn of this host in one slot; None for a bye."""
+    """Time slot by number, with the turn of this host; the turn is None for a bye."""
 
     number: int
     turn: Optional[Turn]
 
     def idle(self, host: str) -> str:
-        """Return the reason why this host measures nothing, empty if it begins."""
+        """Return the reason for measuring nothing; empty if this host sends."""
         if self.turn is None:
             return f"{host} has no partner in slot {self.number}; nothing to measure"
         if self.turn.role is Role.RESPONDER:
@@ -40,10 +40,10 @@ class Slot(NamedTuple):
 
 
 def slot_of(entry: Expectation, now: float, number: Optional[int]) -> Slot:
-    """Return the slot at ``now``, or the slot with a given number.
+    """Return the slot at ``now``, or the slot with the given number.
 
     Raises:
-        DocumentError: the expectation does not say how hosts are paired.
+        DocumentError: the expectation lacks the pairing of hosts.
     """
     pair = _pair(entry)
     if number is None:
@@ -52,7 +52,7 @@ def slot_of(entry: Expectation, now: float, number: Optional[int]) -> Slot:
 
 
 class PairUnit:
-    """This host and one partner."""
+    """Pair of this host and one partner."""
 
     def __init__(self, entry: Expectation, partner: str) -> None:
         """Raise DocumentError if the partner is not among the expected partners."""
@@ -61,7 +61,7 @@ class PairUnit:
         self.tasks = tasks_of(entry, self._partner)
 
     def measure(self, context: UnitContext) -> Generator[Record, None, None]:
-        """Yield one record for each direction, as soon as the partner answers."""
+        """Wait for the partner, then yield one record for each direction."""
         trouble = self._wait(context.clock)
         for task in self.tasks:
             if trouble:
@@ -81,7 +81,7 @@ class PairUnit:
         return Trial(task, self._job(task), context.runners[task.entry.component], context.clock)
 
     def _second_trial(self, task: Task, context: UnitContext) -> Trial:
-        """Measure a second time: a receiver that closes the last connection resets the next."""
+        """Measure again: a receiver may reset a connection while it closes the last one."""
         context.clock.sleep(_RETRY_S)
         trial = self._trial(task, context)
         for _ in range(task.entry.spec.repeats):
@@ -98,7 +98,7 @@ class PairUnit:
         )
 
     def _wait(self, clock: Clock) -> str:
-        """Wait for the partner's receiver; return why it is unreachable, empty if it answers."""
+        """Wait for the partner's receiver; return the fault, empty if it answers."""
         deadline = clock.monotonic() + ANSWER_LIMIT_S
         while True:
             trouble = _connect(self._partner.address, self._pair["port"])
@@ -113,7 +113,7 @@ class PairUnit:
 
 
 def _connect(address: str, port: int) -> str:
-    """Return the fault of a connection, empty if it stands."""
+    """Try to connect; return the fault, empty on success."""
     try:
         socket.create_connection((address, port), timeout=2.0).close()
     except OSError as error:

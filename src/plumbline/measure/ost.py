@@ -1,7 +1,7 @@
-"""The layer ``ost``: one storage target, measured through a client on a file that lies on it alone.
+"""Layer ``ost``: one storage target, measured through a client on a file that lies only on it.
 
 Placement is proven before and after each operation; a file in the wrong place voids the record.
-What fails in a way that may pass, or may be another one's fault, is tried again at the run's end.
+A failure that may pass, or may be another target's fault, is retried at the end of the run.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.spec import ProbeSpec
 
 
-class _Rest(NamedTuple):
-    """Tasks of the second try, and the bytes that the first try has written."""
+class _Remainder(NamedTuple):
+    """Tasks for a retry, and the bytes that the first try wrote."""
 
     tasks: tuple[Task, ...]
     written: Optional[int]
@@ -41,12 +41,12 @@ class _Rest(NamedTuple):
 class TargetUnit:
     """One storage target and its operations, in measuring order."""
 
-    def __init__(self, entry: Expectation, rest: Optional[_Rest] = None) -> None:
+    def __init__(self, entry: Expectation, remainder: Optional[_Remainder] = None) -> None:
         """Raise DocumentError if the expectation's target is unusable."""
         self._entry = entry
-        self._last = rest is not None
-        self.tasks = rest.tasks if rest else tasks_of(entry)
-        self._written = rest.written if rest else None
+        self._last = remainder is not None
+        self.tasks = remainder.tasks if remainder else tasks_of(entry)
+        self._written = remainder.written if remainder else None
         self._target = target_for(entry.target, entry.component, entry.limits.fill_limit)
 
     def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
@@ -61,21 +61,21 @@ class TargetUnit:
             last=self._last,
             others_answer=context.others_answer,
         )
-        rest: Optional[_Rest] = None
+        remainder: Optional[_Remainder] = None
         try:
             if not isinstance(reached, Failure):
                 operations = _Operations(context, reached, suspicion, self._written)
-                rest = yield from operations.measure(self.tasks)
+                remainder = yield from operations.measure(self.tasks)
             elif suspicion.waits(reached):
-                rest = _Rest(self.tasks, self._written)
+                remainder = _Remainder(self.tasks, self._written)
             else:
                 reached = suspicion.concluded(reached)
                 yield from (context.recorder.without(task, reached) for task in self.tasks)
-            if rest is not None:
-                yield Retry(TargetUnit(self._entry, rest))
+            if remainder is not None:
+                yield Retry(TargetUnit(self._entry, remainder))
         finally:
-            # a second try reads the file of the first
-            if rest is None and not context.keep_files and not _is_stuck(reached):
+            # a retry reads the file of the first try
+            if remainder is None and not context.keep_files and not _is_silent(reached):
                 # the next run removes a file that resists
                 with suppress(SkipTarget, ToolError):
                     self._target.remove(runner)
@@ -87,15 +87,15 @@ class TargetUnit:
         return tuple((*command_of(job), "<>", file) for job in jobs)
 
 
-def _is_stuck(reached: Union[Reached, Failure]) -> bool:
-    """Return True if a target gives no answer, which would also block removing its file."""
+def _is_silent(reached: Union[Reached, Failure]) -> bool:
+    """Return True if a target does not answer: removing its file would hang too."""
     if isinstance(reached, Failure):
         return reached.outcome is Outcome.UNANSWERED
     return reached.watch.stuck
 
 
 class _Operations:
-    """The operations on one file, each dependent on those before it."""
+    """Operations on one file; each depends on the ones before."""
 
     def __init__(
         self, context: UnitContext, reached: Reached, suspicion: Suspicion, written: Optional[int]
@@ -106,8 +106,8 @@ class _Operations:
         self._written = written
         self._hung = ""
 
-    def measure(self, tasks: tuple[Task, ...]) -> Generator[Record, None, Optional[_Rest]]:
-        """Yield one record for each task; return the tasks of a second try."""
+    def measure(self, tasks: tuple[Task, ...]) -> Generator[Record, None, Optional[_Remainder]]:
+        """Yield one record for each task; return the tasks to retry, or None."""
         for number, task in enumerate(tasks):
             obstacle = self._obstacle(task)
             if obstacle:
@@ -117,14 +117,14 @@ class _Operations:
                 continue
             trial = self._operation(task)
             if trial.failure is not None and self._suspicion.waits(trial.failure):
-                return _Rest(tasks[number:], self._written)
+                return _Remainder(tasks[number:], self._written)
             if trial.failure is not None:
                 trial.failure = self._suspicion.concluded(trial.failure)
             yield self._recorded(task, trial)
         return None
 
     def _obstacle(self, task: Task) -> str:
-        """Return the obstacle to a task, empty if it can begin."""
+        """Return the obstacle to a task, empty if it can start."""
         if self._hung:
             return f"not tried, because {self._hung}"
         reads = task.operation is not Operation.WRITE and task.operation.quantity == BYTES_PER_S
@@ -150,7 +150,7 @@ class _Operations:
         return record
 
     def _spec(self, task: Task) -> ProbeSpec:
-        """Return the terms, with at most the written bytes to read."""
+        """Return the specification, limited to the bytes that were written."""
         spec = task.entry.spec
         if self._written is None or self._written >= spec.bytes:
             return spec

@@ -1,10 +1,11 @@
-"""Folder ``.plumbline`` of the user of the probes on each file system, made by the roles as root.
+"""Create the folder ``.plumbline`` of the probes' user on file systems; the roles run it as root.
 
-``python3 -m plumbline.measure.own_folders USER BASE...`` prints what it has
-changed.  What others have
-made or can write to is never handed over, because they may hold it open or have put links into it:
-it is set aside under another name, and a new folder is made.  So is what root keeps for itself:
-where everybody may rename, a tree of root's can have been given the name of ours.
+``python3 -m plumbline.measure.own_folders USER BASE...`` prints each change.
+
+A folder that others made or can write to never changes its owner, because they may hold files open
+or have put links into it: it is renamed, and a new folder is made.  The same happens to a folder
+with files that no probe makes: in a place where everybody may rename, it may be a tree of root's
+that somebody renamed to ``.plumbline``.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _MODE = 0o700
 _OTHERS_WRITE = 0o022
 _TRIES = 5
-"""Other clients of the same file system may do the same at the same time."""
+"""Tries: other clients of the same file system may do the same at the same time."""
 
 
 class User(NamedTuple):
-    """User who owns the folders."""
+    """Owner of the folders."""
 
     name: str
     uid: int
     gid: int
 
     def trusts(self, status: os.stat_result) -> bool:
-        """Return True if only this user and root can have changed a folder or file."""
+        """Return True if only this user and root can write a folder or file."""
         plain = S_ISREG(status.st_mode) and status.st_nlink == 1
         closed = S_ISDIR(status.st_mode) and not S_IMODE(status.st_mode) & _OTHERS_WRITE
         return status.st_uid in (0, self.uid) and (plain or closed)
@@ -48,26 +49,26 @@ def give(base: str, user: User) -> Iterator[str]:
     """Give a user its folder in ``base``; yield a sentence for each change.
 
     Raises:
-        OSError: that is not possible.
+        OSError: the folder cannot be created or given.
     """
     path = f"{base.rstrip('/')}/{OWN}"
     above = open_base(base)
     try:
         for _ in range(_TRIES):
-            # another client was faster with a step: look at its result
+            # another client was faster: start again from its result
             with suppress(FileExistsError, FileNotFoundError):
-                yield from _given(above, path, user)
+                yield from _give(above, path, user)
                 return
         raise OSError(f"{path} changes all the time; see who else works on it")
     finally:
         os.close(above)
 
 
-def _given(above: int, path: str, user: User) -> Iterator[str]:
+def _give(above: int, path: str, user: User) -> Iterator[str]:
     with suppress(FileNotFoundError):
         foreign = _foreign(above, path, user)
         if not foreign:
-            yield from _handed_over(above, path, user)
+            yield from _hand_over(above, path, user)
             return
         aside = f"{OWN}-set-aside-{secrets.token_hex(4)}"
         os.rename(OWN, aside, src_dir_fd=above, dst_dir_fd=above)
@@ -95,7 +96,7 @@ def _make(above: int, path: str, user: User) -> None:
 def _foreign(above: int, path: str, user: User) -> str:
     """Return the reason why an existing folder is unusable, empty if it is usable.
 
-    A root that the servers do not let in sees the folder alone, which keeps all others out as well.
+    With root squash root cannot look inside; the folder's mode keeps all others out as well.
     """
     result = os.stat(OWN, dir_fd=above, follow_symlinks=False)
     if not (S_ISDIR(result.st_mode) and user.trusts(result)):
@@ -105,20 +106,20 @@ def _foreign(above: int, path: str, user: User) -> str:
         where = f"{os.path.dirname(path)}/{below}/{name}"
         if not user.trusts(result):
             return _ownership(where, result)
-        if result.st_uid != user.uid and not _is_ours(below, name, result):
+        if result.st_uid != user.uid and not _is_probe_path(below, name, result):
             return f"{where} belongs to root, and no probe makes such a file or folder"
     return ""
 
 
-def _is_ours(below: str, name: str, result: os.stat_result) -> bool:
-    """Return True for a path that a probe makes: a component's folder, or a file in it."""
+def _is_probe_path(below: str, name: str, result: os.stat_result) -> bool:
+    """Return True for a component's folder or a probe file in it."""
     if S_ISDIR(result.st_mode):
         return below == OWN
     return os.path.dirname(below) == OWN and name in (NAME, *TRIALS)
 
 
-def _handed_over(above: int, path: str, user: User) -> Iterator[str]:
-    """Give the user root's files in a folder that only root and the user can write."""
+def _hand_over(above: int, path: str, user: User) -> Iterator[str]:
+    """Give the user all files of root in the folder; yield a sentence if there were any."""
     changed = _chown(above, OWN, user)
     for _, folder, name in _walk(above):
         changed += _chown(folder, name, user)
@@ -127,10 +128,10 @@ def _handed_over(above: int, path: str, user: User) -> Iterator[str]:
 
 
 def _walk(above: int) -> Iterator[tuple[str, int, str]]:
-    """Yield path, descriptor of the folder, and name of all entries below; follow no link.
+    """Yield path and descriptor of the folder, and name, of all entries below; follow no link.
 
     Raises:
-        OSError: a folder cannot be read, for another reason than that root is not let in.
+        OSError: a folder cannot be read; with root squash the walk ends without an error.
     """
 
     def refuse(error: OSError) -> None:
@@ -143,7 +144,7 @@ def _walk(above: int) -> Iterator[tuple[str, int, str]]:
 
 
 def _chown(folder: int, name: str, user: User) -> int:
-    """Give the user one folder or file of root; return the number given, 0 or 1."""
+    """Give the user one folder or file of root; return 1 if its owner changed, else 0."""
     descriptor = os.open(name, _LOOK, dir_fd=folder)
     try:
         result = os.fstat(descriptor)

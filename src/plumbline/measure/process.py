@@ -1,8 +1,8 @@
-"""Liveness of a run: its process, or an orphaned tool.
+"""Check whether a run is alive: its process, or a tool that outlived it.
 
-Checks run as another user.  The lock shows a process that is hidden from them (``hidepid``), and
-the orphan of a dead process.  Within a container the kernel hides locks whose owner has ended, and
-a run with an orphan counts as interrupted there.
+The checks run as another user, from whom ``hidepid`` hides the process; its lock is visible, and so
+is an orphan's.  Inside a container the kernel hides locks whose owner has ended, so a run that left
+an orphan counts as interrupted there.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _LOCKS = "/proc/locks"
 _STARTED = 19
-"""Field 22 of proc_pid_stat(5), counted behind the name."""
+"""Index of field 22 of proc_pid_stat(5) among the fields after the name."""
 
 
 def this_process(lock: int) -> Process:
-    """Return this process, which holds the lock of an open file."""
+    """Return this process, with the lock that it holds on an open file."""
     result = os.fstat(lock)
     name = f"{os.major(result.st_dev):02x}:{os.minor(result.st_dev):02x}:{result.st_ino}"
     return Process(os.getpid(), _started(os.getpid()) or 0, _text(_BOOT) or "", name)
 
 
 def goes_on(process: Process) -> bool:
-    """Return True if a process itself is alive, without regard to its tools."""
+    """Return True if a process itself is alive; its tools do not count."""
     boot = _text(_BOOT)
     of_this_boot = not (boot and process.boot) or boot == process.boot
     return of_this_boot and _started(process.pid) == process.started
 
 
 def lives(process: Process) -> bool:
-    """Return True if a process or a tool with its lock is alive, and if locks cannot be read."""
+    """Return True if a process or a tool with its lock is alive, or locks cannot be read."""
     boot = _text(_BOOT)
     if boot and process.boot and boot != process.boot:
         return False
@@ -47,9 +47,9 @@ def lives(process: Process) -> bool:
 
 
 def _started(pid: int) -> Optional[int]:
-    """Return the start of a process in ticks since the boot; None if it is gone or hidden.
+    """Return the start of a process in ticks since boot; None if it has ended or is hidden.
 
-    A zombie counts as gone.
+    A zombie counts as ended.
     """
     stat = _text(f"/proc/{pid}/stat")
     # proc_pid_stat(5): "pid (name) state ppid ..."; the name may hold anything

@@ -1,4 +1,4 @@
-"""The layer ``raw``: block devices of one server, each alone and then all at once, only read."""
+"""Layer ``raw``: read the block devices of one server, each alone and then all at once."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from plumbline.model.record import Operation, Outcome, Record, Scenario
 
 
 class DeviceUnit:
-    """Devices that are read in step: a single device, or all of a server together."""
+    """Devices read in step: a single device, or all devices of a server."""
 
     def __init__(self, tasks: tuple[Task, ...]) -> None:
-        """Raise DocumentError if a task does not read, or its target is no device."""
+        """Raise DocumentError for a task that does not read, or a target that is no device."""
         for task in tasks:
-            _refuse_harm(task)
+            _refuse_unsafe(task)
         self.tasks = tasks
         self._targets = [target_for(task.entry.target, task.entry.component) for task in tasks]
 
     def measure(self, context: UnitContext) -> Generator[Record, None, None]:
         """Yield one record for each device.
 
-        If a device is missing, only that device has a record: the others cannot be read together
-        with it, and one cause must raise one alarm.
+        If a device is missing, only that one has a record: the others cannot be read together with
+        it, and one cause must raise one alarm.
         """
         devices: list[Reached] = []
         failures: list[Record] = []
@@ -74,9 +74,9 @@ class DeviceUnit:
         with ThreadPoolExecutor(len(trials)) as threads:
             for _ in range(max(task.entry.spec.repeats for task in self.tasks)):
                 try:
-                    # an idle device would leave the others more of the shared controller
+                    # an idle device would leave the others a larger share of the controller
                     if not all(trial.over for trial in trials):
-                        # the list waits for all of them: the repeats begin at the same time
+                        # list() waits for all devices, so the next repeats begin at the same time
                         list(threads.map(WatchedTrial.repeat, trials))
                 except BaseException:
                     context.stop()
@@ -87,12 +87,12 @@ class DeviceUnit:
             trial.end()
         for task, device, trial in zip(self.tasks, devices, trials):
             broken = trial.failure is not None and trial.failure.outcome is Outcome.BROKEN
-            counts = _confirmed(context, task, device, trial) if broken else trial
-            yield counts.record(context.recorder)
+            confirmed = _confirmed(context, task, device, trial) if broken else trial
+            yield confirmed.record(context.recorder)
 
 
 def _reach_twice(context: UnitContext, task: Task, target: Target) -> Union[Reached, Failure]:
-    """Return a readable device or the failure; look twice for a device that is gone."""
+    """Return a readable device, or the failure; look twice for a missing device."""
     runner = context.runners[task.entry.component]
     answer = _reach(task, target, runner)
     if isinstance(answer, Failure) and answer.outcome is Outcome.BROKEN:
@@ -104,27 +104,28 @@ def _reach_twice(context: UnitContext, task: Task, target: Target) -> Union[Reac
 def _confirmed(
     context: UnitContext, task: Task, device: Reached, first: WatchedTrial
 ) -> WatchedTrial:
-    """Read a device with an error once more, alone, and return the trial that counts.
+    """Read a failed device once more, alone; return the trial that counts.
 
-    If the second reading has no error, it counts for a device measured alone.  For a device read
-    together with others the error stays, as the tool's, which does not accuse the device.
+    If a device measured alone then reads without an error, the second trial counts.  If it was read
+    together with others, the first trial stands as a failure of the tool, which does not
+    incriminate the device.
     """
     context.clock.sleep(PAUSE_S)
-    again = WatchedTrial(task, task.entry.spec, device, context.clock)
-    again.begin()
+    second = WatchedTrial(task, task.entry.spec, device, context.clock)
+    second.begin()
     for _ in range(task.entry.spec.repeats):
-        again.repeat()
-    again.end()
+        second.repeat()
+    second.end()
     failure = first.failure
-    if again.failure is not None or failure is None or task.scenario is Scenario.SINGLE:
-        return again
+    if second.failure is not None or failure is None or task.scenario is Scenario.SINGLE:
+        return second
     text = f"{failure.reason}; read alone it gave no error"
     first.failure = Failure(Outcome.FAILED, text)
     return first
 
 
 def units(entries: Sequence[Expectation]) -> Iterator[DeviceUnit]:
-    """Yield each device alone, then all devices that are expected together."""
+    """Yield a unit for each single device, then one for all devices read together."""
     tasks = [task for entry in entries for task in tasks_of(entry)]
     for task in tasks:
         if task.scenario is Scenario.SINGLE:
@@ -141,7 +142,7 @@ def _reach(task: Task, target: Target, runner: CommandRunner) -> Union[Reached, 
         raise PrivilegeError(str(error), task.entry.component) from error
 
 
-def _refuse_harm(task: Task) -> None:
+def _refuse_unsafe(task: Task) -> None:
     kind, component = task.entry.target.get("kind"), task.entry.component
     if kind != "device":
         raise DocumentError(

@@ -1,10 +1,10 @@
-"""Counters of a server, second by second, as records.
+"""Sample a server's byte counters every second, and turn them into records.
 
-Both are read as files, a few microseconds each: no command is started for them.  Any user may read
-the kernel's; newer releases of Lustre keep theirs in debugfs.
+Counters of the kernel and of Lustre are read from files, in a few microseconds each, without
+starting a command.  Any user may read the kernel's; newer releases of Lustre use debugfs.
 
-The loop ends at its limit, or as soon as it is signalled.  Between two readings it sleeps, so
-a minute of it costs some milliseconds.
+The loop ends at its limit or at a signal.  It sleeps between readings, so a minute of sampling
+costs a few milliseconds of CPU.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from plumbline.observe.node import Files
 
 DISKSTATS = "/proc/diskstats"
 LUSTRE_STATS = tuple(f"{root}/obdfilter" for root in ROOTS)
-"""Folders with the statistics of each storage target on Lustre's servers, by release."""
+"""Folders with the statistics of each OST on its server, by release of Lustre."""
 _METADATA = ("/sys/fs/lustre/mdt", *(f"{root}/mdt" for root in ROOTS))
 NEEDS_DEBUGFS = (
     "Lustre keeps their statistics in debugfs, which this user may not enter; set "
@@ -40,9 +40,9 @@ NEEDS_DEBUGFS = (
 )
 
 _SERVED = ("/sys/fs/lustre/obdfilter", *LUSTRE_STATS)
-"""Folders of a server's targets that any user may list, by release."""
+"""Folders of a server's OSTs that any user may list, by release of Lustre."""
 _SECTOR_BYTES = 512
-"""Sector of /proc/diskstats for any device (Documentation/admin-guide/iostats)."""
+"""Sector size in /proc/diskstats for all devices (Documentation/admin-guide/iostats)."""
 _READ_PLACE, _WRITTEN_PLACE = 5, 9
 
 Number = tuple[int, int]
@@ -50,7 +50,7 @@ Number = tuple[int, int]
 
 
 class Counter(NamedTuple):
-    """One direction of one component; ``source`` is ``diskstats`` or ``lustre``."""
+    """Byte counter of a component and direction; ``source`` is ``diskstats`` or ``lustre``."""
 
     component: str
     operation: Operation
@@ -65,12 +65,12 @@ class Source(Protocol):
     """Source of byte counters."""
 
     def read(self) -> Reading:
-        """Return the present values of the counters; raise ToolError for unknown text."""
+        """Return the current values of the counters; raise ToolError for unknown text."""
         ...
 
 
 class Devices:
-    """Block devices, by the counters of the kernel."""
+    """Block devices, with the byte counters of the kernel."""
 
     def __init__(self, numbers: Mapping[str, Number], files: Files) -> None:
         """Take the number of each component's device."""
@@ -89,10 +89,10 @@ class Devices:
 
 
 class Targets:
-    """Lustre's storage targets on this server, by the counters of their clients' bytes."""
+    """Lustre's OSTs on this server, with the counters of bytes moved for clients."""
 
     def __init__(self, files: Files) -> None:
-        """List the targets, and those that may be read."""
+        """List the targets, readable and unreadable ones."""
         self._files = files
         self.names: dict[str, str] = {
             name: f"{folder}/{name}/stats"
@@ -109,7 +109,7 @@ class Targets:
         self.metadata: tuple[str, ...] = tuple(
             sorted(name for name in names if re.fullmatch(METADATA, name))
         )
-        """Metadata targets, sampled by job alone: they move few bytes."""
+        """Metadata targets, sampled only by job: they move few bytes."""
 
     def read(self) -> Reading:
         """Return the bytes of each target; raise ToolError for unknown text."""
@@ -131,13 +131,13 @@ def closed(targets: Targets) -> dict[Counter, str]:
 
 
 def unwatched(targets: Targets, planned: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence on unreadable targets, and on ``planned`` targets that are missing.
+    """Yield a sentence about unreadable targets, and one about missing ``planned`` targets.
 
     ``planned`` are the targets of this server in the topology.
     """
     if targets.closed:
-        every = len(targets.names) + len(targets.closed)
-        yield f"{len(targets.names) or 'none'} of {every} OSTs watched: {NEEDS_DEBUGFS}"
+        total = len(targets.names) + len(targets.closed)
+        yield f"{len(targets.names) or 'none'} of {total} OSTs watched: {NEEDS_DEBUGFS}"
     absent = sorted(set(planned) - set(targets.names) - set(targets.closed))
     if absent:
         yield (
@@ -167,7 +167,7 @@ def device_number(component: str, path: str) -> Number:
     """Return the number of a block device; follow links.
 
     Raises:
-        DocumentError: there is no such device, naming component and path.
+        DocumentError: there is no such block device.
     """
     try:
         result = os.stat(path)
@@ -181,33 +181,33 @@ def device_number(component: str, path: str) -> Number:
 
 
 LONGEST_S = 3600.0
-"""Longest sampling: an hour of 100 devices, busy both ways, takes 7 MB in the history."""
+"""Longest sampling: an hour of 100 devices, all reading and writing, takes 7 MB in the history."""
 
 PART_S = 300
-"""Seconds of a part: each part is kept at once, so the console need not wait for the end."""
+"""Length of a part; each is stored at once, so the console need not wait for the end."""
 
 Wait = Callable[[float], bool]
-"""Waits at most so many seconds and returns True to end the sampling."""
+"""Function that waits at most so many seconds and returns True to end the sampling."""
 
 
 class Stretch(NamedTuple):
-    """Rates in bytes per second, one a second, from ``begin_s`` seconds after the start."""
+    """Rates of successive seconds, in bytes per second, from ``begin_s`` after the start."""
 
     begin_s: int
     rates_Bps: array[float]
 
     @property
     def end_s(self) -> int:
-        """Return the second after the last one."""
+        """First second after the stretch."""
         return self.begin_s + len(self.rates_Bps)
 
 
 class SamplePart(NamedTuple):
     """Part of a sampling; ``began_at`` is seconds since the epoch, ``seconds`` its length.
 
-    A counter that went back, or was missing for a while, has several stretches or none.
-    ``merged`` are seconds that share a reading, as first second and number; ``late_s`` is the
-    largest delay of a reading.
+    A counter that was reset, or missing for a while, has several stretches or none.  ``merged`` has
+    the first second and the number of seconds that share one reading; ``late_s`` is the largest
+    delay of a reading.
     """
 
     began_at: float
@@ -227,10 +227,10 @@ class Origin(NamedTuple):
 def sample(
     sources: Sequence[Source], clock: Clock, wait: Wait, limit_s: float
 ) -> Iterator[SamplePart]:
-    """Watch counters until the limit, or until ``wait`` ends it; yield the parts.
+    """Sample counters until the limit, or until ``wait`` ends it; yield the parts.
 
     Raises:
-        UsageError: the limit is outside 1 s to an hour.
+        UsageError: the limit is not between 1 s and an hour.
         ToolError: a counter is not understood.
     """
     if not 1 <= limit_s <= LONGEST_S:
@@ -253,7 +253,7 @@ def _parts(watch: _Watch, wait: Wait, limit_s: float) -> Iterator[SamplePart]:
 
 
 class _Watch:
-    """Counters since the start; ``done`` is the number of sampled seconds."""
+    """Counters sampled since the start; ``done`` is the number of sampled seconds."""
 
     def __init__(self, sources: Sequence[Source], clock: Clock) -> None:
         self._sources = sources
@@ -268,14 +268,14 @@ class _Watch:
         return max(0.0, self.done + 1 - self._elapsed_s())
 
     def count(self) -> None:
-        """Read all counters, and note the bytes of each since the last reading."""
+        """Read all counters, and note the rate of each since the last reading."""
         now, now_s = self._read(), self._elapsed_s()
-        # a delayed machine has one reading for several seconds: each gets the mean
+        # after a delay one reading covers several seconds: each gets the mean
         seconds = round(now_s) - self.done
         if seconds <= 0:
             return
         for counter, value in now.items():
-            # divided by all seconds of the reading, so that a late one loses no byte
+            # divide by all seconds of the reading, so a late one loses no bytes
             rate_Bps = (value - self._before.get(counter, value + 1)) / seconds
             if rate_Bps >= 0:
                 place = self.done - self._part_begin
@@ -325,11 +325,11 @@ def records_of(
     closed: Mapping[Counter, str] = MappingProxyType({}),
     jobs: Sequence[JobTraffic] = (),
 ) -> Iterator[Record]:
-    """Yield a record of each stretch, from its first moving second to the last.
+    """Yield a record for each stretch, from its first busy second to the last.
 
-    A counter that never moved, or could not be read, has a record with the reason; ``closed`` has
-    the counters that this user may not read, with the reason.  ``jobs`` belong to the read record
-    of their target; jobs of a metadata target have a separate record.
+    A counter that stayed the same, or could not be read, has a record with the reason; ``closed``
+    has the counters that this user may not read, with the reason.  ``jobs`` are added to the read
+    record of their target; jobs of a metadata target get a separate record.
     """
     courses = {**dict.fromkeys(closed, ()), **part.courses}
     for counter, stretches in courses.items() if part.seconds else ():
@@ -341,11 +341,11 @@ def records_of(
             "scenario": Scenario.TOGETHER,
             "host": origin.host,
         }
-        own = [traffic.row for traffic in jobs if traffic.target == counter.component]
-        job_rows = {"jobs": write(own)} if own and counter.operation is Operation.READ else {}
-        moving = [stretch for stretch in stretches if any(stretch.rates_Bps)]
-        still = _still(part, counter, stretches, closed.get(counter, ""))
-        results = [_moved(part, stretch) for stretch in moving] or [still]
+        rows = [traffic.row for traffic in jobs if traffic.target == counter.component]
+        job_rows = {"jobs": write(rows)} if rows and counter.operation is Operation.READ else {}
+        busy = [stretch for stretch in stretches if any(stretch.rates_Bps)]
+        idle = _idle(part, counter, stretches, closed.get(counter, ""))
+        results = [_moved(part, stretch) for stretch in busy] or [idle]
         for number, result in enumerate(results):
             details = {
                 "source": counter.source,
@@ -353,8 +353,8 @@ def records_of(
                 **result.details,
                 **({} if number else job_rows),
             }
-            at = part.began_at
-            times = {"started_at": at + result.begin_s, "finished_at": at + result.end_s}
+            start = part.began_at
+            times = {"started_at": start + result.begin_s, "finished_at": start + result.end_s}
             yield Record(id=str(uuid4()), **about, **times, **result.values, details=details)
     metadata = [traffic for traffic in jobs if isinstance(traffic.row, RequestRow)]
     for target in dict.fromkeys(traffic.target for traffic in metadata):
@@ -386,7 +386,7 @@ def _metadata_record(part: SamplePart, origin: Origin, jobs: Sequence[JobTraffic
 
 
 class _Result(NamedTuple):
-    """Values of a record from ``begin_s`` to ``end_s`` after the start."""
+    """Values and details of a record, from ``begin_s`` to ``end_s`` seconds after the start."""
 
     begin_s: int
     end_s: int
@@ -396,50 +396,48 @@ class _Result(NamedTuple):
 
 def _trimmed(stretch: Stretch) -> Stretch:
     """Return a stretch without the idle seconds at its ends."""
-    moving = [place for place, rate in enumerate(stretch.rates_Bps) if rate]
-    first, last = moving[0], moving[-1]
-    return Stretch(stretch.begin_s + first, stretch.rates_Bps[first : last + 1])
+    busy = [place for place, rate in enumerate(stretch.rates_Bps) if rate]
+    begin, end = busy[0], busy[-1] + 1
+    return Stretch(stretch.begin_s + begin, stretch.rates_Bps[begin:end])
 
 
-def _moved(part: SamplePart, whole: Stretch) -> _Result:
-    stretch = _trimmed(whole)
-    seconds, moved = len(stretch.rates_Bps), sum(stretch.rates_Bps)
+def _moved(part: SamplePart, stretch: Stretch) -> _Result:
+    busy = _trimmed(stretch)
+    seconds, moved = len(busy.rates_Bps), sum(busy.rates_Bps)
     values = {
         "outcome": Outcome.OK,
         "bytes": round(moved),
         "seconds": float(seconds),
         "rate": moved / seconds,
-        "profile": tuple(map(round, stretch.rates_Bps)),
+        "profile": tuple(map(round, busy.rates_Bps)),
     }
-    return _Result(stretch.begin_s, stretch.end_s, values, _followed(part, whole, stretch.begin_s))
+    return _Result(busy.begin_s, busy.end_s, values, _precision(part, stretch, busy.begin_s))
 
 
-def _followed(part: SamplePart, whole: Stretch, begin_s: int) -> dict[str, Any]:
-    """Return the precision of the seconds, all of them counted from ``begin_s``.
+def _precision(part: SamplePart, stretch: Stretch, begin_s: int) -> dict[str, Any]:
+    """Return the precision of the profile; its seconds count from ``begin_s``.
 
-    ``watched`` is the time without a break in the counter: outside the profile it stood still.
+    ``watched`` is the time with readings; outside the profile the counter did not change.
     """
     inside = [
         [first - begin_s, count]
         for first, count in part.merged
-        if first < whole.end_s and first + count > whole.begin_s
+        if first < stretch.end_s and first + count > stretch.begin_s
     ]
     return {
-        "watched": [whole.begin_s - begin_s, whole.end_s - begin_s],
+        "watched": [stretch.begin_s - begin_s, stretch.end_s - begin_s],
         "late_s": round(part.late_s, 3),
         **({"merged": inside} if inside else {}),
     }
 
 
-def _still(
-    part: SamplePart, counter: Counter, stretches: Sequence[Stretch], closed: str
-) -> _Result:
+def _idle(part: SamplePart, counter: Counter, stretches: Sequence[Stretch], closed: str) -> _Result:
     seconds = format_duration(part.seconds)
     outcome, reason = (
         (Outcome.SKIPPED, f"{counter.source} counted no byte in {seconds}")
         if stretches
         else (Outcome.FAILED, closed or f"{counter.source} had no counter to follow for {seconds}")
     )
-    first: Optional[Stretch] = stretches[0] if len(stretches) == 1 else None
-    followed = _followed(part, first, 0) if first else {}
-    return _Result(0, part.seconds, {"outcome": outcome, "reason": reason}, followed)
+    stretch: Optional[Stretch] = stretches[0] if len(stretches) == 1 else None
+    precision = _precision(part, stretch, 0) if stretch else {}
+    return _Result(0, part.seconds, {"outcome": outcome, "reason": reason}, precision)

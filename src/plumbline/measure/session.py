@@ -1,10 +1,10 @@
-"""One run of one layer: waves of units under locks; each record is kept at once.
+"""Run of one layer: measure units in waves under locks, and store each record at once.
 
-A unit talks only to its own tools and hands over its records; the session alone keeps records,
-locks and the list of running measurements.
+A unit calls only its own tools and hands over its records; the session alone stores records, takes
+locks and lists running measurements.
 
-After the failure of a unit the run goes on with the next; after the death of a run its records are
-kept, and the next run ends its orphans.
+After a unit fails, the run continues with the next one.  After a run dies, its records remain, and
+the next run ends its orphans.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from plumbline.observe.query import QUESTIONS
 
 
 class RepeatEnd(NamedTuple):
-    """End of a repeat; ``title`` is that of its task."""
+    """End of a repeat of the task with this ``title``."""
 
     title: str
 
 
 class UnitEnd(NamedTuple):
-    """End of a unit, with the ``error`` of a premature end."""
+    """End of a unit, with the ``error`` that ended it early."""
 
     error: Optional[BaseException]
 
@@ -49,10 +49,10 @@ UnitEvent = Union[Record, Retry, RepeatEnd, UnitEnd]
 
 
 class Wave:
-    """Units measured at the same time: iterate to get their events, close to end them."""
+    """Units measured at the same time; iterate for their events, close to stop them."""
 
     def __init__(self, units: int) -> None:
-        """Take the largest number of units."""
+        """Prepare threads for at most ``units`` units."""
         self._threads = ThreadPoolExecutor(units, thread_name_prefix="plumbline-unit")
         self._events: SimpleQueue[tuple[Unit, UnitEvent]] = SimpleQueue()
         self._contexts: list[UnitContext] = []
@@ -60,15 +60,15 @@ class Wave:
         self._closed = threading.Event()
 
     def begin(self, unit: Unit, context: UnitContext) -> None:
-        """Begin to measure a unit."""
-        own = context._replace(step=lambda title: self._events.put((unit, RepeatEnd(title))))
-        self._contexts.append(own)
+        """Start measuring a unit."""
+        context = context._replace(step=lambda title: self._events.put((unit, RepeatEnd(title))))
+        self._contexts.append(context)
         self._measured += 1
-        future = self._threads.submit(self._measure, unit, own)
+        future = self._threads.submit(self._measure, unit, context)
         future.add_done_callback(lambda done: self._events.put((unit, UnitEnd(done.exception()))))
 
     def __iter__(self) -> Iterator[tuple[Unit, UnitEvent]]:
-        """Yield the events of the units until all of them are done."""
+        """Yield the events of the units until all are done."""
         while self._measured:
             unit, event = self._events.get()
             if isinstance(event, UnitEnd):
@@ -76,9 +76,9 @@ class Wave:
             yield unit, event
 
     def close(self) -> None:
-        """End the tools of all unfinished units, and wait for their threads.
+        """Stop the tools of all unfinished units, and wait for their threads.
 
-        Later events are dropped: an ended measurement has no result.
+        Later events are dropped: a stopped measurement has no result.
         """
         self._closed.set()
         for context in self._contexts:
@@ -99,9 +99,9 @@ class SessionContext(NamedTuple):
     """Surroundings of a session.
 
     ``runner`` returns a command runner; its commands inherit descriptors of locks and end when the
-    event is set.  ``publish`` writes the snapshot at a time of the wall clock; ``progress`` gets
-    each step; ``limit_s`` bounds the whole run, None for no bound.  ``by_hand`` is True if no
-    unit of systemd started the run: a component that this user may not measure has no record then.
+    event is set.  ``publish`` writes the snapshot for a time of the wall clock; ``progress`` gets
+    each step; ``limit_s`` bounds the entire run (None: no bound).  ``by_hand`` is True unless
+    systemd started the run; components that this user may not measure then get no record.
     """
 
     journal: Journal
@@ -117,7 +117,7 @@ class SessionContext(NamedTuple):
 
 
 class Session:
-    """Run over units; ``busy`` has the errors without a record: busy or forbidden components."""
+    """Run over units; ``busy`` lists errors without a record: busy or forbidden components."""
 
     def __init__(self, context: SessionContext) -> None:
         self.busy: list[PlumblineError] = []
@@ -127,24 +127,24 @@ class Session:
         self._silent: set[str] = set()
 
     def run(self, units: Sequence[Unit]) -> None:
-        """Measure all units in order; raise StoreError if a record cannot be kept."""
+        """Measure all units in order; raise StoreError if a record cannot be stored."""
         context = self._context
         self._total = _repeats(units)
-        begun = context.clock.monotonic()
+        start = context.clock.monotonic()
         try:
-            later = self._turn(units, begun, last=False)
+            later = self._turn(units, start, last=False)
             if later:
                 self._total += _repeats(later)
                 self._silent.update(*map(_components, later))
                 context.clock.sleep(PAUSE_S)
-                self._turn(later, begun, last=True)
+                self._turn(later, start, last=True)
         finally:
             context.publish(context.clock.wall())
 
     def settle_killed(self, measured: Collection[tuple[str, str]]) -> None:
-        """End the tools that outlived a killed run, and mark its measurements as interrupted.
+        """Kill the tools that outlived a killed run, and mark its measurements as interrupted.
 
-        Measurements of a living run are untouched.  ``measured`` are layer and component of all
+        Measurements of a live run stay untouched.  ``measured`` has layer and component of all
         measurements of this node; others are removed without a mark.
         """
         journal = self._context.journal
@@ -156,7 +156,7 @@ class Session:
                 (journal.interrupt if place in measured else journal.end)(*place)
 
     def _has_time(self, spent_s: float, unit: Unit) -> bool:
-        """Return True if the run's limit lets a unit begin; else record it as skipped."""
+        """Return True if the run's time limit lets a unit start; else record it as skipped."""
         limit_s = self._context.limit_s
         if limit_s is None or spent_s < limit_s:
             return True
@@ -165,14 +165,14 @@ class Session:
         self._give_up(unit.tasks, Failure(Outcome.SKIPPED, reason))
         return False
 
-    def _turn(self, units: Sequence[Unit], begun: float, *, last: bool) -> list[Unit]:
-        """Measure units wave by wave; return the units to retry when all of them are done.
+    def _turn(self, units: Sequence[Unit], start: float, *, last: bool) -> list[Unit]:
+        """Measure units wave by wave; return the units to retry at the end of the run.
 
-        A retried unit is measured alone.
+        Retried units are measured one at a time.
         """
         later: list[Unit] = []
         for wave in in_waves(units, lambda unit: ALONE if last else _wave_of(unit)):
-            spent_s = self._context.clock.monotonic() - begun
+            spent_s = self._context.clock.monotonic() - start
             ready = [unit for unit in wave if self._has_time(spent_s, unit)]
             if len(ready) > 1:
                 self._wave(ready, later)
@@ -181,7 +181,7 @@ class Session:
         return later
 
     def _unit(self, unit: Unit, later: list[Unit], *, last: bool) -> None:
-        """Measure one unit, or record why not; add its retry to ``later``."""
+        """Measure one unit, or record the obstacle; add its retry to ``later``."""
         with self._concluding(unit, later, last=last), ExitStack() as stack:
             descriptors = stack.enter_context(self._locked(unit))
             results = unit.measure(self._unit_context(unit, descriptors))
@@ -193,9 +193,9 @@ class Session:
         """Measure units at the same time, each under its own locks until it is done."""
         stacks: dict[Unit, ExitStack] = {}
         contexts: dict[Unit, UnitContext] = {}
-        with ExitStack() as every, closing(Wave(len(units))) as wave:
+        with ExitStack() as locks, closing(Wave(len(units))) as wave:
             for unit in units:
-                stacks[unit] = every.enter_context(ExitStack())
+                stacks[unit] = locks.enter_context(ExitStack())
                 with self._concluding(unit, later, last=False):
                     descriptors = stacks[unit].enter_context(self._locked(unit))
                     contexts[unit] = self._unit_context(unit, descriptors)
@@ -233,7 +233,7 @@ class Session:
         )
 
     def _others_answer(self, unit: Unit) -> bool:
-        """Return True if all other targets have answered so far."""
+        """Return True if all targets outside this unit have answered so far."""
         return self._silent <= _components(unit)
 
     def _take(self, result: Union[Record, Retry], later: list[Unit]) -> None:
@@ -244,16 +244,16 @@ class Session:
 
     @contextmanager
     def _concluding(self, unit: Unit, later: list[Unit], *, last: bool) -> Iterator[None]:
-        """Record why a unit is not measured.
+        """Record the reason if a unit cannot be measured.
 
-        A unit that another run measures needs no record, nor do components measured together with
-        a stuck one: one cause, one alarm.
+        A unit that another run is measuring gets no record; nor do components measured together
+        with a stuck one, because one cause must raise one alarm.
         """
         try:
             yield
         except StuckError as error:
             stuck = [task for task in unit.tasks if task.entry.component == error.component]
-            # a stuck question may wait for another target, and may still get its answer
+            # a stuck query may be waiting for another target, and may still be answered
             by_question = error.programs <= QUESTIONS
             if by_question and not last:
                 later.append(unit)
@@ -268,12 +268,12 @@ class Session:
             self._refuse(unit, error)
 
     def _closer(self, unit: Unit, stuck: Sequence[Task], reason: str) -> Failure:
-        """Return the failure behind a stuck question, from sources that always answer."""
+        """Return the failure behind a stuck query, from sources that always answer."""
         silence = Silence(Outcome.UNANSWERED, reason)
         entry = next((task.entry for task in stuck if LAYERS[task.entry.layer].per_target), None)
         if entry is None:
             return silence
-        # these questions measure nothing and need no lock
+        # these queries measure nothing and need no lock
         runner = self._context.runner((), threading.Event())
         suspicion = Suspicion(
             entry,
@@ -287,29 +287,29 @@ class Session:
         return silence if closer.outcome is Outcome.UNANSWERED else closer
 
     def _refuse(self, unit: Unit, error: PrivilegeError) -> None:
-        """Record a forbidden measurement; in a run by hand only report the remedy."""
-        own = [task for task in unit.tasks if task.entry.component == error.component]
+        """Record a forbidden measurement; in a manual run only report the remedy."""
+        tasks = [task for task in unit.tasks if task.entry.component == error.component]
         if self._context.by_hand:
-            # the whole comes last, and its unit measures all parts
-            entry = (own or unit.tasks)[-1].entry
+            # the file system comes last, and its unit measures all targets
+            entry = (tasks or unit.tasks)[-1].entry
             remedy = f"systemctl start {layer_of(entry.layer).unit(entry.component)}"
             sentence = f"{entry.layer} {entry.component}: not measured, {error}; as root: {remedy}"
             if sentence not in map(str, self.busy):
                 self.busy.append(PrivilegeError(sentence, entry.component))
         else:
-            self._give_up(own or unit.tasks, Failure(Outcome.SKIPPED, str(error)))
+            self._give_up(tasks or unit.tasks, Failure(Outcome.SKIPPED, str(error)))
 
     @contextmanager
     def _locked(self, unit: Unit) -> Iterator[dict[str, int]]:
-        """Hold the locks of all components of a unit, and list them as running."""
+        """Hold the locks of all components of a unit, and list the components as running."""
         context = self._context
         entries = {task.entry.component: task.entry.layer for task in unit.tasks}
-        # a file over several targets keeps all of them busy
+        # a file striped over several targets keeps all of them busy
         parts = {
             part: task.entry.layer for task in unit.tasks for part in osts_of(task.entry.target)
         }
         with ExitStack() as stack:
-            # always in the same order, so that two runs cannot each hold what the other waits for
+            # a fixed order prevents a deadlock between two runs
             descriptors = {
                 name: stack.enter_context(context.locks.hold(layer, name))
                 for name, layer in sorted({**parts, **entries}.items())
@@ -353,14 +353,14 @@ def _repeats(units: Sequence[Unit]) -> int:
 
 
 def _locks_of(unit: Unit, descriptors: Mapping[str, int]) -> Iterator[tuple[str, Sequence[int]]]:
-    """Yield the locks that each component's tools inherit: ranks inherit those of all targets."""
-    wholes = {task.entry.component for task in unit.tasks if task.entry.parallel}
+    """Yield the locks that each component's tools inherit; ranks inherit the locks of all."""
+    parallel = {task.entry.component for task in unit.tasks if task.entry.parallel}
     for name, descriptor in descriptors.items():
-        yield name, tuple(descriptors.values()) if name in wholes else (descriptor,)
+        yield name, tuple(descriptors.values()) if name in parallel else (descriptor,)
 
 
 def units_of(layer: str, entries: Sequence[Expectation]) -> list[Unit]:
-    """Return the units of a layer whose components are measured one by one, in measuring order.
+    """Return the units of a layer that measures components one at a time, in measuring order.
 
     Raises:
         DocumentError: the target of an expectation is unusable.

@@ -1,8 +1,8 @@
-"""Temporary folders, and the removal of abandoned ones of killed runs.
+"""Create temporary folders, and remove those that killed runs abandoned.
 
-A run holds the lock of a file in its folder, and the kernel releases it at any end of the process.
-Folders of this user and host without a holder are abandoned.  Other hosts remove their own folders
-in a shared place.
+A run locks a file in its folder, and the kernel releases the lock however the process ends.  An
+unlocked folder of this user and host is abandoned.  In a shared place each host removes its own
+folders.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from plumbline.measure.lock import same_file
 from plumbline.model.errors import StoreError
 from plumbline.observe.folders import UnsafeError, check_place
 
-_ADDED = r"(?P<process>\d+)-[a-z0-9_]{8}"
-"""Process that made a folder, and the suffix of :mod:`tempfile`."""
+_SUFFIX = r"(?P<process>\d+)-[a-z0-9_]{8}"
+"""Process that created a folder, and the suffix from :mod:`tempfile`."""
 
-_HELD = "held.lock"
+_LOCK_FILE = "held.lock"
 _TRIES = 25
-_AGAIN_S = 0.2
+_RETRY_S = 0.2
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
 def temporary_folder(where: str = "") -> Iterator[Path]:
-    """Yield a new folder of this user alone in a named place or TMPDIR; remove it afterwards.
+    """Yield a new private folder in ``where`` or TMPDIR; remove it afterwards.
 
     Raises:
-        StoreError: it cannot be made, or another user could replace it.
+        StoreError: the folder cannot be created, or another user could replace it.
     """
     try:
         base = Path(where or tempfile.gettempdir())
         if where:
             check_place(where)
         _remove_abandoned(base)
-        folder, descriptor = _made(base)
+        folder, descriptor = _create(base)
     except UnsafeError as error:
         raise StoreError(f"{error}; name another place") from error
     except OSError as error:
@@ -57,73 +57,73 @@ def temporary_folder(where: str = "") -> Iterator[Path]:
         # closed first: NFS keeps a hidden copy of an open file in the folder
         os.close(descriptor)
         _remove(folder)
-        # folders that ranks of a killed run were still writing at the beginning
+        # ranks of a killed run may have been writing to their folder at the start
         _remove_abandoned(base)
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, also while ranks that lost their launcher still write to it."""
+    """Remove a folder, even if ranks that lost their launcher still write to it."""
     for _ in range(_TRIES):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
             return
-        time.sleep(_AGAIN_S)
+        time.sleep(_RETRY_S)
 
 
-def _made(base: Path) -> tuple[Path, int]:
-    """Return a new folder and the descriptor that holds its lock."""
+def _create(base: Path) -> tuple[Path, int]:
+    """Create and lock a folder; return it and the descriptor that holds the lock."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=f"{_own()}{os.getpid()}-", dir=base))
+        folder = Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=base))
         # another run may remove the folder before it is locked
         with suppress(FileNotFoundError):
-            descriptor = os.open(folder / _HELD, _FLAGS | os.O_CREAT, 0o600)
-            # a file system may have no locks
+            descriptor = os.open(folder / _LOCK_FILE, _FLAGS | os.O_CREAT, 0o600)
+            # some file systems have no locks
             with suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if same_file(descriptor, folder / _HELD):
+            if same_file(descriptor, folder / _LOCK_FILE):
                 return folder, descriptor
             os.close(descriptor)
 
 
 def _remove_abandoned(base: Path) -> None:
-    """Remove this user's folders without a holder; a folder that resists stays."""
-    pattern = re.compile(re.escape(_own()) + _ADDED)
+    """Remove this user's unlocked folders; a folder that cannot be removed stays."""
+    pattern = re.compile(re.escape(_prefix()) + _SUFFIX)
     with suppress(OSError):
         for folder in list(base.iterdir()):
             name = pattern.fullmatch(folder.name)
             with suppress(OSError):
                 if name and folder.lstat().st_uid == os.geteuid():
-                    _remove_unheld(folder, int(name["process"]))
+                    _remove_unlocked(folder, int(name["process"]))
 
 
-def _remove_unheld(folder: Path, process: int) -> None:
-    """Remove a folder unless a process holds it; raise OSError if that is not certain."""
-    gone = not Path(f"/proc/{process}").exists()
+def _remove_unlocked(folder: Path, process: int) -> None:
+    """Remove a folder unless a process holds its lock; raise OSError if that is unclear."""
+    ended = not Path(f"/proc/{process}").exists()
     try:
-        descriptor = os.open(folder / _HELD, _FLAGS)
+        descriptor = os.open(folder / _LOCK_FILE, _FLAGS)
     except FileNotFoundError:
-        # just made, or still written by ranks after the death of their run
-        if gone:
+        # the folder is new, or ranks still write to it after their run died
+        if ended:
             shutil.rmtree(folder, ignore_errors=True)
         return
     try:
-        if _let_go(descriptor, gone) and same_file(descriptor, folder / _HELD):
+        if _is_free(descriptor, ended) and same_file(descriptor, folder / _LOCK_FILE):
             shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(descriptor)
 
 
-def _let_go(descriptor: int, gone: bool) -> bool:
-    """Return True if nobody has the lock, or, without locks, if the folder's maker is gone."""
+def _is_free(descriptor: int, ended: bool) -> bool:
+    """Return True if the lock is free or, without locks, if the folder's process has ended."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        return gone
+        return ended
     return True
 
 
-def _own() -> str:
+def _prefix() -> str:
     """Return the prefix of this host's folders."""
     return f"plumbline-{gethostname()}-"

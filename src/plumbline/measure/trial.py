@@ -1,10 +1,10 @@
-"""Trials: one operation of one component, watched, repeated and turned into a record.
+"""Trials: measure one operation of one component several times and record it.
 
-A trial is asked for its repeats one by one, so that several trials can be kept in step.
+The caller starts each repeat, so it can keep several trials in step.
 
-After a first failure the run goes on with other targets and comes back. After the second, the
-state of the target and of its server decides whose fault it is: an error in the midst of a write
-may be a server that has just gone down.
+After a first failure the run continues with other targets and retries at the end.  After a
+second one, the state of the target and its server decides the cause: an error during a write may
+come from a server that has just gone down.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NO_STATE = TargetState(fill=None, flags=(), versions={})
 
 
 class Conditions(NamedTuple):
-    """Conditions of a trial; ``coverage`` is a fraction, None if unknown."""
+    """Target state during a trial; ``coverage`` is a fraction, None if unknown."""
 
     state: TargetState = NO_STATE
     coverage: Optional[float] = None
@@ -58,7 +58,7 @@ class Recorder:
     def __init__(
         self, run_id: str, host: str, clock: Clock, topology_names: Optional[frozenset[str]] = None
     ) -> None:
-        """Take the topology's names of targets, None if unknown."""
+        """Take ``topology_names``, the targets that the topology names; None if unknown."""
         self._topology_names = topology_names
         self.run_id = run_id
         self.host = host
@@ -73,7 +73,7 @@ class Recorder:
     ) -> Record:
         """Return the record of a task: the median of its repeats, or its failure.
 
-        ``values`` are its times in seconds since the epoch, its tool and its details.
+        ``values`` are start and end in seconds since the epoch, the tool and details.
         """
         if isinstance(outcome, Failure):
             values.update(outcome._asdict())
@@ -84,7 +84,7 @@ class Recorder:
     def without(
         self, task: Task, failure: Failure, conditions: Conditions = UNCONDITIONED
     ) -> Record:
-        """Return the record of a task that did not begin."""
+        """Return the record of a task that did not start."""
         now = self._clock.wall()
         return self.record(task, failure, conditions, started_at=now, finished_at=now)
 
@@ -109,13 +109,13 @@ class Recorder:
         }
 
     def _details(self, state: TargetState) -> Optional[dict[str, Any]]:
-        """Return the targets in use that the topology does not name, None if there are none."""
+        """Return the active targets that the topology does not name; None if there are none."""
         names = [] if self._topology_names is None else unnamed(state.active, self._topology_names)
         return {"unnamed": list(names)} if names else None
 
 
 def _result(measurements: Sequence[Measurement], conditions: Conditions) -> dict[str, Any]:
-    """Return the sums of bytes and seconds, the median rate, and the detail of its repeat."""
+    """Return total bytes and seconds, the median rate, and profile and latency of its repeat."""
     rates = tuple(measurement.rate for measurement in measurements)
     middle = measurements[rates.index(median_low(rates))]
     flags = [flag for measurement in measurements for flag in measurement.flags]
@@ -138,7 +138,7 @@ _VERSION_LIMIT_S = 10.0
 
 
 class Task(NamedTuple):
-    """One operation that needs a record: the expectation it belongs to and the other host."""
+    """One operation to record, with its expectation and, for a host pair, the partner."""
 
     entry: Expectation
     operation: Operation
@@ -147,7 +147,7 @@ class Task(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Name for people, e.g. ``scratch-OST0003 write``."""
+        """Name in messages, e.g. ``scratch-OST0003 write``."""
         words = [self.entry.component, self.operation.value]
         if self.scenario is Scenario.TOGETHER:
             words.append(self.scenario.value)
@@ -186,14 +186,14 @@ class Failure(NamedTuple):
 
 
 class Silence(Failure):
-    """A question about a target that got no answer in time."""
+    """Failure of a query about a target that got no answer in time."""
 
 
 class Trial:
-    """The repeats of one task; after a failure no further repeat is tried."""
+    """Repeats of one task; a failure ends them."""
 
     def __init__(self, task: Task, job: Job, runner: CommandRunner, clock: Clock) -> None:
-        """Begin a trial, which ends at the latest when its expectation calls it hung."""
+        """Start a trial; all its repeats must end within ``hung_after_s`` of the expectation."""
         self.task = task
         self.started_at = clock.wall()
         self.measurements: list[Measurement] = []
@@ -208,24 +208,24 @@ class Trial:
 
     @property
     def finished_at(self) -> float:
-        """The wall clock's start and the monotonic clock's duration, in seconds."""
+        """Seconds since the epoch: start by the wall clock, duration by the monotonic clock."""
         return self.started_at + self._clock.monotonic() - self._begun
 
     @property
     def over(self) -> bool:
-        """Return whether a further repeat would add nothing."""
+        """True if another repeat would add nothing: all done, or a first one with a usual rate."""
         return self._ended or (len(self.measurements) == 1 and self._usual(self.measurements[0]))
 
     @property
     def _ended(self) -> bool:
         return self.failure is not None or len(self.measurements) >= self._job.spec.repeats
 
-    def _usual(self, first: Measurement) -> bool:
+    def _usual(self, result: Measurement) -> bool:
         task = self.task
-        return not first.flags and task.entry.usual(task.operation, task.scenario, first.rate)
+        return not result.flags and task.entry.usual(task.operation, task.scenario, result.rate)
 
     def carry_out(self, step: Callable[[str], None]) -> None:
-        """Measure as often as it tells more; ``step`` gets the title at each repeat's turn."""
+        """Measure until more repeats add nothing; ``step`` gets the title after each repeat."""
         self.begin()
         for _ in range(self.task.entry.spec.repeats):
             if not self.over:
@@ -237,7 +237,7 @@ class Trial:
         """Prepare the repeats."""
 
     def end(self) -> None:
-        """Look at what the repeats have left."""
+        """Check the target after the repeats."""
 
     def record(self, recorder: Recorder) -> Record:
         """Return the record of the trial."""
@@ -249,7 +249,7 @@ class Trial:
         return UNCONDITIONED
 
     def repeat(self) -> None:
-        """Measure once more; keep an error as the trial's failure."""
+        """Measure once more; an error becomes the trial's failure."""
         if self._ended:
             return
         try:
@@ -263,7 +263,7 @@ class Trial:
             self.fail(Failure(Outcome.SKIPPED, str(error)))
 
     def fail(self, failure: Failure) -> None:
-        """Void the trial; the first failure stays."""
+        """Void the trial; only the first failure counts."""
         self.failure = self.failure or failure
 
     def _measure(self) -> None:
@@ -286,15 +286,15 @@ class Trial:
         return parse_version(self._job.spec.tool, completed)
 
     def _limit_s(self) -> float:
-        """Return the seconds for the next repeat; raise SkipTarget if too few remain."""
+        """Return the seconds left for the next repeat; raise SkipTarget if they are too few."""
         allowed_s = self.task.entry.limits.hung_after_s
-        left_s = allowed_s - (self._clock.monotonic() - self._begun)
-        if left_s < self._job.spec.seconds:
+        remaining_s = allowed_s - (self._clock.monotonic() - self._begun)
+        if remaining_s < self._job.spec.seconds:
             raise SkipTarget(
                 f"the {format_duration(allowed_s)} that {self.task.title} may take leave no time "
                 f"for repeat {len(self.measurements) + 1}; ask for fewer bytes, or raise hung_after"
             )
-        return min(self._probe.limit_s(self._job), left_s)
+        return min(self._probe.limit_s(self._job), remaining_s)
 
 
 def _hung(job: Job, completed: Completed) -> str:
@@ -327,17 +327,17 @@ class Watch:
     def __call__(
         self, argv: Sequence[str], timeout_s: float, within: Optional[Within] = None
     ) -> Completed:
-        """Run a command as the runner does."""
+        """Run a command."""
         completed = self._runner(argv, timeout_s, within)
         self.stuck = self.stuck or completed.hung
         self._late = completed.hung or completed.timed_out
         return completed
 
     def failure(self, error: Exception) -> Failure:
-        """Return the failure of an error.
+        """Return the failure for an error.
 
-        A question without an answer is no hang of the target: it may wait for another target, like
-        a folder that lies on all of them.
+        A query without an answer does not prove that this target hangs: it may be waiting for
+        another target, for instance because a folder is spread over all of them.
         """
         if self._late:
             return Silence(Outcome.UNANSWERED, str(error))
@@ -346,7 +346,7 @@ class Watch:
 
 
 class Reached(NamedTuple):
-    """A target that may be measured: its state, and the path of the file or device on it."""
+    """A target ready for measuring: its state, and the path of the file or device on it."""
 
     target: Target
     state: TargetState
@@ -355,10 +355,10 @@ class Reached(NamedTuple):
 
 
 def reach(target: Target, runner: CommandRunner, size_bytes: int) -> Union[Reached, Failure]:
-    """Ask a target for its state and place ``size_bytes`` on it; else return the failure.
+    """Check a target's state and place a file of ``size_bytes``; return the failure otherwise.
 
     Raises:
-        PrivilegeError: this user may not measure it.
+        PrivilegeError: this user may not measure the target.
     """
     watch = Watch(runner)
     try:
@@ -373,7 +373,7 @@ def reach(target: Target, runner: CommandRunner, size_bytes: int) -> Union[Reach
 def explanation(
     target: Target, runner: CommandRunner, failure: Failure, since: float
 ) -> Optional[Failure]:
-    """Return a failure with its cause in front if the target knows it, else None.
+    """Return a failure that states its cause first; None if the target shows no cause.
 
     ``since`` is the start of the failed command, in seconds since the epoch.
     """
@@ -385,7 +385,7 @@ def explanation(
 
 
 class WatchedTrial(Trial):
-    """A trial on one target, whose placement is proven before, between and after the repeats."""
+    """Trial on one target; its placement is proven before, between and after the repeats."""
 
     def __init__(self, task: Task, spec: ProbeSpec, reached: Reached, clock: Clock) -> None:
         self._reached = reached
@@ -398,7 +398,7 @@ class WatchedTrial(Trial):
 
     @property
     def measured_bytes(self) -> Optional[int]:
-        """Fewest bytes of a repeat, None after a failure."""
+        """Bytes of the smallest repeat; None after a failure."""
         if self.failure is not None:
             return None
         return min(measurement.bytes for measurement in self.measurements)
@@ -433,15 +433,15 @@ class WatchedTrial(Trial):
             self._reached.target.verify(self._reached.watch, self._reached.path)
 
     def _explain(self) -> None:
-        """Put the cause that the target knows before the words of the failed tool.
+        """Put the cause, if the target shows one, before the message of the failed tool.
 
-        A failure with a cause does not accuse the storage: an evicted client gets I/O errors too.
+        Such a failure does not incriminate the storage: an evicted client gets I/O errors too.
         """
         failure = self.failure
         if failure is None or failure.outcome not in (Outcome.FAILED, Outcome.BROKEN):
             return
-        questioned = self._reached.target, self._reached.watch
-        explained = explanation(*questioned, failure, self.started_at)
+        target, watch = self._reached.target, self._reached.watch
+        explained = explanation(target, watch, failure, self.started_at)
         if explained is not None:
             self.failure = explained
         elif self.lacks_space:
@@ -452,15 +452,15 @@ class WatchedTrial(Trial):
 
     def _coverage(self) -> Optional[float]:
         """Return the probe's share of all bytes that the target moved, None if unknown."""
-        moved = sum(measurement.bytes for measurement in self.measurements)
-        if self._growth is None or self._growth <= 0 or not moved:
+        moved_bytes = sum(measurement.bytes for measurement in self.measurements)
+        if self._growth is None or self._growth <= 0 or not moved_bytes:
             return None
-        return min(1.0, moved / self._growth)
+        return min(1.0, moved_bytes / self._growth)
 
     def _look_for_space(self) -> None:
-        """Check for space; if there is some, the storage below cannot take the data.
+        """Check for free space; if there is some, the storage below the file system is broken.
 
-        Devices that allocate late, and disks that fail under a file system, report no space.
+        Thin-provisioned devices, and disks that fail below a file system, report no space.
         """
         failure = self.failure
         try:
@@ -480,11 +480,11 @@ class WatchedTrial(Trial):
 
 
 UNSURE = (Outcome.BROKEN, Outcome.UNREACHABLE, Outcome.NO_MOUNT, Outcome.UNANSWERED)
-"""Outcomes that may pass, or may be another component's fault, and are tried twice."""
+"""Outcomes to retry: they may pass, or may be another component's fault."""
 
 
 class Suspicion(NamedTuple):
-    """Questions about a failed target; ``last`` is True in the second try.
+    """Search for the cause of a target's failure; ``last`` is True in the second try.
 
     ``since`` is the start of the trial, in seconds since the epoch; ``others_answer`` is True if
     all other targets of the run have answered.
@@ -498,7 +498,7 @@ class Suspicion(NamedTuple):
     others_answer: bool = False
 
     def waits(self, failure: Failure) -> bool:
-        """Return True if a failure is retried after the other targets."""
+        """Return True if the measurement is retried after the other targets."""
         return not self.last and failure.outcome in UNSURE
 
     def concluded(self, failure: Failure) -> Failure:
@@ -517,7 +517,7 @@ class Suspicion(NamedTuple):
         return closer
 
     def _lost(self, failure: Failure, reason: str) -> Failure:
-        """Return the failure behind a lost connection: of the server, or of the target."""
+        """Return the failure behind a lost connection: the server's or the target's."""
         answers, server = self._answers(), self.entry.host
         if answers is False:
             text = f"server {server} does not answer: {reason}, nor to its other targets"
@@ -526,14 +526,15 @@ class Suspicion(NamedTuple):
             return failure
         if isinstance(failure, Silence):
             reason = f"{reason} ({failure.reason})"
-        target_gone = f"server {server} answers for others: the target is gone"
-        unclear = "the target, its server or the network to it is down"
-        return Failure(Outcome.BROKEN, f"{reason}; {target_gone if answers else unclear}")
+        gone_text = f"server {server} answers for others: the target is gone"
+        unclear_text = "the target, its server or the network to it is down"
+        return Failure(Outcome.BROKEN, f"{reason}; {gone_text if answers else unclear_text}")
 
     def _silent(self, failure: Failure) -> Failure:
-        """Return the failure behind silence: of the connection, of the target, or unknown.
+        """Return the failure behind silence: the connection's, the target's, or an unknown one.
 
-        A question may wait for another target, so a target is at fault only if no other is silent.
+        A query may be waiting for another target, so a silent target is at fault only if all
+        others answer.
         """
         twice = Failure(failure.outcome, f"{failure.reason}, twice in this run")
         if not isinstance(failure, Silence):
@@ -551,7 +552,7 @@ class Suspicion(NamedTuple):
         return Failure(Outcome.HUNG, f"{failure.reason}; nothing else in this run hangs")
 
     def _elsewhere(self) -> Optional[Failure]:
-        """Return a failure outside the target: its connection, or this node's mount."""
+        """Return a failure outside the target: of its connection, or of this node's mount."""
         watch = Watch(self.runner)
         try:
             self.target.state(watch)
@@ -562,7 +563,7 @@ class Suspicion(NamedTuple):
         return None
 
     def _answers(self) -> Optional[bool]:
-        """Return True if the server answers for other targets, None if unknown."""
+        """Return True if the server still serves other targets, None if unknown."""
         try:
             return self.target.server_answers(self.runner)
         except (SkipTarget, ToolError):

@@ -1,4 +1,4 @@
-"""Units of measuring: their interface, their means, and the interfaces of their reports."""
+"""Interfaces of a unit: the unit itself, its context, and the journal of records."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from plumbline.model.series import Running
 from plumbline.observe.command import Clock
 
 PAUSE_S = 5.0
-"""Pause before a second try, for faults that pass, such as a lost connection."""
+"""Pause before a retry, for passing faults such as a lost connection."""
 
 
 class Journal(Protocol):
     """Store of records and running measurements."""
 
     def begin(self, run_id: str, running: Running) -> None:
-        """Note the begin of a measurement."""
+        """Note the start of a measurement."""
         ...
 
     def end(self, layer: str, component: str) -> None:
@@ -30,7 +30,7 @@ class Journal(Protocol):
         ...
 
     def running(self) -> tuple[Running, ...]:
-        """Return the measurements that have begun and not ended."""
+        """Return the measurements in progress."""
         ...
 
     def save(self, record: Record) -> None:
@@ -48,11 +48,11 @@ class Step(NamedTuple):
 
 
 class UnitContext(NamedTuple):
-    """The means of one unit.
+    """Tools and callbacks of one unit.
 
-    ``runners`` are by component, each with its own lock.  ``step`` gets the title of each finished
-    repeat; ``stop`` ends all present and later commands of the runners, until ``go_on``.
-    ``others_answer`` is True in the second try if all other targets have answered.
+    ``runners`` has a command runner for each component, with the component's lock.  ``step`` gets
+    the title of each finished repeat; ``stop`` ends all current and later commands of the runners,
+    until ``go_on``.  ``others_answer`` is True in a retry if all other targets have answered.
     """
 
     recorder: Recorder
@@ -80,7 +80,7 @@ class Unit(Protocol):
         ...
 
     def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
-        """Measure and yield one record for each task, or at last a retry."""
+        """Measure and yield one record for each task, or a retry at the end."""
         ...
 
     def commands(self) -> tuple[tuple[str, ...], ...]:

@@ -1,4 +1,4 @@
-"""Probes: the call of each tool, and the meaning of its output."""
+"""Probes: the command line of each tool, and the parser of its output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROBES: dict[str, Probe] = {"fio": fio, "sgp_dd": sgp_dd, "netperf": netperf, "i
 
 
 def probe_for(tool: str) -> Probe:
-    """Return the probe of a specification's ``tool``; raise DocumentError for an unknown one."""
+    """Return the probe for a ``tool``; raise DocumentError for an unknown one."""
     if tool not in PROBES:
         tools = ", ".join(sorted(PROBES))
         raise DocumentError(f"there is no probe {tool!r}; set the tool to one of: {tools}")

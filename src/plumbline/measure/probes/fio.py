@@ -1,7 +1,7 @@
-"""fio: write and read one file of a storage target that exists at full size.
+"""fio: write and read one file of a storage target; the file must exist at full size.
 
-The file is never made, cut or removed: fio unlinks a file that is shorter than asked, and the new
-one lies on another target.
+fio must never create, cut or remove the file: it would unlink a file that is too short, and the new
+one would lie on another target.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _START = re.compile(r"^\{", re.MULTILINE)
 
 
 class Ambiguous(NamedTuple):
-    """Two values of one key, unreadable as a number."""
+    """Two different values of one key; not usable as a number."""
 
     first: object
     second: object
 
 
 class Report(NamedTuple):
-    """One document: the error of its only job, and the job itself."""
+    """One JSON document of fio: its only job, and the error of that job."""
 
     error: int
     job: Mapping[str, Any]
 
     def direction(self, name: str) -> Mapping[str, Any]:
-        """Return the part ``read`` or ``write``; raise ToolError if it is missing."""
+        """Return the section ``read`` or ``write``; raise ToolError if it is missing."""
         part = self.job.get(name)
         if not isinstance(part, dict):
             raise ToolError(f"fio's report has no part {name!r}; its version may be too new")
@@ -43,10 +43,10 @@ class Report(NamedTuple):
 
 
 def read_report(text: str) -> tuple[list[Report], tuple[str, ...]]:
-    """Return all documents in their order, and the lines between them.
+    """Return all documents in order, and the lines of text between them.
 
     Raises:
-        ToolError: a document is cut or damaged, or not the report of one job.
+        ToolError: a document is truncated or damaged, or not the report of one job.
     """
     decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
     reports: list[Report] = []
@@ -93,25 +93,25 @@ LAYERS = (OST,)
 VERSION_COMMAND = ("fio", "--version")
 
 FILE = "/proc/self/fd/0"
-"""The standard input: a path could lead elsewhere when fio opens it."""
+"""Standard input; a path could lead to another file when fio opens it."""
 
 KEEP_CACHED = "keep cached"
-"""Pattern of terms that keep the file's pages cached before fio begins."""
+"""Pattern of a specification that leaves the file in the page cache when fio starts."""
 
 _SECTOR = 512
-"""open(2): O_DIRECT moves multiples of the logical block of the storage."""
+"""Unit of O_DIRECT: a multiple of the storage's logical block (open(2))."""
 
 _DRAIN_S = 60.0
 _TICK_S = 1.5
-"""Precision of fio's clock and limit: whole seconds."""
+"""Tolerance of fio's clock and limit, which have whole seconds."""
 
 
 def command(job: Job) -> tuple[str, ...]:
-    """Return the call of one write or read of the file that is the standard input.
+    """Return the command line for one write or read of the file on standard input.
 
     Raises:
-        DocumentError: the job has no file, fewer bytes than one transfer, or a transfer that no
-            file system takes past the cache.
+        DocumentError: the job has no file, fewer bytes than one transfer, or a transfer size that
+            no file system accepts with O_DIRECT.
     """
     if job.within is None or not job.within.opened:
         raise DocumentError(f"{job.subject!r} is no probe file, and fio measures nothing else")
@@ -140,7 +140,7 @@ def command(job: Job) -> tuple[str, ...]:
         "--allow_file_create=0",
         "--create_on_open=1",
         "--unlink=0",
-        # another seed each time: what a target has stored before cannot be deduplicated
+        # a new seed each time, so the target cannot deduplicate against older data
         "--randrepeat=0",
         "--zero_buffers=0",
         "--lat_percentiles=1",
@@ -153,17 +153,17 @@ def command(job: Job) -> tuple[str, ...]:
 
 
 def size_bytes(spec: ProbeSpec) -> int:
-    """Return the bytes of one operation: whole blocks, never more than the file holds."""
+    """Return the bytes of one operation: whole transfers, at most the size of the file."""
     return answer.whole_transfers(spec) * spec.transfer_bytes
 
 
 def limit_s(job: Job) -> float:
-    """Return the seconds after which fio is stuck: its limit, then the wait for pending calls."""
+    """Return the seconds after which fio is stuck: its own limit, plus time for pending calls."""
     return job.spec.seconds + _DRAIN_S
 
 
 def parse(job: Job, completed: Completed) -> Measurement:
-    """Return the measurement of the last report, with rates per second from all reports."""
+    """Return the measurement in the last report, with the rate in each second from all reports."""
     answer.refuse_unfinished(completed, "fio")
     reports, messages = read_report(completed.stdout)
     output = "\n".join((*messages, *completed.stderr.splitlines()))
@@ -204,7 +204,7 @@ def _moved(report: Report, direction: str) -> tuple[int, float]:
 
 
 def _profile(reports: list[Report], direction: str) -> tuple[float, ...]:
-    """Return the rates between the reports; a last part of a second is left out."""
+    """Return the rates between reports; a last fraction of a second is left out."""
     points = [(0, 0.0), *(_moved(report, direction) for report in reports)]
     steps = [
         (after[0] - before[0], after[1] - before[1]) for before, after in zip(points, points[1:])
@@ -213,7 +213,7 @@ def _profile(reports: list[Report], direction: str) -> tuple[float, ...]:
 
 
 def _latency(values: Mapping[str, Any]) -> Optional[Latency]:
-    """Return the times of whole calls if fio gives percentiles, else those of completion."""
+    """Return latencies of entire calls if fio has their percentiles, else completion latencies."""
     for name in ("lat_ns", "clat_ns"):
         times = values.get(name)
         if isinstance(times, dict) and isinstance(times.get("percentile"), dict):

@@ -1,4 +1,4 @@
-"""Interface of a probe, and the words of a tool that failed."""
+"""Interface of a probe, and errors that quote a failed tool."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from plumbline.observe.query import breaks, lacks_space
 
 
 class Job(NamedTuple):
-    """One operation, to be carried out once by one process.
+    """One operation for one process to carry out once.
 
     ``subject`` is the path of the probe file, the device, or the partner's address.  ``within`` is
-    folder and name of the probe file, the tool's standard input, None without a file.
+    folder and name of the probe file, the tool's standard input; None without a file.
     ``block_size`` is the logical block of a device, in bytes.  For host pairs ``own_address`` is
-    the address to send from, ``port`` that of the partner's server, and ``confidence_pct`` the full
-    width of the confidence interval asked for, None for a single iteration.
+    the address to send from, ``port`` the port of the partner's server, and ``confidence_pct`` the
+    requested full width of the confidence interval, None for a single iteration.
     """
 
     operation: Operation
@@ -36,7 +36,7 @@ class Job(NamedTuple):
 
 
 class Probe(Protocol):
-    """One tool; implemented by a module."""
+    """Module for one tool."""
 
     @property
     def LAYERS(self) -> tuple[Layer, ...]:  # noqa: N802
@@ -45,11 +45,11 @@ class Probe(Protocol):
 
     @property
     def VERSION_COMMAND(self) -> tuple[str, ...]:  # noqa: N802
-        """The call that prints the tool's version."""
+        """Command line that prints the tool's version."""
         ...
 
     def command(self, job: Job) -> tuple[str, ...]:
-        """Return the argument list; raise DocumentError for an impossible job."""
+        """Return the command line; raise DocumentError for an impossible job."""
         ...
 
     def limit_s(self, job: Job) -> float:
@@ -57,7 +57,7 @@ class Probe(Protocol):
         ...
 
     def parse(self, job: Job, completed: Completed) -> Measurement:
-        """Return the measurement; raise ToolError with the tool's own words otherwise."""
+        """Return the measurement; raise ToolError, quoting the tool, if there is none."""
         ...
 
 
@@ -67,7 +67,7 @@ _LONGEST = 300
 
 
 def refuse_unfinished(completed: Completed, tool: str) -> None:
-    """Raise ToolError if the process was ended at its limit, or is stuck."""
+    """Raise ToolError if the process was killed, ran into its limit, or is stuck."""
     if completed.hung:
         raise ToolError(
             f"{tool} is stuck in the kernel after {completed.seconds:.0f} s and cannot be ended; "
@@ -80,14 +80,14 @@ def refuse_unfinished(completed: Completed, tool: str) -> None:
 
 
 def refuse_failed(completed: Completed, tool: str) -> None:
-    """Raise ToolError in the tool's own words unless it ended with exit code 0 before its limit."""
+    """Raise ToolError, quoting the tool, unless it ended with exit code 0 before its limit."""
     refuse_unfinished(completed, tool)
     if not completed.ok:
         raise failure(completed, tool)
 
 
 def failure(completed: Completed, tool: str, output: Optional[str] = None) -> ToolError:
-    """Return the error that quotes ``output``, or the last lines of the tool."""
+    """Return an error that quotes ``output``, or else the tool's last lines."""
     text = output if output is not None else completed.stderr.strip() or completed.stdout
     return ToolError(
         f"{tool} failed with exit code {completed.exit_code}: "
@@ -96,9 +96,9 @@ def failure(completed: Completed, tool: str, output: Optional[str] = None) -> To
 
 
 def storage_failure(output: str, message: str, number: int = 0) -> ToolError:
-    """Return the error of a tool on storage, by its output or errno.
+    """Return the error for a failed tool on storage; output or errno decides its class.
 
-    ``message`` is the sentence for people.
+    ``message`` is the text of the error.
     """
     if lacks_space(output, number):
         return NoSpaceError(message)
@@ -106,9 +106,9 @@ def storage_failure(output: str, message: str, number: int = 0) -> ToolError:
 
 
 def quoted(text: str) -> str:
-    """Return the last lines of a tool as one line of whole words, without repetitions.
+    """Return the last lines of a tool as one line, cut between words, without repetitions.
 
-    fio repeats the same line for each failed call, at another offset.
+    fio repeats its message for each failed call, with another offset.
     """
     unique = {_NUMBERS.sub("", line): line for line in reversed(lines(text))}
     quotation = "; ".join(reversed(list(unique.values())[:3]))
@@ -118,26 +118,26 @@ def quoted(text: str) -> str:
 
 
 def not_understood(tool: str, what: str, text: str) -> ToolError:
-    """Return the error for cut output, or output of an unknown version."""
+    """Return the error for truncated output, or output of an unknown version."""
     start = text.strip()[:80]
     return ToolError(f"{tool} printed no {what} that is understood, but {start!r}; run it by hand")
 
 
 def number(tool: str, what: str, value: object) -> float:
-    """Return a number that the tool printed as text or JSON; raise ToolError for anything else."""
+    """Return a number from the tool's text or JSON; raise ToolError for anything else."""
     if isinstance(value, str):
         try:
             return real(value, what)
         except ToolError as error:
             raise not_understood(tool, what, repr(value[:_LONGEST])) from error
-    # with more than that a calculation could overflow
+    # a calculation with larger numbers could overflow
     if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST:
         return float(value)
     raise not_understood(tool, what, f"{value!r:.80}")
 
 
 def parse_version(tool: str, completed: Completed) -> str:
-    """Return the first version number in a tool's output; raise ToolError where there is none."""
+    """Return the first version number in a tool's output; raise ToolError if there is none."""
     refuse_failed(completed, tool)
     match = _NUMBER.search(f"{completed.stdout}\n{completed.stderr}")
     if not match:
@@ -146,10 +146,10 @@ def parse_version(tool: str, completed: Completed) -> str:
 
 
 def whole_transfers(spec: ProbeSpec) -> int:
-    """Return the number of whole blocks in a specification.
+    """Return the number of whole transfers in a specification.
 
     Raises:
-        DocumentError: it is not even one.
+        DocumentError: there is not even one.
     """
     if not 0 < spec.transfer_bytes <= spec.bytes:
         raise DocumentError(
@@ -160,6 +160,6 @@ def whole_transfers(spec: ProbeSpec) -> int:
 
 
 def refuse_rate_cap(tool: str, cap_Bps: Optional[float]) -> None:
-    """Raise DocumentError for a rate cap, which the tool cannot keep."""
+    """Raise DocumentError for a rate cap: the tool has none."""
     if cap_Bps is not None:
         raise DocumentError(f"{tool} cannot cap its rate; remove rate_cap from its specification")

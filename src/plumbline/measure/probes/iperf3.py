@@ -1,6 +1,6 @@
-"""iperf3: TCP streams to or from a partner, where netperf is not packaged.
+"""iperf3: TCP streams to or from a partner, for systems without a netperf package.
 
-Before 3.16 it is single-threaded: several streams then share one core.
+Before 3.16 iperf3 is single-threaded, and several streams share one core.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _MOST_STREAMS = 128
 
 
 def command(job: Job) -> tuple[str, ...]:
-    """Return the call; the time bounds it.
+    """Return the command line, limited by time.
 
     Raises:
-        DocumentError: an address is not usable, or iperf3 has not so many streams.
+        DocumentError: an address is unusable, or there are more streams than iperf3 supports.
     """
     spec = job.spec
     if spec.queue_depth > _MOST_STREAMS:
@@ -45,19 +45,19 @@ def command(job: Job) -> tuple[str, ...]:
         *("--time", f"{max(1, round(spec.seconds))}", "--parallel", str(spec.queue_depth)),
         *("--length", str(min(spec.transfer_bytes, _LARGEST_BLOCK))),
         *("--connect-timeout", f"{_CONNECT_S * 1000:.0f}"),
-        # the cap is that of one stream, in bits
+        # the cap is per stream, in bits
         *(("--bitrate", f"{cap * 8 / spec.queue_depth:.0f}") if cap is not None else ()),
         *(("--reverse",) if job.operation is Operation.RECEIVE else ()),
     )
 
 
 def limit_s(job: Job) -> float:
-    """Return the seconds after which the partner is gone."""
+    """Return the seconds after which the partner counts as lost."""
     return job.spec.seconds + _SPARE_S
 
 
 def parse(job: Job, completed: Completed) -> Measurement:
-    """Return the receiver's rate, the rates of each second, and the sender's retransmits."""
+    """Return the receiver's rate, the rate in each second, and the sender's retransmits."""
     answer.refuse_unfinished(completed, "iperf3")
     document = _document(completed)
     if "error" in document:
@@ -65,7 +65,7 @@ def parse(job: Job, completed: Completed) -> Measurement:
         raise ToolError(f"iperf3 to {job.subject}: {message}; is its server running?")
     answer.refuse_failed(completed, f"iperf3 to {job.subject}")
     received = _part(document, "end", "sum_received")
-    again = _part(document, "end", "sum_sent").get("retransmits")
+    count = _part(document, "end", "sum_sent").get("retransmits")
     moved = int(answer.number("iperf3", "bytes", received.get("bytes")))
     seconds = answer.number("iperf3", "seconds", received.get("seconds"))
     return Measurement(
@@ -73,7 +73,7 @@ def parse(job: Job, completed: Completed) -> Measurement:
         seconds=seconds,
         rate=moved / seconds if seconds else float("nan"),
         profile=_profile(document),
-        retransmits=None if again is None else int(answer.number("iperf3", "retransmits", again)),
+        retransmits=None if count is None else int(answer.number("iperf3", "retransmits", count)),
     )
 
 
@@ -103,8 +103,8 @@ def _profile(document: Mapping[str, Any]) -> tuple[float, ...]:
     intervals = document.get("intervals")
     if not isinstance(intervals, list):
         raise answer.not_understood("iperf3", "intervals", repr(intervals))
-    sums = [_part({"interval": each}, "interval", "sum") for each in intervals]
+    parts = [_part({"interval": interval}, "interval", "sum") for interval in intervals]
     rates = (
-        answer.number("iperf3", "bits_per_second", each.get("bits_per_second")) for each in sums
+        answer.number("iperf3", "bits_per_second", part.get("bits_per_second")) for part in parts
     )
     return tuple(rate / 8 for rate in rates)

@@ -1,4 +1,4 @@
-"""netperf: one TCP stream to or from a partner's netserver, with the segments retransmitted."""
+"""netperf: one TCP stream to or from a partner's netserver, with its retransmits."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _CONNECT_S = 30.0
 
 
 def command(job: Job) -> tuple[str, ...]:
-    """Return the call; the time bounds it, netperf cannot be bound by bytes as well.
+    """Return the command line, limited by time: netperf cannot be limited by bytes as well.
 
     Raises:
-        DocumentError: more than one stream or a rate cap is asked, or an address is not usable.
+        DocumentError: the job has several streams or a rate cap, or an address is unusable.
     """
     spec = job.spec
     if spec.queue_depth != 1:
@@ -48,19 +48,19 @@ def command(job: Job) -> tuple[str, ...]:
         )
     answer.refuse_rate_cap("netperf", spec.rate_cap_Bps)
     check_addresses(job)
-    wide = job.confidence_pct
+    width = job.confidence_pct
     transfer = str(spec.transfer_bytes)
     return (
         *("netperf", "-P", "0", "-t", _TESTS[job.operation], "-H", job.subject),
         *(("-L", job.own_address) if job.own_address else ()),
         *("-p", str(job.port), "-l", f"{max(1, round(spec.seconds))}"),
-        *(("-i", f"{_MOST},{_LEAST}", "-I", f"{_LEVEL},{wide:g}") if wide is not None else ()),
+        *(("-i", f"{_MOST},{_LEAST}", "-I", f"{_LEVEL},{width:g}") if width is not None else ()),
         *("--", "-m", transfer, "-M", transfer, "-k", ",".join(_KEYS)),
     )
 
 
 def limit_s(job: Job) -> float:
-    """Return the seconds after which the partner is gone."""
+    """Return the seconds after which the partner counts as lost."""
     iterations = 1 if job.confidence_pct is None else _MOST
     return job.spec.seconds * iterations + _CONNECT_S
 
@@ -86,7 +86,7 @@ def parse(job: Job, completed: Completed) -> Measurement:
 
 
 def check_addresses(job: Job) -> None:
-    """Raise DocumentError unless both ends are plain addresses and the port is one."""
+    """Raise DocumentError unless both addresses and the port are valid."""
     for address in (job.subject, job.own_address or job.subject):
         ADDRESS.refuse("the address", address)
     if not 0 < job.port < 1 << 16:
@@ -96,7 +96,7 @@ def check_addresses(job: Job) -> None:
 
 
 def _retransmits(text: Optional[str]) -> Optional[int]:
-    """Return the count; netperf's -1 and a missing value mean unknown."""
+    """Return the count; None if it is -1 or missing, which means unknown."""
     count = answer.number("netperf", "TRANSPORT_RETRANS", -1 if text is None else text)
     return None if count < 0 else int(count)
 

@@ -1,6 +1,6 @@
-"""sgp_dd of sg3-utils: read a raw device.  Writing is impossible here.
+"""sgp_dd of sg3-utils: read a raw device; this module never writes.
 
-Its words go to standard error, it prints a rate even when it failed, and its MB is 10^6 bytes.
+sgp_dd prints messages to standard error, and a rate even if it failed; its MB is 10^6 bytes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _MOST_THREADS = 1024
 
 
 def command(job: Job) -> tuple[str, ...]:
-    """Return the call that reads the first bytes of a device.
+    """Return the command line that reads the first bytes of a device.
 
-    After the time limit it is interrupted, and then tells how far it came.
+    At the time limit sgp_dd is interrupted, and reports the number of blocks so far.
 
     Raises:
-        DocumentError: it is not to read, no device under /dev, the block size does not divide, or
-            sgp_dd has not so many threads.
+        DocumentError: the job does not read, or not a device under /dev; the transfer is no
+            multiple of the block size; or there are more threads than sgp_dd supports.
     """
     spec = job.spec
     if job.operation is not Operation.READ:
@@ -70,20 +70,20 @@ def command(job: Job) -> tuple[str, ...]:
 
 
 def limit_s(job: Job) -> float:
-    """Return the seconds after which sgp_dd is stuck: it ignores its interruption."""
+    """Return the seconds after which sgp_dd is stuck: it ignored its interruption."""
     return job.spec.seconds + _SPARE_S
 
 
 def parse(job: Job, completed: Completed) -> Measurement:
-    """Return the rate of the blocks read, in the time that sgp_dd measured."""
+    """Return the rate from the blocks read and the time that sgp_dd measured."""
     answer.refuse_unfinished(completed, "sgp_dd")
     text = f"{completed.stdout}\n{completed.stderr}"
     interrupted = completed.exit_code == _EXIT_OF_TIMEOUT and _INTERRUPTED.search(text) is not None
     if not completed.ok and not interrupted:
         lines = [match[0] for match in _TROUBLE.finditer(text)]
-        # what the device said, not what follows from it
-        own = [line for line in lines if breaks(line)]
-        output = "\n".join(own or lines) or text
+        # errors of the device, not their consequences
+        device_lines = [line for line in lines if breaks(line)]
+        output = "\n".join(device_lines or lines) or text
         ends = f"does the device hold {_count(job) * job.block_size} bytes?"
         more = f"\n{ends}" if "remaining block" in output else ""
         failure = answer.failure(completed, f"sgp_dd on {job.subject}", output + more)
@@ -112,7 +112,7 @@ def _count(job: Job) -> int:
 
 
 def _blocks(job: Job, text: str, interrupted: bool) -> int:
-    """Return the whole blocks copied; raise ToolError unless all counts agree."""
+    """Return the number of blocks copied; raise ToolError unless all counts agree."""
     records = {
         way: (whole(full, f"sgp_dd: records {way}"), whole(part, f"sgp_dd: records {way}"))
         for full, part, way in _RECORDS.findall(text)

@@ -1,4 +1,4 @@
-"""Storage targets: placement of a probe file on each, and its proof."""
+"""Storage targets by kind: place a probe file on each, and prove its place."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ KINDS = {kind.name: kind for kind in (LUSTRE, STRIPED, GLUSTERFS, DIRECTORY, DEV
 
 
 def target_for(description: Mapping[str, Any], component: str, fill_limit: float = 0.9) -> Target:
-    """Return the target that an expectation's ``target`` describes.
+    """Return the target for the ``target`` of an expectation.
 
     ``fill_limit`` is the highest fill for writing, as a fraction.
 
     Raises:
-        DocumentError: the kind or a key is unknown, missing or not usable.
+        DocumentError: the kind or a key is unknown, missing or unusable.
     """
     name = description.get("kind")
     if name not in KINDS:

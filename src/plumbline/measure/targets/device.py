@@ -1,4 +1,4 @@
-"""A raw block device, read only: nothing is written to it."""
+"""Raw block device, only for reading."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from plumbline.observe.query import QUICK_S, complaint, objection
 
 
 class DeviceTarget(Target):
-    """One device by a name under /dev, best a lasting one; root alone can exchange it."""
+    """One device by a name under /dev, preferably a persistent one; only root can exchange it."""
 
     def __init__(self, device: str) -> None:
-        """Take the device's path; raise DocumentError when it is not under /dev."""
+        """Take the device's path; raise DocumentError if it is not under /dev."""
         self._path = absolute(device, "the device of a target")
         if not self._path.startswith("/dev/"):
             raise DocumentError(
@@ -26,7 +26,7 @@ class DeviceTarget(Target):
         self._number = ""
 
     def state(self, run: CommandRunner) -> TargetState:
-        """Return an empty state for a device that is there; raise PrivilegeError for others'."""
+        """Return an empty state for an existing device; raise PrivilegeError if unreadable."""
         self._number = self._look(run)
         if run(["test", "-r", self._path], QUICK_S).exit_code == 1:
             raise PrivilegeError(f"this user may not read {self._path}")
@@ -39,7 +39,7 @@ class DeviceTarget(Target):
         return self._path
 
     def verify(self, run: CommandRunner, path: str) -> None:
-        """Raise if the name means another device."""
+        """Raise if the name leads to another device."""
         if path != self._path or self._look(run) != self._number:
             raise SkipTarget(f"{path} is not the same device as before; look at udev and multipath")
 
@@ -48,7 +48,7 @@ class DeviceTarget(Target):
         return bytes_moved(run, self._look(run))
 
     def _look(self, run: CommandRunner) -> str:
-        """Return the ``major:minor`` of the block device that the name leads to."""
+        """Return the ``major:minor`` of the block device behind the name."""
         argv = ["stat", "--dereference", "--format=%F/%t/%T", "--", self._path]
         completed = run(argv, QUICK_S)
         if completed.exit_code == 1 and "No such file or directory" in completed.stderr:
@@ -64,8 +64,8 @@ class DeviceTarget(Target):
         major, slash, minor = numbers.partition("/")
         if not slash:
             raise SkipTarget(f"stat of {self._path} printed {text[:80]!r}")
-        where = f"the device number of {self._path}"
-        return ":".join(str(whole(each, where, SkipTarget, 16)) for each in (major, minor))
+        subject = f"the device number of {self._path}"
+        return ":".join(str(whole(part, subject, SkipTarget, 16)) for part in (major, minor))
 
 
 def _make(keys: Keys, _component: str, _fill_limit: float) -> DeviceTarget:

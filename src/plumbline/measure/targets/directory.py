@@ -1,7 +1,7 @@
-"""Any directory that stands for one storage target: BeeGFS, XFS, NFS, a local disk.
+"""Directory as a storage target: BeeGFS, XFS, NFS, a local disk.
 
-The site says which directory lies on which target; what can be proven is that it is the file system
-that the site meant, and that the file did not leave it.
+The site maps directories to targets; the proof covers that the expected file system is mounted, and
+that the file stayed on it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from plumbline.measure.targets.interface import (
     Keys,
     Kind,
     TargetState,
+    by_component,
     elsewhere,
-    its_name,
 )
 from plumbline.measure.targets.probe_file import NAME, FileTarget, absolute
 from plumbline.model.command import CommandRunner
@@ -26,19 +26,19 @@ from plumbline.observe.query import ask_own
 
 
 class DirectoryTarget(FileTarget):
-    """One directory; ``source`` is the device or export that must be mounted there, if given."""
+    """One directory; ``source``, if given, is the device or export that must be mounted there."""
 
     _ALONE = True
 
     def __init__(self, directory: str, source: str, component: str, fill_limit: float) -> None:
-        """Take the directory; raise DocumentError when its path is not absolute."""
+        """Take the directory; raise DocumentError if its path is not absolute."""
         super().__init__(absolute(directory, "the directory of a target"), component, fill_limit)
         self._directory = self._file.base
         self._source = source
         self._device = ""
 
     def state(self, run: CommandRunner) -> TargetState:
-        """Return the state of a directory that is there, writable and not too full."""
+        """Return the state of an existing directory that is writable and not too full."""
         mount = self._mount(run)
         mount.refuse_read_only()
         real = ask_own(run, ["realpath", "--canonicalize-existing", "--", self._directory])
@@ -53,11 +53,11 @@ class DirectoryTarget(FileTarget):
         return TargetState(space.fill, (), {"filesystem": mount.kind})
 
     def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
-        """Return False: a directory is measured as a whole."""
+        """Return False: one server holds the entire directory."""
         return False
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
-        """Return the bytes of the block device below, None for a network file system."""
+        """Return the bytes of the underlying block device, None for a network file system."""
         return bytes_moved(run, self._mount(run).device)
 
     def _mount(self, run: CommandRunner) -> Mount:
@@ -74,8 +74,8 @@ class DirectoryTarget(FileTarget):
         words = text.split()
         if len(words) != 4:
             raise SkipTarget(f"stat -f of {self._directory} printed {text[:80]!r}")
-        where = f"a number of stat -f of {self._directory}"
-        unit, blocks, free, available = (whole(word, where, SkipTarget) for word in words)
+        subject = f"a number of stat -f of {self._directory}"
+        unit, blocks, free, available = (whole(word, subject, SkipTarget) for word in words)
         return Space(used=(blocks - free) * unit, available=available * unit)
 
     def _create(self, run: CommandRunner) -> None:
@@ -93,9 +93,9 @@ def _make(keys: Keys, component: str, fill_limit: float) -> DirectoryTarget:
 
 
 def _storage(keys: Keys, component: str) -> tuple[str, ...]:
-    """Return a source with a server, such as ``nfs1:/export``, which all clients share."""
+    """Return the identity of the storage: an export is the same one for all clients."""
     source = keys.get("source", "")
-    return (keys["kind"], source) if ":/" in source else its_name(keys, component)
+    return (keys["kind"], source) if ":/" in source else by_component(keys, component)
 
 
 def _find(run: CommandRunner, path: str, mount: Mount, targets: Descriptions) -> tuple[Holder, ...]:
@@ -106,7 +106,7 @@ def _find(run: CommandRunner, path: str, mount: Mount, targets: Descriptions) ->
 
 
 def _mounted_with(run: CommandRunner, mount: Mount, targets: Descriptions) -> Iterable[str]:
-    """Yield the directories that lie in a mount."""
+    """Yield the targets whose directories lie in a mount."""
     for name, keys in targets.items():
         if keys["kind"] == DIRECTORY.name and mount_holding(run, keys["directory"]) == mount:
             yield name
@@ -120,4 +120,4 @@ DIRECTORY = Kind(
     find=_find,
     storage=_storage,
 )
-"""Kind for a mount of any other type."""
+"""Kind for mounts of all other types."""

@@ -1,12 +1,12 @@
-"""A brick of a GlusterFS distribute volume, measured through a client's mount.
+"""Brick of a GlusterFS distribute volume, measured through a client's mount.
 
-A file is created on a brick as ``NAME@VOLUME-dht:VOLUME-client-N``.  What the client knows of its
-bricks lies below ``MOUNT/.meta``, and the extended attribute ``glusterfs.pathinfo`` tells where a
-file lies; both are readable without root and answered without asking a brick.
+The name ``NAME@VOLUME-dht:VOLUME-client-N`` creates a file on a brick.  The client's view of its
+bricks is below ``MOUNT/.meta``, and the extended attribute ``glusterfs.pathinfo`` shows the bricks
+of a file; both are readable without root, and no brick is asked.
 
-A name is entered on the brick that its hash gives, too, as a link to the one that has the file
-(xlators/cluster/dht/src/dht-linkfile.c): while that brick is down or broken, files of this name can
-be neither made nor found on a brick that is in order.
+The brick that the hash of a name selects also gets an entry: a link to the brick with the file
+(xlators/cluster/dht/src/dht-linkfile.c).  While that brick is down or broken, no file of this name
+can be created or found on a working brick.
 """
 
 from __future__ import annotations
@@ -39,37 +39,37 @@ _CLIENT = re.compile(r"^subvolumes\[\d+\] = protocol/client\.(\S+)$", re.MULTILI
 _FOLDER = re.compile(r"-layout \(")
 
 
-class LiesOn(NamedTuple):
-    """Bricks of a file as path and server; ``folder`` is True for a folder, on all bricks."""
+class FileBricks(NamedTuple):
+    """Bricks of a file, as path and server; ``folder`` is True for a folder, which is on all."""
 
     bricks: tuple[tuple[str, str], ...]
     folder: bool
 
 
-def lies_on(run: CommandRunner, path: str, within: Optional[Within] = None) -> LiesOn:
+def bricks_of(run: CommandRunner, path: str, within: Optional[Within] = None) -> FileBricks:
     """Return the bricks of a file, given by its path or its name in a folder.
 
     Raises:
-        SkipTarget: it does not tell.
+        SkipTarget: the attribute is missing or not understood.
     """
     arguments = ["getfattr", "--absolute-names", "--only-values", "-n", "glusterfs.pathinfo"]
     text = ask(run, [*arguments, "--", path], QUICK_S, within)
     bricks = tuple((place[0], place[1]) for place in _PATHINFO.findall(text))
     if not bricks:
         raise SkipTarget(f"{path} does not tell where it lies: {text.strip()[:120]!r}")
-    return LiesOn(bricks, _FOLDER.search(text) is not None)
+    return FileBricks(bricks, _FOLDER.search(text) is not None)
 
 
 class GlusterfsTarget(FileTarget):
-    """One brick, by the name of its subvolume such as ``scratch-client-3``."""
+    """One brick, by the name of its subvolume, e.g. ``scratch-client-3``."""
 
     def __init__(
         self, mount: str, subvolume: tuple[str, str], component: str, fill_limit: float
     ) -> None:
-        """Take the mount point, and the subvolume with its brick ``HOST:/PATH`` or nothing.
+        """Take the mount point, and the subvolume with its brick ``HOST:/PATH`` or an empty text.
 
         Raises:
-            DocumentError: the mount is not absolute, or the subvolume is not named so.
+            DocumentError: the mount is not absolute, or the name of the subvolume is invalid.
         """
         super().__init__(absolute(mount, "the mount of GlusterFS"), component, fill_limit)
         name = SUBVOLUME.match("the subvolume", subvolume[0])
@@ -79,7 +79,7 @@ class GlusterfsTarget(FileTarget):
         self._meta = f"{self._mount}/.meta"
 
     def state(self, run: CommandRunner) -> TargetState:
-        """Return the state of a brick that is connected, takes a file and is not too full."""
+        """Return the state of a brick that is connected, accepts a file and is not too full."""
         mount = mount_at(run, self._mount)
         if mount.kind != "fuse.glusterfs":
             raise SkipTarget(f"{self._mount} is {mount.source} ({mount.kind}), not GlusterFS")
@@ -92,7 +92,7 @@ class GlusterfsTarget(FileTarget):
                 f"{self._subvolume} is the brick {host}:{path}, not {self._expected}; "
                 "correct the subvolume in the topology"
             )
-        with self._own(run):
+        with self._attributing(run):
             self._file.look(run)
             self._try(run)
         space = self._space(run)
@@ -132,7 +132,7 @@ class GlusterfsTarget(FileTarget):
     def server_answers(self, run: CommandRunner) -> Optional[bool]:
         """Return True if another brick of the same server is connected, None if it has no other.
 
-        A question to all bricks comes first: the client notices a lost brick only then.
+        All bricks are asked first, because only then does the client notice a lost brick.
         """
         run(["stat", "--file-system", "--", self._mount], SLOW_S)
         bricks = _CLIENT.findall(ask(run, ["cat", f"{self._graph}/{self._volume}-dht/private"]))
@@ -143,7 +143,7 @@ class GlusterfsTarget(FileTarget):
         return any(self._is_connected(run, name) for name in siblings) if siblings else None
 
     def _brick(self, run: CommandRunner) -> tuple[str, str]:
-        """Return host and path of the brick, as the volume names them."""
+        """Return host and path of the brick as in the volume."""
         brick = f"{self._graph}/{self._subvolume}/options/remote-subvolume"
         return self._host(run, self._subvolume), ask(run, ["cat", brick]).strip()
 
@@ -158,21 +158,21 @@ class GlusterfsTarget(FileTarget):
         return f"{name}@{self._volume}-dht:{self._subvolume}"
 
     def _try(self, run: CommandRunner) -> None:
-        """Create and remove an empty file on the brick, of any name that works.
+        """Create and remove an empty file on the brick, under the first name that works.
 
-        The client learns how full its bricks are only when it creates something.
+        The client updates the fill of its bricks only when it creates something.
         """
-        first: Optional[BrokenTarget] = None
+        first_error: Optional[BrokenTarget] = None
         for name in TRIALS:
-            refused = self._refused(run, name)
-            if refused is None:
+            error = self._refused(run, name)
+            if error is None:
                 return
-            first = first or refused
-        if first is not None:
-            raise first
+            first_error = first_error or error
+        if first_error is not None:
+            raise first_error
 
     def _refused(self, run: CommandRunner, name: str) -> Optional[BrokenTarget]:
-        """Return the error of creating and removing a file, None if it works."""
+        """Create and remove a file; return the error, None on success."""
         try:
             self._file.ask(run, ["touch", "--", self._pinned(name)], make=True)
             self._file.ask(run, ["rm", "-f", "--", name])
@@ -181,16 +181,16 @@ class GlusterfsTarget(FileTarget):
         return None
 
     @contextmanager
-    def _own(self, run: CommandRunner) -> Iterator[None]:
-        """Let an error be the brick's where it is not that of a brick that is down elsewhere."""
+    def _attributing(self, run: CommandRunner) -> Iterator[None]:
+        """Blame another brick for an error if this brick is connected."""
         try:
             yield
         except BrokenTarget as error:
             if is_dead(str(error)) and self._is_connected(run, self._subvolume):
-                raise self._of_another(error) from error
+                raise self._blame_another(error) from error
             raise
 
-    def _of_another(self, error: BrokenTarget) -> DisturbedTarget:
+    def _blame_another(self, error: BrokenTarget) -> DisturbedTarget:
         return DisturbedTarget(
             f"{error}; {self._subvolume} works: the name hashes to another brick, which does not"
         )
@@ -209,52 +209,51 @@ class GlusterfsTarget(FileTarget):
                 f"{self._graph}/{self._volume}-dht/private does not say how full "
                 f"{self._subvolume} is"
             )
-        # the client keeps whole percents, rounded down: the fill errs on the full side
+        # the client has whole percents of space, rounded down: the fill may be too high
         share, available = (whole(match[place], "the space", SkipTarget) for place in (2, 3))
         total = available * 100 // max(1, share)
         return Space(max(1, total - available), available)
 
     def _create(self, run: CommandRunner) -> None:
-        # an existing file of that name on another brick would stay there beside the new one; place
-        # has made sure that there is none
+        # a file of that name on another brick would remain there; place has excluded that
         try:
             self._file.ask(run, ["touch", "--", self._pinned(NAME)], make=True)
         except BrokenTarget as error:
-            # raises where no other name does better
+            # raises if no other name works either
             self._try(run)
-            raise self._of_another(error) from error
+            raise self._blame_another(error) from error
 
     def place(self, run: CommandRunner, size_bytes: int) -> str:
-        """Return the path of the file of ``size_bytes``, making it when needed."""
-        with self._own(run):
+        """Return the path of the file of ``size_bytes``; create it if needed."""
+        with self._attributing(run):
             return super().place(run, size_bytes)
 
     def find(self, run: CommandRunner, size_bytes: int) -> str:
-        """Return the path of the file that an earlier run has left, with all of its bytes."""
-        with self._own(run):
+        """Return the path of a complete file that an earlier run kept."""
+        with self._attributing(run):
             return super().find(run, size_bytes)
 
     def verify(self, run: CommandRunner, path: str) -> None:
-        """Return if the placed file still lies on this brick alone, at full size."""
-        with self._own(run):
+        """Check that the placed file still lies only on this brick, at full size."""
+        with self._attributing(run):
             super().verify(run, path)
 
     def is_brick(self, run: CommandRunner, brick: str, host: str) -> bool:
-        """Return True for this brick's path, and its server by the server's own name."""
+        """Return True if path and server are this brick's; ``host`` is the server's hostname."""
         server, path = self._brick(run)
         return brick == path and _short(host) in self._names(run, server)
 
     def _misplaced(self, run: CommandRunner) -> str:
-        bricks = lies_on(run, NAME, self._file.within()).bricks
+        bricks = bricks_of(run, NAME, self._file.within()).bricks
         if len(bricks) == 1 and self.is_brick(run, *bricks[0]):
             return ""
-        host, own = self._brick(run)
-        lies = ", ".join(f"{server}:{brick}" for brick, server in bricks)
-        return f"{self._file.path} lies on {lies} instead of {host}:{own} ({self._subvolume})"
+        host, path = self._brick(run)
+        places = ", ".join(f"{server}:{brick}" for brick, server in bricks)
+        return f"{self._file.path} lies on {places} instead of {host}:{path} ({self._subvolume})"
 
     @staticmethod
     def _names(run: CommandRunner, host: str) -> set[str]:
-        """Return the possible own names of a server that the volume names ``host``."""
+        """Return the possible hostnames of a server that the volume calls ``host``."""
         if not _ADDRESS.fullmatch(host):
             return {_short(host)}
         return {_short(name) for name in ask(run, ["getent", "hosts", host]).split()[1:]}
@@ -277,7 +276,7 @@ def _find(run: CommandRunner, path: str, mount: Mount, targets: Descriptions) ->
     }
     if not bricks:
         raise elsewhere(path, mount)
-    place = lies_on(run, path)
+    place = bricks_of(run, path)
     if place.folder:
         raise on_any(path)
     return tuple(

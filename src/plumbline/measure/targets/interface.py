@@ -1,7 +1,7 @@
-"""Interface of a kind of target: placement and proof.
+"""Interface of a storage target: placement of a file, and its proof.
 
-A kind is how storage shows which target a file lies on: a file system's own way, or a folder or
-device that the site names.
+The kind of a target is the way to find the target of a file: by the file system's own tools, or by
+a folder or device that the site names.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from plumbline.observe.mounts import Mount
 
 
 class TargetState(NamedTuple):
-    """A target that may be measured now.
+    """State of a target that may be measured now.
 
-    ``fill`` is used / (used + available), a fraction, None where it cannot be known; ``flags`` are
-    known states that explain a lower rate; ``versions`` are the software versions that a baseline
-    depends on, by role (``client``, ``server``, ``filesystem``), and the settings on which it
-    depends as much, by name.  ``active`` are all targets of the file system that are in use, by
-    name, where the file system shows them.
+    ``fill`` is used / (used + available), a fraction, None if unknown; ``flags`` are states that
+    explain a lower rate; ``versions`` are software versions by role (``client``, ``server``,
+    ``filesystem``) and settings by name: a baseline depends on both.  ``active`` are the names of
+    all active targets of the file system, if it shows them.
     """
 
     fill: Optional[float]
@@ -32,16 +31,15 @@ class TargetState(NamedTuple):
 
 
 class Target(ABC):
-    """One storage target: everything is asked through ``run``, nothing is touched directly.
+    """One storage target; all access is through the command runner ``run``.
 
     An object serves one measurement: ``state``, ``place``, ``verify``, the probe, ``verify`` again.
-    Each method comes back in bounded time if ``run`` does.  Each raises
-    ``SkipTarget`` with the reason when the target must not or cannot be
-    measured, and ``ToolError`` when a command is not installed.  Of the
-    former, ``BrokenTarget`` says that the target itself gave an I/O error, ``LostTarget`` that
-    there is no connection to it, ``NoMount`` that this node's mount is at fault.
+    Each method returns in bounded time if ``run`` does.  Each raises ``SkipTarget`` with the reason
+    if the target must not or cannot be measured, and ``ToolError`` if a command is not installed.
+    Subclasses of ``SkipTarget``: ``BrokenTarget``, an I/O error of the target itself;
+    ``LostTarget``, no connection to it; ``NoMount``, a fault of this node's mount.
 
-    What has an answer here is that of a target of this node alone, on which nothing is made.
+    The defaults fit a target that only this node uses and on which nothing is created.
     """
 
     @abstractmethod
@@ -49,64 +47,64 @@ class Target(ABC):
         """Return the state of a target that may be measured.
 
         Raises:
-            SkipTarget: it is not mounted, inactive, unreachable, read-only, above the fill limit,
-                or something of that cannot be determined.
+            SkipTarget: the target is not mounted, inactive, unreachable, read-only or above the
+                fill limit, or one of these cannot be determined.
         """
 
     @abstractmethod
     def place(self, run: CommandRunner, size_bytes: int) -> str:
         """Return the path of the permanent probe file of ``size_bytes``; create it if missing.
 
-        A file of the right size in the right place is kept; a wrong one of ours is replaced, which
-        also repairs what a killed run left.
+        A file of the right size in the right place is kept; any other probe file is replaced, for
+        instance after a killed run.
 
         Raises:
-            SkipTarget: it would exceed the fill limit, or the file cannot be made on this target.
+            SkipTarget: the file would exceed the fill limit, or cannot be created on this target.
         """
 
     @abstractmethod
     def verify(self, run: CommandRunner, path: str) -> None:
-        """Return if the file that ``place`` gave still lies on this target alone, at full size.
+        """Check that the placed file still lies only on this target, at full size.
 
         Raises:
-            SkipTarget: it does not, or that cannot be proven.
+            SkipTarget: it does not, or this cannot be proven.
         """
 
     def within(self) -> Optional[Within]:
-        """Return folder and name of the file, a tool's standard input; None for a device."""
+        """Return folder and name of the file for a tool's standard input; None for a device."""
         return None
 
     def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:  # noqa: B027
-        """Raise SkipTarget when ``size_bytes`` more would fill the target above its limit."""
+        """Raise SkipTarget if ``size_bytes`` more would fill the target above its limit."""
 
     def server_answers(self, run: CommandRunner) -> Optional[bool]:  # noqa: ARG002
         """Return True if the server of a lost target still answers this node.
 
-        None where other targets of that server, which would tell, are not known here.
+        None if unknown: this takes other targets of the same server.
         """
         return None
 
     def refuse_lost(self, run: CommandRunner) -> None:  # noqa: B027
-        """Raise if this node has lost its connection to the target, as far as it is known.
+        """Raise if this node has lost its connection to the target.
 
-        It asks only sources that answer even if the target does not.
+        Only sources are asked that answer even if the target does not.
 
         Raises:
-            SkipTarget: it has none, or that cannot be determined; see above.
+            SkipTarget: the connection is lost, or its state cannot be determined.
         """
 
     def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
-        """Return True if a question about this target may hang because of another server."""
+        """Return True if a query about this target may hang because of another server."""
         return False
 
     def traffic(self, run: CommandRunner) -> Optional[int]:  # noqa: ARG002
-        """Return all bytes that the target has moved so far, None if unknown to this node."""
+        """Return the target's byte counter, None if this node cannot read it."""
         return None
 
     def cause(self, run: CommandRunner, output: str, since: float) -> str:  # noqa: ARG002
-        """Return the cause of a tool's failure from its output, and the remedy; empty if unknown.
+        """Return cause and remedy of a tool's failure from its output; empty if unknown.
 
-        ``since`` is when the tool began, in seconds since the epoch.
+        ``since`` is the tool's start in seconds since the epoch.
         """
         return ""
 
@@ -115,7 +113,7 @@ class Target(ABC):
         return ()
 
     def remove(self, run: CommandRunner) -> None:  # noqa: B027
-        """Remove all of ``leftovers``; nothing else is touched."""
+        """Remove all of ``leftovers`` and nothing else."""
 
 
 Keys = Mapping[str, Any]
@@ -126,28 +124,28 @@ Descriptions = Mapping[str, Keys]
 
 
 class Holder(NamedTuple):
-    """A target with its own name; ``component`` is empty if this node does not measure it."""
+    """Target that holds a file, by its own name; ``component`` is empty if not measured here."""
 
     name: str
     component: str
 
 
 Finder = Callable[[CommandRunner, str, Mount, Descriptions], tuple[Holder, ...]]
-"""Finds the targets that hold a file of a mount; raises UsageError if there are none."""
+"""Function that finds the targets of a file in a mount; raises UsageError if there are none."""
 
 
-def its_name(keys: Keys, component: str) -> tuple[str, ...]:
-    """Return the identity of a target's storage if its name is unique."""
+def by_component(keys: Keys, component: str) -> tuple[str, ...]:
+    """Return the identity of a target's storage: its kind and component."""
     return keys["kind"], component
 
 
 def not_counted(_keys: Keys, _component: str) -> tuple[str, ...]:
-    """Return no names: no server counts the bytes of a target."""
+    """Return no names: no server of Lustre counts the bytes of this target."""
     return ()
 
 
 ANY_MOUNT = ""
-"""The type of mount of a kind whose targets may lie in any."""
+"""Type of mount of a kind whose targets may lie in any mount."""
 
 
 class Kind(NamedTuple):
@@ -167,7 +165,7 @@ class Kind(NamedTuple):
     mounted: str = ANY_MOUNT
     find: Optional[Finder] = None
     everywhere: bool = False
-    storage: Callable[[Keys, str], tuple[str, ...]] = its_name
+    storage: Callable[[Keys, str], tuple[str, ...]] = by_component
     counted: Callable[[Keys, str], tuple[str, ...]] = not_counted
 
 
@@ -180,7 +178,7 @@ def elsewhere(path: str, mount: Mount) -> UsageError:
 
 
 def on_any(path: str) -> UsageError:
-    """Return the error for a directory, which lies on no target of its own."""
+    """Return the error for a directory: its files may lie on any target."""
     return UsageError(
         f"{printable(path)} is a directory, whose files may lie on any target; "
         "name one of its files"
@@ -188,5 +186,5 @@ def on_any(path: str) -> UsageError:
 
 
 def printable(path: str) -> str:
-    """Return a path for a sentence, quoted if it has a line break."""
+    """Return a path for a message, quoted if it has unprintable characters."""
     return path if path.isprintable() else repr(path)

@@ -1,9 +1,10 @@
-"""OSTs of Lustre: one single-stripe file on each, measured through a client.
+"""OSTs of Lustre, measured through a client: one file with one stripe per OST.
 
-A dead OST hangs whatever touches it, beyond SIGKILL.  Hence the order: first the kernel's list of
-mounts and the client's own memory of the OST, which always answer, then what asks the OST itself.
+Any access to a dead OST hangs, and even SIGKILL does not end it.  Sources that always
+answer come first: the kernel's list of mounts and the client's state of the OST.  Queries to the
+OST itself come last.
 
-Each OST is asked as if it were measured alone; the file has one stripe on every one of them.
+A file over several OSTs has one stripe on each; every OST is checked as if it were measured alone.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ _NEEDS_GROUP = (
 
 
 def draining(ost: str) -> str:
-    """Return the reason why an OST with the flag N of ``lfs df`` takes no new file."""
+    """Return the reason why an OST with flag N in ``lfs df`` accepts no new file."""
     return (
         f"{ost} creates no objects (no_create, it is drained) and has no probe file; {RETIRED}, or "
         f"end it with obdfilter.{ost}.no_create=0 on its server"
@@ -91,7 +92,7 @@ def draining(ost: str) -> str:
 
 
 def refusal(output: str, ost: str) -> str:
-    """Return the meaning of an error of ``lfs setstripe``, empty if it is plain."""
+    """Return cause and remedy of an error of ``lfs setstripe``, empty if it needs none."""
     text = output.lower()
     if "no buffer space available" in text:
         return (
@@ -113,15 +114,15 @@ def refusal(output: str, ost: str) -> str:
 def eviction(states: str, ost: str, since: float) -> str:
     """Return a sentence if a server has evicted this client since ``since``, else empty.
 
-    ``states`` is what ``lctl get_param osc.OST-osc-*.state`` prints; its times are those of this
-    client's clock, in whole seconds since the epoch.
+    ``states`` is the output of ``lctl get_param osc.OST-osc-*.state``; its times are whole seconds
+    since the epoch, by this client's clock.
     """
-    ours = False
+    is_osc = False
     for line in states.splitlines():
         if line.startswith("osc."):
-            ours = _CLIENT_DEVICE.match(line) is not None
+            is_osc = _CLIENT_DEVICE.match(line) is not None
         entry = _ENTRY.search(line)
-        if ours and entry and whole(entry[1], "the time of a state", ToolError) >= floor(since):
+        if is_osc and entry and whole(entry[1], "the time of a state", ToolError) >= floor(since):
             return (
                 f"the server of {ost} evicted this client during the run; look at the kernel logs "
                 "of both and at the network between them, then measure again"
@@ -142,17 +143,18 @@ _REFUSING = {
     "S": "has no space",
     "I": "has no inodes",
 }
-"""Letters of ``lfs df`` with which an OST is not measured.
+"""Flags of ``lfs df`` that exclude an OST.
 
-D, degraded, and N, drained, are measured and said: what N keeps away is new objects, not the file.
+OSTs with D, degraded, and N, drained, are measured with a flag: N prevents new objects, but not
+writing to the existing file.
 """
 
 
 class LustreTarget(FileTarget):
-    """One OST, by its name such as ``scratch-OST001a``; the index in it is hexadecimal."""
+    """One OST, by its name, e.g. ``scratch-OST001a`` with a hexadecimal index."""
 
     def __init__(self, mount: str, ost: str, component: str, fill_limit: float) -> None:
-        """Take the client's mount point and the OST's name; raise DocumentError for others."""
+        """Take the client's mount point and the OST's name; raise DocumentError if invalid."""
         super().__init__(absolute(mount, "the mount of Lustre"), component, fill_limit)
         name = OST.match("the OST", ost)
         self._mount, self.name = self._file.base, ost
@@ -178,7 +180,7 @@ class LustreTarget(FileTarget):
         return TargetState(usage.space.fill, flags, versions, active)
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
-        """Return the OST's bytes if this node is also its server, None on a mere client."""
+        """Return the OST's byte counter if this node is also its server, None on a client."""
         name = f"obdfilter.{self.name}.stats"
         completed = run(["lctl", "get_param", "-n", name], QUICK_S)
         if not completed.ok:
@@ -186,11 +188,11 @@ class LustreTarget(FileTarget):
         try:
             return sum(lustre_stats(completed.stdout, name).values())
         except ToolError:
-            # what others move is worth knowing, and never worth a measurement
+            # unknown traffic of others must not fail the measurement
             return None
 
     def cause(self, run: CommandRunner, output: str, since: float) -> str:
-        """Return the cause of a tool's failure; the connection shows an eviction."""
+        """Return cause and remedy of a tool's failure, such as an eviction; empty if unknown."""
         states = run(["lctl", "get_param", f"osc.{self.name}-osc-*.state"], QUICK_S)
         return eviction(states.stdout, self.name, since) or super().cause(run, output, since)
 
@@ -199,21 +201,21 @@ class LustreTarget(FileTarget):
         self._connected(run)
 
     def waits_for_others(self, run: CommandRunner) -> bool:
-        """Return True if a metadata server is lost: it creates and finds the files."""
+        """Return True if a metadata server is lost, because it creates and finds the files."""
         return metadata_lost(run, self._file_system)
 
     def server_answers(self, run: CommandRunner) -> Optional[bool]:
         """Return True if the client is connected to another OST of the same servers.
 
-        An idle connection shows nothing: its OST is asked for its space.  Return None if there is
-        no other OST, or none answers.
+        An idle connection proves nothing, so its OST is asked for its space.  Return None if there
+        is no other OST, or an idle one does not answer.
         """
-        every = ask(run, ["lctl", "get_param", f"osc.{self._file_system}-OST*-osc-*.import"])
+        output = ask(run, ["lctl", "get_param", f"osc.{self._file_system}-OST*-osc-*.import"])
         osts = parse_osts(ask(run, ["lfs", "osts", self._mount]))
         imports = {
             ost: parse_import(device, text)
             for ost in osts
-            for device, text in parse_parameter(every, ost, "import").items()
+            for device, text in parse_parameter(output, ost, "import").items()
         }
         own = imports.pop(self.name, None)
         nids = set(own.nids) if own else set()
@@ -226,7 +228,7 @@ class LustreTarget(FileTarget):
         return False if siblings else None
 
     def caches(self, size_bytes: int) -> tuple[Cache, ...]:
-        """Return the caches of this client, then that of the server."""
+        """Return the caches of this client, then the server's cache."""
         server = server_cache(self._file, size_bytes)
         return (*super().caches(size_bytes), lock_cache(self.name), server)
 
@@ -241,10 +243,10 @@ class LustreTarget(FileTarget):
         return mount
 
     def _listed(self, run: CommandRunner) -> tuple[str, ...]:
-        """Return the OSTs of this file system that are active on this client."""
+        """Return the names of the active OSTs of this file system; check that this OST is one."""
         completed = run(["lfs", "osts", self._mount], QUICK_S)
         if not completed.ok:
-            # the mount itself fails here, before any OST is asked
+            # no OST is asked here, so this is a failure of the mount itself
             late = completed.timed_out or completed.hung
             raise (NoMount if late else SkipTarget)(complaint(completed))
         osts = parse_osts(completed.stdout)
@@ -258,7 +260,7 @@ class LustreTarget(FileTarget):
                 f"{self.name} is {state} on this client; set osc.{self.name}-osc-*.active=1, or "
                 f"{RETIRED}"
             )
-        return tuple(name for name, (_, each) in osts.items() if each == "ACTIVE")
+        return tuple(name for name, (_, state) in osts.items() if state == "ACTIVE")
 
     def _active(self, run: CommandRunner) -> None:
         for device, value in self._parameter(run, "active").items():
@@ -268,9 +270,9 @@ class LustreTarget(FileTarget):
     def _connected(self, run: CommandRunner) -> list[Import]:
         try:
             parameters = self._parameter(run, "import")
-        except SkipTarget as refused:
+        except SkipTarget as error:
             if debugfs_is_closed(run):
-                raise PrivilegeError(f"{refused}: {NEEDS_DEBUGFS}") from refused
+                raise PrivilegeError(f"{error}: {NEEDS_DEBUGFS}") from error
             raise
         imports = [parse_import(device, text) for device, text in parameters.items()]
         for connection in imports:
@@ -288,19 +290,19 @@ class LustreTarget(FileTarget):
         return values
 
     def _settings(self, run: CommandRunner, connection: Import) -> dict[str, str]:
-        """Return the client's settings that a rate depends on, without missing parameters.
+        """Return the client's settings that affect a rate, without missing parameters.
 
-        The server is the OST's own, even after a failover, which has a flag.
+        The server is the OST's primary one; a failover is shown by a flag.
         """
         names = [f"osc.{connection.device}.{name}" for name in TUNABLES]
-        # lctl reports parameters that this release lacks, and shows the others
+        # lctl complains about parameters that this release lacks, and shows the others
         settings = parse_tunables(run(["lctl", "get_param", *names], QUICK_S).stdout, connection)
         return {**settings, "nid": connection.nids[0]} if connection.nids else settings
 
     def _usage(self, run: CommandRunner) -> Usage:
         """Return the line of ``lfs df`` for this OST; an older lfs prints all OSTs.
 
-        Another OST may hang; what was printed before that counts.
+        If another OST hangs, the output before it counts.
         """
         for option in ([f"--ost={self.index}"], []):
             completed = run(["lfs", "df", *option, self._mount], _DF_S)
@@ -316,7 +318,7 @@ class LustreTarget(FileTarget):
     def _flags(self, usage: Usage, connection: Import) -> tuple[Flag, ...]:
         for letter in usage.flags:
             if letter in _REFUSING:
-                # the OST's own file system has given up writing
+                # the file system of the OST became read-only after an error
                 error = BrokenTarget if letter == "R" else SkipTarget
                 raise error(f"{self.name} {_REFUSING[letter]}, says lfs df")
             if letter not in "DNaf":
@@ -335,8 +337,8 @@ class LustreTarget(FileTarget):
     def _create(self, run: CommandRunner) -> None:
         if self._draining:
             raise SkipTarget(draining(self.name))
-        # -i slides silently to another OST, -o fails instead; the folder's default has only -i, and
-        # is there for whatever makes a file again
+        # -i may silently choose another OST, -o fails instead; a folder's default allows only -i,
+        # and serves any tool that creates the file again
         index, folder = str(self.index), self._file.within(make=True)
         setstripe(run, ["-c", "1", "-i", index, "."], folder, self.name)
         options = ["-c", "1", "-S", "4M", "-L", "raid0", "-o", index]
@@ -347,7 +349,7 @@ class LustreTarget(FileTarget):
 
 
 def setstripe(run: CommandRunner, arguments: Sequence[str], within: Within, name: str) -> None:
-    """Call ``lfs setstripe``; raise SkipTarget with the cause and the remedy, and its own words."""
+    """Call ``lfs setstripe``; raise SkipTarget with cause, remedy and its message."""
     completed = run(["lfs", "setstripe", *arguments], SLOW_S, within)
     cause = refusal(completed.stderr, name)
     if cause:
@@ -357,7 +359,7 @@ def setstripe(run: CommandRunner, arguments: Sequence[str], within: Within, name
 
 
 def misplaced(run: CommandRunner, file: ProbeFile, osts: Sequence[LustreTarget]) -> str:
-    """Return why a file lacks one stripe on each OST; empty if its layout is right."""
+    """Return the fault of a file's layout; empty if it has one stripe on each OST."""
     path = file.path
     first = osts[0].name
     names = first if len(osts) == 1 else f"each of {len(osts)} OSTs from {first} on"
@@ -377,19 +379,19 @@ def misplaced(run: CommandRunner, file: ProbeFile, osts: Sequence[LustreTarget])
     return ""
 
 
-_OF_ONE = "nid"
-"""Versions that differ between OSTs by nature."""
+_PER_OST = "nid"
+"""Entry of ``versions`` that always differs between OSTs."""
 
 
 class StripedLustreTarget(FileTarget):
-    """OSTs by their names; consecutive ``stripe_bytes`` of the file go from one to the next."""
+    """Several OSTs by name; the file is striped over them in units of ``stripe_bytes``."""
 
     def __init__(
         self, where: tuple[str, int], osts: Sequence[str], component: str, fill_limit: float
     ) -> None:
-        """Take mount point and stripe size, and the OSTs; raise DocumentError for impossible ones.
+        """Take mount point and stripe size, and the OSTs; raise DocumentError for invalid ones.
 
-        One that is named twice would carry two stripes.
+        An OST that is named twice would carry two stripes.
         """
         mount, self._stripe_bytes = where
         super().__init__(absolute(mount, "the mount of Lustre"), component, fill_limit)
@@ -398,7 +400,7 @@ class StripedLustreTarget(FileTarget):
         self._osts = [LustreTarget(mount, ost, component, fill_limit) for ost in osts]
 
     def state(self, run: CommandRunner) -> TargetState:
-        """Return the state of all OSTs together: the fullest one's fill, the flags of any."""
+        """Return the state of all OSTs together: the highest fill, and all flags."""
         states = [ost.state(run) for ost in self._osts]
         names = dict.fromkeys(name for state in states for name in state.versions)
         return TargetState(
@@ -407,12 +409,12 @@ class StripedLustreTarget(FileTarget):
             {
                 name: " ".join(dict.fromkeys(state.versions.get(name, "-") for state in states))
                 for name in names
-                if name != _OF_ONE
+                if name != _PER_OST
             },
         )
 
     def _space(self, run: CommandRunner) -> Space:
-        """Return the space as if all OSTs were like the one with the least: it fills up first."""
+        """Return the space as if all OSTs were like the fullest, which ends the write."""
         spaces = [ost._space(run) for ost in self._osts]
         least = min(spaces, key=lambda space: space.available)
         return Space(least.used * len(spaces), least.available * len(spaces))
@@ -429,7 +431,7 @@ class StripedLustreTarget(FileTarget):
 
 
 def osts_of(keys: Keys) -> tuple[str, ...]:
-    """Return the OSTs that one file is striped over; none for a single target."""
+    """Return the OSTs of a striped target; empty for any other target."""
     return tuple(keys["osts"].split(",")) if keys.get("kind") == STRIPED.name else ()
 
 
@@ -446,7 +448,7 @@ STRIPED = Kind(
     everywhere=True,
     counted=lambda keys, _component: osts_of(keys),
 )
-"""Several OSTs at once: ``osts`` are their names with commas between them."""
+"""Kind for several OSTs at once; ``osts`` has their names, separated by commas."""
 
 
 def _make(keys: Keys, component: str, fill_limit: float) -> LustreTarget:
@@ -462,7 +464,7 @@ def _find(run: CommandRunner, path: str, mount: Mount, targets: Descriptions) ->
     osts = {_ost(keys, name): name for name, keys in targets.items() if keys["kind"] == LUSTRE.name}
     if not any(ost.startswith(f"{file_system}-OST") for ost in osts):
         raise elsewhere(path, mount)
-    # yaml does not print the path, which could look like a layout
+    # -y: YAML has no line with the path, which could look like a layout
     objects = parse_objects(ask(run, ["lfs", "getstripe", "-d", "-y", path]))
     if objects is None:
         raise on_any(path)

@@ -1,11 +1,11 @@
-"""Probe files: the permanent file of each target, and when it is kept, replaced and trusted.
+"""Probe files: create, check, replace and remove the permanent file of each target.
 
-``BASE/.plumbline/COMPONENT/probe.dat``: nothing outside of that folder is ever made or removed.
-Every command works in a folder that was opened without links and belongs to the caller, so that
-nobody else can exchange what it works on; see :mod:`plumbline.observe.folders`.
+The file is ``BASE/.plumbline/COMPONENT/probe.dat``; nothing outside that folder is ever created or
+removed.  Every command works in a folder that was opened without following links and belongs to the
+caller, so nobody else can exchange its files; see :mod:`plumbline.observe.folders`.
 
-No setting is changed, so nothing is left to restore.  The page cache drops the one file, the
-server the one object; of locks a client drops all that nobody uses of the one OST.
+Dropping caches changes no setting.  The page cache drops only the file, the server only its object;
+a client drops all unused locks of the OST.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAME = "probe.dat"
 TRIAL = "trial"
 """A short-lived empty file in the same folder."""
 TRIALS = (TRIAL, *(f"{TRIAL}-{number}" for number in range(1, 6)))
-"""Its names, for a kind of file system on which one name may fail where another does not."""
+"""Names of trial files: on some file systems one name may fail and another work."""
 
 _OWN = ".plumbline"
 _FORMAT = "%s %b %B %d %i %n"
@@ -44,14 +44,14 @@ class Status(NamedTuple):
 
 
 class ProbeFile(NamedTuple):
-    """Path of the file; ``base`` is the mount or directory given by the site."""
+    """Path of the file; ``base`` is the mount or directory from the site's topology."""
 
     base: str
     component: str
     own_folders: bool = False
-    """True if the folders lie on the target too, not on a shared metadata server."""
+    """True if the target also holds the folders, instead of a shared metadata server."""
     hidden: str = _OWN
-    """The name of the folder of all targets."""
+    """Name of the folder of all targets."""
 
     @property
     def own(self) -> str:
@@ -74,22 +74,22 @@ class ProbeFile(NamedTuple):
         return f"{self.folder}/{NAME}"
 
     def within(self, *, make: bool = False) -> Within:
-        """Return the folder as commands work in it; ``make`` creates a missing one."""
+        """Return the folder for a command to work in; ``make`` creates it if missing."""
         return Within(self.base, (self.hidden, self.name), make, NAME)
 
     def within_own(self) -> Within:
-        """Return the folder of all targets below this base, as commands work in it."""
+        """Return the folder of all targets below this base, for a command to work in."""
         return Within(self.base, (self.hidden,))
 
     def opened(self, inode: Optional[int]) -> Within:
-        """Return the folder and name that give a command the file as standard input."""
+        """Return folder and name, for a command with the file as standard input."""
         return self.within()._replace(opened=True, inode=inode)
 
     def look(self, run: CommandRunner) -> Optional[Status]:
         """Return the file's status, None if it does not exist.
 
         Raises:
-            SkipTarget: something on the way is not what plumbline makes, or there is no answer.
+            SkipTarget: part of the path is not from plumbline, or there is no answer.
         """
         rows = self._stat(run, self.within(), ("..", NAME))
         if NAME not in rows:
@@ -113,7 +113,7 @@ class ProbeFile(NamedTuple):
         """Run a command on the file in its folder; ``make`` creates a missing folder.
 
         Raises:
-            BrokenTarget: the target gave an I/O error.
+            BrokenTarget: the target reported an I/O error.
             SkipTarget: the command failed for another reason.
         """
         within = self.within(make=make)
@@ -122,11 +122,11 @@ class ProbeFile(NamedTuple):
             raise objection(completed, own=self._is_own(completed), within=within)
 
     def resize(self, run: CommandRunner, size_bytes: int) -> None:
-        """Give the file its full size, so that nothing needs to create it again."""
+        """Give the file its full size, so no tool needs to create it again."""
         self.ask(run, ["truncate", f"--size={size_bytes}", "--", NAME])
 
     def unlink(self, run: CommandRunner) -> None:
-        """Remove the file, and the trial files of a killed run."""
+        """Remove the file, and trial files of a killed run."""
         self.ask(run, ["rm", "-f", "--", NAME, *TRIALS])
 
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
@@ -138,9 +138,9 @@ class ProbeFile(NamedTuple):
         return tuple(path for name, path in paths.items() if name in rows)
 
     def remove(self, run: CommandRunner) -> None:
-        """Remove the file and its folder, and the shared folder if it is empty and ours.
+        """Remove the file and its folder, and the shared folder if it is empty.
 
-        A shared folder that an administrator or the role made stays.
+        A shared folder that an administrator or the role created stays.
         """
         paths = self.leftovers(run)
         if self.folder in paths:
@@ -148,9 +148,9 @@ class ProbeFile(NamedTuple):
             ask(run, ["rmdir", "--", self.name], SLOW_S, self.within_own())
         if self.own in paths:
             base = Within(self.base)
-            shared = run(["rmdir", "--ignore-fail-on-non-empty", "--", self.hidden], SLOW_S, base)
-            if not shared.ok and not shared.stderr.rstrip().endswith(_NOT_OURS):
-                raise SkipTarget(complaint(shared, base))
+            removal = run(["rmdir", "--ignore-fail-on-non-empty", "--", self.hidden], SLOW_S, base)
+            if not removal.ok and not removal.stderr.rstrip().endswith(_NOT_OURS):
+                raise SkipTarget(complaint(removal, base))
 
     def _stat(
         self, run: CommandRunner, within: Within, names: tuple[str, ...]
@@ -158,7 +158,7 @@ class ProbeFile(NamedTuple):
         """Return the numbers of existing files by name; empty if the folder is missing."""
         completed = run(["stat", f"--format={_FORMAT}", "--", *names], QUICK_S, within)
         lines = completed.stderr.strip().splitlines()
-        # exit code 1 with nothing but missing files is an answer
+        # exit code 1 for missing files only is a valid answer
         missing = all(line.endswith("No such file or directory") for line in lines)
         if not completed.ok and (completed.exit_code != 1 or not missing or not lines):
             raise objection(completed, own=self._is_own(completed), within=within)
@@ -171,7 +171,7 @@ class ProbeFile(NamedTuple):
             ) from None
 
     def _is_own(self, completed: Completed) -> bool:
-        """Return True if an I/O error comes from the target: folders may lie on others as well.
+        """Return True if an I/O error comes from the target; folders may lie on other targets.
 
         Messages have the file's name as given, or its path if its folder was opened.
         """
@@ -186,10 +186,10 @@ def _number(text: str) -> int:
 
 
 def absolute(path: object, what: str) -> str:
-    """Return a path of the site's document without a slash at its end.
+    """Return a path from the site's document without a slash at its end.
 
     Raises:
-        DocumentError: it is not absolute, or would lead elsewhere than it says.
+        DocumentError: the path is not absolute, or not a plain path.
     """
     text = path.rstrip("/") or "/" if isinstance(path, str) else ""
     PATH.refuse(what, text)
@@ -197,7 +197,7 @@ def absolute(path: object, what: str) -> str:
 
 
 def _escaped(component: str) -> str:
-    """Return a file name safe for fio, GlusterFS and a shell: ``:`` becomes ``%3A``."""
+    """Return a file name that is safe for fio, GlusterFS and a shell: ``:`` becomes ``%3A``."""
     safe = "".join(
         char if _PLAIN.fullmatch(char) else "".join(f"%{byte:02X}" for byte in char.encode())
         for char in component
@@ -211,7 +211,7 @@ def quota(where: str) -> str:
 
 
 class Cache(NamedTuple):
-    """A cache by its ``name``, the call that drops what it has, and where that is run."""
+    """Cache with its ``name``, the command that drops it, and the command's folder."""
 
     name: str
     argv: tuple[str, ...]
@@ -219,23 +219,23 @@ class Cache(NamedTuple):
 
 
 def page_cache(opened: Optional[Within]) -> Cache:
-    """Return the cache of this host; dd reads nothing and advises the kernel (coreutils)."""
+    """Return the page cache of this host; dd advises the kernel and reads nothing (coreutils)."""
     argv = ("dd", "if=/proc/self/fd/0", "iflag=nocache", "count=0", "status=none")
     return Cache("page cache", argv, opened)
 
 
 def lock_cache(ost: str) -> Cache:
-    """Return the client's locks of an OST (LDLM), with which go the pages that they cover.
+    """Return the client's locks of an OST (LDLM); the pages that they cover are dropped too.
 
-    ``clear`` cancels locks that are not in use and leaves the setting as it is (lru_size_store in
-    lustre/ldlm/ldlm_resource.c); the connections of an MDT to the OST are not the client's.
+    ``clear`` cancels unused locks and leaves the setting as it is (lru_size_store in
+    lustre/ldlm/ldlm_resource.c); the pattern excludes connections of an MDT to the OST.
     """
     parameter = f"ldlm.namespaces.{ost}-osc-[!M]*.lru_size=clear"
     return Cache("lock cache", ("lctl", "set_param", parameter))
 
 
 def server_cache(file: ProbeFile, size_bytes: int) -> Cache:
-    """Return the server's cache of a file on Lustre; ZFS ignores the advice (lfs-ladvise)."""
+    """Return the server's cache of a Lustre file; ZFS ignores the advice (lfs-ladvise)."""
     span = ("--start=0", f"--length={size_bytes}")
     argv = ("lfs", "ladvise", "--advice=dontneed", *span, NAME)
     return Cache("server cache", argv, file.within())
@@ -243,22 +243,22 @@ def server_cache(file: ProbeFile, size_bytes: int) -> Cache:
 
 APART = ".plumbline-caches"
 _LONGEST_NAME = 255
-"""Bytes that a folder's name may have (limits.h, NAME_MAX)."""
-_WHOLE = 0.99
-"""Below this fraction of its size a file is not whole; some file systems count a little less."""
+"""Most bytes in a folder's name (limits.h, NAME_MAX)."""
+_COMPLETE = 0.99
+"""Allocated fraction below which a file has holes; some file systems count a little less."""
 
 
 class FileTarget(Target):
-    """A target that is measured through one permanent file."""
+    """Target that is measured through one permanent file."""
 
     _ALONE = False
-    """True if all files below the base lie on this target: an I/O error there is its fault."""
+    """True if all files below the base lie on this target, which causes all their I/O errors."""
 
     def __init__(self, base: str, component: str, fill_limit: float) -> None:
-        """Take the folder that holds the file, the component's name, and the highest fill.
+        """Take mount or directory, the component's name, and the highest fill, a fraction.
 
         Raises:
-            DocumentError: the component has no name, or one that no folder can have.
+            DocumentError: the component has no name, or a name that is too long for a folder.
         """
         if not component:
             raise DocumentError(f"a target on {base} has no name; give it one in the topology")
@@ -273,18 +273,15 @@ class FileTarget(Target):
 
     @property
     def folder(self) -> tuple[str, Within]:
-        """Return the name of the file's folder, and the one that holds those of all targets."""
+        """Return the name of the file's folder, and the parent folder of all targets."""
         return self._file.name, self._file.within_own()
 
     def apart(self) -> None:
-        """Take a folder of another name: root must not work in that of the user of the probes."""
+        """Use a folder of another name: root must not work in the folder of the probes' user."""
         self._file = self._file._replace(hidden=APART)
 
     def caches(self, size_bytes: int) -> tuple[Cache, ...]:  # noqa: ARG002
-        """Return the caches that may serve a read of the placed file.
-
-        The nearest to the reader comes first.
-        """
+        """Return the caches that may serve a read of the file, nearest to the reader first."""
         return (page_cache(self.within()),)
 
     @abstractmethod
@@ -297,10 +294,10 @@ class FileTarget(Target):
 
     @abstractmethod
     def _misplaced(self, run: CommandRunner) -> str:
-        """Return the fault of the file's place, empty if it lies on this target."""
+        """Return the fault of the file's placement, empty if it lies on this target."""
 
     def place(self, run: CommandRunner, size_bytes: int) -> str:
-        """Return the path of the file of ``size_bytes``, making it when needed."""
+        """Return the path of the file of ``size_bytes``; create it if needed."""
         status = self._usable(run, size_bytes)
         missing = size_bytes - (status.allocated if status else 0)
         self._space(run).refuse_above(self._fill_limit, max(0, missing), self._file.base)
@@ -312,23 +309,23 @@ class FileTarget(Target):
         return self._file.path
 
     def within(self) -> Optional[Within]:
-        """Return the folder and name of the placed file, the standard input of a tool."""
+        """Return folder and name of the placed file, for a tool's standard input."""
         return self._file.opened(self._inode)
 
     def find(self, run: CommandRunner, size_bytes: int) -> str:
-        """Return the path of the file that an earlier run has left, with all of its bytes.
+        """Return the path of a complete file that an earlier run kept.
 
         Raises:
-            SkipTarget: it is not there, has another size or holes, or lies elsewhere.
+            SkipTarget: it does not exist, has another size or holes, or lies elsewhere.
         """
         status = self._file.look(run)
         if status is None or status.size != size_bytes:
-            there = "is not there" if status is None else f"has {status.size} bytes"
+            state = "is not there" if status is None else f"has {status.size} bytes"
             raise SkipTarget(
-                f"{self._file.path} {there}, {size_bytes} bytes are to be read; let a run on the "
+                f"{self._file.path} {state}, {size_bytes} bytes are to be read; let a run on the "
                 "same terms keep its files first"
             )
-        if status.allocated < size_bytes * _WHOLE:
+        if status.allocated < size_bytes * _COMPLETE:
             raise SkipTarget(
                 f"{self._file.path} has holes: the run that wrote it was cut short, and holes are "
                 "read too fast; let another one keep its files"
@@ -338,11 +335,11 @@ class FileTarget(Target):
         return self._file.path
 
     def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:
-        """Raise SkipTarget when ``size_bytes`` more would fill the target above its limit."""
+        """Raise SkipTarget if ``size_bytes`` more would fill the target above its limit."""
         self._space(run).refuse_above(self._fill_limit, size_bytes, self._file.base)
 
     def verify(self, run: CommandRunner, path: str) -> None:
-        """Return if the placed file still lies on this target alone, at full size."""
+        """Check that the placed file still lies only on this target, at full size."""
         if path != self._file.path or self._size is None:
             raise SkipTarget(f"{path} was not placed on {self._file.component}; place it first")
         status = self._file.look(run)
@@ -353,19 +350,19 @@ class FileTarget(Target):
                 f"{path} has {status.size} bytes instead of {self._size}; somebody changed it, "
                 "run the probe again to make a new one"
             )
-        # a file that was just made is known from here on
+        # remember the inode of a new file from here on
         self._inode = self._inode or status.inode
         if status.inode != self._inode:
             raise SkipTarget(
                 f"{path} is another file than the one that was placed; somebody exchanged it, "
                 "run the probe again to make a new one"
             )
-        wrong = self._misplaced(run)
-        if wrong:
-            raise SkipTarget(wrong)
+        fault = self._misplaced(run)
+        if fault:
+            raise SkipTarget(fault)
 
     def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
-        """Return True: its folders may lie on several servers."""
+        """Return True: the file's folders may lie on several servers."""
         return True
 
     def cause(self, run: CommandRunner, output: str, since: float) -> str:  # noqa: ARG002
@@ -373,7 +370,7 @@ class FileTarget(Target):
         return quota(self._file.base) if "disk quota exceeded" in output.lower() else ""
 
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
-        """Return the paths that plumbline has made on this target, deepest first."""
+        """Return the paths that plumbline created on this target, deepest first."""
         return self._file.leftovers(run)
 
     def remove(self, run: CommandRunner) -> None:

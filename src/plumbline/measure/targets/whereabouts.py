@@ -1,7 +1,7 @@
-"""Targets behind a user's file, and OSTs that no topology names.
+"""Find the targets behind a user's file, and OSTs missing from the topology.
 
-``stat`` on a file of Lustre asks its OSTs and hangs with a dead one, so none is called: the layout
-comes from the metadata server, and a directory is known by how its layout is printed.
+``stat`` on a Lustre file asks its OSTs and hangs if one is dead, so it is never called: the layout
+comes from the metadata server, and a directory is recognised by the form of its layout.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from plumbline.observe.query import QUICK_S, ask, complaint
 
 
 class Difference(NamedTuple):
-    """OSTs that a mount shows but the topology lacks, and the reverse; by name.
+    """Names of OSTs that only the mount or only the topology has.
 
-    ``trouble`` is the reason if they cannot be compared.
+    ``trouble`` is the reason if the two cannot be compared.
     """
 
     mount: str
@@ -29,7 +29,7 @@ class Difference(NamedTuple):
     trouble: str = ""
 
     def sentences(self) -> list[str]:
-        """Return a sentence for each OST, or the reason why they cannot be compared."""
+        """Return a sentence for each OST, or the reason for a failed comparison."""
         if self.trouble:
             return [f"{self.mount}: {self.trouble}"]
         return [
@@ -45,14 +45,17 @@ class Difference(NamedTuple):
 
 
 def unnamed(active: Sequence[str], named: frozenset[str]) -> tuple[str, ...]:
-    """Return the active OSTs that are not named, in their order."""
+    """Return the active OSTs without a name in the topology, in the same order."""
     return tuple(name for name in active if name not in named)
 
 
 def compare(
     run: CommandRunner, mount: str, measured: Sequence[str], named: Mapping[str, str]
 ) -> Difference:
-    """Return the difference of a mount to the topology's measured and other named OSTs."""
+    """Return the difference between a mount's OSTs and the topology.
+
+    ``measured`` are the OSTs to measure, ``named`` other OSTs of the topology.
+    """
     try:
         osts = parse_osts(ask(run, ["lfs", "osts", mount]))
     except (SkipTarget, ToolError) as error:
@@ -60,9 +63,9 @@ def compare(
     if not osts:
         return Difference(mount, trouble="lfs osts shows no OST; is it a mount of Lustre?")
     active = [name for name, (_, state) in osts.items() if state == "ACTIVE"]
-    every = frozenset([*measured, *named])
+    topology_names = frozenset([*measured, *named])
     missing = tuple(name for name in measured if name not in active)
-    return Difference(mount, unnamed(active, every), missing)
+    return Difference(mount, unnamed(active, topology_names), missing)
 
 
 _REFUSALS = {
@@ -79,7 +82,7 @@ _UNREADABLE = "\N{REPLACEMENT CHARACTER}"
 
 
 class Whereabouts(NamedTuple):
-    """A file without symbolic links, the mount it lies in, and the targets that hold it."""
+    """Real path of a file, its mount, and the targets that hold it."""
 
     path: str
     mount: str
@@ -95,8 +98,8 @@ def whereabouts(run: CommandRunner, path: str, descriptions: Descriptions) -> Wh
     """Return the targets of a node that hold a file.
 
     Raises:
-        UsageError: the path is not absolute, is not there, is a directory, has no data on any
-            target, or lies on no file system that this node measures.
+        UsageError: the path is not absolute, does not exist, is a directory, has no data on any
+            target, or lies on a file system that this node does not measure.
         SkipTarget: a tool failed or gave no answer.
     """
     if not path.startswith("/"):
