@@ -1,1 +1,1 @@
-"""Values with units, layers, errors: what every other room speaks in."""
+"""Common types of all rooms: records, verdicts, layers, units and errors."""

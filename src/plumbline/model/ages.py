@@ -1,7 +1,8 @@
-"""Ages within a text: said at once, or left open until somebody reads it.
+"""Ages in a text: filled in at once, or when somebody reads it.
 
-A verdict is judged when a run ends and read for hours: who judges it at an :class:`OpenMoment` gets
-texts whose ages are marked, ``parts`` takes these apart, and ``filled`` says them at its own time.
+A verdict is judged when a run ends, and read for hours.  If it is judged at an
+:class:`OpenMoment`, its texts have marks in place of ages; ``parts`` splits a text at the marks,
+and ``filled`` inserts the ages at the time of reading.
 """
 
 from __future__ import annotations
@@ -17,35 +18,34 @@ if TYPE_CHECKING:
     Parts = tuple[Union[str, float], ...]
 
 CLOCK_STEP_S = 60.0
-"""A record may be this far ahead of the clock: steps of a time service are smaller."""
+"""Accepted lead of a record over the clock; time services correct clocks in smaller steps."""
 
 NEW_S = 600.0
-"""A figure that is older than this is shown with its age."""
+"""Age above which a figure is shown with its age."""
 
 OPEN = "\x02s"
-"""The unit of a figure that is left open: its value is a moment, of which the age in seconds is
-to be said."""
+"""Unit of a figure with an open age: its value is a moment, to be shown as an age in seconds."""
 
 _MARK = re.compile("\x02([0-9]{1,12}(?:[.][0-9]+)?)\x03")
 
 
 class OpenMoment(float):
-    """A moment to judge at, in epoch seconds, whose texts keep their ages open."""
+    """Time of judging, in epoch seconds, that leaves ages in texts open."""
 
     __slots__ = ()
 
 
 def seconds_since(at: float, now: float) -> tuple[float, str]:
-    """Return the value and unit of a figure: how long ago a moment was, open at an open moment."""
+    """Return value and unit of a figure with the age of a moment; open if ``now`` is."""
     if isinstance(now, OpenMoment):
         return at, OPEN
     return max(0, round(now - at)), "s"
 
 
 def age(at: float, now: float) -> str:
-    """Return how long ago a moment was, ``3 h ago``, or how far it lies ahead, ``3 h ahead``.
+    """Return the age of a moment, ``3 h ago``, or its lead over the clock, ``3 h ahead``.
 
-    Both are in epoch seconds.
+    ``at`` and ``now`` are in epoch seconds.
     """
     if isinstance(now, OpenMoment):
         return f"\x02{float(at):.3f}\x03"
@@ -56,11 +56,11 @@ def age(at: float, now: float) -> str:
 
 
 def parts(text: str) -> Parts:
-    """Return a text with open ages as what stands between them, and their moments."""
+    """Split a text at its open ages; return texts and moments in turn."""
     pieces = _MARK.split(text)
     return tuple(float(piece) if place % 2 else piece for place, piece in enumerate(pieces))
 
 
 def filled(pieces: Sequence[Union[str, float]], now: float) -> str:
-    """Return a text that was taken apart, with its ages at a moment."""
+    """Join the pieces of a text, with the ages at ``now``."""
     return "".join(piece if isinstance(piece, str) else age(piece, now) for piece in pieces)

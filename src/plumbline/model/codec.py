@@ -1,16 +1,16 @@
-"""Typed values read from JSON and written to it by the annotations of named tuples.
+"""Read named tuples from JSON and write them to it, by their annotations.
 
-``read(Service, raw)`` builds a value and ``write(service)`` returns what :func:`json.dumps` takes.
+``read(Service, raw)`` builds a value and ``write(service)`` returns a value for :func:`json.dumps`.
 Annotations may use Any, Optional, Mapping, tuple[X, ...], tuple[X, Y], named tuples, enumerations
-(by value; those of numbers by name), classes with ``parse`` (as text), classes with ``from_json``
-and ``to_json`` of their own, and ``Annotated[X, check]``.  Keys of a Mapping may be text, whole
-numbers or members of an enumeration.  A part may be built already.  A check is called with the
-value by its name as keyword argument and raises TypeError, as those of
-:mod:`plumbline.model.validation` do; those of a number are bounds.  Number, text and bool are
-checked without one.
+(by value; integer ones by name), classes with ``parse`` (as text), classes with their own
+``from_json`` and ``to_json``, and ``Annotated[X, check]``.  Keys of a Mapping may be text, whole
+numbers or members of an enumeration.  A part may already be built.  A check gets the value as a
+keyword argument under its name and raises TypeError, like those of
+:mod:`plumbline.model.validation`; checks of a number are bounds.  Numbers, texts and bools are
+checked even without one.
 
-Annotations are evaluated once per class and without :mod:`typing`, which a check cannot afford to
-import; names that a module imports for type checkers alone are known here.
+Annotations are evaluated once per class and without :mod:`typing`, which is too slow to import for
+a check; this module supplies the names that other modules import only for type checkers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class AtMost:
     """Check of lists with at most ``most`` entries."""
 
     def __init__(self, most: int) -> None:
-        """Take the bound."""
+        """Take the largest number of entries."""
         self.most = most
 
     def __call__(self, **values: Any) -> None:
@@ -45,13 +45,13 @@ class AtMost:
 
 
 def lenient(kind: type[T]) -> type[T]:
-    """Mark a class whose unknown keys are ignored, as those of a newer version."""
+    """Mark a class to ignore unknown keys, which a newer version may write."""
     _LENIENT.add(kind)
     return kind
 
 
 def formerly(**names: str) -> Callable[[type[T]], type[T]]:
-    """Mark a class some of whose keys had other names in documents of an older version."""
+    """Mark a class with new names of keys; ``names`` maps old names in documents to new ones."""
 
     def mark(kind: type[T]) -> type[T]:
         _FORMER_KEYS[kind] = names
@@ -61,7 +61,7 @@ def formerly(**names: str) -> Callable[[type[T]], type[T]]:
 
 
 def positional(kind: type[T]) -> type[T]:
-    """Mark a class whose document form is a list of its fields, without their names."""
+    """Mark a class to be written as a list of its values, without the names of its fields."""
     _ROWS.add(kind)
     return kind
 
@@ -71,24 +71,25 @@ def read(kind: type[T], raw: Any) -> T:
 
     Raises:
         KeyError: a key is missing.
-        TypeError: a key is unknown or its value impossible.
+        TypeError: a key is unknown, or its value is impossible.
         DocumentError: a text cannot be parsed.
     """
-    value: T = _of_class(kind)(raw)
+    value: T = _class_reader(kind)(raw)
     return value
 
 
 def read_all(kind: type[T], raw: Any) -> tuple[T, ...]:
-    """Return the values of a list, as ``read`` does."""
-    values: tuple[T, ...] = _list(_of_class(kind), kind.__name__)(raw)
+    """Return the values of a list; raise as ``read`` does."""
+    values: tuple[T, ...] = _list(_class_reader(kind), kind.__name__)(raw)
     return values
 
 
 def read_document(kind: type[T], raw: Any, schema: int, what: str, remedy: str) -> T:
-    """Return the value of a whole document, which has its fields beside the key ``schema``.
+    """Return the value of a document that also has the key ``schema``.
 
     Raises:
-        DocumentError: it has another schema or is damaged; names ``what`` it is and the remedy.
+        DocumentError: the document has another schema or is damaged; the message has ``what`` and
+            the remedy.
     """
     try:
         same_schema(raw, schema, what, remedy)
@@ -129,14 +130,14 @@ def _writer(kind: Any) -> Reader:
 
 
 def write_fields(value: Any) -> dict[str, Any]:
-    """Return the same of a named tuple, even if it has a ``to_json`` of its own."""
+    """Return the document form of a named tuple, even if it has its own ``to_json``."""
     return {key: write(part) for key, part in zip(value._fields, value)}
 
 
 def refuse_impossible(value: Any) -> None:
-    """Raise, as ``read`` does, for a named tuple that no document may hold."""
+    """Check a named tuple that was built without ``read``; raise as ``read`` does."""
     kind = type(value)
-    _of_class(kind)([*value] if kind in _ROWS else write_fields(value))
+    _class_reader(kind)([*value] if kind in _ROWS else write_fields(value))
 
 
 class _Optional(NamedTuple):
@@ -149,7 +150,7 @@ class _Annotated(NamedTuple):
 
 
 class _Form:
-    """Stand-in for a generic type of typing."""
+    """Replacement for a generic type of typing."""
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self.make = make
@@ -186,7 +187,7 @@ _PLAIN: dict[type, Callable[..., None]] = {bool: _switch, str: _text}
 _NUMBERS = {float: numbers, int: Within(-LARGEST, LARGEST, whole=True)}
 
 
-def _of_class(kind: Any) -> Reader:
+def _class_reader(kind: Any) -> Reader:
     if kind not in _READERS:
         _READERS[kind] = _compiled(kind)
     return _READERS[kind]
@@ -237,7 +238,7 @@ def _compiled(kind: Any) -> Reader:
 
 def _reader(hint: Any, key: str) -> Reader:
     if hasattr(hint, "__metadata__"):
-        # the name of an annotation, which is one of typing
+        # an alias of typing.Annotated, defined outside the annotation
         hint = _Annotated(hint.__origin__, hint.__metadata__)
     if isinstance(hint, _Optional):
         return _optional(_reader(hint.of, key))
@@ -249,29 +250,29 @@ def _reader(hint: Any, key: str) -> Reader:
             reader = _checked(reader, check, key)
         return reader
     if hasattr(hint, "__origin__"):
-        return _of_several(hint.__origin__, hint.__args__, key)
+        return _generic_reader(hint.__origin__, hint.__args__, key)
     if hint in _NUMBERS:
         return _number(hint, (), key)
-    return _plain(hint, _PLAIN[hint], key) if hint in _PLAIN else _of_one_class(hint, key)
+    return _plain(hint, _PLAIN[hint], key) if hint in _PLAIN else _object_reader(hint, key)
 
 
-def _of_several(origin: Any, parts: Any, key: str) -> Reader:
+def _generic_reader(origin: Any, parts: Any, key: str) -> Reader:
     """Return the reader of a list, a list of fixed length, or a mapping."""
     if origin is dict:
-        of_keys = None if parts[0] is str else _key(parts[0], key)
-        return _mapping(of_keys, None if parts[1] is object else _reader(parts[1], key), key)
+        key_reader = None if parts[0] is str else _key(parts[0], key)
+        return _mapping(key_reader, None if parts[1] is object else _reader(parts[1], key), key)
     if parts[1:] == (...,):
         return _list(_reader(parts[0], key), key)
     return _row([_reader(part, key) for part in parts], key)
 
 
-def _of_one_class(hint: Any, key: str) -> Reader:
+def _object_reader(hint: Any, key: str) -> Reader:
     if hasattr(hint, "parse"):
         return _parsed(hint.parse, key)
     if hasattr(hint, "from_json"):
         return lambda raw: raw if type(raw) is hint else hint.from_json(raw)
     if hasattr(hint, "_fields"):
-        return _of_class(hint)
+        return _class_reader(hint)
     if hasattr(hint, "__members__") or issubclass(hint, str):
         return _member(hint, key)
     if hint is object:
@@ -293,14 +294,14 @@ def _checked(reader: Reader, check: Callable[..., None], key: str) -> Reader:
 
 
 def _number(kind: Any, checks: Sequence[Within], key: str) -> Reader:
-    """Return the reader of a number; whole ones are valid floats, and stay whole."""
-    every = (_NUMBERS[kind], *checks)
-    least, most = max(check.least for check in every), min(check.most for check in every)
-    kinds = (int,) if any(check.whole for check in every) else (float, int)
+    """Return the reader of a number; an integer is a valid float, and remains an integer."""
+    limits = (_NUMBERS[kind], *checks)
+    least, most = max(check.least for check in limits), min(check.most for check in limits)
+    kinds = (int,) if any(check.whole for check in limits) else (float, int)
 
     def read_number(raw: Any) -> Any:
         if type(raw) not in kinds or not least <= raw <= most:
-            for check in every:
+            for check in limits:
                 check(**{key: raw})
         return raw
 
@@ -325,19 +326,19 @@ def _row(readers: Sequence[Reader], key: str) -> Reader:
     return read_row
 
 
-def _mapping(of_keys: Optional[Reader], reader: Optional[Reader], key: str) -> Reader:
+def _mapping(key_reader: Optional[Reader], reader: Optional[Reader], key: str) -> Reader:
     def read_mapping(raw: Any) -> Any:
         if type(raw) is not dict:
             raise TypeError(f"{key} is {raw!r:.60}, which is no mapping")
-        if of_keys is not None:
-            raw = {of_keys(name): value for name, value in raw.items()}
+        if key_reader is not None:
+            raw = {key_reader(name): value for name, value in raw.items()}
         return raw if reader is None else {name: reader(value) for name, value in raw.items()}
 
     return read_mapping
 
 
 def _key(kind: Any, key: str) -> Reader:
-    """Return the reader of keys: JSON has text alone, and numbers stand in it as decimals."""
+    """Return the reader of keys; JSON has only text keys, so numbers are written as decimals."""
     if kind is not int:
         return _member(kind, key)
 

@@ -1,6 +1,6 @@
-"""Under what a rate was measured; two rates are comparable only where that is the same.
+"""Conditions of a measurement: two rates are comparable only under equal conditions.
 
-The one place that compares conditions: captures, reviews, ages and verdicts all ask here.
+Captures, reviews and verdicts all compare conditions with this module.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from plumbline.model.record import Record
 from plumbline.model.spec import terms
 
 TERMS = "terms"
-"""Names the difference between two specifications of a probe, in words."""
+"""Name of a difference between the words of two probe specifications."""
 
 SPECIFICATION = "specification"
-"""Names the same where only the hashes are known."""
+"""Name of a difference between two specifications of which only hashes are known."""
 
 FILL = "fill"
-"""Names the difference between two fill levels of a target."""
+"""Name of a difference between two fill levels of a target."""
 
 UNKNOWN = "unknown"
 
-_MAY_BE_UNSAID = frozenset(("host", "tool"))
-"""Conditions that a baseline may leave out; they are then not compared."""
+_OPTIONAL = frozenset(("host", "tool"))
+"""Conditions that are compared only if both sides have them."""
 
 
 class Difference(NamedTuple):
-    """One condition that is not the same: its name, what it was, what it is ``now``, in words."""
+    """A condition that changed: its name, and its value ``then`` and ``now``, in words."""
 
     name: str
     then: str
@@ -39,10 +39,10 @@ class Difference(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """Conditions that must be the same.
+    """Conditions of a rate.
 
-    ``spec`` holds the terms of the probe, as a document or in words; ``settings`` are versions,
-    settings that matter, ``host`` and ``tool``; ``fill`` is a fraction, None where it is not known.
+    ``spec`` is the specification of the probe, as a document or in words; ``settings`` has
+    versions, settings that matter, ``host`` and ``tool``; ``fill`` is a fraction, None if unknown.
     """
 
     spec_hash: str
@@ -52,7 +52,7 @@ class Conditions(NamedTuple):
 
 
 def of_record(record: Record) -> Conditions:
-    """Return under what a record was made."""
+    """Return the conditions of a record."""
     settings = {**(record.versions or {}), "host": record.host}
     if record.tool:
         settings["tool"] = f"{record.tool.name} {record.tool.version}"
@@ -60,14 +60,14 @@ def of_record(record: Record) -> Conditions:
 
 
 def of_baseline(baseline: Baseline) -> Conditions:
-    """Return under what the runs of a baseline were made."""
-    own = {"host": baseline.host, "tool": baseline.tool}
-    settings = {**baseline.versions, **{name: text for name, text in own.items() if text}}
+    """Return the conditions of the runs of a baseline."""
+    optional = {"host": baseline.host, "tool": baseline.tool}
+    settings = {**baseline.versions, **{name: text for name, text in optional.items() if text}}
     return Conditions(baseline.spec_hash, baseline.terms, settings, baseline.fill)
 
 
 def differences(then: Conditions, now: Conditions, fill_change: float) -> tuple[Difference, ...]:
-    """Return what makes two conditions incomparable, the terms of the probe first.
+    """Return the differences that make rates incomparable, those of the specification first.
 
     The fill may differ by ``fill_change``, a fraction of the target.
     """
@@ -82,7 +82,7 @@ def differences(then: Conditions, now: Conditions, fill_change: float) -> tuple[
 
 
 def filled_otherwise(then: Optional[float], now: Optional[float], fill_change: float) -> bool:
-    """Return whether two known fractions differ by more than ``fill_change``."""
+    """Return True if two known fill fractions differ by more than ``fill_change``."""
     return then is not None and now is not None and abs(then - now) > fill_change
 
 
@@ -95,18 +95,18 @@ def _settings(then: Mapping[str, str], now: Mapping[str, str]) -> list[Differenc
         Difference(name, then.get(name, UNKNOWN), now.get(name, UNKNOWN))
         for name in sorted({*then, *now})
         if then.get(name) != now.get(name)
-        and not (name in _MAY_BE_UNSAID and (name not in then or name not in now))
+        and not (name in _OPTIONAL and (name not in then or name not in now))
     ]
 
 
 def _terms(then: Conditions, now: Conditions) -> Difference:
-    """Return the words that differ; the hashes where the words are not known."""
+    """Return the words that differ; the hashes if the words are unknown or equal."""
     before, after = _words(then), _words(now)
-    gone = [word for word in before if word not in after]
-    come = [word for word in after if word not in before]
-    if not before or not after or not gone + come:
+    removed = [word for word in before if word not in after]
+    added = [word for word in after if word not in before]
+    if not before or not after or not removed + added:
         return Difference(SPECIFICATION, then.spec_hash or UNKNOWN, now.spec_hash or UNKNOWN)
-    return Difference(TERMS, ", ".join(gone) or "without", ", ".join(come) or "without")
+    return Difference(TERMS, ", ".join(removed) or "without", ", ".join(added) or "without")
 
 
 def _words(conditions: Conditions) -> list[str]:

@@ -1,28 +1,28 @@
-"""The one tree of errors: each message names the object and the remedy.
+"""Errors with one common base; each message names the object and the remedy.
 
-Lowest layer: every stage raises these, only ``cli`` and ``checks`` catch the base class.
+Any module may raise them; only ``cli`` and ``checks`` catch the base class.
 """
 
 from __future__ import annotations
 
 INTERRUPTED = 130
-"""The exit code of a command that somebody has ended, as a shell says it of SIGINT."""
+"""Exit code of a command that was ended by SIGINT, as in a shell."""
 
 
 class PlumblineError(Exception):
-    """Base of all expected trouble; ``exit_code`` is what the command line ends with."""
+    """Base of all expected errors; ``exit_code`` is the exit code of the command line."""
 
     exit_code = 70
 
 
 class UsageError(PlumblineError):
-    """The command was called in a way that cannot be understood."""
+    """The command line is not understood."""
 
     exit_code = 64
 
 
 class DocumentError(PlumblineError):
-    """A document of a person or a program is missing, damaged, or says something impossible."""
+    """A document of a person or a program is missing, damaged, or has impossible values."""
 
     exit_code = 65
 
@@ -46,11 +46,11 @@ class BusyError(PlumblineError):
 
 
 class StorageError(ToolError):
-    """A tool was given an I/O error by the storage that it reads or writes."""
+    """A tool got an I/O error from the storage that it reads or writes."""
 
 
 class NoSpaceError(ToolError):
-    """A tool found no space left; where there is some, the storage is at fault."""
+    """A tool found no space left; if there is some, the storage is at fault."""
 
 
 class SkipTarget(PlumblineError):
@@ -58,22 +58,22 @@ class SkipTarget(PlumblineError):
 
 
 class PrivilegeError(SkipTarget):
-    """This user lacks a privilege that the unit of the layer has; ``component`` says for what."""
+    """This user lacks a privilege that the systemd unit has, to measure ``component``."""
 
     exit_code = 77
 
     def __init__(self, message: str, component: str = "") -> None:
-        """Take the sentence, and the component where one alone is concerned."""
+        """Take the message, and the component if only one is concerned."""
         super().__init__(message)
         self.component = component
 
 
 class BrokenTarget(SkipTarget):
-    """A target answers with an I/O error, or is gone."""
+    """A target reports an I/O error, or is gone."""
 
 
 class DisturbedTarget(SkipTarget):
-    """A part that a target shares with others gave an I/O error, perhaps for another target."""
+    """A part shared by several targets reported an I/O error, perhaps because of another target."""
 
 
 class LostTarget(SkipTarget):

@@ -1,4 +1,4 @@
-"""Evidence of several runs about a component or a group: how likely it is slow, how much."""
+"""Evidence from several runs of a component or group: the odds that it is slow, and its loss."""
 
 from __future__ import annotations
 
@@ -14,29 +14,28 @@ if TYPE_CHECKING:
 MONTH_S = 30.44 * DAY_S
 
 LEAST_ODDS = 20.0
-"""However large the budget, nobody is woken by what chance makes of one run in so many."""
+"""Least odds of an alarm, even with a large alarm budget."""
 
 _TWO = 2
 
 WORTH_A_WORD = 3.0
-"""Odds of 20 to 1, a logarithm: less is not reported."""
+"""Least logarithm of odds to be reported: 20 to 1."""
 WORTH_A_RUN = 2.3
-"""Odds of 10 to 1: one moment that lost two fifths or more comes to that."""
+"""Least logarithm of odds to measure again: 10 to 1, as after one moment with a 40 % loss."""
 
 
 class Evidence(NamedTuple):
-    """Evidence of the last runs of a component, or of a group as one, all operations together.
+    """Evidence from the last runs of a component or a group, over all operations.
 
-    ``odds`` is the natural logarithm of the odds that it is slow against chance, ``needed`` what an
-    alarm takes; ``alarm`` says whether one was raised and stands.  ``since`` is the start of the
-    first slow run in epoch seconds, ``moments`` how often it was measured from then on.  ``what``
-    is the operation that has lost most, ``ratio`` its measured / reference in the middle of these
-    runs, None where there are none, and ``against`` what that reference is, in words.  ``shared``
-    says that the whole group has lost as much, which has the alarm.  ``also`` are the other
-    operations that have lost enough to look for, each with its measured / reference.  ``more`` is
-    how many more runs like the last one raise the alarm, or end it, None where that is unknown.
-    ``low`` is in how many of the moments it was slow, None where that was not counted; where these
-    are few, ``ratio`` is that of the low ones.
+    ``odds`` is the natural logarithm of the odds that it is slow against chance, ``needed`` the
+    value that raises an alarm; ``alarm`` is True while an alarm is active.  ``since`` is the start
+    of the first slow run in epoch seconds, ``moments`` the number of measurements since then.
+    ``what`` is the operation with the largest loss, ``ratio`` its middle measured / reference in
+    these runs, None without runs, and ``against`` the reference in words.  ``shared`` is True if
+    the group lost as much, and the alarm is the group's.  ``also`` has other operations with a
+    notable loss, each with measured / reference.  ``more`` is the number of further runs like the
+    last one that would raise or end the alarm, None if unknown.  ``low`` is the number of slow
+    moments, None if not counted; if these are few, ``ratio`` covers only them.
     """
 
     odds: Annotated[float, amounts]
@@ -54,17 +53,17 @@ class Evidence(NamedTuple):
 
     @property
     def comes_and_goes(self) -> bool:
-        """Return whether it was slow in less than half of the moments, and in two at least."""
+        """True if it was slow in at least two moments, but in fewer than half of them."""
         return self.low is not None and _TWO <= self.low < self.moments / 2
 
     @property
     def worth_a_word(self) -> bool:
-        """Return whether the odds are high enough to tell anybody."""
+        """True if the odds are high enough to be reported."""
         return self.alarm or self.odds >= WORTH_A_WORD
 
     @property
     def in_question(self) -> bool:
-        """Return whether it is worth measuring again: sooner than anybody is told."""
+        """True if the odds are high enough to measure again, which takes less than a report."""
         return self.alarm or self.odds >= WORTH_A_RUN
 
     @classmethod
@@ -72,7 +71,7 @@ class Evidence(NamedTuple):
         """Build from the document form.
 
         Raises:
-            DocumentError: a value is missing or wrong.
+            DocumentError: a value is missing or invalid.
         """
         try:
             return read(cls, raw)
@@ -84,14 +83,13 @@ class Evidence(NamedTuple):
 
 
 def odds_within(budget: float, questions: float) -> float:
-    """Return the odds against chance that an alarm takes.
+    """Return the odds against chance that raise an alarm.
 
-    ``budget`` is the number of false alarms that a site may have in a month, ``questions`` how
-    often it asks in a month whether something is slow.  Answers that take odds of T are false once
-    in T questions in the mean.
+    ``budget`` is the number of false alarms that a site accepts per month, ``questions`` the number
+    of tests per month for slowness.  Tests that need odds of T are wrong once in T on average.
     """
     return min(LARGEST, max(LEAST_ODDS, questions / budget))
 
 
 Subject = tuple[str, str, bool]
-"""Layer, name, and whether it is a group and no component."""
+"""Layer, name, and True for a group, False for a component."""

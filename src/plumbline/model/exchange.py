@@ -1,21 +1,19 @@
-"""Messages between a console and its nodes: JSON, one line each.
+"""Messages between the console and its nodes: JSON, one message per line.
 
-A suspicion by latency is a reason for a node to measure, and nothing else.
+The console sends a :class:`Request`; the node answers with a :class:`Head`, then a line
+``[seq, record]`` for each record, then ``{"end": COUNT, "more": BOOL}``, which reveals a truncated
+answer.  A node that cannot answer sends ``{"error": SENTENCE}``.  The console stores an answer
+before it requests more on the same connection.
 
-The console asks with a :class:`Request`; the node answers with a :class:`Head`, then a line
-``[seq, record]`` for each record, then ``{"end": COUNT, "more": BOOL}``, so that an answer that was
-cut is seen.  A node that cannot answer says ``{"error": SENTENCE}``.
-The console keeps the answer for good before it asks for more, on the same connection.
+``since``, if given, leaves out older records: a search for a fault needs only its own measurements.
+``conditions_at`` is the time of the console's copy of the node's conditions: the node sends its
+ledger if it has changes since then, or is from another day.  ``suspected`` are the console's
+current suspicions of the node by latency under load; without it the earlier ones remain.  A
+suspicion only makes the node measure.
 
-``since``, where it is given, leaves out records that began before it: who looks for a fault asks
-for its own measurements alone.  ``conditions_at`` is when the bill of conditions was taken that the
-console has: the node sends its ledger where that has changes since, or is of another day.
-``suspected`` is what the console suspects of the node by latency under load, in the place of what
-it said before; without it what was said stands.
-
-A cursor is the place of a record in its history and the record's id, which is empty behind one that
-could not be read.  Where the node has another record at that place, or none, its history was begun
-again, restored or pruned: everything is asked again, and the ids prevent doubles.
+A cursor is the position of a record in the node's history and the record's id, which is empty after
+an unreadable record.  If the node has another record or none at that position, its history was
+restarted, restored or pruned: the console requests everything again, and the ids prevent doubles.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from plumbline.model.names import NAME
 from plumbline.model.validation import names, times
 
 MOST = 16
-"""Most suspicions of one node at once: more do not point to single components."""
+"""Most suspicions of one node at once; more would not point to single components."""
 
 
 def _name(component: str) -> None:
@@ -37,7 +35,7 @@ def _name(component: str) -> None:
 
 @positional
 class Suspected(NamedTuple):
-    """A component of a layer, and since when it is suspected, in seconds since the epoch."""
+    """Suspicion of a component, with its start in seconds since the epoch."""
 
     layer: str
     component: Annotated[str, _name]
@@ -49,14 +47,14 @@ Suspects = Annotated[tuple[Suspected, ...], AtMost(MOST)]
 
 SCHEMA = 1
 MOST_RECORDS = 500
-"""In one answer; with some kilobytes each it stays below a few megabytes."""
+"""Most records in one answer, which stays below a few megabytes."""
 
 _UPDATE = "deploy the roles export and console again, so that both have the same plumbline"
 
 
 @positional
 class Cursor(NamedTuple):
-    """Up to where a history was read: the place of a record and its id; 0 and empty at first."""
+    """Position and id of the last record read from a history; 0 and empty at first."""
 
     seq: int = 0
     id: str = ""
@@ -64,10 +62,11 @@ class Cursor(NamedTuple):
 
 @lenient
 class Request(NamedTuple):
-    """Ask for at most ``limit`` records after a cursor, none that began before ``since``.
+    """Request for at most ``limit`` records after a cursor, without those before ``since``.
 
-    ``since`` is in seconds since the epoch, by the node's clock; None is all.  ``conditions_at`` is
-    by the same clock; None asks for no ledger.  ``suspected`` is None where nobody looks for it.
+    ``since`` is in seconds since the epoch, by the node's clock; None means all.
+    ``conditions_at`` is by the same clock; None requests no ledger.  ``suspected`` is None if the
+    console does not search for suspects.
     """
 
     after: Cursor
@@ -83,7 +82,7 @@ class Request(NamedTuple):
 
     @classmethod
     def from_json(cls, raw: Any) -> Request:
-        """Build from the document form; raise DocumentError when it is not understood."""
+        """Build from the document form; raise DocumentError if it is not understood."""
         request = read_document(cls, raw, SCHEMA, "the request", _UPDATE)
         return request._replace(limit=max(1, min(request.limit, MOST_RECORDS)))
 
@@ -95,7 +94,7 @@ def _names(**values: str) -> None:
 
 @positional
 class Begun(NamedTuple):
-    """A measurement that a node has begun and not ended, since when in seconds since the epoch."""
+    """Measurement in progress on a node, with its start in seconds since the epoch."""
 
     layer: Annotated[str, _names]
     component: Annotated[str, _names]
@@ -104,13 +103,13 @@ class Begun(NamedTuple):
 
 @lenient
 class Head(NamedTuple):
-    """The first line of an answer.
+    """First line of an answer.
 
-    ``again`` says that the cursor was not of this history, and that the answer begins at its first
-    record; ``now`` is the node's clock in seconds since the epoch; ``running`` what is being
-    measured; ``symptoms`` the node's document of other evidence, None where it has none;
-    ``conditions`` its ledger, None where the console's copy of it will do; ``untaken`` why it could
-    not keep what is suspected of it, empty where it could.
+    ``again`` is True if the cursor did not fit the history, so the answer begins at its first
+    record; ``now`` is the node's clock in seconds since the epoch; ``running`` the measurements in
+    progress; ``symptoms`` the node's document of symptoms, None without one; ``conditions`` its
+    ledger, None if the console's copy is current; ``untaken`` the reason why the node could not
+    store its suspicions, empty on success.
     """
 
     version: str
@@ -127,7 +126,7 @@ class Head(NamedTuple):
 
     @classmethod
     def from_json(cls, raw: Any) -> Head:
-        """Build from the document form; raise DocumentError when it is not understood."""
+        """Build from the document form; raise DocumentError if it is not understood."""
         if isinstance(raw, dict) and "error" in raw:
             raise DocumentError(f"it says: {raw['error']!s:.500}")
         return read_document(cls, raw, SCHEMA, "its answer", _UPDATE)

@@ -1,4 +1,4 @@
-"""Expectations: what the console tells one node about its own measurements."""
+"""Expectations: the console's instructions to a node, what to measure with which limits."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MOST_RUNS = 100
 
 
 class Confirm(NamedTuple):
-    """Terms of confirmation: measuring a low component again between two planned runs.
+    """Terms of confirmation: extra runs of a low component between two planned runs.
 
-    ``runs`` is how often at most, 0 never, and ``every_s`` how far apart at least.  ``daily_bytes``
-    is what all confirmation of a node and layer may move in a day on average, ``most_bytes`` what
-    it may have saved up of that.
+    ``runs`` is the largest number of extra runs, 0 for none, and ``every_s`` their least interval.
+    ``daily_bytes`` is the daily average that all confirmation of a node and layer may move,
+    ``most_bytes`` the most of it that may be saved up.
     """
 
     runs: Annotated[int, counts, Within(0, MOST_RUNS)] = 0
@@ -39,10 +39,10 @@ OFF = Confirm()
 
 
 class Measured(NamedTuple):
-    """A measurement that confirmation has begun, whatever became of it.
+    """Measurement that confirmation has started, with any outcome.
 
-    ``at`` is in seconds since the epoch; ``bytes`` is what it may move at most; ``control`` says
-    that a healthy peer was measured for comparison.
+    ``at`` is in seconds since the epoch; ``bytes`` is the most it may move; ``control`` is True for
+    a healthy peer, measured for comparison.
     """
 
     run_id: str
@@ -59,11 +59,11 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 ALONE = 0
-"""The number of the wave of what is measured alone."""
+"""Wave number of an expectation that is measured alone."""
 
 
 def in_waves(entries: Iterable[T], number: Callable[[T], int]) -> list[list[T]]:
-    """Return what is measured at the same time, in the order of the first of each wave."""
+    """Group entries by wave number; waves are in the order of their first entries."""
     waves: list[list[T]] = []
     numbered: dict[int, list[T]] = {}
     for entry in entries:
@@ -81,15 +81,15 @@ SCHEMA = 1
 
 
 _USUAL_SPREADS = 2
-"""Within how many standard deviations of its runs' logarithms a rate is usual."""
+"""Standard deviations of the logarithms of a baseline's runs within which a rate is usual."""
 
 PARALLEL = "parallel"
-"""The kind of target that all targets of a file system are together."""
+"""Kind of target for all targets of a file system together."""
 
 
 @lenient
 class Partner(NamedTuple):
-    """The other host of a network pair: its storage address and the pair's path and ceiling."""
+    """Partner in a network pair: its storage address, and path and ceiling of the pair."""
 
     name: str
     address: str
@@ -98,15 +98,14 @@ class Partner(NamedTuple):
 
 
 class Expectation(NamedTuple):
-    """One component in one layer, as the node that measures it must know it.
+    """Instructions to measure one component in one layer.
 
-    ``host`` is the Nagios host whose part is judged.  ``group`` names the peers: the components
-    of one node and layer with the same group are peers.  ``target`` says how the component is
-    reached: ``kind`` and that kind's own keys.  ``references`` is keyed ``operation/scenario``, in
-    the order of measuring.  ``partners`` are set for the layer ``net`` alone, in the order of the
-    rounds (see plumbline.model.rounds); ``address`` is then the host's own storage address.
-    ``confirm`` says how it is measured again where it was low.  ``wave`` is one number for all that
-    the node measures at the same time, 0 for what it measures alone.
+    ``host`` is the Nagios host of the component.  Components of one node and layer with the same
+    ``group`` are peers.  ``target`` shows how to reach the component: ``kind`` and the keys of that
+    kind.  ``references`` is keyed ``operation/scenario``, in the order of measuring.  ``partners``
+    are set only for the layer ``net``, in the order of the rounds (see plumbline.model.rounds).
+    ``confirm`` has the terms of extra runs after a low one.  ``wave`` is a number shared by all
+    components that the node measures at the same time, 0 for a component measured alone.
     """
 
     layer: str
@@ -124,33 +123,33 @@ class Expectation(NamedTuple):
 
     @property
     def subject(self) -> Subject:
-        """Return by what the evidence of its runs is known."""
+        """Key of the evidence from its runs."""
         return self.layer, self.component, False
 
     @property
     def parallel(self) -> bool:
-        """Return whether all targets of a file system are driven at once."""
+        """True if this measures all targets of a file system at once."""
         return self.target.get("kind") == PARALLEL
 
     @property
     def file_system(self) -> str:
-        """Return the file system; its targets are those of layer ``fs`` whose group it is."""
+        """File system of a component in layer ``fs``; the group of its targets has this name."""
         return str(self.target.get("file_system", self.component if self.parallel else self.group))
 
     @property
     def further(self) -> bool:
-        """Return whether this is a further test of a file system, which judges no target."""
+        """True for an additional test of a file system, which judges no target."""
         return self.parallel and self.file_system != self.component
 
     def reference(self, operation: Operation, scenario: Scenario) -> Reference:
-        """Return both references of one operation, empty ones where the console gave none."""
+        """Return the references of one operation; empty if the console gave none."""
         return self.references.get(f"{operation.value}/{scenario.value}", Reference(None, None))
 
     def usual(self, operation: Operation, scenario: Scenario, rate: float) -> bool:
-        """Return whether a rate is one of those that the baseline is made of, and no low one.
+        """Return True if a rate is within the baseline's usual range, and not low.
 
-        So is a rate within twice the spread of its runs, as 95 of 100 are.  A further repeat would
-        say little of such a run: repeats tell a low figure from a hiccup of one of them.
+        The range is twice the spread of the baseline's runs, which holds 95 % of them.  Such a run
+        needs no further repeats: their purpose is to exclude a hiccup as the cause of a low rate.
         """
         baseline = self.reference(operation, scenario).baseline
         if baseline is None or baseline.demonstrated or baseline.runs < self.limits.min_runs:
@@ -169,7 +168,7 @@ class Expectation(NamedTuple):
     ) -> Expectation:
         """Build from the document form; raise KeyError, TypeError or DocumentError.
 
-        ``shared`` holds what entries that were built before may have in common with this one.
+        ``shared`` has parts of entries built earlier, for reuse.
         """
         built = {} if shared is None else shared
         parts = {
@@ -206,55 +205,56 @@ def _identified(**values: Mapping[str, Any]) -> None:
 
 @lenient
 class Expectations(NamedTuple):
-    """The document of one node: its name, the site's name and all of its measurements."""
+    """Expectations document of one node: its name, the site's name and all measurements."""
 
     node: str
     site: str
     entries: tuple[Annotated[Mapping[str, Any], _identified], ...]
-    """Still in document form: a check builds only the entries that it needs."""
+    """Entries in document form: a check builds only the entries that it needs."""
     neighbours: tuple[Neighbour, ...] = ()
-    """The parts that the node feeds or is fed by."""
+    """Parts next to the node in the topology."""
     served: tuple[str, ...] = ()
-    """Lustre's targets that the topology puts on the node."""
+    """Lustre targets of this server in the topology."""
     elsewhere: Mapping[str, str] = {}
-    """Other targets of the file systems that the node measures, each with its own node,
-    none where the name is empty."""
+    """Node of each other target of the file systems that the node measures; empty for none."""
     parameters: tuple[str, ...] = ()
-    """Patterns of Lustre's parameters whose changes count."""
+    """Patterns of Lustre parameters whose changes matter."""
     drops_caches: bool = False
-    """Whether root may drop caches there to tell them apart."""
+    """True if root may drop caches on the node to measure their effects separately."""
 
     def find(self, layer: str, component: Optional[str] = None) -> tuple[Expectation, ...]:
-        """Return the expectations of ``layer`` (of one component), in measuring order.
+        """Return the expectations of a layer, or of one component in it, in measuring order.
 
         Raises:
-            DocumentError: there is none, or it is damaged; the message names node and component.
+            DocumentError: there is none, or one is damaged; the message names the node.
         """
         expectations = self._build(layer, "component", component)
         return self._some(expectations, component or "component", layer)
 
     def every(self) -> tuple[Expectation, ...]:
-        """Return all expectations, layer by layer; raise DocumentError where one is damaged."""
+        """Return all expectations, layer by layer; raise DocumentError if one is damaged."""
         layers = dict.fromkeys(entry["layer"] for entry in self.entries)
-        return tuple(each for layer in layers for each in self.find(layer))
+        return tuple(entry for layer in layers for entry in self.find(layer))
 
     def targets(self) -> frozenset[str]:
-        """Return all targets that the topology has for the file systems of this node."""
+        """Return all targets in the topology of the file systems that this node measures."""
         from plumbline.model.layers import LAYERS  # only recorders need it; a check never does
 
-        own = {entry["component"] for entry in self.entries if LAYERS[entry["layer"]].per_target}
-        return frozenset({*own, *self.elsewhere})
+        measured = {
+            entry["component"] for entry in self.entries if LAYERS[entry["layer"]].per_target
+        }
+        return frozenset({*measured, *self.elsewhere})
 
     def members(self, layer: str, group: str) -> tuple[Expectation, ...]:
-        """Return the expectations of all components of ``group`` in ``layer``, as ``find`` does."""
+        """Return the expectations of a group in a layer; raise as ``find`` does."""
         return self._some(self._build(layer, "group", group), f"group {group}", layer)
 
     def _some(
-        self, expectations: tuple[Expectation, ...], what: str, layer: str
+        self, expectations: tuple[Expectation, ...], noun: str, layer: str
     ) -> tuple[Expectation, ...]:
         if not expectations:
             raise DocumentError(
-                f"expectations of {self.node} have no {what} in layer {layer}; "
+                f"expectations of {self.node} have no {noun} in layer {layer}; "
                 "add it to the topology and deploy the role agent again"
             )
         return expectations
@@ -289,6 +289,6 @@ class Expectations(NamedTuple):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Expectations:
-        """Build from the document form; raise DocumentError when it is not one of this schema."""
-        what = "the document of expectations"
-        return read_document(cls, raw, SCHEMA, what, "deploy the role agent again")
+        """Build from the document form; raise DocumentError if that fails."""
+        noun = "the document of expectations"
+        return read_document(cls, raw, SCHEMA, noun, "deploy the role agent again")

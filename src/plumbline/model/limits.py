@@ -1,4 +1,4 @@
-"""Limits of the policy for one component, written as Nagios ranges."""
+"""Limits and references of one component: Nagios ranges, ceilings and baselines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST = 64
 
 
 class Range(NamedTuple):
-    """A range that alerts outside (or, with ``inside``, within) start..end, both included."""
+    """Nagios range: alerts outside start..end, or within it if ``inside``; both ends included."""
 
     start: float
     end: float
@@ -45,7 +45,7 @@ class Range(NamedTuple):
         return cls(start, end, text.startswith("@"))
 
     def alerts(self, value: float) -> bool:
-        """Return whether ``value`` raises the alert."""
+        """Return True if ``value`` raises an alert."""
         return (self.start <= value <= self.end) is self.inside
 
     def scaled(self, factor: float) -> Range:
@@ -80,11 +80,11 @@ def _rates_of_parts(profile: tuple[float, ...]) -> None:
 @formerly(rate_Bps="rate", even_Bps="even")
 @lenient
 class Ceiling(NamedTuple):
-    """The theoretical rate of a path, in bytes per second, and the component(s) that set it.
+    """Theoretical rate of a path, in bytes per second, and the components that limit it.
 
-    ``kinds`` says of each in ``limited_by`` what it is, where that is known.  ``even`` is set
-    for one of several that run at once: what it gets where all of them get alike.  ``share`` is
-    set where no part of its own has a rate: what is left of the parts that several share.
+    ``kinds`` has the kind of each component in ``limited_by``, if known.  ``even`` is set for one
+    of several flows that run at once: its rate if all get the same.  ``share`` is set if only
+    shared parts of the path have a rate: its share of these.
     """
 
     rate: Annotated[float, rates]
@@ -95,26 +95,26 @@ class Ceiling(NamedTuple):
 
     @property
     def demonstrable(self) -> float:
-        """Return the rate whose least part a healthy component demonstrates."""
+        """Rate of which a healthy component demonstrates at least the floor."""
         return self.rate if self.share is None else self.share
 
 
 DEMONSTRATED = "demonstrated"
-"""The specification of a rate that no probe has measured: a figure of a report, or of a vendor."""
+"""Specification of a rate from a report or a vendor, which no probe has measured."""
 
 
 @formerly(median_Bps="median")
 class Baseline(NamedTuple):
     """Robust statistics of accepted measurements under stated conditions.
 
-    ``median`` is the median; ``spread`` the robust relative spread (1.4826 x MAD of the natural
-    logarithms of the rates, a fraction); ``runs`` how many runs on ``first``..``last`` (ISO dates).
-    The conditions, of which model.conditions says when they differ: ``spec_hash`` and the same in
-    words as ``terms``, ``versions`` of the software with the settings that matter, the measuring
-    ``host``, the ``tool`` with its version, and the median ``fill`` (a fraction).  ``profile`` are
-    the rates of equal parts of a parallel run's time, relative to their mean; empty where none is
-    kept.  ``below_floor`` says below which floor the median was when a person accepted it, empty
-    where it was not.  With the specification DEMONSTRATED it is shown and never a reference.
+    ``median`` is in the unit of a rate; ``spread`` is the robust relative spread (1.4826 x MAD of
+    the natural logarithms of the rates, a fraction); ``runs`` the number of runs from ``first`` to
+    ``last`` (ISO dates).  Conditions, compared by model.conditions: ``spec_hash`` and its words
+    ``terms``, ``versions`` of software and settings that matter, the measuring ``host``, the
+    ``tool`` with its version, and the median ``fill`` (a fraction).  ``profile`` has the rates of
+    equal parts of a parallel run's time, relative to their mean; it may be empty.  ``below_floor``
+    is the floor that the median missed when a person accepted it, empty if it missed none.  With
+    the specification DEMONSTRATED it is only shown and never a reference.
     """
 
     median: Annotated[float, rates]
@@ -135,17 +135,17 @@ class Baseline(NamedTuple):
 
     @property
     def demonstrated(self) -> bool:
-        """Return whether no probe has measured it, so that no run is held against it."""
+        """True if no probe has measured it, so no run is compared with it."""
         return self.spec_hash == DEMONSTRATED
 
 
 @formerly(goal_Bps="goal", goal_part_Bps="goal_part")
 @lenient
 class Reference(NamedTuple):
-    """The references of one operation in one scenario; each may be absent.
+    """References of one operation in one scenario; each may be missing.
 
-    ``goal`` is the rate that was promised for it, ``goal_part`` its part of what was
-    promised for its group; both in bytes per second.
+    ``goal`` is the promised rate of the component, ``goal_part`` its share of the rate promised
+    for its group; both in bytes per second.
     """
 
     ceiling: Optional[Ceiling]
@@ -155,27 +155,26 @@ class Reference(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Limits beyond which a verdict is bad; the policy's numbers that apply to one component.
+    """Limits of the policy for one component.
 
     ``warning`` and ``critical`` are ranges in percent of the baseline; ``peer_loss`` and
     ``min_coverage`` are fractions; ``invalid_above`` is a factor of the ceiling and
-    ``min_efficiency`` the fraction of it that a healthy system demonstrates at least, 0 where
-    nothing is asked;
-    ``retransmit_share`` is the fraction of segments retransmitted that warns; ``fill_limit`` is
-    the fraction above which a target is not written; a baseline alarms from ``min_runs`` runs
-    and up to ``max_spread`` on; it holds while the target's fill differs by no more than
-    ``fill_change``, a fraction of the target, and is to be renewed at an age of ``max_age_s``.
-    ``profile_distance`` is the fraction of its bytes that a run may have moved earlier or later
-    than the baseline's profile has them. ``stale_after_s``: age at which the last record is too
-    old. ``hung_after_s``: a run that lasts longer hangs. ``alarm_odds`` are the odds against
-    chance that an alarm takes, from the site's budget of false alarms, ``end_odds`` the odds for
-    health that end it; ``change_starts`` is for how many nights a change of versions counts as the
-    start of a loss that all share.
+    ``min_efficiency`` the floor, the least fraction of it that a healthy system demonstrates, 0 for
+    none; ``retransmit_share`` is the fraction of retransmitted segments that warns; ``fill_limit``
+    is the fill fraction above which a target is not written.  A baseline can raise alarms with at
+    least ``min_runs`` runs and at most ``max_spread``; it applies while the target's fill differs
+    by no more than ``fill_change``, a fraction of the target, and is due for renewal at the age
+    ``max_age_s``.  ``profile_distance`` is the fraction of its bytes that a run may move earlier or
+    later than the baseline's profile.  ``stale_after_s`` is the age at which the last record is
+    stale; a run longer than ``hung_after_s`` hangs.  ``alarm_odds`` are the odds against chance
+    that raise an alarm, from the site's alarm budget, ``end_odds`` the odds for health that end it;
+    ``change_starts`` is the number of nights during which a change of versions counts as the start
+    of a shared loss.
     """
 
     warning: Range = Range(80, float("inf"))
     critical: Range = Range(50, float("inf"))
-    # a loss of all would be infinite on the scale of logarithms
+    # the logarithm of a total loss would be infinite
     peer_loss: Annotated[float, Within(0, 0.99)] = 0.10
     min_coverage: Annotated[float, Within(0, 1)] = 0.9
     invalid_above: Annotated[float, Within(1, 1000)] = 1.05
@@ -194,11 +193,11 @@ class Limits(NamedTuple):
     change_starts: Annotated[float, amounts] = 100.0
 
     def alerts(self, percent: float) -> bool:
-        """Return whether a percentage of the reference is beyond any level."""
+        """Return True if a percentage of the reference is beyond any level."""
         return self.warning.alerts(percent) or self.critical.alerts(percent)
 
     def weakness(self, baseline: Baseline) -> str:
-        """Return why a baseline is not firm enough to alarm anybody; empty when it is."""
+        """Return the reason why a baseline cannot raise alarms; empty if it can."""
         if baseline.runs < self.min_runs:
             return f"rests on {baseline.runs} runs of {self.min_runs} needed"
         if baseline.spread > self.max_spread:

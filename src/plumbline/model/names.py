@@ -1,10 +1,10 @@
-"""Names of a site: what they may hold, and how they stand in an address.
+"""Names of a site: their allowed characters, and their form in addresses of the report.
 
-Names become those of files, commands, Nagios objects and lines of a terminal.  What is not listed
-here, such as line breaks, quotes, semicolons or a leading hyphen, is refused by whatever document
-has it, so that nothing fails only on a node.
+Names end up in file names, commands, Nagios objects and terminals.  All characters that are not
+listed here, such as line breaks, quotes, semicolons or a leading hyphen, are refused when a
+document is read, before anything can fail on a node.
 
-A name may hold anything; what is not plain is replaced, and a hash keeps different names apart.
+In an address other characters are replaced, and a hash keeps different names apart.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ _SHOWN = 60
 
 
 class Allowed(NamedTuple):
-    """One kind of name: its pattern, what is said of another text, and what to write instead."""
+    """Kind of name: its pattern, and refusal and remedy for a text that does not match."""
 
     pattern: str
     refusal: str
     remedy: str
 
     def refuse(self, what: str, text: str) -> None:
-        """Raise DocumentError unless ``text`` is such a name; ``what`` says whose it is."""
+        """Raise DocumentError, with ``what`` in the message, unless ``text`` is such a name."""
         self.match(what, text)
 
     def match(self, what: str, text: str) -> re.Match[str]:
-        """Return the parts of a name; raise as ``refuse`` does."""
+        """Return the match of a name; raise as ``refuse`` does."""
         matched = re.fullmatch(self.pattern, text) if len(text) <= _LONGEST_NAME else None
         if not matched or {".", ".."} & set(text.split("/")):
-            shown = repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}..."
-            raise DocumentError(f"{what} {shown} {self.refusal}; {self.remedy}")
+            quoted = repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}..."
+            raise DocumentError(f"{what} {quoted} {self.refusal}; {self.remedy}")
         return matched
 
 
@@ -70,7 +70,7 @@ DEVICE = Allowed(
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 
 ADDRESS = Allowed(
-    # digits and dots alone are no host name
+    # a host name needs more than digits and dots
     rf"(?![\d.]+$)[0-9A-Za-z:][0-9A-Za-z.:_%-]*|(?:{_OCTET}\.){{3}}{_OCTET}",
     "is not an address",
     "write a host name or an address of IPv4 or IPv6",
@@ -119,7 +119,7 @@ _HASHED = 8
 
 
 def anchor(layer: str, name: str) -> str:
-    """Return the place of a component in the report, e.g. ``ost-scratch-OST0003``."""
+    """Return the anchor of a component in the report, e.g. ``ost-scratch-OST0003``."""
     full_name = f"{layer}-{name}"
     plain = _UNSAFE.sub("_", full_name)[:_LONGEST]
     if plain == full_name:
@@ -128,5 +128,5 @@ def anchor(layer: str, name: str) -> str:
 
 
 def group_anchor(layer: str, group: str) -> str:
-    """Return the place of a group of peers in the report."""
+    """Return the anchor of a group of peers in the report."""
     return anchor(f"{layer}-group", group)

@@ -1,7 +1,7 @@
-"""Verdicts that a node publishes for its services, for a check to read and print.
+"""Verdicts that a node publishes for its services; a check reads and prints them.
 
-A verdict changes with the clock alone where a result becomes stale.  When that will be is known
-when it is judged, so the document has a stage for each such moment, and texts whose ages are open.
+A published verdict changes with time only because results become stale.  These moments are known in
+advance, so the document has a stage for each, and its texts leave ages open.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REMEDY = "write it again with: plumbline judge --publish"
 
 
 class Stage(NamedTuple):
-    """Verdict of a service from a moment on, in epoch seconds, until the next stage begins."""
+    """Verdict of a service from ``since``, in epoch seconds, until the next stage."""
 
     since: float
     state: State
@@ -34,7 +34,7 @@ class Stage(NamedTuple):
     figures: tuple[Figure, ...]
 
     def to_json(self, lines: dict[Parts, int]) -> list[Any]:
-        """Return the document form; ``lines`` takes the evidence, by its places."""
+        """Return the document form; add its evidence to ``lines``, which numbers the lines."""
         evidence = [lines.setdefault(line, len(lines)) for line in self.evidence]
         words = self.state.name, self.reason.value
         return [self.since, *words, self.sentence, evidence, self.figures]
@@ -45,9 +45,9 @@ class Stage(NamedTuple):
         since, state, reason, sentence, evidence, figures = raw
         numbers(since=since)
         counts(**{str(place): line for place, line in enumerate(evidence)})
-        given = tuple(read(Figure, dict(zip(Figure._fields, cells))) for cells in figures)
-        shown = tuple(lines[line] for line in evidence)
-        return cls(since, State[state], Reason(reason), _text(sentence), shown, given)
+        figures = tuple(read(Figure, dict(zip(Figure._fields, cells))) for cells in figures)
+        evidence = tuple(lines[line] for line in evidence)
+        return cls(since, State[state], Reason(reason), _text(sentence), evidence, figures)
 
 
 def _text(pieces: Any) -> Parts:
@@ -60,11 +60,11 @@ def _text(pieces: Any) -> Parts:
 
 
 class Published(NamedTuple):
-    """The verdict on one service.
+    """Published verdict on one service.
 
-    ``stamp`` tells the expectations it was judged by, ``judged_at`` is in epoch seconds.  A run
-    of the component that has not ended hangs after ``hung_after_s``, None for a group, which has no
-    run of its own; ``running`` are such runs in document form.  There is at least one stage.
+    ``stamp`` identifies the expectations used, ``judged_at`` is in epoch seconds.  A run of the
+    component hangs after ``hung_after_s``, None for a group, which has no runs of its own;
+    ``running`` are the unfinished runs in document form.  There is at least one stage.
     """
 
     layer: str
@@ -77,7 +77,7 @@ class Published(NamedTuple):
     stages: tuple[Stage, ...]
 
     def at(self, now: float) -> Verdict:
-        """Return the verdict at a moment, whatever runs; ``now`` is in epoch seconds."""
+        """Return the verdict at ``now``, in epoch seconds, without regard to unfinished runs."""
         stage = self.stages[0]
         for later in self.stages[1:]:
             stage = later if now >= later.since else stage
@@ -96,12 +96,12 @@ class Published(NamedTuple):
         """Return the document form, schema number first."""
         lines: dict[Parts, int] = {}
         stages = [stage.to_json(lines) for stage in self.stages]
-        # stages share most of their evidence
+        # stages share most lines of evidence
         return {"schema": SCHEMA, **self._asdict(), "stages": stages, "lines": list(lines)}
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any], file: str) -> Published:
-        """Build from the document form; raise DocumentError that names the file."""
+        """Build from the document form; raise DocumentError with the name of the file."""
         try:
             same_schema(raw, SCHEMA, f"verdict {file}", _REMEDY)
             values = {key: raw[key] for key in cls._fields}
@@ -114,7 +114,7 @@ class Published(NamedTuple):
             values["running"] = tuple(raw["running"])
             lines = tuple(map(_text, raw["lines"]))
             values["stages"] = tuple(Stage.from_json(stage, lines) for stage in raw["stages"])
-            values["stages"][0]  # there is one
+            values["stages"][0]  # raises IndexError if there is none
             return cls(**values)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             raise DocumentError(f"verdict {file} is damaged ({error!r}); {_REMEDY}") from error

@@ -1,7 +1,7 @@
-"""Quantities: what an operation gives, in which unit, and whether more or less is better.
+"""Quantities: the unit of an operation's result, and whether more or less is better.
 
-All that compares takes rates of which more is better.  Of seconds less is better: inside they are
-their inverse, calls per second, and become seconds where people and programs read them.
+All comparisons take rates, of which more is better.  Seconds, of which less is better, are inverted
+to calls per second, and converted back for output.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class Quantity(NamedTuple):
     """Quantity of an operation.
 
-    ``unit`` stands behind its figures, ``suffix`` ends its labels in performance data and
-    ``metric`` the names of its metrics.  Pictures show multiples of ``scale`` in the unit ``axis``.
-    ``less_is_better`` is true of seconds: their rates are their inverse.
+    ``unit`` follows its figures; ``suffix`` ends its labels in performance data, and ``metric`` the
+    names of its metrics.  Charts show multiples of ``scale`` in the unit ``axis``.
+    ``less_is_better`` is True for seconds: their rate is the inverse.
     """
 
     unit: str
@@ -32,16 +32,16 @@ class Quantity(NamedTuple):
     less_is_better: bool = False
 
     def figure(self, rate: float) -> float:
-        """Return a rate as a figure in the unit."""
+        """Convert a rate to a figure in the unit."""
         return rate if not self.less_is_better else 1 / rate if rate else inf
 
     def format(self, rate: float) -> str:
-        """Return a rate with its unit for people, e.g. ``80.3 MB/s``."""
+        """Format a rate with its unit for messages, e.g. ``80.3 MB/s``."""
         figure = self.figure(rate)
         return format_seconds(figure) if self.less_is_better else format_amount(figure, self.unit)
 
     def text(self, rate: float) -> str:
-        """Return a rate as documents keep it, exact to a part in ten thousand: ``115.2 MB/s``."""
+        """Format a rate for documents, with five digits: ``115.2 MB/s``."""
         figure = self.figure(rate)
         for prefix, least, factor in (("G", 1e10, 1e9), ("M", 1e5, 1e6), ("k", 1e2, 1e3)):
             if figure >= least and not self.less_is_better:
@@ -59,7 +59,7 @@ class Quantity(NamedTuple):
         return self.figure(figure)
 
     def pictured(self, rate: Optional[float]) -> Optional[float]:
-        """Return a rate as pictures show it, None where there is none."""
+        """Convert a rate to the unit of charts; None if there is none."""
         if rate is None or not isfinite(rate):
             return None
         return round(self.figure(rate) / self.scale, 3)

@@ -1,6 +1,6 @@
-"""Records: one measurement of one operation on one component, or why there is none.
+"""Records: one measurement of an operation on a component, or the reason for its absence.
 
-Trouble is never a measurement: a tool that failed raises ``ToolError``.
+An error is never a measurement: a tool that failed raises ``ToolError``.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _OPERATIONS: dict[str, Operation] = {}
 
 
 class Operation(str):
-    """Operation of a layer, with the quantity that it gives.
+    """Operation of a layer, with the quantity of its results.
 
-    ``Operation("read")`` is the one of that name.  Those here are of several layers; a layer that
-    has others defines them in its own file.
+    ``Operation("read")`` returns the operation of that name.  Operations used by several layers are
+    defined here, others in the file of their layer.
     """
 
     quantity: Quantity
@@ -43,17 +43,17 @@ class Operation(str):
     RECEIVE: ClassVar[Operation]
 
     def __new__(cls, name: str) -> Operation:
-        """Return the operation of a name; raise ValueError where no layer has one."""
+        """Return the operation of a name; raise ValueError if no layer has it."""
         if name not in _OPERATIONS:
             raise ValueError(f"{name!r:.60} is no operation")
         return _OPERATIONS[name]
 
     @classmethod
     def define(cls, name: str, quantity: Quantity) -> Operation:
-        """Make the operation of a layer, or return it where another layer has the same.
+        """Create an operation, or return it if another layer has defined it.
 
         Raises:
-            ValueError: the other layer has it in another quantity.
+            ValueError: the other layer has defined it with another quantity.
         """
         operation = _OPERATIONS.setdefault(name, super().__new__(cls, name))
         if vars(operation).setdefault("quantity", quantity) != quantity:
@@ -62,7 +62,7 @@ class Operation(str):
 
     @property
     def value(self) -> str:
-        """Return its name alone."""
+        """Name as plain text."""
         return str(self)
 
 
@@ -74,34 +74,34 @@ Operation.RECEIVE = Operation.define("receive", BYTES_PER_S)
 
 
 class Scenario(str, Enum):
-    """Whether a component was measured alone or with the peers that share its path."""
+    """Measuring a component alone, or together with the peers that share its path."""
 
     SINGLE = "single"
     TOGETHER = "together"
 
 
 def step_name(operation: str, scenario: str) -> str:
-    """Return an operation with its scenario in words: ``read``, or ``read together``."""
+    """Return operation and scenario in words: ``read``, or ``read together``."""
     return operation if scenario == Scenario.SINGLE.value else f"{operation} {scenario}"
 
 
 class Outcome(str, Enum):
-    """Outcome of a measurement; only OK carries a rate."""
+    """Outcome of a measurement; only OK has a rate."""
 
     OK = "ok"
     FAILED = "failed"
-    """The tool did not do its work, which says nothing about the component."""
+    """The tool failed, which does not incriminate the component."""
     HUNG = "hung"
-    """The tool did not come back from the component's own file or device."""
+    """The tool hung on the component's own file or device."""
     SKIPPED = "skipped"
     BROKEN = "broken"
-    """The component gave an I/O error or is gone, twice in one run, and its server answers."""
+    """The component had an I/O error or was gone, twice in one run, but its server answers."""
     UNREACHABLE = "unreachable"
     """The server of the component does not answer."""
     NO_MOUNT = "no_mount"
     """The measuring node's mount of the file system is dead or missing."""
     UNANSWERED = "unanswered"
-    """A question outside of the component's own I/O was not answered, twice in one run."""
+    """A query other than I/O on the component got no answer, twice in one run."""
 
 
 class Flag(str, Enum):
@@ -109,11 +109,11 @@ class Flag(str, Enum):
 
     DEGRADED = "degraded"
     DRAINING = "draining"
-    """No new objects are created on it; the file that is there is measured."""
+    """No new objects are created on it; its existing file is measured."""
     FAILED_OVER = "failed_over"
     CONFIDENCE_MISSED = "confidence_missed"
     SHORT = "short"
-    """Less data was moved than asked because the time limit came first."""
+    """The time limit came before all bytes were moved."""
 
 
 class Latency(NamedTuple):
@@ -126,7 +126,7 @@ class Latency(NamedTuple):
 
 
 class Tool(NamedTuple):
-    """Program that measured, exactly as it was called."""
+    """Program that measured, with its exact command line."""
 
     name: str
     version: str
@@ -134,20 +134,20 @@ class Tool(NamedTuple):
 
 
 SEGMENT_BYTES = 1448
-"""TCP payload of one packet: MTU 1500 less 20 IP, 20 TCP and 12 of time stamps (RFC 791, 9293,
-7323), which Linux sends by default."""
+"""TCP payload of one packet: MTU 1500 minus 20 bytes IP, 20 TCP and 12 time stamps, which Linux
+sends by default (RFC 791, 9293, 7323)."""
 
 
 def segments_retransmitted(segments: Optional[float], moved: float) -> Optional[float]:
-    """Return the share of the segments that were retransmitted, None where that is not known.
+    """Return the fraction of segments that were retransmitted, None if unknown.
 
     ``moved`` is in bytes.
     """
     return segments * SEGMENT_BYTES / moved if segments is not None and moved else None
 
 
-def _in_words(**values: Mapping[str, Any]) -> None:
-    """Refuse terms that cannot be said in words (plumbline.model.spec.terms)."""
+def _refuse_wordless(**values: Mapping[str, Any]) -> None:
+    """Refuse a specification without valid words (plumbline.model.spec.terms)."""
     checks = {"bytes": counts, "transfer_bytes": counts, "rate_cap_Bps": rates}
     for spec in values.values():
         for key, check in checks.items():
@@ -177,7 +177,7 @@ class _RecordFields(NamedTuple):
     latency: Optional[Latency] = None
     retransmits: Optional[Annotated[int, counts]] = None
     tool: Optional[Tool] = None
-    spec: Optional[Annotated[Mapping[str, Any], _in_words]] = None
+    spec: Optional[Annotated[Mapping[str, Any], _refuse_wordless]] = None
     spec_hash: str = ""
     fill: Optional[Annotated[float, amounts]] = None
     coverage: Optional[Annotated[float, amounts]] = None
@@ -188,20 +188,20 @@ class _RecordFields(NamedTuple):
 
 @formerly(rate_Bps="rate", repeats_Bps="repeats", profile_Bps="profile")
 class Record(_RecordFields):
-    """A measurement as it is stored; times are seconds since the epoch.
+    """Stored measurement; times are seconds since the epoch.
 
-    ``rate`` is the median of ``repeats``; ``profile`` holds one value a second;
-    ``fill`` and ``coverage`` are fractions of 1; ``path`` is client end first; ``partner`` is the
-    other host of a network pair; ``run_id`` is shared by all that was measured in one run, which
-    makes them peers; ``details`` is what a parallel run tells of its ranks (docs/profiles.md).  A
-    record with outcome OK has a finite positive rate, any other has none and gives its ``reason``;
-    a record that says otherwise cannot be built.
+    ``rate`` is the median of ``repeats``; ``profile`` has one value per second; ``fill`` and
+    ``coverage`` are fractions; ``path`` starts at the client; ``partner`` is the other host of a
+    network pair; ``run_id`` is shared by all records of a run, whose components are peers;
+    ``details`` has the ranks of a parallel run (docs/profiles.md) and the like.  A record with
+    outcome OK has a finite positive rate; any other has a ``reason`` instead.  No other record can
+    be built.
     """
 
     __slots__ = ()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Record:
-        """Build and validate; raise DocumentError naming the component and the impossible value."""
+        """Build and validate; raise DocumentError with the component and the impossible value."""
         self = super().__new__(cls, *args, **kwargs)
         if self.outcome is Outcome.OK:
             if self.rate is None or not isfinite(self.rate) or self.rate <= 0:
@@ -214,9 +214,9 @@ class Record(_RecordFields):
             raise self._impossible(f"outcome {self.outcome.value} needs a reason")
         return self
 
-    def _impossible(self, what: str) -> DocumentError:
-        where = f"{self.layer} {self.component} {self.operation.value}"
-        return DocumentError(f"record of {where}: {what}")
+    def _impossible(self, problem: str) -> DocumentError:
+        subject = f"{self.layer} {self.component} {self.operation.value}"
+        return DocumentError(f"record of {subject}: {problem}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
@@ -231,7 +231,7 @@ class Record(_RecordFields):
         """Build from the document form.
 
         Raises:
-            DocumentError: unknown schema, missing or impossible values, naming the record.
+            DocumentError: the schema is unknown, or a value missing or impossible.
         """
         name = raw.get("id", "without an id") if isinstance(raw, dict) else "that is no mapping"
         try:
@@ -252,19 +252,17 @@ class _MeasurementFields(NamedTuple):
 
 
 class Measurement(_MeasurementFields):
-    """One operation, once: bytes moved, seconds it took, and the rate the tool gives for it.
+    """Result of one operation, done once: bytes moved, seconds, and the rate that the tool reports.
 
-    What gives no bytes per second may move none.
-
-    ``profile`` holds one value a second, empty where the tool tells none; ``retransmits``
-    counts TCP segments, None where that is unknown; ``flags`` are SHORT (the time limit
-    came before the bytes) and CONFIDENCE_MISSED.  With an impossible value it cannot be built.
+    ``bytes`` may be 0 if the quantity is not bytes per second.  ``profile`` has one value per
+    second, empty if the tool reports none; ``retransmits`` counts TCP segments, None if unknown;
+    ``flags`` are SHORT and CONFIDENCE_MISSED.
     """
 
     __slots__ = ()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Measurement:
-        """Build and validate; raise ToolError naming the impossible value."""
+        """Build and validate; raise ToolError for an impossible value."""
         self = super().__new__(cls, *args, **kwargs)
         for name, value in (("seconds", self.seconds), ("rate", self.rate)):
             if not 0 < value <= LARGEST:

@@ -1,6 +1,6 @@
-"""Series: the latest records and the compact history of one component.
+"""Series and snapshot: latest records and compact history of the components of a node.
 
-This is the content of the snapshot; the store writes it, the judge reads it.
+The store writes snapshots, the judge reads them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @positional
 class Process(NamedTuple):
-    """A process of one node.
+    """Process of a node.
 
-    ``started`` is field 22 of proc_pid_stat(5), clock ticks since the boot: with it a number that
-    was given to another process is not mistaken; ``boot`` is the boot's id of random(4); ``lock``
-    the file whose lock the process and its tools hold, as ``MAJOR:MINOR:INODE`` of proc_locks(5).
+    ``started`` is field 22 of proc_pid_stat(5), clock ticks since boot, which reveals a reused
+    process number; ``boot`` is the boot id of random(4); ``lock`` is the file that the process and
+    its tools keep locked, as ``MAJOR:MINOR:INODE`` of proc_locks(5).
     """
 
     pid: Annotated[int, counts]
@@ -36,7 +36,7 @@ class Process(NamedTuple):
 SCHEMA = 1
 
 SAMPLES = 30
-"""Samples of each series that are remembered."""
+"""Number of samples kept for each series."""
 
 _REWRITE = "run the probe again to rewrite it"
 
@@ -45,13 +45,13 @@ _NOTHING: Mapping[str, Any] = {"evidence": None, "operations": ()}
 
 @positional
 class Sample(NamedTuple):
-    """One earlier run of one operation: start, rate, coverage, and its peers in the same run.
+    """One run of one operation: start, rate, coverage, and its peers in the same run.
 
-    ``rate`` is None where the run gave no rate.  ``peers_rate`` is the median rate of the
-    ``peers`` other members of the group in that run; ``partner`` is the other host of a pair.
-    ``excluded`` is True where the component was degraded or failed over: the rate is not its own.
-    ``retransmitted`` is the share of retransmitted segments, ``apart`` how far its profile
-    is from the baseline's beyond its own scatter; both None where that is not known.
+    ``rate`` is None if the run gave none.  ``peers_rate`` is the median rate of the ``peers`` other
+    members of the group in that run; ``partner`` is the other host of a pair.  ``excluded`` is True
+    if the component was degraded or failed over, so its rate is not representative.
+    ``retransmitted`` is the fraction of retransmitted segments, ``apart`` the distance of its
+    profile from the baseline's, beyond its own scatter; both are None if unknown.
     """
 
     started_at: Annotated[float, times]
@@ -67,10 +67,10 @@ class Sample(NamedTuple):
 
 @positional
 class Running(NamedTuple):
-    """A measurement that has begun and not ended.
+    """Measurement in progress.
 
-    ``process`` carries it out, None where that is another node's; ``interrupted`` says that nothing
-    of it is left: it was killed, or the node was.
+    ``process`` is the measuring process, None if it is on another node; ``interrupted`` is True if
+    the process was killed, or its node went down.
     """
 
     layer: str
@@ -81,10 +81,10 @@ class Running(NamedTuple):
 
 
 class Series(NamedTuple):
-    """One operation of one component: the latest record and up to some samples, newest first.
+    """Series of one operation of one component: the latest record, and samples, newest first.
 
     ``samples[0]`` belongs to ``latest``.  A network pair has one series per partner.  ``earlier``
-    are samples that are no part of what is asked about: a reference where nothing else is one.
+    are samples before the period in question, used as a reference if there is no other.
     """
 
     latest: Record
@@ -94,18 +94,18 @@ class Series(NamedTuple):
 
 @lenient
 class Snapshot(NamedTuple):
-    """All that the checks of one node read; ``series`` is in document form until asked for."""
+    """Data for the checks of one node; ``series`` stays in document form until needed."""
 
     host: str
     written_at: Annotated[float, times]
     running: tuple[Running, ...]
     groups: Mapping[str, Mapping[str, Any]]
-    """Evidence of the last runs of each group as one, keyed ``layer/group``."""
+    """Evidence from the last runs of each group, keyed ``layer/group``."""
     series: Mapping[str, Mapping[str, Any]]
-    """The ``operations`` of each component, and what they say together, ``layer/component``."""
+    """``operations`` and ``evidence`` of each component, keyed ``layer/component``."""
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
-        """Return every series of a component; raise DocumentError when one is damaged."""
+        """Return all series of a component; raise DocumentError if one is damaged."""
         try:
             return tuple(
                 Series(
@@ -121,10 +121,10 @@ class Snapshot(NamedTuple):
             ) from error
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
-        """Return what the last runs say of a component or group together, None if nothing.
+        """Return the evidence from the last runs of a component or group, None if there is none.
 
         Raises:
-            DocumentError: it is damaged.
+            DocumentError: the evidence is damaged.
         """
         layer, name, is_group = subject
         key = f"{layer}/{name}"
@@ -145,16 +145,16 @@ class Snapshot(NamedTuple):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Snapshot:
-        """Build from the document form; raise DocumentError when it is not one of this schema."""
+        """Build from the document form; raise DocumentError if that fails."""
         return read_document(cls, raw, SCHEMA, "the snapshot", _REWRITE)
 
 
 class Sampled(NamedTuple):
-    """One sample of one component at ``at``, seconds since the epoch; ``day`` is an ISO date.
+    """Sample of a component in a file of measurements; ``at`` is seconds since the epoch.
 
-    ``rate`` is any figure of which more is better, positive, in one unit throughout the file.
-    ``coverage`` is a fraction; ``baseline`` is in the unit of ``rate``.  Components of one ``host``
-    and moment are peers.
+    ``day`` is an ISO date.  ``rate`` is a positive figure of which more is better, in the same unit
+    throughout the file; ``baseline`` is in that unit, ``coverage`` is a fraction.  Components with
+    the same ``host`` and time are peers.
     """
 
     host: str

@@ -1,4 +1,4 @@
-"""Nagios services of the plan, the parts that they judge, and the alarms that stand."""
+"""Nagios services of the plan, their parts, and active alarms."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 NODE = "node"
-"""The layer of the service that says whether the probes of a node run."""
+"""Layer of the service that shows whether the probes of a node run."""
 
 SYMPTOMS = "symptoms"
-"""The layer of the services that say what hardware and kernel of a node say about themselves."""
+"""Layer of the services with symptoms from the hardware and kernel of a node."""
 
 
 class Service(NamedTuple):
     """One Nagios service.
 
-    ``host`` has the part that is judged, ``node`` measured it and answers; ``command`` is NRPE's;
-    one of ``component`` and ``group`` is empty; ``freshness_s`` is the age of a stale result;
-    ``anchor`` is its place in the report, empty for a node.
-    ``behind`` are the services, by their places in the plan, while whose alarm it notifies nobody.
+    ``host`` has the judged part, ``node`` measures it and answers; ``command`` is NRPE's; one of
+    ``component`` and ``group`` is empty; a result older than ``freshness_s`` is stale; ``anchor``
+    is its place in the report, empty for a node.  ``behind`` are services, by index in the plan,
+    whose alarms suppress notifications of this one.
     """
 
     host: str
@@ -42,18 +42,18 @@ class Service(NamedTuple):
 
     @property
     def misses(self) -> bool:
-        """Return whether it is the one of its node that says that nothing is measured or seen."""
-        whole = self.component == self.node
-        return self.layer == NODE or (self.layer == SYMPTOMS and whole)
+        """True for the service that raises the alarm if a node measures or reports nothing."""
+        entire_node = self.component == self.node
+        return self.layer == NODE or (self.layer == SYMPTOMS and entire_node)
 
 
 class PathService(NamedTuple):
-    """One service that says the suspects.
+    """Service that shows the suspects.
 
-    ``host`` has the component, or is the site's own where no host has it alone; ``name`` is kind
-    and name, what the check is asked for; one of ``component`` and ``file_system`` is empty.
-    ``members`` are the services, by their places in the plan, whose bytes cross the component, or
-    go to the file system.
+    ``host`` has the component, or is the site's host if several hosts share it; ``name`` is kind
+    and name, the argument of the check; one of ``component`` and ``file_system`` is empty.
+    ``members`` are services, by index in the plan, whose bytes cross the component or go to the
+    file system.
     """
 
     host: str
@@ -66,7 +66,7 @@ class PathService(NamedTuple):
 
 @lenient
 class SitePart(NamedTuple):
-    """Kind and capacities (bytes per second, None where it never limits) of one part or target."""
+    """Kind and capacities of a part or target, in bytes per second, None if it never limits."""
 
     kind: str
     read_Bps: Optional[Annotated[float, rates]]
@@ -75,9 +75,9 @@ class SitePart(NamedTuple):
 
 @lenient
 class Suspicion(NamedTuple):
-    """Since when a path service is in alarm, in which state; ``ended_at`` since when it fades.
+    """Start and state of an alarm of a path service; from ``ended_at`` on it fades.
 
-    Only what was ``slow`` fades: a server that answers again answers.
+    Only an alarm for a ``slow`` component fades: a server that answers again has recovered.
     """
 
     since: Annotated[float, times]
@@ -88,10 +88,10 @@ class Suspicion(NamedTuple):
 
 @lenient
 class Standing(NamedTuple):
-    """``notified`` has the beginnings of alarms of services, by host and description.
+    """Active alarms: ``notified`` has their starts in epoch seconds, by host and description.
 
-    Times are in seconds since the epoch.  A service that was silent behind a suspect is no part of
-    it.  ``suspicions`` are by the names of path services.
+    Services that a suspect's alarm suppressed are left out.  ``suspicions`` are keyed by the names
+    of path services.
     """
 
     notified: Mapping[str, Annotated[float, times]]

@@ -1,4 +1,4 @@
-"""Terms of a probe: the part of a measurement that must be the same to be comparable."""
+"""Specification of a probe: the terms that comparable measurements must share."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MOST_REPEATS = 1000
 
 
 class ProbeSpec(NamedTuple):
-    """The terms of one measurement; what a tool does not know stays at its neutral value.
+    """Terms of one measurement; a term that a tool does not use has its default.
 
-    ``bytes``: moved per operation and repeat, at most.  ``seconds``: limit of one operation.
-    ``transfer_bytes``: moved by one call.  ``queue_depth``: calls in flight (fio: iodepth, sgp_dd:
-    thr, netperf and iperf3: parallel streams).  ``repeats``: within a run, the median counts.
+    ``bytes``: most bytes per operation and repeat.  ``seconds``: limit of one operation.
+    ``transfer_bytes``: bytes of one call.  ``queue_depth``: calls in flight (fio: iodepth, sgp_dd:
+    thr, netperf and iperf3: parallel streams).  ``repeats``: number per run; the median counts.
     ``rate_cap_Bps``: None for no cap.  ``direct``: bypass the client's page cache.  ``pattern``:
-    what a parallel probe adds in words, such as test, ranks, and whether data or time is fixed.
+    further terms of a parallel probe in words: test, ranks, and whether data or time is fixed.
     """
 
     tool: str
@@ -37,28 +37,28 @@ class ProbeSpec(NamedTuple):
     pattern: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain mapping that documents hold; an empty pattern is left out."""
+        """Return the document form, without an empty pattern."""
         raw = self._asdict()
         if not self.pattern:
-            # as it was before there were patterns, so that hashes of then stay what they are
+            # older documents have no pattern, and their hashes must stay valid
             del raw["pattern"]
         return raw
 
     def hash(self) -> str:
-        """Return 12 hexadecimal digits that are equal exactly for equal specifications.
+        """Return 12 hexadecimal digits, equal only for equal specifications.
 
-        ``repeats`` and ``seconds`` are left out: they bound a run, not what it measures.
+        ``repeats`` and ``seconds`` do not count: they limit a run, but do not change its rate.
         """
         from hashlib import sha256  # only recorders need it; a check never does
 
         terms = {k: v for k, v in self.to_json().items() if k not in ("repeats", "seconds")}
-        # by its earlier name, so that baselines of then hold
+        # the earlier name, so the hashes of older baselines stay valid
         terms["block_bytes"] = terms.pop("transfer_bytes")
         return sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def terms(spec: Mapping[str, Any]) -> str:
-    """Return in words what ``hash`` covers, from the document form; what is absent is left out.
+    """Return the terms that ``hash`` covers in words, from the document form; skip missing ones.
 
     E.g. ``fio, 1 GiB, transfer 1 MiB, depth 8, direct``.
     """

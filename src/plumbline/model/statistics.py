@@ -1,8 +1,8 @@
-"""Robust statistics: medians, spreads, and each member of a group compared with its peers.
+"""Robust statistics: medians, spreads, and losses compared with peers.
 
 The factors hold for normal distributions (Rousseeuw and Croux, J. Am. Stat. Assoc. 88, 1993, 1273).
 
-Peers of one host share their noise, so each is set against the others of its own run.
+Peers of one host share their noise, so each is compared with the others of the same run.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
 OF_A_DEVIATION = 1.4826
-"""Standard deviation / median absolute deviation."""
+"""Standard deviation / median absolute deviation (MAD)."""
 
 OF_A_MEDIAN = 1.2533
-"""Standard error of a median / that of a mean: the square root of pi / 2, of many values."""
+"""Standard error of a median / of a mean, of many values: the square root of pi / 2."""
 
 
 def deviation(values: Iterable[float], middle: Optional[float] = None) -> float:
-    """Return the standard deviation of one value or more, from ``middle``, else their median."""
+    """Return the robust standard deviation of the values from ``middle``, else their median."""
     samples = tuple(values)
     centre = median(samples) if middle is None else middle
     return OF_A_DEVIATION * median([abs(value - centre) for value in samples])
@@ -31,16 +31,16 @@ def error_of_median(spread: float, count: int) -> float:
 
 
 _RUNS_TO_SPREAD = 4
-"""Fewest runs whose spread means something."""
+"""Fewest runs with a meaningful spread."""
 
 
 class Day(NamedTuple):
-    """Comparison of a component with its peers on one day of runs.
+    """Comparison of a component with its peers over the runs of one day.
 
     ``day`` counts from the epoch, in UTC.  ``loss`` is the natural logarithm of peers' rate / own
-    rate, the middle of the day's ``runs``: positive is slower.  ``noise`` is the standard error of
-    that middle by the component's own runs, 0 of too few; ``spread`` the standard deviation of the
-    peers' losses on this day.  ``peers`` is their number.
+    rate, in the middle of the day's ``runs``: positive is slower.  ``noise`` is the standard error
+    of that middle from the component's own runs, 0 with too few; ``spread`` is the standard
+    deviation of the losses of all members on this day.  ``peers`` is the number of peers.
     """
 
     day: int
@@ -52,11 +52,11 @@ class Day(NamedTuple):
 
 
 Rates = Mapping[str, float]
-"""The rate of each member of a group that gave one in a run, in bytes per second."""
+"""Rates of the members of a group in one run, in bytes per second."""
 
 
 def one_day(day: int, runs: Iterable[Rates]) -> dict[str, Day]:
-    """Return what the runs of one day say about each member; nothing where no two ran together."""
+    """Return the comparison of each member over the runs of one day; empty without peers."""
     losses: dict[str, list[float]] = {}
     for rates in runs:
         for name, loss in _losses(rates).items():
@@ -79,7 +79,7 @@ def one_day(day: int, runs: Iterable[Rates]) -> dict[str, Day]:
 
 
 def _losses(rates: Rates) -> dict[str, float]:
-    """Return log(median of the others / own) of each member of a run."""
+    """Return log(median of the others / own rate) of each member of a run."""
     logs = {name: log(rate) for name, rate in rates.items() if rate > 0}
     if len(logs) < 2:
         return {}
@@ -88,10 +88,10 @@ def _losses(rates: Rates) -> dict[str, float]:
 
 
 class MediansWithout:
-    """Medians of all values but one, at least two of them, ordered once for all."""
+    """Medians of at least two values without one of them; sorts only once."""
 
     def __init__(self, values: Iterable[float]) -> None:
-        """Find the three that there are: which of the lower ones is left out does not matter."""
+        """Find the three possible medians: without a lower, the middle, or a higher value."""
         ordered = sorted(values)
         last = len(ordered) - 1
         self._middle = ordered[last // 2]
@@ -100,14 +100,14 @@ class MediansWithout:
         )
 
     def of(self, own: float) -> float:
-        """Return the median of the others of a value."""
+        """Return the median without one occurrence of a value."""
         if own < self._middle:
             return self._lower
         return self._higher if own > self._middle else self._same
 
 
 def median_without(ordered: Sequence[float], index: int) -> float:
-    """Return the median of ascending values, at least two, less the one at ``index``."""
+    """Return the median of at least two ascending values, without the one at ``index``."""
     count = len(ordered) - 1
     upper = count // 2
     value = ordered[upper + (upper >= index)]
@@ -118,9 +118,9 @@ def median_without(ordered: Sequence[float], index: int) -> float:
 
 
 def midmean(values: Sequence[float]) -> float:
-    """Return the mean of the middle half: nearly as steady as a mean, as hard to upset as a median.
+    """Return the mean of the middle half: nearly as precise as a mean, as robust as a median.
 
-    Of fewer than four values it is their mean, but for three the median.
+    One or two values give their mean, three their median.
     """
     if len(values) == 1:
         return values[0]
@@ -131,9 +131,9 @@ def midmean(values: Sequence[float]) -> float:
 
 
 def _own_error(losses: Sequence[float]) -> float:
-    """Return the standard error of the middle of a component's own runs; 0 of too few.
+    """Return the standard error of the middle of a component's own runs; 0 with too few.
 
-    That of a median; the midmean's is smaller.
+    It is the error of a median; the midmean's is smaller.
     """
     if len(losses) < _RUNS_TO_SPREAD:
         return 0.0
@@ -141,7 +141,7 @@ def _own_error(losses: Sequence[float]) -> float:
 
 
 class Summary(NamedTuple):
-    """``median`` in bytes per second; ``spread`` relative, a fraction; number of ``runs``."""
+    """Median in bytes per second, relative spread as a fraction, number of runs."""
 
     median: float
     spread: float
@@ -149,9 +149,9 @@ class Summary(NamedTuple):
 
 
 def summarize(rates: Sequence[float]) -> Summary:
-    """Return median and spread of positive rates; both come from their natural logarithms.
+    """Return median and spread of positive rates, both computed from natural logarithms.
 
-    Rates err by factors: half and double are as far from the median in logarithms.
+    Rates vary by factors: in logarithms half and double are equally far from the median.
     """
     logarithms = [log(rate) for rate in rates]
     middle = median(logarithms)

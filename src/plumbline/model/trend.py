@@ -1,4 +1,4 @@
-"""The course of measurements over months, as compact as pictures of a whole site need it."""
+"""Trends of measurements over months, compact enough for charts of an entire site."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import NamedTuple, Optional
 from plumbline.model.record import Record
 
 SERVER = "server"
-"""The layer of what a server counts itself: nothing is judged by it, it is there to be seen."""
+"""Layer of a server's own counters, which are shown but not judged."""
 
 
 class Course(NamedTuple):
-    """One series in the order of arrival; ``partner`` is empty where there is none.
+    """One series in order of arrival; ``partner`` is empty except for host pairs.
 
-    ``times`` are seconds since the epoch; ``rates`` are bytes per second, NaN where a measurement
-    gave none; both are as long.  The first ``days`` of them are no runs: each is the median of the
-    runs of a day, dated as its last one.
+    ``times`` are seconds since the epoch; ``rates``, of the same length, are bytes per second, NaN
+    for a measurement without a rate.  The first ``days`` entries are medians of the runs of a day,
+    with the time of its last run.
     """
 
     layer: str
@@ -30,9 +30,9 @@ class Course(NamedTuple):
 
 
 class PairTest(NamedTuple):
-    """The latest test of a pair of hosts in one direction.
+    """Latest test of a pair of hosts in one direction.
 
-    ``rate`` and ``retransmits`` are None where they are not known.
+    ``rate`` and ``retransmits`` are None if unknown.
     """
 
     component: str
@@ -45,10 +45,10 @@ class PairTest(NamedTuple):
 
 
 class NodeClock(NamedTuple):
-    """Offset of a node's clock when it was last asked, ``at`` seconds since the epoch.
+    """Offset of a node's clock at the last query, ``at`` seconds since the epoch.
 
-    It was ``ahead_s`` seconds ahead of the console's, or that many behind where negative, at most
-    ``within_s`` seconds more or less: the way to the node and back takes its time.
+    The clock was ``ahead_s`` seconds ahead of the console's (negative: behind), with an uncertainty
+    of ``within_s`` seconds from the round trip to the node.
     """
 
     node: str
@@ -58,10 +58,10 @@ class NodeClock(NamedTuple):
 
 
 class Run(NamedTuple):
-    """All records of one run of one layer, in the order of arrival.
+    """All records of one run of one layer, in order of arrival.
 
-    ``servers`` are the records of layer ``server`` that may be of the same time, by clocks that may
-    differ; ``clocks`` says how far, of each host of which it is known.
+    ``servers`` are records of layer ``server`` from about the same time; ``clocks`` has the known
+    offsets of the hosts' clocks.
     """
 
     layer: str
@@ -72,16 +72,16 @@ class Run(NamedTuple):
 
 
 class Note(NamedTuple):
-    """An event at a site, in the words of a person; ``at`` is seconds since the epoch."""
+    """Note of a person about an event at the site; ``at`` is seconds since the epoch."""
 
     at: float
     text: str
 
 
 class ConditionChange(NamedTuple):
-    """A change of software, firmware or settings that ``nodes`` found, at ``at``, in words.
+    """Change of software, firmware or settings on ``nodes``, ``at`` seconds since the epoch.
 
-    ``wide`` says that it concerns a good part of the site.
+    ``wide`` is True if it concerns a large part of the site.
     """
 
     at: float
@@ -91,10 +91,10 @@ class ConditionChange(NamedTuple):
 
 
 class VersionChange(NamedTuple):
-    """A version or setting that records have with another value than before.
+    """Change of a version or setting in the records.
 
-    ``at`` is when the first component was measured under the new one, in seconds since the epoch;
-    ``components`` counts those that it has reached, ``known`` those whose records say it at all.
+    ``at`` is the first measurement with the new value, in seconds since the epoch; ``components``
+    counts the components that have it, ``known`` those whose records have the version at all.
     """
 
     at: float
@@ -106,7 +106,7 @@ class VersionChange(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return e.g. ``client 2.3.0 -> 2.4.0``, and of how many where it has not reached all."""
+        """Return e.g. ``client 2.3.0 -> 2.4.0``, with the count unless all components have it."""
         text = f"{self.name} {self.then} -> {self.now}"
         if self.components < self.known:
             text += f" ({self.components} of {self.known} components)"

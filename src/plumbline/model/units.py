@@ -1,7 +1,7 @@
-"""Parse and format rates, sizes and durations; the only place where units are spelled.
+"""Parse and format rates, sizes and durations; no other module spells units.
 
-Inside plumbline everything is bytes, seconds and bytes per second.  MB is 10^6 bytes, MiB is 2^20,
-and both are always written as what they are.
+Internally all values are bytes, seconds and bytes per second.  MB is 10^6 bytes, MiB is 2^20; text
+never confuses the two.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from plumbline.model.errors import DocumentError
 
 _PREFIX = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50}
-# Not compiled here: a check formats and never parses, and re keeps what it has compiled.
-# No digit can be matched in two ways, so that nothing is tried twice.
+# Not compiled here: a check only formats, and re caches compiled patterns.
+# Each digit matches in only one way, so there is no backtracking.
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _LONGEST = 64
-"""Characters of a quantity; whoever writes more has not written one."""
+"""Most characters of a quantity; a longer text is none."""
 _DURATION = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 HOUR_S = 3600.0
 DAY_S = 86400.0
 
 LARGEST = 1e18
-"""No rate, size or duration is larger, an exabyte a second; with it no calculation overflows."""
+"""Upper bound of rates, sizes and durations, e.g. an exabyte per second; prevents overflows."""
 
 _LONGEST_S = 1e10
-"""Longest duration: a moment that far back is still a date."""
+"""Longest duration; subtracted from now, it still gives a valid date."""
 
 LINE_ENCODINGS = {"none": 1.0, "8b/10b": 0.8, "64b/66b": 64 / 66, "128b/130b": 128 / 130}
-"""Data bits per line bit."""
+"""Data bits per line bit, by encoding."""
 
 
 def _split(text: str, what: str) -> tuple[float, str]:
@@ -38,12 +38,12 @@ def _split(text: str, what: str) -> tuple[float, str]:
     match = re.match(_NUMBER, body)
     unit = body[match.end() :].lstrip() if match else ""
     if not match or not isfinite(float(match[0])) or len(unit.split()) > 1:
-        raise DocumentError(f"{what} {_shown(text)} is not a number with a unit")
+        raise DocumentError(f"{what} {_quoted(text)} is not a number with a unit")
     return float(match[0]), unit
 
 
-def _shown(text: str) -> str:
-    """Return a text as it may stand in a sentence, its beginning where it is too long."""
+def _quoted(text: str) -> str:
+    """Return a text quoted for a message, shortened if it is too long."""
     return repr(text) if len(text) <= _LONGEST else f"{text[:_LONGEST]!r} ..."
 
 
@@ -68,7 +68,7 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_amount(text: str, unit: str) -> float:
-    """Return a value in a unit, which may have a prefix; raise DocumentError for anything else."""
+    """Return a value in ``unit``, with or without a prefix; raise DocumentError otherwise."""
     return _scaled(text, "figure", {unit: 1.0}, f"200 {unit}")
 
 
@@ -78,16 +78,16 @@ def parse_rate(text: str) -> float:
     Raises:
         DocumentError: anything else; the message shows an example.
     """
-    # "b" is bits and "B" bytes, as the field writes them
+    # "b" means bits and "B" bytes, as usual
     suffixes = {"B/s": 1.0, "bit/s": 0.125, "b/s": 0.125}
     return _scaled(text, "rate", suffixes, "200 MB/s or 10 Gbit/s")
 
 
 def parse_line_rate(text: str) -> float:
-    """Return bytes per second for a rate in bits, ``10 Gbit/s``, as links and ports are sold.
+    """Return bytes per second for a link's rate in bits, ``10 Gbit/s``.
 
     Raises:
-        DocumentError: anything else; the message of a rate in bytes says where that belongs.
+        DocumentError: anything else; for a rate in bytes the message has the correct key.
     """
     rate_Bps = parse_rate(text)
     if text.rstrip().endswith("B/s"):
@@ -103,7 +103,7 @@ def parse_duration(text: str) -> float:
     """Return seconds for ``30 s``, ``10 min`` or ``10m``, ``36 h``, ``2 d``, ``1 w``.
 
     Raises:
-        DocumentError: anything else, such as ``5 M``, which nobody may take for minutes.
+        DocumentError: anything else, such as the ambiguous ``5 M``.
     """
     number, unit = _split(text, "duration")
     if unit not in _DURATION:
@@ -111,12 +111,12 @@ def parse_duration(text: str) -> float:
         raise DocumentError(f"duration {text!r} has no known unit; write for example 10m ({units})")
     seconds = number * _DURATION[unit]
     if seconds > _LONGEST_S:
-        raise DocumentError(f"duration {_shown(text)} is more than three centuries; correct it")
+        raise DocumentError(f"duration {_quoted(text)} is more than three centuries; correct it")
     return seconds
 
 
 def format_rate(rate_Bps: float) -> str:
-    """Return e.g. ``80.3 MB/s``; four digits at most, always with its decimal unit."""
+    """Return e.g. ``80.3 MB/s``; always with a decimal prefix."""
     return format_amount(rate_Bps, "B/s")
 
 
@@ -132,7 +132,7 @@ def format_size(size: int) -> str:
 
 
 def format_amount(value: float, unit: str) -> str:
-    """Return a value in a unit, which may have a decimal prefix, e.g. ``1.2 kops/s``."""
+    """Return a value in a unit with a decimal prefix, e.g. ``1.2 kops/s``."""
     levels = (("T", 1e13), ("G", 1e10), ("M", 1e5), ("k", 1e3))
     prefix = next((prefix for prefix, least in levels if value >= least), "")
     scaled = value / _PREFIX[prefix]
@@ -141,13 +141,13 @@ def format_amount(value: float, unit: str) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return the time of a call, e.g. ``1.2 ms``."""
+    """Return a short time such as a latency, e.g. ``1.2 ms``."""
     factor, prefix = (1.0, "") if seconds >= 1 else (1e-3, "m") if seconds >= 1e-3 else (1e-6, "u")
     return f"{seconds / factor:.1f} {prefix}s"
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration in the largest unit that keeps it above 2, e.g. ``36 h``, ``90 s``."""
+    """Return a duration in the largest unit that gives at least 2, e.g. ``36 h``, ``90 s``."""
     for unit in ("d", "h", "min"):
         if seconds >= 2 * _DURATION[unit]:
             return f"{seconds / _DURATION[unit]:.0f} {unit}"
@@ -155,10 +155,11 @@ def format_duration(seconds: float) -> str:
 
 
 def tcp_goodput(mtu_bytes: int, headers_bytes: int = 40, framing_bytes: int = 38) -> float:
-    """Return the share of an Ethernet bit rate that is TCP payload.
+    """Return the fraction of an Ethernet bit rate that is TCP payload.
 
-    A packet of ``mtu_bytes`` carries that less IP and TCP headers (20 + 20 bytes, RFC 791 and 9293;
-    12 more with time stamps, RFC 7323) and costs ``framing_bytes`` more on the wire: header 14,
-    check sum 4, preamble 8, gap 12 (IEEE 802.3).  1460 / 1538 = 94.9 % for MTU 1500.
+    The payload of a packet of ``mtu_bytes`` is reduced by IP and TCP headers (20 + 20 bytes, RFC
+    791 and 9293; 12 more with time stamps, RFC 7323), and the packet takes ``framing_bytes`` more
+    on the wire: header 14, check sum 4, preamble 8, gap 12 (IEEE 802.3).  MTU 1500 gives
+    1460 / 1538 = 94.9 %.
     """
     return (mtu_bytes - headers_bytes) / (mtu_bytes + framing_bytes)

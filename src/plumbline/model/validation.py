@@ -1,10 +1,10 @@
-"""Values read from JSON and printed text, refused with one sentence where they are wrong.
+"""Check values from JSON and from the output of tools; refuse wrong ones with one sentence.
 
-A named tuple takes anything; without this a damaged file would show as a fault of whoever
-calculates with it.  All functions raise TypeError, which the documents turn into their own error.
+A named tuple accepts any value; without these checks a damaged file would cause errors in later
+calculations.  The checks raise TypeError, which documents turn into their own error.
 
-What a tool prints is not believed: thousands of digits, ``nan`` or ``inf`` are refused before any
-calculation meets them.
+Output of tools is not trusted: thousands of digits, ``nan`` or ``inf`` are refused before any
+calculation uses them.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 
 LEAST_RATE = 1e-9
-"""Bytes per second: no measurement is slower, and no quotient of two rates becomes zero."""
+"""Lower bound of rates, in bytes per second; no quotient of two rates becomes zero."""
 
 LATEST = 253402300799.0
-"""Seconds since the epoch in the last second of the year 9999, after which there are no dates."""
+"""Last second of the year 9999 since the epoch; later times have no date in Python."""
 
 
 class Within:
-    """Check of numbers from ``least`` to ``most``, both included, in the unit of the value."""
+    """Check for numbers from ``least`` to ``most``, both included, in the unit of the value."""
 
     def __init__(self, least: float, most: float, noun: str = "", *, whole: bool = False) -> None:
-        """Take both bounds; ``noun`` names such a number, ``whole`` refuses fractions."""
+        """Take both bounds; ``noun`` names the number in messages, ``whole`` refuses fractions."""
         self.least, self.most, self.whole = least, most, whole
         self._refusal = f"no {noun}" if noun else f"not from {least:g} to {most:g}"
 
     def __call__(self, **values: Any) -> None:
-        """Raise TypeError, with its name, for a value that is no such number."""
+        """Raise TypeError with the name of a value that fails the check."""
         for name, value in values.items():
             if type(value) not in (int, float) or not -LARGEST <= value <= LARGEST:
                 raise TypeError(f"{name} is {value!r:.60}, which is no plausible number")
@@ -54,7 +54,7 @@ times = Within(0, LATEST, "time")
 
 
 def same_schema(raw: Mapping[str, Any], schema: int, what: str, remedy: str) -> None:
-    """Refuse a document of another schema than ``schema``; raise DocumentError, or KeyError."""
+    """Raise DocumentError for a document of another schema, KeyError for one without."""
     if raw["schema"] != schema:
         raise DocumentError(
             f"{what} has schema {raw['schema']!r}, this version reads {schema}; {remedy}"
@@ -62,45 +62,48 @@ def same_schema(raw: Mapping[str, Any], schema: int, what: str, remedy: str) -> 
 
 
 def texts(name: str, values: Iterable[Any]) -> None:
-    """Refuse what is no text among ``values``."""
+    """Raise TypeError unless all values are texts."""
     for value in values:
         if type(value) is not str:
             raise TypeError(f"{name} has {value!r:.60}, which is no text")
 
 
 def names(name: str, values: Iterable[Any]) -> None:
-    """Refuse the same, and halves of characters: JSON may hold them, no file or database does."""
-    given = tuple(values)
-    texts(name, given)
+    """Raise TypeError unless all values are texts without surrogates.
+
+    JSON may contain lone surrogates, which neither files nor databases can store.
+    """
+    texts_given = tuple(values)
+    texts(name, texts_given)
     try:
-        "".join(given).encode()
+        "".join(texts_given).encode()
     except UnicodeEncodeError as error:
         raise TypeError(f"{name} has {error.object!r:.60}, which is no Unicode text") from error
 
 
 def unicode_text(**values: Any) -> None:
-    """Refuse the same of single values."""
+    """Check single values as ``names`` does."""
     for name, value in values.items():
         if type(value) is not str or not value.isascii():
             names(name, (value,))
 
 
 def whole_text(text: str) -> str:
-    """Return a text of somebody else that can be kept and printed: no halves of characters."""
+    """Replace lone surrogates in a foreign text, so it can be stored and printed."""
     return text.encode("utf-8", "replace").decode()
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Raise ValueError: JSON knows neither NaN nor Infinity, and no rate is either."""
+    """Raise ValueError: JSON has neither NaN nor Infinity, and no rate has such a value."""
     raise ValueError(f"{name} is no number")
 
 
 _HUGE = (r"e(?<=[0-9]e)\+?0*[1-9][0-9]{2}", r"E(?<=[0-9]E)\+?0*[1-9][0-9]{2}", r"[0-9]{16}")
 _HUGE_BYTES = tuple(form.encode() for form in _HUGE)
-"""Pattern of a number that may be infinite as a float: 1e999, 1E999, or 309 digits, of which
-every 19th character shows 16 in a row (a list of numbers repeats itself, but not after 19).  To
-hold every character of a document against a class of characters takes as long as to read it; a
-search for one letter does not."""
+"""Patterns of numbers that may be infinite as floats: 1e999, 1E999, or 309 digits, found as 16
+successive digits among every 19th character (lists of numbers repeat, but not with period 19).
+Matching every character of a document against a character class takes as long as parsing it; the
+search for a single letter is much faster."""
 
 
 def _finite(text: str) -> float:
@@ -111,19 +114,19 @@ def _finite(text: str) -> float:
 
 
 def may_be_infinite(text: Union[str, bytes]) -> bool:
-    """Return whether a document may hold a number that is infinite as a float."""
+    """Return True if a document may contain a number that is infinite as a float."""
     forms: tuple[Any, ...] = _HUGE if isinstance(text, str) else _HUGE_BYTES
     parts = (text, text, text[::19])
     return any(re.search(form, part) for form, part in zip(forms, parts))
 
 
 def read_json(text: Union[str, bytes]) -> Any:
-    """Return what a JSON document says.
+    """Parse a JSON document.
 
     Raises:
-        ValueError: it is none, so deep that nobody has written it, or has a number without bound.
+        ValueError: it is not valid JSON, too deeply nested, or contains an infinite number.
     """
-    # a function of Python for every number would take as long as all else
+    # calling a Python function for every number would double the time
     strict = _finite if may_be_infinite(text) else None
     try:
         return json.loads(text, parse_constant=refuse_constant, parse_float=strict)
@@ -132,7 +135,7 @@ def read_json(text: Union[str, bytes]) -> Any:
 
 
 _LONGEST = 64
-"""Characters of a number; a counter of 64 bits has 20."""
+"""Most characters of a number; a 64-bit counter has 20."""
 
 _WHOLE = {8: r"[0-7]+", 10: r"[0-9]+", 16: r"(?:0[xX])?[0-9a-fA-F]+"}
 _REAL = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -141,10 +144,11 @@ _REAL = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 def whole(
     text: str, what: str, error: type[PlumblineError] = ToolError, base: int = 10, most: float = 0
 ) -> int:
-    """Return a whole number of zero or more, at most ``most`` (0: LARGEST).
+    """Parse a whole number from 0 to ``most`` (0: LARGEST).
 
     Raises:
-        PlumblineError: it is none; of the kind ``error``, and naming ``what`` it should have been.
+        PlumblineError: the text is no such number; the class is ``error``, the message has
+            ``what``.
     """
     body = text.strip() if len(text) <= _LONGEST else ""
     if not re.fullmatch(_WHOLE[base], body) or int(body, base) > (most or LARGEST):
@@ -153,7 +157,7 @@ def whole(
 
 
 def real(text: str, what: str, error: type[PlumblineError] = ToolError) -> float:
-    """Return a finite number, negative ones too; raise as ``whole`` does."""
+    """Parse a finite number, which may be negative; raise as ``whole`` does."""
     body = text.strip() if len(text) <= _LONGEST else ""
     if not re.fullmatch(_REAL, body) or not abs(float(body)) <= LARGEST:
         raise _refusal(text, what, error)

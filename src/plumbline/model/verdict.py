@@ -1,4 +1,4 @@
-"""Verdicts: state, reason, figures, sentence and evidence of one component or group."""
+"""Verdicts: state, reason, sentence, evidence and figures of one component or group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class State(IntEnum):
-    """Nagios plug-in states; the value is the exit code of a check."""
+    """Nagios plug-in state; its value is the exit code of a check."""
 
     OK = 0
     WARNING = 1
@@ -22,28 +22,28 @@ class State(IntEnum):
 
     @property
     def alarm(self) -> bool:
-        """Return whether this is WARNING or CRITICAL: something is wrong, and it was measured."""
+        """True for WARNING and CRITICAL: a measured fault."""
         return self in (State.WARNING, State.CRITICAL)
 
 
-# Nagios Core counts UNKNOWN above WARNING: what could not be measured outranks a mild loss,
-# and never hides a gross one.
+# As in Nagios Core UNKNOWN is above WARNING: a missing measurement outranks a mild loss, but never
+# hides a severe one.
 _SEVERITY = (State.OK, State.WARNING, State.UNKNOWN, State.CRITICAL)
 
 
 def worst(states: Iterable[State]) -> State:
-    """Return the most severe of ``states``; nothing judged is UNKNOWN, never OK."""
+    """Return the most severe state; UNKNOWN, never OK, without any state."""
     return max(states, key=_SEVERITY.index, default=State.UNKNOWN)
 
 
 class Reason(str, Enum):
-    """The finding that decides a verdict, in the order in which they are asked for.
+    """Finding that decides a verdict, roughly in the order of their examination.
 
-    docs/verdicts.md says of each when it applies.
+    docs/verdicts.md explains when each one applies.
     """
 
     HANGS = "hangs"
-    """A run has begun and does not end; HUNG is one that has ended so."""
+    """A run is in progress and does not end; HUNG is a past run that hung."""
     NEVER_MEASURED = "never_measured"
     AHEAD = "ahead"
     STALE = "stale"
@@ -86,47 +86,47 @@ class Reason(str, Enum):
 
     @property
     def words(self) -> str:
-        """Return the reason as people read it, e.g. ``below level``."""
+        """Reason in words, e.g. ``below level``."""
         return self.value.replace("_", " ")
 
     @property
     def fine(self) -> bool:
-        """Return whether there is nothing to say against what was measured."""
+        """True if the measurement shows no fault."""
         return self in _FINE
 
     @property
     def measured(self) -> bool:
-        """Return whether there is a rate that can be held against anybody."""
+        """True if there is a valid rate."""
         return self not in _UNMEASURED
 
     @property
     def telling(self) -> bool:
-        """Return whether the rate tells how fast the component is today, degraded by nothing."""
+        """True if the rate is the component's normal one, not reduced by a known state."""
         return self.measured and self is not Reason.KNOWN_STATE
 
     @property
     def contention(self) -> bool:
-        """Return whether others are known to have used the component meanwhile."""
+        """True if others used the component during the measurement."""
         return self in _CONTENTION
 
     @property
     def slow(self) -> bool:
-        """Return whether an alarm for this reason is about a rate that is too low."""
+        """True if an alarm for this reason means a rate that is too low."""
         return self in _SLOW
 
     @property
     def of_one_run(self) -> bool:
-        """Return whether one slow run is all that is behind it."""
+        """True if the reason rests on a single slow run."""
         return self in _OF_ONE_RUN
 
     @property
     def low_from_the_start(self) -> bool:
-        """Return whether an alarm is about what was never given, which needs no baseline."""
+        """True if the component never reached the required rate, which needs no baseline."""
         return self in _FLOORS
 
     @property
     def lasting(self) -> bool:
-        """Return whether more than one run shows that the loss is more than noise."""
+        """True if several runs prove that the loss is more than noise."""
         return self in _LASTING
 
 
@@ -161,7 +161,7 @@ _UNMEASURED = frozenset(
 
 
 class Figure(NamedTuple):
-    """One performance datum; ``value`` None is Nagios's ``U``.  Levels are in the same unit."""
+    """One item of performance data, levels in the same unit; a ``value`` of None is ``U``."""
 
     label: str
     value: Optional[float]
@@ -172,13 +172,13 @@ class Figure(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The judgement of one component in one layer, or of a ``group`` of them named so.
+    """Verdict on one component in one layer, or on a ``group`` of that name.
 
-    ``reason`` is that of the finding that decided (docs/verdicts.md), ``sentence`` what is said on
-    the first line, ``ratio_*`` are measured / reference of the deciding operation,
-    ``ratio_runs`` the same of the runs that say most together, whatever their reference,
-    ``counts`` is False where the sample must not count against the component, and for a group of
-    which nothing is known but that its members are fine.
+    ``reason`` is the deciding finding (docs/verdicts.md), ``sentence`` the first line of output.
+    ``ratio_*`` are measured / reference of the deciding operation; ``ratio_runs`` is the same over
+    the runs with the strongest evidence, for any reference.  ``counts`` is False if the sample must
+    not count against the component, or if all that is known of a group is that its members are
+    fine.
     """
 
     layer: str
@@ -196,12 +196,12 @@ class Verdict(NamedTuple):
     group: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document form; the state by name, the reason by value."""
+        """Return the document form, with the state's name and the reason's value."""
         return write_fields(self)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Verdict:
-        """Build from the document form; raise DocumentError for missing or wrong values."""
+        """Build from the document form; raise DocumentError for missing or invalid values."""
         try:
             return read(cls, raw)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -211,7 +211,7 @@ class Verdict(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A verdict with the node that measured, and when it was judged, in seconds since the epoch."""
+    """Verdict with the node that measured, and the time of judging in seconds since the epoch."""
 
     node: str
     judged_at: float

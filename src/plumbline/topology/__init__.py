@@ -1,1 +1,1 @@
-"""From the invoice of a site to its parts, paths and ceilings."""
+"""Turn the topology document of a site into parts, paths and ceilings."""

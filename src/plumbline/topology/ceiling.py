@@ -1,13 +1,13 @@
-"""The theoretical rate of flows: max-min fair shares, the limits, and the next limits.
+"""Calculate ceilings: max-min fair rates of flows, their limits, and the next limits.
 
-Takes capacities and the paths of the flows, gives the rate and the limit of each flow.  The shares
-are found by progressive filling (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2): all
-flows grow equally until a component is full, its flows stop, the rest grow on.  One flow alone
-gets the minimum along its path.
+From capacities and the paths of the flows follow rate and limit of each flow.  The method is
+progressive filling (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2): all flows grow
+equally until a component is full; its flows stop, and the others continue.  A single flow gets the
+minimum along its path.
 
-The next limit of a flow is its rate if its limiting parts were lifted: the flows with the same
-limits share the spare capacity, and all other flows keep their rates.  The next limit of a sum is
-the sum of all flows if every limiting part were lifted.
+The next limit of a flow is its rate without its limiting parts: the flows with the same limits
+share the spare capacity, and all other flows keep their rates.  The next limit of a sum is the sum
+of all flows without any limiting part.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 from plumbline.model.limits import Ceiling
 
 _TIE = 1 + 1e-9
-"""Shares closer than this are equal: they differ by rounding alone."""
+"""Ratio up to which shares are equal and differ only by rounding."""
 
 Capacities = Mapping[str, Optional[float]]
-"""Bytes per second of each component in one direction; None where it never limits."""
+"""Bytes per second of each component in one direction; None if it never limits."""
 
 Paths = Mapping[str, Sequence[str]]
-"""The components that each flow crosses, each of them once.
+"""Components on the path of each flow, each once.
 
-Names without a capacity, targets for instance, never limit.
+Names without a capacity, e.g. targets, never limit.
 """
 
 
 class Limit(NamedTuple):
-    """A ceiling, and the next one if the parts that set it were lifted.
+    """Ceiling, and the next one without the parts that set it.
 
-    ``next`` is None where no other part of the path has a rate.
+    ``next`` is None if no other part of the path has a rate.
     """
 
     ceiling: Ceiling
@@ -42,10 +42,10 @@ class Limit(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """The sum of flows, and the lowest and highest rate of a single flow, in bytes per second.
+    """Sum of flows, and the lowest and highest rate of a single flow, in bytes per second.
 
-    ``limit`` is of the sum: its ceiling names every part that limits a flow, and ``next`` is the
-    sum with all these parts lifted.
+    ``limit`` is the limit of the sum: its ceiling names all parts that limit a flow, and ``next``
+    is the sum without these parts.
     """
 
     limit: Limit
@@ -54,18 +54,18 @@ class Sum(NamedTuple):
 
 
 def alone(capacities: Capacities, path: Sequence[str]) -> Optional[Limit]:
-    """Return the limit of one flow, None when nothing on its path has a rate."""
+    """Return the limit of a single flow, None if nothing on its path has a rate."""
     ceiling = _minimum(capacities, path)
     if ceiling is None:
         return None
-    rest = [name for name in path if name not in ceiling.limited_by]
-    return Limit(ceiling, _minimum(capacities, rest))
+    others = [name for name in path if name not in ceiling.limited_by]
+    return Limit(ceiling, _minimum(capacities, others))
 
 
 def together(capacities: Capacities, paths: Paths) -> dict[str, Optional[Limit]]:
-    """Return the limit of each flow when all run at once, in the order of ``paths``.
+    """Return the limit of each flow if all run at once, in the order of ``paths``.
 
-    A flow that nothing limits has None.  Takes O(n log n) of the summed length of the paths.
+    A flow without a limit has None.  The time is O(n log n) in the total length of the paths.
     """
     settled = _fill(capacities, paths)
     lifted = _next(capacities, paths, settled)
@@ -75,9 +75,9 @@ def together(capacities: Capacities, paths: Paths) -> dict[str, Optional[Limit]]
 
 
 def in_sum(capacities: Capacities, paths: Paths) -> Optional[Sum]:
-    """Return the sum of all flows when they run at once, None when a flow has no limit.
+    """Return the sum of all flows if they run at once, None if a flow has no limit.
 
-    Takes O(n log n) of the summed length of the paths.
+    The time is O(n log n) in the total length of the paths.
     """
     settled = _fill(capacities, paths)
     ceiling = _add(settled, paths)
@@ -85,7 +85,7 @@ def in_sum(capacities: Capacities, paths: Paths) -> Optional[Sum]:
         return None
     lifted = frozenset(ceiling.limited_by)
     rest = {flow: [n for n in path if n not in lifted] for flow, path in paths.items()}
-    rates = [own.rate for own in settled.values()]
+    rates = [ceiling.rate for ceiling in settled.values()]
     return Sum(Limit(ceiling, _add(_fill(capacities, rest), rest)), min(rates), max(rates))
 
 
@@ -98,7 +98,7 @@ def _minimum(capacities: Capacities, path: Iterable[str]) -> Optional[Ceiling]:
 
 
 def _add(settled: Mapping[str, Ceiling], paths: Paths) -> Optional[Ceiling]:
-    """Return the sum of all flows, None unless each of them is limited."""
+    """Return the sum of all flows, None unless each of them has a limit."""
     if not paths or len(settled) < len(paths):
         return None
     names = dict.fromkeys(name for flow in paths for name in settled[flow].limited_by)
@@ -108,7 +108,7 @@ def _add(settled: Mapping[str, Ceiling], paths: Paths) -> Optional[Ceiling]:
 def _next(
     capacities: Capacities, paths: Paths, settled: Mapping[str, Ceiling]
 ) -> dict[str, Ceiling]:
-    """Return the ceiling of each flow with its limits lifted and all others at their rates."""
+    """Return the ceiling of each flow without its limiting parts; all others keep their rates."""
     spare: dict[str, float] = {}
     groups: dict[frozenset[str], list[str]] = {}
     for flow, ceiling in settled.items():
@@ -121,19 +121,19 @@ def _next(
     for lifted, flows in groups.items():
         rate = settled[flows[0]].rate
         rest = {flow: [n for n in paths[flow] if n in spare and n not in lifted] for flow in flows}
-        # the group fills the spare capacity, and its own shares are free again
+        # the group gets the spare capacity, and its present shares are free again
         free: dict[str, float] = {}
         for path in rest.values():
             for name in path:
                 free[name] = free.get(name, spare[name]) + rate
         for flow, ceiling in _fill(free, rest).items():
-            # rounding takes nothing away from a flow
+            # rounding must not reduce a rate
             ceilings[flow] = ceiling._replace(rate=max(rate, ceiling.rate))
     return ceilings
 
 
 def _fill(capacities: Capacities, paths: Paths) -> dict[str, Ceiling]:
-    """Return the ceilings of the flows that have one."""
+    """Return the ceilings of all flows that have one."""
     filling = _Filling(capacities, paths)
     while filling.fill_next():
         pass
@@ -141,20 +141,20 @@ def _fill(capacities: Capacities, paths: Paths) -> dict[str, Ceiling]:
 
 
 class _Filling:
-    """Components with their spare capacity, and the flows that are settled."""
+    """State of progressive filling: spare capacities, and settled flows."""
 
     def __init__(self, capacities: Capacities, paths: Paths) -> None:
         self.settled: dict[str, Ceiling] = {}
         self._paths: dict[str, tuple[str, ...]] = {}
         self._flows: dict[str, list[str]] = {}
-        self._left: dict[str, float] = {}
+        self._spare: dict[str, float] = {}
         for flow, path in paths.items():
             crossed = []
             for name in path:
                 capacity = capacities.get(name)
                 if capacity is not None:
                     crossed.append(name)
-                    self._left[name] = capacity
+                    self._spare[name] = capacity
                     self._flows.setdefault(name, []).append(flow)
             self._paths[flow] = tuple(crossed)
         self._growing = {name: len(flows) for name, flows in self._flows.items()}
@@ -162,14 +162,14 @@ class _Filling:
         heapify(self._heap)
 
     def _share(self, name: str) -> float:
-        return self._left[name] / self._growing[name]
+        return self._spare[name] / self._growing[name]
 
     def fill_next(self) -> bool:
-        """Settle the flows of the components that are full next; False when none is left."""
-        first = self._pop_full()
-        if first is None:
+        """Settle the flows of the components that are full next; return False if there are none."""
+        smallest = self._pop_full()
+        if smallest is None:
             return False
-        rate, full = first[0], {first[1]}
+        rate, full = smallest[0], {smallest[1]}
         while self._heap and self._heap[0][0] <= rate * _TIE:
             other = self._pop_full()
             if other is None:
@@ -185,13 +185,13 @@ class _Filling:
         return True
 
     def _pop_full(self) -> Optional[tuple[float, str]]:
-        """Return the smallest share and its component; shares only grow, so old ones are low."""
+        """Return the smallest share and its component; older shares are only lower bounds."""
         while self._heap:
-            noted, name = heappop(self._heap)
+            bound, name = heappop(self._heap)
             if not self._growing[name]:
                 continue
             share = self._share(name)
-            if share <= noted * _TIE:
+            if share <= bound * _TIE:
                 return share, name
             heappush(self._heap, (share, name))
         return None
@@ -200,5 +200,5 @@ class _Filling:
         path = self._paths[flow]
         self.settled[flow] = Ceiling(rate, tuple(name for name in path if name in full))
         for name in path:
-            self._left[name] -= rate
+            self._spare[name] -= rate
             self._growing[name] -= 1

@@ -1,6 +1,6 @@
-"""The topology as a person types it: parts with rated speeds, and the file systems upon them.
+"""Topology document: parts with their rated speeds, and the file systems on them.
 
-The form is explained with examples in docs/topology.md.
+docs/topology.md explains the form with examples.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from plumbline.topology.names import DECIMAL, HEXADECIMAL, expand, refuse_no_ost
 from plumbline.topology.strict import LineRate, Names, Rate, Strict, parse
 
 HOSTS = ("client", "server")
-"""Kinds of parts that run programs: plumbline measures from them, Nagios lists them."""
+"""Kinds of parts that run programs: plumbline measures from them, and Nagios lists them."""
 
 NETWORK = ("switch", "router", "link")
-"""Kinds of parts that many servers share; without a rate they never limit."""
+"""Kinds of parts shared by many servers; without a rate they never limit."""
 
 Kind = Literal[
     "client",
@@ -40,7 +40,7 @@ Kind = Literal[
 
 
 class Zone(str, Enum):
-    """A place on a disk: its rate falls from the outer tracks to the inner ones."""
+    """Zone of a disk; the rate falls from the outer tracks to the inner ones."""
 
     FASTEST = "fastest"
     AVERAGE = "average"
@@ -48,15 +48,15 @@ class Zone(str, Enum):
 
 
 _FRAMING = {"ethernet": (40, 38), "shaped": (52, 14)}
-"""Bytes of headers within and of frame around a packet.
+"""Bytes of headers inside a packet, and of the frame around it.
 
-``ethernet``: what lies on the wire (see units.tcp_goodput).  ``shaped``: what a traffic shaper
-counts, the 14 bytes of header alone, with TCP time stamps (RFC 7323), which Linux sends.
+``ethernet``: on the wire (see units.tcp_goodput).  ``shaped``: as a traffic shaper counts, only the
+14 bytes of the frame header, and TCP time stamps, which Linux sends (RFC 7323).
 """
 
 
 class Part(Strict):
-    """Components of one kind; ``name`` is a range where there are several."""
+    """Components of one kind; ``name`` may be a range."""
 
     name: str
     kind: Kind
@@ -77,7 +77,7 @@ class Part(Strict):
 
     @field_validator("encoding")
     @classmethod
-    def _known_encoding(cls, encoding: Optional[str]) -> Optional[str]:
+    def _check_encoding(cls, encoding: Optional[str]) -> Optional[str]:
         if encoding is not None and encoding not in LINE_ENCODINGS:
             raise ValueError(
                 f"{encoding!r} is no known line encoding; write {', '.join(LINE_ENCODINGS)}"
@@ -85,7 +85,7 @@ class Part(Strict):
         return encoding
 
     @model_validator(mode="after")
-    def _one_way_to_give_a_rate(self) -> Part:
+    def _check_rates_given(self) -> Part:
         ways = [self.rate is not None, self.link is not None, bool(self.read or self.write)]
         if sum(ways) > 1:
             raise ValueError("give the speed once: rate, or link with encoding, or read and write")
@@ -102,7 +102,7 @@ class Part(Strict):
         return self
 
     @model_validator(mode="after")
-    def _rate_is_the_fastest(self) -> Part:
+    def _check_order_of_rates(self) -> Part:
         rates = [rate for rate in (self.slowest, self.average, self.rate) if rate is not None]
         if self.rate is None and rates:
             raise ValueError("average and slowest go with rate, which is the fastest; give it too")
@@ -111,7 +111,7 @@ class Part(Strict):
         return self
 
     @model_validator(mode="after")
-    def _only_where_it_means_something(self) -> Part:
+    def _check_keys_of_kind(self) -> Part:
         if self.address is not None and self.kind not in HOSTS:
             raise ValueError(f"a {self.kind} has no address; give it to its server or client")
         if self.device is not None and self.kind in HOSTS:
@@ -119,25 +119,25 @@ class Part(Strict):
         return self
 
     def capacity(self, zone: Zone = Zone.FASTEST) -> tuple[Optional[float], Optional[float]]:
-        """Return bytes per second of reading and writing; None if the part never limits.
+        """Return the bytes per second of reading and writing; None if the part never limits.
 
-        ``zone`` matters if the part gives rates for it.
+        ``zone`` matters only for parts with rates for it.
         """
         if self.link is not None and self.encoding is not None:
             goodput = 1.0 if self.mtu is None else tcp_goodput(self.mtu, *_FRAMING[self.framing])
             link_rate = self.link * LINE_ENCODINGS[self.encoding] * goodput * self.count
             return link_rate, link_rate
-        elsewhere = {Zone.AVERAGE: self.average, Zone.SLOWEST: self.slowest}.get(zone)
-        rate = elsewhere or self.rate
+        zone_rate = {Zone.AVERAGE: self.average, Zone.SLOWEST: self.slowest}.get(zone)
+        rate = zone_rate or self.rate
         read = rate if self.read is None else self.read
         write = rate if self.write is None else self.write
         return read and read * self.count, write and write * self.count
 
 
 class Targets(Strict):
-    """Storage targets upon parts; ``name`` is hexadecimal for Lustre, as Lustre writes it.
+    """Storage targets on parts; for Lustre ``name`` has hexadecimal indices.
 
-    A kind of its own adds the keys that lead to a target, each with the text that it allows.
+    Subclasses add keys that lead to a target, each with its allowed text.
     """
 
     name: str
@@ -145,7 +145,7 @@ class Targets(Strict):
     through: Names = []
 
     def leading(self) -> Iterator[tuple[str, str, Allowed]]:
-        """Yield each key that leads to a target and is given, its text, and what it allows."""
+        """Yield each given key that leads to a target, with its value and its allowed text."""
         for key, field in type(self).model_fields.items():
             for allowed in field.metadata:
                 if isinstance(allowed, Allowed) and key in self.model_fields_set:
@@ -153,16 +153,16 @@ class Targets(Strict):
 
 
 class GlusterfsTargets(Targets):
-    """The distribute volume's subvolume of each target, and its brick to be proven, if given."""
+    """Targets by subvolume of a distribute volume, and optionally the brick that it must be."""
 
     subvolume: Annotated[str, SUBVOLUME]
     brick: Annotated[Optional[str], BRICK] = None
 
 
 class DirectoryTargets(Targets):
-    """The directory of each target, anywhere on the client, and the source of its mount.
+    """Targets by directory, anywhere on the client, and the source of its mount.
 
-    ``source`` is as ``findmnt`` shows it; the probe refuses any other.
+    ``source`` is the output of ``findmnt``; the probe refuses any other.
     """
 
     directory: Annotated[str, PATH]
@@ -175,11 +175,11 @@ class _FileSystem(Strict):
     retired: Names = []
 
     def expand(self, text: str) -> tuple[str, ...]:
-        """Return the names of a range as this kind numbers them; raise DocumentError."""
+        """Return the names of a range, numbered as in this kind; raise DocumentError."""
         return expand(text, DECIMAL)
 
     def reach(self, names: tuple[str, ...]) -> dict[str, list[str]]:  # noqa: ARG002
-        """Return the keys that lead to each target, beside its own; raise DocumentError."""
+        """Return keys, common to all targets, that lead to each target; raise DocumentError."""
         return {}
 
 
@@ -187,37 +187,37 @@ class _Mounted(_FileSystem):
     mount: str
 
     def reach(self, names: tuple[str, ...]) -> dict[str, list[str]]:
-        """Return the mount of all; raise DocumentError for one that is no path."""
+        """Return the mount for each target; raise DocumentError unless it is a path."""
         PATH.refuse("mount", self.mount)
         return {"mount": [self.mount] * len(names)}
 
 
 class Lustre(_Mounted):
-    """Targets are OSTs, named as Lustre names them."""
+    """Lustre file system; its targets are OSTs, with Lustre's names."""
 
     kind: Literal["lustre"]
     targets: list[Targets]
 
     def expand(self, text: str) -> tuple[str, ...]:
-        """Return the names of a range in hexadecimal; raise DocumentError for one of no OST."""
+        """Return the names of a hexadecimal range; raise DocumentError unless all are OSTs."""
         names = expand(text, HEXADECIMAL)
         refuse_no_ost(text, names)
         return names
 
     def reach(self, names: tuple[str, ...]) -> dict[str, list[str]]:
-        """Return mount and OST."""
+        """Return mount and OST for each target."""
         return {**super().reach(names), "ost": list(names)}
 
 
 class Glusterfs(_Mounted):
-    """Targets are bricks of a distribute volume."""
+    """GlusterFS distribute volume; its targets are bricks."""
 
     kind: Literal["glusterfs"]
     targets: list[GlusterfsTargets]
 
 
 class Directory(_FileSystem):
-    """Targets are directories; any file system that is mounted once for each of its targets."""
+    """Any file system with one directory or mount for each target."""
 
     kind: Literal["directory"]
     targets: list[DirectoryTargets]
@@ -227,7 +227,7 @@ AnyFileSystem = Annotated[Union[Lustre, Glusterfs, Directory], Field(discriminat
 
 
 class Document(Strict):
-    """The whole topology of a site."""
+    """Topology of an entire site."""
 
     schema_: Literal[1] = Field(alias="schema")
     site: Annotated[str, Field(min_length=1)]
@@ -239,7 +239,7 @@ def load(raw: object) -> Document:
     """Return the document of a parsed YAML mapping.
 
     Raises:
-        DocumentError: a key or value that is not understood; the message names part and key.
+        DocumentError: a key or value is not understood; the message names part and key.
     """
     if not raw:
         raise DocumentError(

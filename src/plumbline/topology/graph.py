@@ -1,7 +1,7 @@
 """Parts of a site with their links, and the client that measures each target.
 
-Clients measure without knowing of one another, so targets that share a server, an adapter, a
-controller or any other part of the storage go to one client.
+Clients measure independently, so all targets that share a server, an adapter, a controller or any
+other part of the storage are measured by one client.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from plumbline.topology.names import expand, meet, repeat
 class Component(NamedTuple):
     """One part that can be slow.
 
-    ``read_Bps`` and ``write_Bps`` are its capacities in bytes per second, None where it never
-    limits.  ``feeds`` are its neighbours nearer to the network, ``through`` the parts that its way
-    to the network must cross.  ``address`` and ``device`` are empty where there is none.
-    ``among`` is the name or range that the document has for it and its like.
+    ``read_Bps`` and ``write_Bps`` are its capacities in bytes per second, None if it never limits.
+    ``feeds`` are its neighbours nearer to the network, ``through`` parts that its route to the
+    network must cross.  ``address`` and ``device`` may be empty.  ``among`` is its name in the
+    document, which may be a range.
     """
 
     name: str
@@ -51,10 +51,10 @@ class Component(NamedTuple):
 
 
 class Target(NamedTuple):
-    """One storage target: the component it lies on, the client that probes it, how it is reached.
+    """One storage target: its component, the client that measures it, and the keys to reach it.
 
-    ``reach`` has ``kind`` and that kind's own keys, as in an expectation's ``target``.
-    ``among`` is the name or range that the document has for it and its like.
+    ``reach`` has ``kind`` and the keys of that kind, as in an expectation's ``target``.  ``among``
+    is its name in the document, which may be a range.
     """
 
     name: str
@@ -68,23 +68,23 @@ class Target(NamedTuple):
 
 
 Route = tuple[str, ...]
-"""Names from one part to a part that feeds nothing, the network."""
+"""Names of parts from one part to the network, a part that feeds nothing."""
 
 _MOST_ROUTES = 256
 _LONGEST_ROUTE = 100
-"""Parts of one way; no storage system has a tenth."""
+"""Most parts of one route; storage systems have fewer than a tenth."""
 _MOST_STEPS = 3_000_000
-"""Parts of all ways together: 15 times as many as 10,000 targets with two ways of ten parts."""
+"""Most parts of all routes: 15 times those of 10,000 targets with two routes of ten parts."""
 
 
 def find_routes(
     feeds: Mapping[str, Sequence[str]], through: Mapping[str, Sequence[str]]
 ) -> dict[str, tuple[Route, ...]]:
-    """Return all ways of each part along ``feeds``, less those that miss its ``through``.
+    """Return all routes of each part along ``feeds`` that cross its ``through``.
 
     Raises:
-        DocumentError: parts that feed one another in a ring, a ``through`` that is on no way, more
-            than 256 ways of one part, or ways too long or too many to follow.
+        DocumentError: parts feed one another in a ring, no route crosses ``through``, a part has
+            more than 256 routes, or routes are too long or too many.
     """
     try:
         order = list(TopologicalSorter(feeds).static_order())
@@ -98,7 +98,7 @@ def find_routes(
     steps = 0
     for name in order:
         ways = tuple((name, *way) for other in feeds[name] for way in routes[other]) or ((name,),)
-        routes[name] = _leading_through(name, ways, through.get(name, ()))
+        routes[name] = _routes_through(name, ways, through.get(name, ()))
         steps += _steps(name, routes[name])
         if steps > _MOST_STEPS:
             raise DocumentError(
@@ -108,22 +108,22 @@ def find_routes(
     return routes
 
 
-def _steps(name: str, ways: Sequence[Route]) -> int:
-    """Return how many parts the ways of a part have together."""
-    longest = max(map(len, ways))
+def _steps(name: str, part_routes: Sequence[Route]) -> int:
+    """Return the total number of parts in the routes of a part."""
+    longest = max(map(len, part_routes))
     if longest > _LONGEST_ROUTE:
         raise DocumentError(
             f"plumbline_topology: a way of {name} to the network leads over {longest} parts, more "
             f"than {_LONGEST_ROUTE}; a part feeds its neighbour nearer to the network, correct "
             "feeds"
         )
-    return sum(map(len, ways))
+    return sum(map(len, part_routes))
 
 
-def _leading_through(
-    name: str, ways: tuple[Route, ...], waypoints: Sequence[str]
+def _routes_through(
+    name: str, part_routes: tuple[Route, ...], waypoints: Sequence[str]
 ) -> tuple[Route, ...]:
-    chosen = tuple(way for way in ways if set(waypoints).issubset(way))
+    chosen = tuple(route for route in part_routes if set(waypoints).issubset(route))
     if not chosen:
         raise DocumentError(
             f"plumbline_topology: no way of {name} to the network leads through "
@@ -138,12 +138,12 @@ def _leading_through(
 
 
 def join(near: Sequence[Route], far: Sequence[Route]) -> Route:
-    """Return the one path from the start of the ``near`` ways to the start of the ``far`` ones.
+    """Return the only path from the start of the ``near`` routes to the start of the ``far`` ones.
 
-    It goes along a near way to the first part that a far way has too, then back along that.
+    It follows a near route to the first part that is also on a far route, then that one back.
 
     Raises:
-        DocumentError: the two ends are not connected, or in several ways, which the message names.
+        DocumentError: the two ends are not connected, or by several paths, listed in the message.
     """
     start, end = near[0][0], far[0][0]
     pairs = product(near, far)
@@ -169,13 +169,13 @@ def _joined(route: Route, other: Route) -> list[Route]:
 
 
 def _differences(paths: list[Route]) -> list[str]:
-    """Return for each path the parts that not all paths have."""
+    """Return the parts of each path that are not on all paths."""
     shared = set(paths[0]).intersection(*paths[1:])
     return [", ".join(name for name in path if name not in shared) or "none" for path in paths]
 
 
 def in_blocks(names: tuple[str, ...], text: str) -> dict[str, str]:
-    """Return the client of each target; with several, they would halve each other's rates."""
+    """Return the client of each target; two clients would halve each other's rates."""
     partners = dict(zip(names, meet(names, expand(text))))
     for name, clients in partners.items():
         if len(clients) > 1:
@@ -191,10 +191,10 @@ def dealt(
     components: Mapping[str, Component],
     routes: Mapping[str, tuple[Route, ...]],
 ) -> dict[str, Target]:
-    """Return targets, in their order, with one client for those that share a part of the storage.
+    """Return the targets in order, with one client for all that share a part of the storage.
 
-    Each file system is dealt out to its own clients in its order, as evenly as its parts allow;
-    a part keeps the client that an earlier file system gave it.
+    The targets of each file system are dealt to its clients in order, as evenly as the parts allow;
+    a part keeps its client from an earlier file system.
     """
     assigned = dict(targets)
     systems = _by_file_system(targets.values())
@@ -225,15 +225,15 @@ def _network(
     components: Mapping[str, Component],
     routes: Mapping[str, tuple[Route, ...]],
 ) -> set[str]:
-    """Return the parts that many servers share: switches and the like, and the ways of clients."""
-    mere = [name for name in clients if components[name].kind == "client"]
-    ways = {name for client in mere for way in routes[client] for name in way}
-    return ways | {name for name, part in components.items() if part.kind in NETWORK}
+    """Return the parts shared by many servers: network parts, and the routes of clients."""
+    clients_only = [name for name in clients if components[name].kind == "client"]
+    client_routes = {name for client in clients_only for route in routes[client] for name in route}
+    return client_routes | {name for name, part in components.items() if part.kind in NETWORK}
 
 
 def _parts(target: Target, routes: Mapping[str, tuple[Route, ...]]) -> set[str]:
-    ways = (way for way in routes[target.on] if set(target.through) <= set(way))
-    return {name for way in ways for name in way}
+    target_routes = (route for route in routes[target.on] if set(target.through) <= set(route))
+    return {name for route in target_routes for name in route}
 
 
 def _deal(
@@ -242,13 +242,13 @@ def _deal(
     clients: Sequence[str],
     owner: Mapping[str, str],
 ) -> Iterator[tuple[str, str]]:
-    """Yield the client of each target; targets that share a part have the same client."""
+    """Yield each target with its client; targets that share a part have the same client."""
     measured = {target.name for target in members if not target.retired}
     done = 0
     for group in _sets(members, parts):
         weight = len(measured.intersection(group.names))
         owners = [owner[part] for part in group.parts if owner.get(part) in clients]
-        # the client whose share of all targets contains the middle of this group
+        # choose the client whose share of all targets contains the middle of this group
         middle = (2 * done + weight) * len(clients) // (2 * len(measured) or 1)
         done += weight
         client = min(owners) if owners else clients[min(middle, len(clients) - 1)]
@@ -256,29 +256,29 @@ def _deal(
 
 
 class _Set(NamedTuple):
-    """Targets that share parts, directly or by others, and these parts."""
+    """Targets that share parts, directly or indirectly, and these parts."""
 
     names: list[str]
     parts: set[str]
 
 
 def _sets(members: Sequence[Target], parts: Mapping[str, set[str]]) -> list[_Set]:
-    """Return the sets of targets that share parts, in the order of the first of each."""
-    of_part: dict[str, _Set] = {}
+    """Return the sets of targets that share parts, in the order of their first targets."""
+    set_of_part: dict[str, _Set] = {}
     groups: dict[int, _Set] = {}
     for member in members:
-        own = _Set([member.name], set(parts[member.name]))
-        near = {id(group): group for part in own.parts if (group := of_part.get(part))}
-        # the few go to the many, so that no name moves often
-        ranked = sorted([own, *near.values()], key=lambda group: len(group.names), reverse=True)
+        single = _Set([member.name], set(parts[member.name]))
+        near = {id(group): group for part in single.parts if (group := set_of_part.get(part))}
+        # merge small sets into the largest, so no name moves often
+        ranked = sorted([single, *near.values()], key=lambda group: len(group.names), reverse=True)
         largest = ranked[0]
         for group in ranked[1:]:
             groups.pop(id(group), None)
             largest.names.extend(group.names)
             largest.parts.update(group.parts)
-            of_part.update(dict.fromkeys(group.parts, largest))
-        if largest is own:
-            of_part.update(dict.fromkeys(own.parts, own))
+            set_of_part.update(dict.fromkeys(group.parts, largest))
+        if largest is single:
+            set_of_part.update(dict.fromkeys(single.parts, single))
         groups[id(largest)] = largest
     place = {member.name: number for number, member in enumerate(members)}
     return sorted(groups.values(), key=lambda group: min(map(place.__getitem__, group.names)))
@@ -288,25 +288,25 @@ _MOST_PARTS = 200_000
 
 
 class Topology(NamedTuple):
-    """A site: components in the order of the document, the ways between them, targets."""
+    """Topology of a site: components in the order of the document, their routes, targets."""
 
     site: str
     components: Mapping[str, Component]
     routes: Mapping[str, tuple[Route, ...]]
-    """The ways of each component to the network, itself first."""
+    """Routes of each component to the network, itself first."""
     targets: Mapping[str, Target]
 
     def hosts(self) -> tuple[Component, ...]:
-        """Return clients and servers in the order of the document."""
+        """Return the clients and servers in the order of the document."""
         return tuple(part for part in self.components.values() if part.is_host)
 
     def devices(self) -> tuple[Component, ...]:
-        """Return the parts that a server can read raw, in the order of the document."""
+        """Return the parts that are raw devices, in the order of the document."""
         return tuple(part for part in self.components.values() if part.device)
 
 
 def build(raw: object, zone: Zone = Zone.FASTEST) -> Topology:
-    """Return the site that a topology document describes, with the rates of its disks in ``zone``.
+    """Build the topology from its document, with the rates of disks in ``zone``.
 
     Raises:
         DocumentError: the document is not understood, or its parts do not fit together; the
@@ -369,18 +369,18 @@ def _components(part: Part, zone: Zone) -> Iterator[Component]:
 
 
 def _neighbours(names: tuple[str, ...], ranges: list[str]) -> list[tuple[str, ...]]:
-    """Return for each name its partners in all ``ranges``."""
+    """Return the partners of each name in all ``ranges``."""
     columns = [meet(names, expand(text)) for text in ranges]
     return [tuple(chain.from_iterable(row)) for row in zip(*columns)] or [()] * len(names)
 
 
-def _values(names: tuple[str, ...], text: Optional[str], what: str, allowed: Allowed) -> list[str]:
+def _values(names: tuple[str, ...], text: Optional[str], noun: str, allowed: Allowed) -> list[str]:
     if text is None:
         return [""] * len(names)
     written = repeat(names, expand(text))
     values = [value.replace("{name}", name) for name, value in zip(names, written)]
     for value in dict.fromkeys(values):
-        allowed.refuse(what, value)
+        allowed.refuse(noun, value)
     return values
 
 
@@ -398,34 +398,34 @@ def _refuse_dangling(components: Mapping[str, Component]) -> None:
 def _targets(document: Document, components: Mapping[str, Component]) -> dict[str, Target]:
     targets: dict[str, Target] = {}
     for file_system in document.file_systems:
-        where = f"plumbline_topology: file_systems {file_system.name!r}"
+        place = f"plumbline_topology: file_systems {file_system.name!r}"
         try:
             entries = list(_of_file_system(file_system))
         except DocumentError as error:
-            raise DocumentError(f"{where}: {error}") from error
+            raise DocumentError(f"{place}: {error}") from error
         for target in entries:
             if target.name in targets or target.name in components:
                 raise DocumentError(
-                    f"{where}: the name {target.name!r} is given twice; "
+                    f"{place}: the name {target.name!r} is given twice; "
                     "every target and part needs a name of its own"
                 )
             targets[target.name] = target
             if len(targets) > _MOST_PARTS:
-                raise DocumentError(f"{where}: there are more than {_MOST_PARTS} targets")
-            _refuse_unknown(where, target, components)
+                raise DocumentError(f"{place}: there are more than {_MOST_PARTS} targets")
+            _refuse_unknown(place, target, components)
     return targets
 
 
-def _refuse_unknown(where: str, target: Target, components: Mapping[str, Component]) -> None:
+def _refuse_unknown(place: str, target: Target, components: Mapping[str, Component]) -> None:
     for name in (target.on, *target.through):
         if name not in components:
             raise DocumentError(
-                f"{where}: target {target.name} lies on {name!r}, which is no part; "
+                f"{place}: target {target.name} lies on {name!r}, which is no part; "
                 "correct the name or add the part"
             )
     if target.client not in components or not components[target.client].is_host:
         raise DocumentError(
-            f"{where}: {target.client!r} is no client or server; "
+            f"{place}: {target.client!r} is no client or server; "
             "name a host among the parts that mounts the file system"
         )
 
@@ -470,7 +470,7 @@ Reach = dict[str, str]
 
 
 def _reach(file_system: AnyFileSystem, targets: Targets, names: tuple[str, ...]) -> list[Reach]:
-    """Return how each target is reached: kind, and the keys of that kind."""
+    """Return the keys that lead to each target: ``kind``, and the keys of that kind."""
     columns: dict[str, list[str]] = {
         "kind": [file_system.kind] * len(names),
         **file_system.reach(names),

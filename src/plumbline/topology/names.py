@@ -1,4 +1,4 @@
-"""Names of parts: ranges such as oss[01-24], and the hexadecimal indices of OSTs."""
+"""Names of parts: expand ranges such as oss[01-24], and check the indices of OSTs."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from plumbline.model.names import OST
 _MOST_NAMES = 100_000
 _MOST_LETTERS = 10_000_000
 _LONGEST = 1000
-"""Characters of a range."""
+"""Most characters of a range."""
 _GROUP = re.compile(r"\[([^\[\]]*)\]")
 _LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)", re.DOTALL)
 _BOUNDS = re.compile(r"([0-9A-Fa-f]+)(?:-([0-9A-Fa-f]+))?")
 
 DECIMAL = 10
 HEXADECIMAL = 16
-"""Lustre numbers its targets so: scratch-OST000a follows scratch-OST0009."""
+"""Base of Lustre's target indices: scratch-OST000a follows scratch-OST0009."""
 
 
 def expand(text: str, base: int = DECIMAL) -> tuple[str, ...]:
-    """Return the names that ``text`` stands for; the last range runs fastest.
+    """Return the names in a range; the last bracket counts fastest.
 
-    ``oss[1-2]-disk[1-3]`` are six names, ``[01-24]`` keeps the zeros, ``[1,3,5-7]`` is a list.
+    ``oss[1-2]-disk[1-3]`` is six names, ``[01-24]`` keeps the zeros, ``[1,3,5-7]`` is a list.
 
     Raises:
-        DocumentError: an open bracket, a range that is none, or more than 100,000 names.
+        DocumentError: a bracket is unbalanced, a range invalid, or there are over 100,000 names.
     """
     if len(text) > _LONGEST:
         raise DocumentError(f"name {text[:60]!r}... is longer than {_LONGEST} characters")
@@ -49,7 +49,7 @@ def expand(text: str, base: int = DECIMAL) -> tuple[str, ...]:
 
 
 def _bounds(text: str, group: str, base: int) -> list[tuple[int, int, int]]:
-    """Return first, last and width of each item of ``1,3,5-7``."""
+    """Return first, last and width of each item in ``1,3,5-7``."""
     bounds = []
     for item in group.split(","):
         match = _BOUNDS.fullmatch(item.strip())
@@ -74,12 +74,12 @@ def _numbers(item: tuple[int, int, int], base: int) -> list[str]:
 
 
 def meet(names: Sequence[str], partners: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the partners of each of ``names``, by blocks in order.
+    """Return the partners of each name, assigned in order and in equal blocks.
 
-    Six names onto three: two each.  Three names onto six: each meets two.
+    Of six names every two share one of three partners; of three names each has two of six.
 
     Raises:
-        DocumentError: neither number divides the other; the message gives both ranges.
+        DocumentError: neither number divides the other; the message has both ranges.
     """
     many, few = len(names), len(partners)
     if many % few == 0:
@@ -94,7 +94,7 @@ def meet(names: Sequence[str], partners: Sequence[str]) -> list[tuple[str, ...]]
 
 
 def _hexadecimal(names: Sequence[str], number: int) -> str:
-    """Return the range that was meant where OSTs were numbered as people count."""
+    """Return a hint with the hexadecimal range for OSTs that were numbered in decimal."""
     numbered = re.fullmatch(r"(.*-OST)([0-9a-f]{4})", names[0])
     if not numbered:
         return ""
@@ -106,10 +106,10 @@ def _hexadecimal(names: Sequence[str], number: int) -> str:
 
 
 def repeat(names: Sequence[str], values: Sequence[str]) -> list[str]:
-    """Return one of ``values`` for each of ``names``; fewer values start again from the first.
+    """Return a value for each name; fewer values are repeated from the first.
 
     Raises:
-        DocumentError: the values do not come out even.
+        DocumentError: the number of values does not divide the number of names.
     """
     if len(names) % len(values):
         raise DocumentError(
@@ -120,11 +120,11 @@ def repeat(names: Sequence[str], values: Sequence[str]) -> list[str]:
 
 
 def fold(names: Iterable[str]) -> str:
-    """Return names as ranges, ``mds, oss[01-03,07]``; ``expand`` takes each of them."""
+    """Fold names into ranges, ``mds, oss[01-03,07]``; ``expand`` reverses each one."""
     numbered: dict[tuple[str, str, int], list[int]] = {}
     for name in sorted(set(names)):
         match = _LAST_NUMBER.fullmatch(name)
-        # a range has numbers of one width: oss[8-9], oss[10-12]
+        # all numbers of a range have the same width: oss[8-9], oss[10-12]
         key = (match[1], match[3], len(match[2])) if match else (name, "", 0)
         numbered.setdefault(key, []).append(int(match[2]) if match else 0)
     return ", ".join(_folded(*key, numbers) for key, numbers in numbered.items())
@@ -152,10 +152,10 @@ _HIGHEST = 0xFFFF
 
 
 def refuse_no_ost(text: str, names: Sequence[str]) -> None:
-    """Refuse names that Lustre never gives; ``text`` is how the document writes all of ``names``.
+    """Check that all names are valid OST names; ``text`` is their range in the document.
 
     Raises:
-        DocumentError: one of them is none; the message shows how it is written.
+        DocumentError: one is not; the message shows the correct form.
     """
     wrong = next((name for name in names if not re.fullmatch(OST.pattern, name)), None)
     if wrong is None:
@@ -180,10 +180,10 @@ def _as_name(name: str) -> str:
     match = _INDEX.fullmatch(name)
     if not match:
         return ""
-    decimal = f" ({int(match[2]):04x} if {match[2]} is decimal)" if _is_two_things(match[2]) else ""
+    decimal = f" ({int(match[2]):04x} if {match[2]} is decimal)" if _is_ambiguous(match[2]) else ""
     return f"write {match[1]}{match[2].lower():0>4}{decimal}"
 
 
-def _is_two_things(digits: str) -> bool:
-    """Return whether digits mean one index in decimal and another one in hexadecimal."""
+def _is_ambiguous(digits: str) -> bool:
+    """Return True if digits are different indices in decimal and in hexadecimal."""
     return digits.isdecimal() and int(digits) != int(digits, 16)

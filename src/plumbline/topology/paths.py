@@ -1,6 +1,6 @@
-"""Paths: the components that the bytes of a measurement cross, and which paths share them.
+"""Paths: the components that a measurement's bytes cross, and the paths that share them.
 
-The parts that paths share follow from the paths; nobody types them.
+Shared parts follow from the paths; the topology document does not list them.
 """
 
 from __future__ import annotations
@@ -13,87 +13,87 @@ from plumbline.topology.graph import Component, Route, Target, Topology, join
 
 
 def to_target(topology: Topology, target: Target) -> Route:
-    """Return the path of a target, its client first, itself last.
+    """Return the path of a target, from its client to itself.
 
     Raises:
-        DocumentError: target and client are not connected, or in more than one way.
+        DocumentError: target and client are not connected, or by several paths.
     """
     far = _through(topology, target.on, target.through)
     return (*join(topology.routes[target.client], far), target.name)
 
 
 def storage_side(topology: Topology, target: Target) -> Route:
-    """Return the path of a target without its client's own parts, as many clients share it.
+    """Return the path of a target without its client's own parts; many clients share it.
 
-    It begins at the end of the client's way to the network; raises as ``to_target`` does.
+    It begins at the end of the client's route to the network; raises as ``to_target`` does.
     """
     path = to_target(topology, target)
-    own = {name for way in topology.routes[target.client] for name in way}
-    return path[max(index for index, name in enumerate(path) if name in own) :]
+    client_parts = {name for route in topology.routes[target.client] for name in route}
+    return path[max(index for index, name in enumerate(path) if name in client_parts) :]
 
 
 def to_device(topology: Topology, device: Component) -> Route:
-    """Return the path of a raw device, its server first.
+    """Return the path of a raw device, from its server.
 
     Raises:
-        DocumentError: no way of the device crosses a server, or several ways differ before it.
+        DocumentError: no route of the device crosses a server, or routes to a server differ.
     """
-    ways = []
-    for way in topology.routes[device.name]:
-        host = next((name for name in way if topology.components[name].is_host), None)
+    server_paths = []
+    for route in topology.routes[device.name]:
+        host = next((name for name in route if topology.components[name].is_host), None)
         if host:
-            ways.append(tuple(reversed(way[: way.index(host) + 1])))
-    if not ways:
+            server_paths.append(tuple(reversed(route[: route.index(host) + 1])))
+    if not server_paths:
         raise DocumentError(
             f"plumbline_topology: {device.name} has a device but feeds no server; "
             "correct feeds or leave device out"
         )
-    if len(set(ways)) > 1:
-        choices = " or ".join(" - ".join(way) for way in dict.fromkeys(ways))
+    if len(set(server_paths)) > 1:
+        choices = " or ".join(" - ".join(route) for route in dict.fromkeys(server_paths))
         raise DocumentError(
             f"plumbline_topology: {device.name} is reached by {choices}; choose with through"
         )
-    return ways[0]
+    return server_paths[0]
 
 
 def to_network(topology: Topology, host: Component) -> Route:
-    """Return a host's own chain, itself first; raise DocumentError when it has several."""
-    ways = topology.routes[host.name]
-    if len(ways) > 1:
-        choices = " or ".join(" - ".join(way) for way in ways)
+    """Return a host's route to the network; raise DocumentError if it has several."""
+    routes = topology.routes[host.name]
+    if len(routes) > 1:
+        choices = " or ".join(" - ".join(route) for route in routes)
         raise DocumentError(
             f"plumbline_topology: {host.name} reaches the network by {choices}; choose with through"
         )
-    return ways[0]
+    return routes[0]
 
 
 def between(topology: Topology, component: Component, other: Component) -> Route:
-    """Return the path of a pair of hosts; raise DocumentError when they are not connected."""
+    """Return the path of a pair of hosts; raise DocumentError if they are not connected."""
     return join([to_network(topology, component)], [to_network(topology, other)])
 
 
 def host_of(topology: Topology, path: Route) -> str:
-    """Return the host nearest to the end of ``path``, whose part is judged."""
+    """Return the last host on a path: the Nagios host of the measured component."""
     parts = topology.components
     return next(name for name in reversed(path) if name in parts and parts[name].is_host)
 
 
 def _through(topology: Topology, name: str, waypoints: Sequence[str]) -> tuple[Route, ...]:
-    chosen = tuple(way for way in topology.routes[name] if set(waypoints) <= set(way))
-    if not chosen:
+    routes = tuple(route for route in topology.routes[name] if set(waypoints) <= set(route))
+    if not routes:
         raise DocumentError(
             f"plumbline_topology: no way of {name} leads through {' and '.join(waypoints)}; "
             "correct through or feeds"
         )
-    return chosen
+    return routes
 
 
 class Sharing(NamedTuple):
-    """Flows of one kind that meet in a part, or all there are.
+    """Flows of one kind that share a part, or all flows of that kind.
 
-    ``flows`` is ``targets``, ``clients`` or ``servers``; ``of`` the part they meet in, or, where
-    they are all (``whole``), the file system, the site, or ``flows`` once more.  ``paths`` begin at
-    the network.
+    ``flows`` is ``targets``, ``clients`` or ``servers``; ``of`` is the shared part or, for all
+    flows (``whole``), the file system, the site, or ``flows`` again.  ``paths`` begin at the
+    network.
     """
 
     flows: str
@@ -103,10 +103,10 @@ class Sharing(NamedTuple):
 
 
 def sharings(topology: Topology) -> Iterator[Sharing]:
-    """Yield the sets, small ones first: targets on the storage side, then clients, then servers.
+    """Yield sets of flows, small ones first: targets on the storage side, clients, servers.
 
-    Of parts that the same flows cross the last one counts, which is the nearest to storage, or to
-    the hosts.  A host with several ways to the network is left out.
+    If the same flows share several parts, the last one counts: the nearest to storage, or to the
+    hosts.  A host with several routes to the network is left out.
     """
     yield from _of_targets(topology)
     for kind in HOSTS:
@@ -123,7 +123,7 @@ def _of_targets(topology: Topology) -> Iterator[Sharing]:
     systems: dict[str, list[str]] = {}
     for target in topology.targets.values():
         if not target.retired:
-            # a target is no part, so it shares nothing
+            # a target itself is no part
             paths[target.name] = storage_side(topology, target)[:-1]
             systems.setdefault(target.file_system, []).append(target.name)
     yield from _shared("targets", paths, [*systems.items(), (topology.site, list(paths))])
@@ -136,7 +136,7 @@ def _shared(
     for flow, path in paths.items():
         for name in path:
             crossing.setdefault(name, []).append(flow)
-    # of equal sets the later part is nearer to their end, and the earlier whole the smaller one
+    # for equal sets the last part is nearest to the end, and the first whole is the smallest
     shared = {tuple(crossers): name for name, crossers in crossing.items() if len(crossers) > 1}
     whole: dict[tuple[str, ...], str] = {}
     for name, crossers in wholes:

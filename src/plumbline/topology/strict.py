@@ -1,4 +1,4 @@
-"""The base of all documents that people write: unknown keys are refused in one sentence."""
+"""Base of all documents that people write; errors are single sentences with a remedy."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from plumbline.model.validation import real
 
 
 class Strict(BaseModel):
-    """A mapping in a document; nothing is guessed, converted or ignored."""
+    """Mapping in a document: no value is guessed or converted, no key ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
-    def _known_keys(cls, raw: Any) -> Any:
+    def _check_keys(cls, raw: Any) -> Any:
         keys = [field.alias or name for name, field in cls.model_fields.items()]
         unknown = [key for key in raw if key not in keys] if _is_mapping(raw) else []
         empty = [key for key in raw if raw[key] is None] if _is_mapping(raw) else []
@@ -49,13 +49,13 @@ def parse(model: type[Model], raw: object, document: str) -> Model:
     """Return ``raw`` as ``model``.
 
     Raises:
-        DocumentError: it is not one; the message names document, part and key.
+        DocumentError: it does not fit; the message names document, part and key.
     """
     try:
         return model.model_validate(raw)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise DocumentError(_sentence(document, raw, first)) from None
+        detail = error.errors(include_url=False)[0]
+        raise DocumentError(_sentence(document, raw, detail)) from None
 
 
 _FORMS = {
@@ -78,12 +78,12 @@ def _sentence(document: str, raw: object, trouble: Mapping[str, Any]) -> str:
     if kind == "value_error":
         return f"{document}: {place}: {message}" if place else f"{document}: {message}"
     message = f"must be {_FORMS[kind]}" if kind in _FORMS else message[:1].lower() + message[1:]
-    given = "" if _is_mapping(trouble["input"]) else f", not {trouble['input']!r:.80}"
-    return f"{document}: {place or 'the document'}: {message}{given}"
+    value_text = "" if _is_mapping(trouble["input"]) else f", not {trouble['input']!r:.80}"
+    return f"{document}: {place or 'the document'}: {message}{value_text}"
 
 
 def _place(raw: Any, location: tuple[Union[int, str], ...]) -> str:
-    """Return the keys that lead to ``location`` in ``raw``; entries of a list by their names."""
+    """Return the keys that lead to ``location`` in ``raw``, with list entries by their names."""
     words: list[str] = []
     for step in location:
         if isinstance(step, int) and isinstance(raw, list) and step < len(raw):
@@ -106,7 +106,7 @@ def _is_named(raw: object) -> bool:
 
 
 def with_unit(read: Callable[[str], Any], example: str) -> BeforeValidator:
-    """Return a validator that reads text with ``read``; its trouble becomes pydantic's."""
+    """Return a validator that parses text with ``read``, and turns its errors into pydantic's."""
 
     def validate(value: object) -> Any:
         if not isinstance(value, str):
@@ -131,8 +131,8 @@ def _positive(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def _percent(most: float) -> Callable[[str], float]:
     def read(text: str) -> float:
-        number, sign, rest = text.partition("%")
-        if not sign or rest.strip():
+        number, sign, remainder = text.partition("%")
+        if not sign or remainder.strip():
             raise DocumentError(f"{text[:80]!r} is no percentage; write for example 10 %")
         try:
             share = real(number, "the percentage", DocumentError) / 100
@@ -165,10 +165,10 @@ Percent = Annotated[float, with_unit(_percent(1.0), "10 %")]
 """A fraction of 1, written ``10 %``."""
 
 LessThanAll = Annotated[float, with_unit(_percent(0.99), "10 %")]
-"""A loss, written ``10 %``: of a loss of all there is no logarithm."""
+"""A loss, written ``10 %``; a total loss would have no logarithm."""
 
 Spread = Annotated[float, with_unit(_percent(100.0), "10 %")]
-"""A deviation of logarithms, written ``10 %``: rates that differ fourfold have one above 100 %."""
+"""A spread of logarithms, written ``10 %``; above 100 % if rates differ by a factor of four."""
 
 Names = Annotated[list[str], BeforeValidator(_as_list)]
 """One name or range, or a list of them."""

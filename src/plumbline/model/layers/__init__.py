@@ -1,6 +1,6 @@
-"""The layers that a site measures, one file each: who asks about a layer asks its value.
+"""Layers that a site measures, one file each, found by the names in documents and records.
 
-A layer comes by its name from documents, records and the command line.
+Other modules use the properties of a layer and never compare its name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from plumbline.model.layers.ost import OST
 from plumbline.model.layers.raw import RAW
 from plumbline.model.spec import ProbeSpec
 
-_UNJUDGED = Layer(
+_NOT_JUDGED = Layer(
     name="",
     noun="measurement",
     operations=(),
@@ -26,29 +26,29 @@ _UNJUDGED = Layer(
 
 
 class Layers(dict[str, Layer]):
-    """The layers by their names.
+    """Layers by name.
 
-    A record may be of a layer that nobody judges, such as what a server counts: asked for by its
-    name, it has none of the properties.  ``layer_of`` refuses it.
+    Records may have a layer that is not judged, such as the counters of a server: looking it up
+    returns a layer without any of the properties.  ``layer_of`` refuses it.
     """
 
     def __missing__(self, name: str) -> Layer:
-        """Return the layer of what nobody judges."""
-        return _UNJUDGED
+        """Return the layer of records that are not judged."""
+        return _NOT_JUDGED
 
 
 LAYERS = Layers((layer.name, layer) for layer in (OST, RAW, NET, FS))
-"""In the order in which people ask for them, and in which they are planned."""
+"""Layers in the order of planning and of listings."""
 
 BY_DEPTH = tuple(sorted(LAYERS.values(), key=lambda layer: layer.depth))
-"""From the disk to the file system as a whole."""
+"""Layers from the disk to the file system."""
 
 
 def layer_of(name: str) -> Layer:
     """Return a layer by its name.
 
     Raises:
-        DocumentError: there is no such layer; the message names those that there are.
+        DocumentError: there is no such layer; the message lists the layers.
     """
     if name not in LAYERS:
         raise DocumentError(f"there is no layer {name!r:.60}; known are {', '.join(LAYERS)}")

@@ -1,4 +1,4 @@
-"""All targets of a file system at once, driven by ranks under MPI."""
+"""Layer ``fs``: all targets of a file system at once, with ranks under MPI."""
 
 from __future__ import annotations
 

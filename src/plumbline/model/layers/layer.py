@@ -1,4 +1,4 @@
-"""A layer with all that other stages need to know of it, so that nobody compares its name."""
+"""Properties of a layer; other modules use them instead of comparing its name."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ if TYPE_CHECKING:
 
 
 class Layer(NamedTuple):
-    """One way to measure storage, with what kind of component it measures.
+    """Way to measure storage, with the kind of its components.
 
-    ``name`` is its name in documents, records and on the command line, ``noun`` what a component of
-    it is called.  ``operations`` are those of a component, away from storage first, and
-    ``scenarios`` those in which they are measured.  ``spec`` are the terms of a probe where the
-    policy says nothing.  ``min_efficiency`` is the least share of the ceiling that a healthy system
-    demonstrates.
+    ``name`` is used in documents, records and on the command line, ``noun`` for a component in
+    messages.  ``operations`` are measured for each component, in this order, in each of
+    ``scenarios``.  ``spec`` is the default specification of the probe.  ``min_efficiency`` is the
+    floor: the least fraction of the ceiling that a healthy system demonstrates.
     """
 
     name: str
@@ -27,68 +26,68 @@ class Layer(NamedTuple):
     spec: ProbeSpec
     min_efficiency: float
     depth: int
-    """The place on the way from the disk to the whole, in which reports name the layers."""
+    """Position between disk and file system; reports list layers in this order."""
     results: str
-    """Its results in a report: ``raw reads`` fine."""
+    """Noun for its results in reports, e.g. ``raw reads``."""
     one: str = ""
-    """The measurement of one component, ``{}``; empty where no step of locating makes it."""
+    """Name of measuring one component, ``{}``; empty if locating never does it."""
     all: str = ""
-    """The measurement of all components; empty where no step of locating makes it."""
+    """Name of measuring all components; empty if locating never does it."""
     on_targets: bool = False
-    """Its components are the targets of a file system, which is their group."""
+    """Components are targets; their group is the file system."""
     on_devices: bool = False
-    """Its components are block devices, read on their own server, which is their group."""
+    """Components are block devices; their group is their server, which reads them."""
     grouped: bool = False
-    """Its groups have a service; one component can be measured at any time, beside its peers."""
+    """Groups have a service; each component can be measured at any time."""
     paired: bool = False
-    """Its components are hosts that are measured in pairs, all of a site one group."""
+    """Components are hosts, measured in pairs; all hosts of a site are one group."""
     whole: bool = False
-    """All components of a group are measured at once, and the group is judged as a whole."""
+    """All components of a group are measured at once, and the group gets its own verdict."""
 
     if_named: bool = False
-    """It is measured where the policy names it, and nowhere by default."""
+    """The layer is off by default; the policy turns it on."""
 
     @property
     def per_target(self) -> bool:
-        """Return whether it measures the targets of a file system one by one."""
+        """True if it measures the targets of a file system one at a time."""
         return self.on_targets and not self.whole
 
     @property
     def of_storage(self) -> bool:
-        """Return whether its components store something, and are no hosts."""
+        """True if its components are storage, not hosts."""
         return self.on_targets or self.on_devices
 
     @property
     def by_ranks(self) -> bool:
-        """Return whether ranks under MPI measure it, and no tool that the policy may choose."""
+        """True if ranks under MPI measure it, instead of a tool chosen by the policy."""
         return self.whole
 
     @property
     def confirmable(self) -> bool:
-        """Return whether a component that was low is measured again between two planned runs."""
+        """True if a low component is measured again between two planned runs."""
         return self.grouped
 
     @property
     def site_wide(self) -> bool:
-        """Return whether all its components are one group, which no node measures alone."""
+        """True if all its components are one group, which several nodes measure."""
         return self.paired
 
     @property
     def has_peers(self) -> bool:
-        """Return whether its components are judged one by one, beside others of their kind."""
+        """True if its components are judged individually and have peers."""
         return self.grouped or self.paired
 
     @property
     def more_than_rates(self) -> bool:
-        """Return whether a run shows more than rates: segments retransmitted, a profile."""
+        """True if a run has more results than rates: retransmits, a profile."""
         return self.paired or self.whole
 
     def peer_group(self, group: str) -> str:
-        """Return the group of the peers of a component whose plan names ``group``."""
+        """Return the peer group of a component with ``group`` in the plan; empty if site-wide."""
         return "" if self.site_wide else group
 
     def steps(self, *, alone: bool = False) -> tuple[tuple[Operation, Scenario], ...]:
-        """Return what is measured of a component, in this order; ``alone``: it has no peers."""
+        """Return the steps to measure a component, in order; ``alone``: it has no peers."""
         return tuple(
             (operation, scenario)
             for scenario in self.scenarios
@@ -98,22 +97,22 @@ class Layer(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return the word that its services begin with."""
+        """First word of its services."""
         return self.name.upper()
 
     @property
     def check(self) -> str:
-        """Return the Nagios plug-in that judges it."""
+        """Nagios plug-in that judges it."""
         return f"check_{self.name}"
 
     @property
     def timer(self) -> str:
-        """Return the systemd timer that measures it."""
+        """Systemd timer that measures it."""
         return f"plumbline-{self.name}.timer"
 
     @property
     def service(self) -> str:
-        """Return the systemd service that measures it."""
+        """Systemd service that measures it."""
         return f"plumbline-{self.name}.service"
 
     def unit(self, component: str) -> str:

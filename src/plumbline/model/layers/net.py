@@ -1,4 +1,4 @@
-"""Pairs of hosts: in each slot a host sends to its partner and receives from it."""
+"""Layer ``net``: pairs of hosts; in each slot a host sends to its partner and receives from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage targets one by one: a client writes and reads a file that lies on one target alone."""
+"""Layer ``ost``: single storage targets; a client writes and reads a file on one target."""
 
 from __future__ import annotations
 

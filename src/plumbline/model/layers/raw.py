@@ -1,4 +1,4 @@
-"""Block devices: their server reads each alone, and all of them together where it has several."""
+"""Layer ``raw``: block devices; their server reads each alone, then all together."""
 
 from __future__ import annotations
 
