@@ -1,1 +1,1 @@
-"""All targets at once: ranks under MPI, their profiles, and sweeps."""
+"""Measure all targets at once: ranks under MPI, their profiles, and sweeps."""

@@ -1,6 +1,6 @@
-"""Axes of a sweep: what may change from run to run, one line each.
+"""Axes of a sweep: the terms that may change from run to run, one line each.
 
-Options of the command, points, table and knees follow from them.
+The command's options, points, table and knees are derived from them.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from plumbline.parallel.terms import Method, parse_aggregation
 
 Value = Union[int, str]
 Point = Mapping[str, Value]
-"""One run of a sweep: a value of each axis that was given, by its name and in order of AXES."""
+"""One run of a sweep: a value of each given axis, by its name, in order of AXES."""
 
 Grid = Mapping[str, Sequence[Value]]
-"""All values of each axis that was given; the points are all their combinations."""
+"""All values of each given axis; the points are all combinations."""
 
 
 class Setting(NamedTuple):
-    """Terms of one run: what the axes of a point change.
+    """Terms of one run that the axes of a point can change.
 
-    ``targets`` may be used, by ``hosts`` clients.  ``writers`` are the processes on each target, or
-    on each set of ``stripes`` targets that files are striped over; ``total_ranks`` are those of all
-    targets, dealt to them in turn, 0 for as many as ``writers`` make.  ``oversubscription`` puts as
-    many processes on a part of the targets only, 4 for a quarter of them.  ``bytes`` are written in
-    all.  ``alone`` takes one target, or one set of them, and leaves the others idle.
+    ``targets`` may be used, by ``hosts`` clients.  ``writers`` is the number of processes on each
+    target, or on each set of ``stripes`` targets that files are striped over; ``total_ranks`` is
+    the number for all targets, dealt to them in turn, 0 to use ``writers``.  ``oversubscription``
+    puts the same number of processes on a part of the targets, 4 for a quarter.  ``bytes`` are
+    written in total.  ``alone`` uses one target, or one set of them, and leaves the others idle.
     """
 
     test: Method
@@ -42,7 +42,7 @@ class Setting(NamedTuple):
 
     @property
     def sets(self) -> int:
-        """Sets of targets in use."""
+        """Number of sets of targets in use."""
         return min(self._sets, self.ranks)
 
     @property
@@ -51,27 +51,27 @@ class Setting(NamedTuple):
 
     @property
     def in_use(self) -> int:
-        """Targets in use."""
+        """Number of targets in use."""
         return self.sets * self.stripes
 
     @property
     def processes(self) -> int:
-        """Processes in all."""
+        """Number of processes."""
         return self.total_ranks or self._sets * self.writers * self.oversubscription
 
     @property
     def ranks(self) -> int:
-        """Processes that write."""
+        """Number of processes that write."""
         return self.processes // self.test.processes
 
     @property
     def rank_bytes(self) -> int:
-        """Bytes of each rank, whole transfers."""
+        """Bytes of each rank, a multiple of the transfer size."""
         return self.bytes // self.ranks // self.test.transfer * self.test.transfer
 
 
 def _count(word: str, _targets: int) -> int:
-    """Return a number; what is none, or has ten digits, is as wrong as 0."""
+    """Return a number; 0, which is invalid, for other text or more than nine digits."""
     return int(word) if word.isdecimal() and len(word) < 10 else 0
 
 
@@ -91,13 +91,13 @@ def text_of(word: str, _targets: int) -> str:
 Change = Callable[["Setting", Any], "Setting"]
 
 
-def _for_each(part: str) -> Change:
-    """Return how a value becomes the bytes of each host or rank."""
+def _multiply(part: str) -> Change:
+    """Return the change by an axis with the bytes of each host or process."""
     return lambda setting, value: setting._replace(bytes=value * getattr(setting, part))
 
 
 def _hinted(setting: Setting, value: str) -> Setting:
-    """Return a setting with hints ``NAME=VALUE+NAME=VALUE``, or ``none``."""
+    """Return a setting with the hints ``NAME=VALUE+NAME=VALUE``, or ``none``."""
     pairs = [pair.partition("=") for pair in value.split("+") if value != "none"]
     if not all(name and text for name, _, text in pairs):
         raise UsageError(f"--hints {value} is not NAME=VALUE; write romio_cb_write=enable or none")
@@ -110,7 +110,7 @@ def _hinted(setting: Setting, value: str) -> Setting:
 
 
 def _aggregated(setting: Setting, value: int) -> Setting:
-    """Return a setting in which one of ``value`` processes writes, in calls of their transfers."""
+    """Return a setting in which one of ``value`` processes writes the transfers of all."""
     if setting.processes % value:
         raise UsageError(
             f"--aggregate {value} does not divide {setting.processes} processes; give it, or "
@@ -122,12 +122,12 @@ def _aggregated(setting: Setting, value: int) -> Setting:
 
 
 class Axis(NamedTuple):
-    """A dimension of a sweep, which may change from point to point.
+    """Dimension of a sweep, whose value may change from point to point.
 
-    ``{}`` in ``words`` is a value, ``{s}`` its plural.
-    ``read`` takes a word of the option and the number of all targets.  ``change`` applies a value
-    to a setting, without it the value is the setting's field of the same name.  ``default`` is for
-    the help; an axis without a number there is part of no point until it is given.
+    In ``words``, ``{}`` stands for a value and ``{s}`` for its plural.  ``read`` parses a word of
+    the option; it also gets the number of all targets.  ``change`` applies a value to a setting;
+    without it the value replaces the field with the name of the axis.  ``default`` is for the help;
+    an axis without a number there is in points only if it is given.
     """
 
     name: str
@@ -139,21 +139,21 @@ class Axis(NamedTuple):
 
     @property
     def option(self) -> str:
-        """The option that takes its values."""
+        """Option for its values."""
         return "--oversubscribe" if self.name == PER_TARGET else f"--{self.name.replace('_', '-')}"
 
     @property
     def title(self) -> str:
-        """Name as the head of a column."""
+        """Title of its column."""
         return self.name.replace("_", " ")
 
     def format(self, value: Value) -> str:
-        """Return a value as tables show it."""
+        """Format a value for tables."""
         sized = self.read is _size and isinstance(value, int)
         return format_size(int(value)) if sized else str(value)
 
     def applied(self, setting: Setting, value: Value) -> Setting:
-        """Return a setting with a value; raise UsageError where it is impossible."""
+        """Return a setting with a value; raise UsageError if it is impossible."""
         changed: Mapping[str, Any] = {self.name: value}
         return self.change(setting, value) if self.change else setting._replace(**changed)
 
@@ -163,7 +163,7 @@ class Axis(NamedTuple):
 
 
 def _test(field: str, read: Callable[[Any], Any] = int) -> Change:
-    """Return how a value changes one field of the test."""
+    """Return the change by an axis that sets a field of the test."""
 
     def change(setting: Setting, value: Any) -> Setting:
         fields: Mapping[str, Any] = {field: read(value)}
@@ -173,10 +173,10 @@ def _test(field: str, read: Callable[[Any], Any] = int) -> Change:
 
 
 PER_TARGET = "oversubscription"
-"""On this axis the number of targets changes, and with it the sum of their rates."""
+"""Axis that changes the number of targets, and so the sum of their rates."""
 
 REPEAT = "repeat"
-"""On this axis nothing changes: its points are runs of one, whose figures have a median."""
+"""Axis that changes nothing: it repeats a point, to get the median of its runs."""
 
 _HINTS = "hints of MPI-IO, NAME=VALUE, several with +, or none"
 _AGGREGATE = "processes of which one writes the data of all, 1 for each its own"
@@ -206,9 +206,9 @@ AXES: Mapping[str, Axis] = {
         Axis("targets", "targets in use, or all", "{} target{s}", _share),
         Axis("total_ranks", _TOTAL, "{} rank{s} in all", _count),
         Axis("aggregate", _AGGREGATE, "{} to one", _count, "", _aggregated),
-        Axis("bytes_per_node", "in place of --bytes", "{} a node", _size, "", _for_each("hosts")),
+        Axis("bytes_per_node", "in place of --bytes", "{} a node", _size, "", _multiply("hosts")),
         Axis(
-            "bytes_per_rank", "in place of --bytes", "{} a rank", _size, "", _for_each("processes")
+            "bytes_per_rank", "in place of --bytes", "{} a rank", _size, "", _multiply("processes")
         ),
         Axis(
             "gather",
@@ -225,33 +225,33 @@ AXES: Mapping[str, Axis] = {
 
 
 def phrase(axis: str, value: Value) -> str:
-    """Return one value of an axis in words."""
+    """Return a value of an axis in words."""
     return AXES[axis].phrase(value)
 
 
 def words(point: Point) -> str:
-    """Return a point as a person calls it, e.g. ``4 writers, 1 MiB``."""
+    """Return a point in words, e.g. ``4 writers, 1 MiB``."""
     return ", ".join(
         phrase(axis, value) for axis, value in point.items() if AXES[axis].default != str(value)
     )
 
 
 def points_of(grid: Grid) -> tuple[Point, ...]:
-    """Return all points in the order of measuring, none a second time before all have a figure."""
+    """Return all points in measuring order; repeats come after all first runs."""
     axes = [axis for axis in AXES if axis in grid]
     values = [ordered(grid[axis]) for axis in axes]
-    levels = {axis: _levels(of) for axis, of in zip(axes, values) if axis != REPEAT}
+    levels = {axis: _levels(column) for axis, column in zip(axes, values) if axis != REPEAT}
 
     def coarse_first(point: Point) -> tuple[Value, int, int]:
-        own = [of[point[axis]] for axis, of in levels.items()]
-        return point.get(REPEAT, 1), max(own), sum(own)
+        rounds = [by_value[point[axis]] for axis, by_value in levels.items()]
+        return point.get(REPEAT, 1), max(rounds), sum(rounds)
 
-    # the first run of a point is the point itself
+    # the first run of a point has no repeat number
     points = [
         {axis: value for axis, value in zip(axes, combined) if (axis, value) != (REPEAT, 1)}
         for combined in product(*values)
     ]
-    # sorting is stable: within a level small values come first
+    # sorting is stable: small values come first within a level
     return tuple(sorted(points, key=coarse_first))
 
 
@@ -261,7 +261,7 @@ def moving(grid: Grid) -> tuple[str, ...]:
 
 
 def ordered(values: Sequence[Value]) -> list[Value]:
-    """Return each value once: numbers by their size, words as they were given."""
+    """Return each value once: numbers in ascending order, words in the given order."""
     numbers = all(isinstance(value, int) for value in values)
     return sorted(set(values)) if numbers else list(dict.fromkeys(values))
 
@@ -279,10 +279,10 @@ def _levels(ordered: Sequence[Value]) -> dict[Value, int]:
 
 
 def apply(point: Point, setting: Setting) -> Setting:
-    """Return a setting as a point changes it.
+    """Return a setting, changed as in a point.
 
     Raises:
-        UsageError: the targets are too few for the point, or it is impossible with the test.
+        UsageError: there are too few targets, or the point is impossible with the test.
     """
     most = setting.targets
     for axis, value in point.items():

@@ -1,7 +1,7 @@
 """Messages between the launching host and the ranks: a job, and a result for each operation.
 
-Both are JSON files in the run's folder.  A result is written as soon as its operation is over, so
-it survives the death or hang of another rank.
+Both are JSON files in the run's folder.  A rank writes its result as soon as the operation is over,
+so it survives the death or hang of another rank.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SAME = "install the same plumbline on all clients"
 
 
 class Fixed(str, Enum):
-    """End of an operation by data or time; figures of the two are never compared."""
+    """End of an operation after fixed data or fixed time; their rates are never compared."""
 
     DATA = "data"
     TIME = "time"
@@ -37,9 +37,9 @@ class Fixed(str, Enum):
 class Job(NamedTuple):
     """One run of all ranks.
 
-    ``places`` has one entry for each rank.  ``bytes`` are those of one rank and operation, whole
-    transfers; ``seconds`` ends an operation in any case.  ``instrument`` keeps every call, and
-    ``keep_calls`` writes them into the folder as well.
+    ``places`` has one entry for each rank.  ``bytes`` is for one rank and operation, a multiple of
+    the transfer size; ``seconds`` limits an operation in any case.  ``instrument`` records every
+    call, and ``keep_calls`` writes the calls to the folder.
     """
 
     folder: str
@@ -55,7 +55,7 @@ class Job(NamedTuple):
 
     @property
     def transfers(self) -> int:
-        """Whole transfers of one rank and operation."""
+        """Number of transfers of one rank and operation."""
         return self.bytes // self.test.transfer
 
     def to_json(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Job(NamedTuple):
 
     @classmethod
     def from_json(cls, raw: Any) -> Job:
-        """Build from the document form; raise DocumentError when it is not one of this version."""
+        """Build from the document form; raise DocumentError if it is not of this version."""
         return read_document(cls, raw, SCHEMA, "the job", _SAME)
 
 
@@ -73,17 +73,17 @@ class State(str, Enum):
 
     DONE = "done"
     SHORT = "short"
-    """The time limit came before the bytes."""
+    """The time limit came before all bytes were moved."""
     FAILED = "failed"
     ENDED = "ended"
     """The run was ended from outside while this rank was at work."""
 
 
 class Result(NamedTuple):
-    """One operation of one rank, times in seconds since the common start of the operation.
+    """Result of one operation of one rank; times are seconds since the common start.
 
-    ``began_at`` is that start in seconds since the epoch by the clock of the rank's own host, 0
-    where it did not come to it.
+    ``began_at`` is the common start in seconds since the epoch, by the clock of the rank's host, 0
+    if the rank did not start.
     """
 
     rank: Annotated[int, counts]
@@ -107,7 +107,7 @@ def result_name(operation: Operation, rank: int) -> str:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file completely or not at all."""
-    # two threads may do so at once
+    # two threads may do this at once
     part = path.with_name(f"{path.name}.{get_ident()}.part")
     try:
         part.write_bytes(content)

@@ -1,11 +1,11 @@
-"""Launchers of ranks: mpirun of Open MPI or MPICH, or srun, and the Python of the ranks.
+"""Launchers of ranks: mpirun of Open MPI or MPICH, or srun, and the Python for the ranks.
 
-The kind of a launcher is read from its ``--version``.
+The output of ``--version`` shows the kind of a launcher.
 
-Each has to end all ranks when one dies, and none of them needs more of a node than ssh, or
-Slurm, gives the user of the probes.
+A launcher must end all ranks if one dies.  It needs no more access to a node than the probes' user
+has by ssh or Slurm.
 
-A launcher that was killed, or whose ranks are in sessions of their own, does not end them.
+A launcher does not end the ranks if it was killed, or if they have their own sessions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HOST = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]*)(?:(?::|\s+slots=)(?P<s
 
 
 class Client(NamedTuple):
-    """A host that ranks run on; ``slots`` is how many of them, 0 for an equal share."""
+    """Host with ranks; ``slots`` is their number, 0 for an equal share."""
 
     name: str
     slots: int = 0
@@ -40,9 +40,9 @@ class Client(NamedTuple):
 class Launch(NamedTuple):
     """Program and hosts that start the ranks.
 
-    ``launcher`` is a program; ``clients`` are empty for this host alone, or for the ``host_count``
-    hosts of Slurm's allocation; ``python`` is empty for the first one that has mpi4py; ``options``
-    go to the launcher.
+    ``launcher`` is a program; ``clients`` is empty for this host, or for the ``host_count`` hosts
+    of Slurm's allocation; ``python`` is empty for the first one with mpi4py; ``options`` are passed
+    to the launcher.
     """
 
     launcher: str = "mpirun"
@@ -57,10 +57,10 @@ class Launch(NamedTuple):
         return len(self.clients) or self.host_count
 
     def slots(self, ranks: int) -> tuple[Client, ...]:
-        """Return the clients with their numbers of ranks, which add up to ``ranks``.
+        """Return the clients with numbers of ranks that add up to at least ``ranks``.
 
         Raises:
-            DocumentError: what was given adds up to fewer.
+            DocumentError: the given slots add up to fewer.
         """
         if not self.clients:
             return ()
@@ -76,15 +76,15 @@ class Launch(NamedTuple):
 
 
 def by_slurm(launcher: str) -> bool:
-    """Return whether a program is Slurm's, which finds the hosts of its allocation."""
+    """Return True for Slurm's srun, which finds the hosts of its allocation."""
     return Path(launcher).name == "srun"
 
 
 def parse_clients(text: str, separator: str = ",") -> tuple[Client, ...]:
-    """Return the clients of ``host1,host2:4``, or of the lines of a hostfile.
+    """Parse ``host1,host2:4``, or the lines of a hostfile.
 
     Raises:
-        DocumentError: an entry is no host, one is there twice, or only some have a number.
+        DocumentError: an entry is no host, a host is listed twice, or only some have slots.
     """
     lines = [line.partition("#")[0].strip() for line in text.split(separator)]
     clients = []
@@ -119,7 +119,7 @@ if usual is None:
 print(folder)
 sys.exit(usual is None and not folder)
 """
-"""Prints the folder of mpi4py if Python does not search it; exits with 1 if there is none."""
+"""Program to print the folder of mpi4py if Python does not search it; exits with 1 if missing."""
 
 _LIBRARY = """
 import mpi4py
@@ -128,13 +128,13 @@ from mpi4py import MPI
 print(MPI.Get_library_version())
 """
 _PMI = (("Open MPI", "pmix"), ("MPICH", "pmi2"))
-"""Slurm's plugin for each MPI library, by a word in the library's version."""
+"""Slurm's plugin for each MPI library, by words in the library's version."""
 
-_OWN_FOLDER = "/usr/lib64/{}"
+_SEPARATE_FOLDER = "/usr/lib64/{}"
 """Folder of each MPI in the RedHat family, which ``module load`` adds to the paths.
 
-Programs are in ``bin``, libraries in ``lib``, and its mpi4py lies in a folder of its name among
-Python's packages (Fedora packaging guidelines, "Message Passing Interface").
+Programs are in ``bin``, libraries in ``lib``; mpi4py is in a folder of the MPI's name among the
+packages of Python (Fedora packaging guidelines, "Message Passing Interface").
 """
 
 
@@ -146,7 +146,7 @@ class Kind(str, Enum):
     SLURM = "slurm"
 
 
-_APART = (Kind.OPENMPI, Kind.MPICH)
+_SEPARATE = (Kind.OPENMPI, Kind.MPICH)
 """Launchers that the RedHat family installs in separate folders."""
 
 _MARKS = (
@@ -156,15 +156,15 @@ _MARKS = (
     ("intel(r) mpi", Kind.MPICH),
     ("slurm", Kind.SLURM),
 )
-"""Words in the output of ``--version``, in small letters, by launcher."""
+"""Words in the output of ``--version``, in lower case, with the launcher."""
 
 
 class Launcher(NamedTuple):
-    """An installed launcher: family, version, and the Python to start.
+    """Installed launcher: family, version, and the Python to start.
 
-    ``program`` is its path in a separate folder, else empty; ``modules`` is the folder of mpi4py
-    if Python does not search it; ``pmi`` is Slurm's plugin that connects the ranks, empty for the
-    site's setting; ``folder`` holds the launcher's files on this host until the run ends, empty
+    ``program`` is its path if it is installed in a separate folder; ``modules`` is the folder of
+    mpi4py if Python does not search it; ``pmi`` is Slurm's plugin to connect the ranks, empty for
+    the site's setting; ``folder`` is for the launcher's files on this host during the run, empty
     for the launcher's default.
     """
 
@@ -178,9 +178,9 @@ class Launcher(NamedTuple):
 
     @property
     def kills_at_once(self) -> bool:
-        """True if it kills all ranks of a host as soon as one has died, with any options.
+        """True if it kills all ranks of a host as soon as one dies, with any options.
 
-        Hydra of MPICH 4.0 and PRRTE do so.
+        MPICH's Hydra (4.0) and PRRTE do this.
         """
         return self.kind is Kind.MPICH or self.is_prrte
 
@@ -192,12 +192,12 @@ class Launcher(NamedTuple):
 
     @property
     def libraries(self) -> str:
-        """Folder of its libraries if it is installed separately, else empty."""
+        """Folder of its libraries if it is installed in a separate folder, else empty."""
         return str(Path(self.program).parents[1] / "lib") if self.program else ""
 
 
 def assumed(launch: Launch) -> Launcher:
-    """Return the launcher that its name suggests, to show a call without making it."""
+    """Return a launcher guessed from its name, to show the command without running it."""
     name = os.path.basename(launch.launcher)
     marks = (("srun", Kind.SLURM), ("mpich", Kind.MPICH), ("hydra", Kind.MPICH))
     kind = next((kind for mark, kind in marks if mark in name), Kind.OPENMPI)
@@ -227,27 +227,27 @@ def find_launcher(launch: Launch, run: CommandRunner) -> Launcher:
 
 
 def _version_of(launcher: str, run: CommandRunner) -> tuple[Completed, str]:
-    """Return a launcher's ``--version``, and its path if it is installed separately.
+    """Run ``--version`` of a launcher; return the result, and its path if in a separate folder.
 
     Raises:
-        ToolError: it is not installed.
+        ToolError: the launcher is not installed.
     """
     try:
         return run([launcher, "--version"], _QUICK_S), ""
     except ToolError:
         if os.path.dirname(launcher):
             raise
-        for kind in _APART:
-            program = os.path.join(_OWN_FOLDER.format(kind.value), "bin", launcher)
+        for kind in _SEPARATE:
+            program = os.path.join(_SEPARATE_FOLDER.format(kind.value), "bin", launcher)
             with suppress(ToolError):
                 return run([program, "--version"], _QUICK_S), program
         raise
 
 
 def _python(launch: Launch, kind: Kind, run: CommandRunner) -> tuple[str, str]:
-    """Return the Python that has mpi4py, and the folder of mpi4py if that must be named."""
+    """Return a Python with mpi4py, and the folder of mpi4py if Python does not search it."""
     candidates = [launch.python] if launch.python else [sys.executable, _SYSTEM_PYTHON]
-    names = [place.value for place in _APART if kind in (place, Kind.SLURM)]
+    names = [place.value for place in _SEPARATE if kind in (place, Kind.SLURM)]
     for candidate in candidates:
         completed = run([candidate, "-c", FIND_MPI4PY, *names], _QUICK_S)
         if completed.ok:
@@ -260,9 +260,9 @@ def _python(launch: Launch, kind: Kind, run: CommandRunner) -> tuple[str, str]:
 
 
 def _pmi(launch: Launch, launcher: Launcher, run: CommandRunner) -> str:
-    """Return Slurm's plugin for the MPI that mpi4py was built for, empty if Slurm has none.
+    """Return Slurm's plugin for the MPI of mpi4py, empty if Slurm has none.
 
-    Without it each rank finds itself alone.  A plugin that the user has set takes precedence.
+    Without it each rank finds only itself.  A plugin chosen by the user takes precedence.
     """
     if "SLURM_MPI_TYPE" in os.environ or any(word.startswith("--mpi") for word in launch.options):
         return ""
@@ -274,41 +274,41 @@ def _pmi(launch: Launch, launcher: Launcher, run: CommandRunner) -> str:
 
 
 def library_paths(launcher: Launcher) -> Iterator[str]:
-    """Yield the search paths of Python's modules, and of separately installed MPI libraries.
+    """Yield environment variables with the search paths of Python modules and MPI libraries.
 
-    Some launchers do not pass the paths of ``module load`` to other hosts.
+    Some launchers do not pass the paths from ``module load`` to other hosts.
     """
-    here = str(Path(plumbline.__file__).parents[1])
-    yield _joined("PYTHONPATH", here, launcher.modules)
+    package_parent = str(Path(plumbline.__file__).parents[1])
+    yield _joined("PYTHONPATH", package_parent, launcher.modules)
     if launcher.libraries:
         yield _joined("LD_LIBRARY_PATH", launcher.libraries)
 
 
 def _joined(name: str, *folders: str) -> str:
-    """Return an environment variable with folders before its present value."""
+    """Return an environment variable with folders before its current value."""
     return f"{name}={os.pathsep.join(filter(None, (*folders, os.environ.get(name, ''))))}"
 
 
 MODULE = "plumbline.parallel.rank"
 
 _KILL_S = 2
-"""Between asking a rank to end and ending it: it writes down what it has measured."""
+"""Time between SIGTERM and SIGKILL for a rank, to write its results."""
 
 
 _ROMIO = ("OMPI_MCA_io_ompio_priority=1",)
-"""Open MPI would prefer its own OMPIO on all but Lustre, which takes no notice of such hints; this
-is what it gives OMPIO there.  The whole of MPICH's MPI-IO is ROMIO."""
+"""Setting to prefer ROMIO in Open MPI, as it does on Lustre: elsewhere it prefers OMPIO, which
+ignores ROMIO's hints.  MPICH's MPI-IO is always ROMIO."""
 
-_OUT_OF_REACH = ("setsid", "--wait")
-"""A rank in a session of its own sees its parent killed, writes down what it knows and ends."""
+_OWN_SESSION = ("setsid", "--wait")
+"""Wrapper for its own session, in which a rank survives a kill, writes its results and ends."""
 
 
 def command(
     launch: Launch, launcher: Launcher, ranks: int, job: str, *, romio: bool = False
 ) -> tuple[str, ...]:
-    """Return the call that starts all ranks; raise DocumentError as ``slots`` does.
+    """Return the command line that starts all ranks; raise DocumentError as ``slots`` does.
 
-    ``romio``: files are opened with hints that this implementation of MPI-IO alone understands.
+    ``romio`` is True if files are opened with hints that only ROMIO understands.
     """
     clients = launch.slots(ranks)
     words = {Kind.OPENMPI: _openmpi, Kind.MPICH: _mpich, Kind.SLURM: _slurm}[launcher.kind]
@@ -318,9 +318,9 @@ def command(
         *(_session_folder(launcher, alone=not clients) if launcher.kind is Kind.OPENMPI else ()),
         *((f"--mpi={launcher.pmi}",) if launcher.pmi else ()),
         *launch.options,
-        *(_OUT_OF_REACH if launcher.kills_at_once else ()),
+        *(_OWN_SESSION if launcher.kills_at_once else ()),
         *("env", *_unset(launcher), *library_paths(launcher)),
-        # a mpi4py that can do both learns which one it is for
+        # tell a mpi4py for several MPIs which one to use
         *((f"MPI4PY_MPIABI={launcher.kind.value}",) if launcher.kind is not Kind.SLURM else ()),
         *(_ROMIO if romio and launcher.kind is not Kind.MPICH else ()),
         *(launcher.python, "-m", MODULE, job),
@@ -332,20 +332,20 @@ def _openmpi(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
     return (
         *("-np", str(ranks)),
         *(("--host", hosts) if hosts else ()),
-        # more ranks than cores are no mistake: they wait for storage
+        # allow more ranks than cores: they wait for storage
         *("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"),
         *(("--allow-run-as-root",) if os.geteuid() == 0 else ()),
         *("--mca", "odls_base_sigkill_timeout", str(_KILL_S)),
-        # a container does not let one process read another's memory
+        # in a container a process may not read another's memory
         *("--mca", "btl_vader_single_copy_mechanism", "none"),
     )
 
 
 def _session_folder(launcher: Launcher, *, alone: bool) -> tuple[str, ...]:
-    """Return Open MPI's options for its files on this host, so that a kill leaves none.
+    """Return Open MPI's options for its files on this host, so none remain after a kill.
 
-    Notes are in a folder of its own, and memory that ranks share would be in /dev/shm.  Where that
-    lies is one for all hosts, and so it is moved only where this host is ``alone``.
+    Session files have their own option; shared memory would be in /dev/shm.  The option for its
+    folder applies to all hosts, so it is set only if this host is ``alone``.
     """
     if not launcher.folder:
         return ()
@@ -360,19 +360,19 @@ def _session_folder(launcher: Launcher, *, alone: bool) -> tuple[str, ...]:
 
 
 def _unset(launcher: Launcher) -> tuple[str, ...]:
-    """Return the options of ``env`` that hide ORTE's session folder from ranks."""
+    """Return the options of ``env`` that hide ORTE's session folder from the ranks."""
     orte = launcher.kind is Kind.OPENMPI and not launcher.is_prrte
     return ("-u", "OMPI_MCA_orte_local_tmpdir_base") if orte and launcher.folder else ()
 
 
 def _mpich(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
     hosts = ",".join(f"{client.name}:{client.slots}" for client in clients)
-    # the ranks of other hosts learn of a death then, and not killed
+    # with this option ranks on other hosts are told of a death instead of being killed
     return ("-n", str(ranks), *(("-hosts", hosts) if hosts else ()), "-disable-auto-cleanup")
 
 
 def _slurm(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
-    # --distribution=arbitrary would take any numbers, but crashes the controller of Slurm 22.05
+    # --distribution=arbitrary would allow any numbers, but crashes the controller of Slurm 22.05
     if clients and tuple(client.slots for client in clients) != spread(ranks, len(clients)):
         raise DocumentError(
             "srun deals ranks out evenly; name the clients without numbers of ranks, or use mpirun"

@@ -1,6 +1,6 @@
-"""MPI: a rank among others that wait for one another, and reading and writing by MPI-IO.
+"""MPI: synchronise ranks, and read and write with MPI-IO.
 
-Waiting is quiet: MPI's own barriers keep a core busy, which a rank still at work may need.
+Ranks sleep while they wait: MPI's own barriers keep a core busy, which a working rank may need.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ _ROUNDS = 5
 
 
 class World:
-    """This rank among all; ``client`` is the host that it runs on."""
+    """All ranks, seen from this one; ``client`` is the host of this rank."""
 
     def __init__(self) -> None:
-        """Find the other ranks, and the offset of this clock to that of rank 0."""
+        """Find the other ranks."""
         self._comm = MPI.COMM_WORLD
         self.rank: int = self._comm.Get_rank()
         self.size: int = self._comm.Get_size()
         self.client: str = MPI.Get_processor_name()
         self._behind_s = 0.0
-        self._beside: list[int] = []
+        self._local_pids: list[int] = []
 
     def share(self, value: Any) -> list[Any]:
-        """Return the values of all ranks, in order of ranks."""
+        """Return the values of all ranks, in rank order."""
         self.barrier()
         values: list[Any] = self._comm.allgather(value)
         return values
@@ -70,24 +70,24 @@ class World:
         return self._comm.bcast(value)
 
     def keep(self, takes_part: bool) -> None:
-        """Leave out the ranks that take no part; the others are numbered anew."""
+        """Exclude ranks that take no part, and renumber the others."""
         self._comm = self.together(takes_part)
         self.rank, self.size = self._comm.Get_rank(), self._comm.Get_size()
 
     def together(self, colour: int) -> Any:
-        """Return the communicator of all ranks that give the same colour."""
+        """Return the communicator of all ranks with the same colour."""
         return self._comm.Split(colour, self.rank)
 
     def meet(self) -> list[str]:
-        """Return the client of every rank, and remember the processes of those on this one."""
+        """Return the client of every rank, and remember the processes on this client."""
         everybody = self.share((self.client, os.getpid()))
-        self._beside = [pid for client, pid in everybody if client == self.client]
+        self._local_pids = [pid for client, pid in everybody if client == self.client]
         return [client for client, _ in everybody]
 
     def barrier(self) -> None:
-        """Wait until every rank is here; raise ToolError when one on this client has died.
+        """Wait for all ranks; raise ToolError if a rank on this client has died.
 
-        Not every launcher ends the others then.
+        Not every launcher ends the other ranks in that case.
         """
         request = self._comm.Ibarrier()
         patience = monotonic() + _PATIENCE_S
@@ -98,17 +98,17 @@ class World:
                 patience = monotonic() + _PATIENCE_S
 
     def _look_around(self, request: Any) -> None:
-        dead = [pid for pid in self._beside if not _is_there(pid)]
-        # the last one to leave a barrier finds the others gone, and so it is over for itself
+        dead = [pid for pid in self._local_pids if not _is_alive(pid)]
+        # the last rank to leave a barrier may find the others gone, but its request is complete
         time.sleep(_PATIENCE_S if dead else 0)
         if dead and not request.Test():
             raise ToolError(f"another rank on {self.client}, process {dead[0]}, has died")
 
     def compare_clocks(self) -> None:
-        """Measure the offset of this clock to that of rank 0.
+        """Measure the offset of this clock from rank 0's.
 
-        Cristian's algorithm: of some questions the one that was answered fastest counts, and its
-        answer is taken to be from the middle of the time that it took.
+        Cristian's algorithm: of several queries the fastest counts, and its answer is assumed to
+        come from the middle of its time.
         """
         for other in range(1, self.size):
             if self.rank == 0:
@@ -126,9 +126,9 @@ class World:
         for _ in range(_ROUNDS):
             before = monotonic()
             self._comm.send(None, dest=0)
-            first: float = self._comm.recv(source=0)
+            answer: float = self._comm.recv(source=0)
             after = monotonic()
-            answers.append((after - before, first - (before + after) / 2))
+            answers.append((after - before, answer - (before + after) / 2))
         return min(answers)[1]
 
     def start_together(self) -> float:
@@ -141,7 +141,7 @@ class World:
         return float(start)
 
 
-def _is_there(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -156,7 +156,7 @@ def least(comm: Any, value: int) -> int:
 
 
 def voter(comm: Any) -> Callable[[bool], bool]:
-    """Return a function that is True if all ranks of a communicator agree."""
+    """Return a function that returns True if all ranks of a communicator agree."""
 
     def vote(agrees: bool) -> bool:
         result: bool = comm.allreduce(agrees, op=MPI.LAND)
@@ -169,7 +169,7 @@ _SOURCES = 512
 
 
 class OpenMode(NamedTuple):
-    """Terms of opening a file; ``comm`` are the ranks that open it together."""
+    """Terms of opening a file; ``comm`` has the ranks that open it together."""
 
     comm: Any
     collective: bool
@@ -180,10 +180,10 @@ class MpiFile(File):
     """One file at full size, open for one operation of the ranks of a communicator."""
 
     def __init__(self, path: str, offset: int, write: bool, opened: OpenMode) -> None:
-        """Open at ``offset``; raise MPI.Exception when that fails, OSError where it is not safe.
+        """Open at ``offset``; raise MPI.Exception if that fails, OSError if it is not safe.
 
-        MPI takes a path alone: that of the file in its folder as it was opened and checked, in
-        which nobody else can exchange it.
+        MPI accepts only a path.  This one leads through the open, checked folder, in which nobody
+        else can exchange the file.
         """
         mode = MPI.MODE_WRONLY if write else MPI.MODE_RDONLY
         info = MPI.Info.Create()
@@ -255,20 +255,20 @@ _END, _GATHER, _SCATTER = (bytes([order]) for order in range(3))
 
 
 class Group:
-    """Processes of which one, the first, writes and reads for all."""
+    """Group of processes; the first one writes and reads for all."""
 
     def __init__(self, world: World, test: Method) -> None:
-        """Find the others of this process; in the world those that write are left."""
+        """Find the group of this process; only the writing processes remain in the world."""
         self._comm = world.together(world.rank // test.processes)
         self._piece = test.transfer // test.processes
         self._own = sources(self._piece, direct=False)
         self._landing = landing(self._piece)
         self.writes = self._comm.Get_rank() == 0
-        self.alone = test.processes == 1
+        self.is_single = test.processes == 1
         world.keep(self.writes)
 
     def serve(self) -> None:
-        """Hand over and take data until the writing process ends."""
+        """Send and receive data until the writing process ends."""
         order = bytearray(1)
         while True:
             self._comm.Bcast(order)
@@ -279,18 +279,18 @@ class Group:
             else:
                 return
 
-    def gather(self, whole: memoryview) -> None:
-        """Take the data of all."""
+    def gather(self, view: memoryview) -> None:
+        """Gather the data of all processes."""
         self._comm.Bcast(bytearray(_GATHER))
-        self._comm.Gather(_bytes(next(self._own)), _bytes(whole))
+        self._comm.Gather(_bytes(next(self._own)), _bytes(view))
 
-    def scatter(self, whole: memoryview) -> None:
-        """Give each its data."""
+    def scatter(self, view: memoryview) -> None:
+        """Send each process its data."""
         self._comm.Bcast(bytearray(_SCATTER))
-        self._comm.Scatter(_bytes(whole), _bytes(self._landing))
+        self._comm.Scatter(_bytes(view), _bytes(self._landing))
 
     def end(self) -> None:
-        """Let the others go."""
+        """Release the other processes."""
         self._comm.Bcast(bytearray(_END))
 
 
@@ -299,7 +299,7 @@ def _bytes(view: memoryview) -> list[Any]:
 
 
 class GroupFile(File):
-    """A file whose data one rank gathers before it writes, and scatters after it has read."""
+    """File whose data one rank gathers before a write, and scatters after a read."""
 
     def __init__(self, file: File, group: Group) -> None:
         """Take an open file."""
@@ -340,7 +340,7 @@ class GroupFile(File):
 
 
 def obstacle_to(path: str, write: bool) -> Optional[str]:
-    """Return the reason why this rank cannot open a file, or None; drop its pages before a read."""
+    """Try to open a file, and drop its pages before a read; return the obstacle, or None."""
     try:
         descriptor = open_file(path, os.O_WRONLY if write else os.O_RDONLY)
     except OSError as error:
@@ -354,14 +354,14 @@ def obstacle_to(path: str, write: bool) -> Optional[str]:
 
 
 _ENDED = 143
-"""Exit code of a process that SIGTERM has ended."""
+"""Exit code of a process ended by SIGTERM."""
 
 
 class Rank:
     """One rank of a job."""
 
     def __init__(self, job: Job, world: World, group: Group) -> None:
-        """Agree with all ranks on the place of each."""
+        """Agree with all ranks on their places."""
         self._job = job
         self._group = group
         self._world = world
@@ -382,9 +382,9 @@ class Rank:
         self._world.barrier()
 
     def keep_unfinished(self) -> None:
-        """Keep the result so far of a read that waits in a call; runs in another thread.
+        """Store the result so far of a read that is stuck in a call; runs in another thread.
 
-        Of a write nothing is: it is not known to be safe.
+        Nothing is stored for a write, whose bytes may not be safe.
         """
         result = self._unfinished() if self._unfinished is not None else None
         if result is not None:
@@ -392,7 +392,7 @@ class Rank:
 
     def _operation(self, operation: Operation) -> Result:
         writes = operation is Operation.WRITE
-        # the file of this rank to write, or of another rank to read
+        # write the file of this rank, or read the file of another
         author = self._world.rank if writes else self._readers[self._world.rank]
         index = self._places[author]
         place = self._job.places[index]
@@ -400,7 +400,7 @@ class Rank:
         paths = [place.path for place in self._job.places]
         comm = self._world.together(paths.index(place.path))
         file, obstacle = self._open(place, writes, comm)
-        if file is not None and not self._group.alone:
+        if file is not None and not self._group.is_single:
             file = GroupFile(file, self._group)
         transfers = self._written[author] // self._job.test.transfer
         if self._job.test.collective:
@@ -413,7 +413,7 @@ class Rank:
         if file is None or attempt is None:
             result = self._keep(not_begun(operation, worker, obstacle), None)
             if file is not None:
-                # the others of a shared file wait for all to let go of it
+                # the other ranks of a shared file wait for all to close it
                 file.close()
             return result
         self._unfinished = partial(_read_so_far, work, attempt, file, (place.offset, worker))
@@ -424,7 +424,7 @@ class Rank:
             self._leave(work, attempt, None if file.collective else place.path, worker)
         result = self._keep(result_of(work, attempt, worker), attempt)
         if file.collective and result.state is State.FAILED:
-            # the others wait in a call that this rank will never make
+            # the other ranks wait in a call that this rank will never make
             os._exit(1)
         file.close()
         return result
@@ -434,7 +434,7 @@ class Rank:
     ) -> tuple[Optional[File], Optional[str]]:
         """Return the open file, or the reason why it cannot be opened.
 
-        Ranks that share a file open it only when each of them can: they wait for one another.
+        Opening a shared file waits for all its ranks, so they do it only if each of them can.
         """
         test = self._job.test
         if test.api == "mpiio":
@@ -452,10 +452,10 @@ class Rank:
     def _leave(
         self, work: Work, attempt: Attempt, path: Optional[str], worker: tuple[int, str, str]
     ) -> NoReturn:
-        """Keep the bytes so far, then flush the file to make them a measurement.
+        """Store the bytes so far, then flush the file to make them a measurement, and exit.
 
-        The time may end before the flush, so the bytes are kept first.  ``path`` is None for
-        collective calls, of which no part is a measurement.
+        The process may be killed during the flush, so the bytes are stored first.  ``path`` is None
+        for collective calls, whose partial results are no measurement.
         """
         result = self._keep(brief_of(work, attempt, worker), None)
         if path is not None:
@@ -463,8 +463,8 @@ class Rank:
                 flush(path)
             result = result._replace(state=State.SHORT, end_s=monotonic() - attempt.start)
             self._keep(result, None)
-        whole = result_of(work, attempt, worker)
-        self._keep(whole._replace(state=result.state, end_s=result.end_s), attempt)
+        full = result_of(work, attempt, worker)
+        self._keep(full._replace(state=result.state, end_s=result.end_s), attempt)
         os._exit(_ENDED)
 
     def _keep(self, result: Result, attempt: Optional[Attempt]) -> Result:
@@ -479,16 +479,16 @@ class Rank:
                 result.operation.value,
                 attempt.calls,
             )
-            # the run reports missing calls; the measurement is kept
+            # the run reports missing calls; the measurement is valid
             with suppress(OSError):
                 write_whole(folder / f"{name}.calls", pack({}, [block]))
         return result
 
 
 def _read_so_far(
-    work: Work, attempt: Attempt, file: File, where: tuple[int, tuple[int, str, str]]
+    work: Work, attempt: Attempt, file: File, place: tuple[int, tuple[int, str, str]]
 ) -> Optional[Result]:
-    """Return the result of a read so far, by its position after an offset; None for a write."""
-    offset, worker = where
+    """Return the result so far of a read, from its position in the file; None for a write."""
+    offset, worker = place
     position = None if work.writes or not attempt.start else file.position
     return None if position is None else unfinished(work, attempt, worker, position - offset)

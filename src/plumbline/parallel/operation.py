@@ -1,16 +1,15 @@
 """One operation of one rank: open, start together, move the bytes, flush.
 
-Calls are made one after the other, by the system's own functions.  Written bytes are random, so
-that nothing compresses them, and two transfers in a row differ in each block of 4 KiB, so that a
-target which stores equal blocks once gains nothing by it.
+A rank makes one system call after another.  Written bytes are random, so compression gains nothing,
+and successive transfers differ in each 4 KiB block, so deduplication gains nothing.
 
-``move`` moves one buffer and returns its bytes; 0 means that the file ended.  Nothing is allocated
-that outlives a call: buffers and arrays were made before.  A call's end is the next one's start,
-which spares one look at the clock.
+``move`` moves one buffer and returns its bytes; 0 means the end of the file.  All buffers and
+arrays are allocated before the start, none during the calls.  The end of a call is the start of the
+next, which saves reading the clock twice.
 
-Small transfers may be gathered: with one buffer a rank fills it, then writes it.  With more, a
-thread writes one while the rank fills the next, and reads ahead by as many.  The calls that are
-noted are those of the file system.
+Small transfers may be gathered in memory.  With one buffer a rank fills it, then writes it; with
+more, a thread writes one while the rank fills the next, and reading is ahead by as many.  Only
+calls of the file system are recorded.
 """
 
 from __future__ import annotations
@@ -39,32 +38,32 @@ _DIRECT_POOL = 16 << 20
 
 
 def sources(transfer: int, direct: bool) -> Iterator[memoryview]:
-    """Yield the buffers to write, one per transfer, endlessly."""
+    """Yield buffers to write, one per transfer, endlessly."""
     return endless(_aligned(transfer) if direct else _shifted(transfer))
 
 
 def endless(items: list[Any]) -> Iterator[Any]:
-    """Return the items again and again; itertools.cycle would make a list of them on the way."""
+    """Repeat the items endlessly; itertools.cycle would copy them into a list first."""
     return chain.from_iterable(repeat(items))
 
 
 def landing(transfer: int) -> memoryview:
-    """Return a buffer for reading, at the start of a page as O_DIRECT needs it."""
-    return memoryview(_memory(_whole_pages(transfer)))[:transfer]
+    """Return a buffer for reading, aligned to a page for O_DIRECT."""
+    return memoryview(_memory(_page_multiple(transfer)))[:transfer]
 
 
 def _shifted(transfer: int) -> list[memoryview]:
-    """Return views of one piece of memory, each a few bytes further: it stays in the CPU's cache.
+    """Return views of one memory area, each shifted by a few bytes; it fits the CPU's cache.
 
-    Read at distances below a page, the blocks of 4 KiB in them are all different.
+    All shifts are below a page, so all 4 KiB blocks of the views differ.
     """
     memory = memoryview(os.urandom(transfer + PAGESIZE))
     return [memory[start : start + transfer] for start in range(0, PAGESIZE, _SHIFT)]
 
 
 def _aligned(transfer: int) -> list[memoryview]:
-    """Return as many separate pieces at page boundaries as 16 MiB hold."""
-    size = _whole_pages(transfer)
+    """Return separate buffers at page boundaries, 16 MiB in total."""
+    size = _page_multiple(transfer)
     count = max(2, _DIRECT_POOL // size)
     memory = _memory(size * count)
     for _ in range(size * count // PAGESIZE):
@@ -77,7 +76,7 @@ def _memory(size: int) -> mmap:
     return mmap(-1, size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
 
 
-def _whole_pages(size: int) -> int:
+def _page_multiple(size: int) -> int:
     return -(-size // PAGESIZE) * PAGESIZE
 
 
@@ -87,9 +86,9 @@ _BETWEEN_CLOCKS = 16
 
 
 class Chunk(NamedTuple):
-    """Calls of one loop, from ``first`` up to ``end``; only their ends are known.
+    """Calls of one loop, from index ``first`` up to ``end``; only their end times are known.
 
-    The first call began at ``began``; each moved ``usual`` bytes but those in ``odd``.
+    The first call started at ``began``; each moved ``usual`` bytes except those in ``odd``.
     """
 
     first: int
@@ -100,23 +99,23 @@ class Chunk(NamedTuple):
 
 
 class Notes:
-    """Calls of a rank: the arrays, and the chunks to settle after the clock stops."""
+    """Calls of a rank, and chunks to convert after the measurement."""
 
     def __init__(self, calls: Calls) -> None:
         self.calls = calls
         self.chunks: list[Chunk] = []
 
     def settle(self) -> None:
-        """Turn ends into starts, durations and sizes; a second time nothing happens."""
+        """Convert end times into starts, durations and sizes; calling it again does nothing."""
         while self.chunks:
             _settle(self.calls, self.chunks.pop())
 
 
 def recorded(move: Move, buffers: Iterator[Any], count: int, notes: Notes, deadline: float) -> None:
-    """Make up to ``count`` calls and note each one, its start by the monotonic clock.
+    """Make up to ``count`` calls and record each one, by the monotonic clock.
 
-    What was noted stays, whatever ends the loop.  While it runs only the end of each call is kept,
-    and sizes other than that of the first one.
+    The calls so far remain, however the loop ends.  The loop itself stores only the end of each
+    call, and sizes that differ from the first.
     """
     ends, first = notes.calls.starts, notes.calls.count
     index, size, usual = first, 0, -1
@@ -133,10 +132,10 @@ def recorded(move: Move, buffers: Iterator[Any], count: int, notes: Notes, deadl
                 if size == 0 or end >= deadline:
                     break
     finally:
-        # a call that was interrupted has no end
-        made = index + bool(index < notes.calls.capacity and ends[index])
-        notes.calls.count = made
-        notes.chunks.append(Chunk(first, made, began, max(0, usual), odd))
+        # an interrupted call has no end
+        end = index + bool(index < notes.calls.capacity and ends[index])
+        notes.calls.count = end
+        notes.chunks.append(Chunk(first, end, began, max(0, usual), odd))
     if size == 0:
         raise _file_ended()
 
@@ -153,21 +152,21 @@ def _settle(calls: Calls, chunk: Chunk) -> None:
 
 
 class Sum:
-    """Bytes moved by calls that are not noted."""
+    """Total bytes of calls that are not recorded."""
 
     bytes = 0
 
 
 def bare(move: Move, buffers: Iterator[Any], count: int, deadline: float, moved: Sum) -> None:
-    """Make up to ``count`` calls, note no more than their sum; the clock is read seldom."""
+    """Make up to ``count`` calls and add their bytes to ``moved``; rarely read the clock."""
     while count > 0 and monotonic() < deadline:
-        size = some = 0
+        size = batch = 0
         for buffer in islice(buffers, min(count, _BETWEEN_CLOCKS)):
             size = move(buffer)
             if size == 0:
                 break
-            some += size
-        moved.bytes += some
+            batch += size
+        moved.bytes += batch
         if size == 0:
             raise _file_ended()
         count -= _BETWEEN_CLOCKS
@@ -178,13 +177,13 @@ def _file_ended() -> ToolError:
 
 
 class File(ABC):
-    """One file at full size, open for one operation; collective where all ranks call at once."""
+    """One file at full size, open for one operation; ``collective`` if all ranks call at once."""
 
     collective = False
 
     @abstractmethod
     def writing(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return the function that writes, and its buffers."""
+        """Return the function that writes, and its endless buffers."""
 
     @abstractmethod
     def reading(self, transfer: int) -> tuple[Move, Iterator[Any]]:
@@ -216,7 +215,7 @@ class PosixFile(File):
     """One file at full size, open for one operation of one rank."""
 
     def __init__(self, path: str, offset: int, write: bool, direct: bool) -> None:
-        """Open at ``offset``; raise OSError when that fails, or where something else is there."""
+        """Open at ``offset``; raise OSError if that fails, or the path is not a safe file."""
         flags = (os.O_WRONLY if write else os.O_RDONLY) | (os.O_DIRECT if direct else 0)
         self._descriptor = open_file(path, flags)
         self._direct = direct
@@ -247,7 +246,7 @@ class PosixFile(File):
     @property
     def position(self) -> Optional[int]:
         """Return the offset of the next call, without waiting for a stuck one."""
-        # proc(5): "pos:\t123"; lseek(2) would wait
+        # proc(5): "pos:\t123"; lseek(2) would wait for a stuck call
         with open(f"/proc/self/fdinfo/{self._descriptor}", encoding="ascii") as fdinfo:
             return int(fdinfo.readline().split()[1])
 
@@ -257,7 +256,7 @@ class PosixFile(File):
 
 
 def flush(path: str) -> None:
-    """Flush a file: wait until all bytes from this client are on the target."""
+    """Flush a file: wait until all bytes of this client are on the target."""
     descriptor = open_file(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -266,27 +265,27 @@ def flush(path: str) -> None:
 
 
 def drop_cached(descriptor: int) -> None:
-    """Drop one file from this client's page cache; dirty pages stay.
+    """Drop a file from this client's page cache; dirty pages stay.
 
-    posix_fadvise(2) needs no privilege and touches nothing else of the system.
+    posix_fadvise(2) needs no privilege and has no other effect on the system.
     """
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 Piece = Callable[[memoryview], int]
-"""Moves a piece of any size and returns its bytes."""
+"""Function that moves a piece of any size and returns its bytes."""
 
 
 class _Worker:
-    """Executor of one task after the other, in a thread or at once."""
+    """Executor of tasks one after another, in a thread or immediately."""
 
     def __init__(self, threaded: bool) -> None:
         self._thread = ThreadPoolExecutor(1) if threaded else None
-        # the thread is there before the clock starts
+        # start the thread before the measurement
         self.do(bool).result()
 
     def do(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Begin a task; its errors are raised by the result."""
+        """Start a task; the result of the future raises its errors."""
         if self._thread is not None:
             return self._thread.submit(work, *arguments)
         done: Future[Any] = Future()
@@ -294,13 +293,13 @@ class _Worker:
         return done
 
     def end(self) -> None:
-        """Wait for what has begun."""
+        """Wait for all started tasks."""
         if self._thread is not None:
             self._thread.shutdown()
 
 
 class _Timed:
-    """Calls of the file system with their times; one thread at a time."""
+    """Recorder of calls of the file system, for one thread at a time."""
 
     def __init__(self, move: Piece, calls: Calls) -> None:
         self._move = move
@@ -361,7 +360,7 @@ class WriteBehind:
 
 
 class ReadAhead:
-    """Buffers that read large pieces ahead of small transfers, ``limit`` bytes in all."""
+    """Buffers that read large pieces ahead for small transfers, ``limit`` bytes in total."""
 
     def __init__(self, move: Piece, aggregation: Aggregation, calls: Calls, limit: int) -> None:
         self._move = _Timed(move, calls)
@@ -415,11 +414,11 @@ _BETWEEN_VOTES = 64
 
 
 class Ended(BaseException):
-    """Signal to end the run: keep the result so far and exit."""
+    """Signal to end the run: store the result so far and exit."""
 
 
 class Work(NamedTuple):
-    """Task of one rank: ``transfers`` at most; ``vote`` asks the ranks of a shared file."""
+    """Task of one rank: at most ``transfers``; ``vote`` agrees with the ranks of a shared file."""
 
     operation: Operation
     job: Job
@@ -436,9 +435,9 @@ ENDED = "the run was ended while this rank was at work"
 
 
 class Attempt:
-    """The measured part; the bytes moved are known after any end.
+    """Measured part of an operation; the bytes moved are known however it ends.
 
-    All memory is made before the start.  ``start`` and ``ended_at`` are seconds of this rank's
+    All memory is allocated before the start.  ``start`` and ``ended_at`` are seconds of this rank's
     monotonic clock, ``began_at`` is the start in seconds since the epoch.
     """
 
@@ -455,7 +454,7 @@ class Attempt:
         self._move, self._buffers = self._moving()
 
     def make(self, start: float) -> None:
-        """Move the bytes; errors are kept as state and reason, and only Ended is raised."""
+        """Move the bytes; errors become state and reason, and only Ended is raised."""
         self.start = self.ended_at = start
         self.began_at = time() - (monotonic() - start)
         try:
@@ -471,19 +470,19 @@ class Attempt:
         finally:
             self.ended_at = monotonic()
             self._notes.settle()
-        short = self._work.job.fixed is Fixed.DATA and self.bytes < self._asked
+        short = self._work.job.fixed is Fixed.DATA and self.bytes < self._requested
         if self.state is State.DONE and short:
             self.state = State.SHORT
 
     @property
     def bytes(self) -> int:
-        """All bytes moved so far."""
+        """Bytes moved so far."""
         if self._line is None and not self._work.job.instrument:
             return self._moved.bytes
         return self.calls.bytes
 
     @property
-    def _asked(self) -> int:
+    def _requested(self) -> int:
         return self._work.transfers * self._work.job.test.transfer
 
     def _gathering(self) -> Union[WriteBehind, ReadAhead, None]:
@@ -492,7 +491,7 @@ class Attempt:
             return None
         if self._work.writes:
             return WriteBehind(self._file.put, aggregation, self.calls)
-        return ReadAhead(self._file.get, aggregation, self.calls, self._asked)
+        return ReadAhead(self._file.get, aggregation, self.calls, self._requested)
 
     def _moving(self) -> tuple[Move, Iterator[Any]]:
         transfer = self._work.job.test.transfer
@@ -518,7 +517,7 @@ class Attempt:
         if not self._file.collective:
             self._some(remaining, deadline)
             return
-        # all ranks of a shared file must make as many calls
+        # all ranks of a shared file must make the same number of calls
         while remaining > 0 and self._work.vote(monotonic() < deadline):
             self._some(min(remaining, _BETWEEN_VOTES), float("inf"))
             remaining -= _BETWEEN_VOTES
@@ -530,7 +529,7 @@ class Attempt:
             bare(self._move, self._buffers, count, deadline, self._moved)
 
     def _sync(self) -> None:
-        """Wait for the target: a call that moves nothing."""
+        """Wait for the target, recorded as a call without bytes."""
         start = monotonic()
         self._file.sync()
         self.calls.add(start, monotonic() - start, 0)
@@ -540,7 +539,7 @@ def _room_for(job: Job) -> Calls:
     """Return arrays for all calls of one operation: transfers or buffers, and fsync."""
     gathered = job.test.aggregation
     if gathered is not None:
-        # a file system may take a part of a piece only
+        # a file system may write only part of a buffer
         return Calls(4 * (job.bytes // gathered.size + gathered.buffers) + 2)
     return Calls(job.transfers + 2 if job.instrument else 2)
 
@@ -548,7 +547,7 @@ def _room_for(job: Job) -> Calls:
 def result_of(work: Work, attempt: Attempt, worker: tuple[int, str, str]) -> Result:
     """Return the result of an attempt; ``worker`` is rank, client and target.
 
-    The calls are moved to the common start in place.
+    The start times of the calls are made relative to the common start, in place.
     """
     brief = brief_of(work, attempt, worker)
     calls = attempt.calls
@@ -558,7 +557,7 @@ def result_of(work: Work, attempt: Attempt, worker: tuple[int, str, str]) -> Res
 
 
 def brief_of(work: Work, attempt: Attempt, worker: tuple[int, str, str]) -> Result:
-    """Return the result without its curve, which takes seconds for a million calls."""
+    """Return the result without the curve, which takes seconds for a million calls."""
     calls = attempt.calls
     return Result(
         *worker,
@@ -573,7 +572,7 @@ def brief_of(work: Work, attempt: Attempt, worker: tuple[int, str, str]) -> Resu
 
 
 def unfinished(work: Work, attempt: Attempt, worker: tuple[int, str, str], moved: int) -> Result:
-    """Return the result of a read that waits in a call for good, after ``moved`` bytes."""
+    """Return the result of a read that is stuck in a call after ``moved`` bytes."""
     return Result(
         *worker,
         operation=work.operation,
@@ -586,5 +585,5 @@ def unfinished(work: Work, attempt: Attempt, worker: tuple[int, str, str], moved
 
 
 def not_begun(operation: Operation, worker: tuple[int, str, str], reason: Optional[str]) -> Result:
-    """Return the result of a rank that could not begin."""
+    """Return the result of a rank that could not start."""
     return Result(*worker, operation=operation, state=State.FAILED, reason=reason or "not begun")

@@ -1,20 +1,21 @@
-"""Profiles: calls, rate in each second, latencies, and the shape of a run.
+"""Profiles: all calls, the rate in each second, latencies, and the shape of a run.
 
-As in the instrumented IOR of the Edison report, section III.C, but a call that spans several
-seconds counts in each of them in proportion to its time there.
+Rates are calculated as in the instrumented IOR of the Edison report, section III.C, but a call that
+spans several seconds counts in each of them in proportion to its time.
 
-The arrays are made before the clock starts and filled in place: 16 bytes a call, and nothing is
-allocated that lasts.  The file's format is described in docs/profiles.md.
+Arrays for the calls, 16 bytes each, are allocated before the start and filled in place.  The format
+of the file is described in docs/profiles.md.
 
-Its classes are 2 % wide, so a quantile is right within 1 %; mean and longest are exact.
+Durations are counted in classes 2 % wide, so quantiles are correct within 1 %; mean and maximum are
+exact.
 
-Each curve becomes a cumulative share: what part of its bytes had been moved after which part of its
-time.  The distance is the largest difference of two such shares, as in the test of Kolmogorov and
-Smirnov.  It is 0 for one course at any rate and over any time; noise of single seconds cancels out
-of the sums, which it would not do in a comparison second by second.
+To compare two curves, each becomes a cumulative share: the fraction of its bytes moved after each
+fraction of its time.  Their distance is the largest difference of these shares, as in the test of
+Kolmogorov and Smirnov.  It is 0 for the same course at any rate and duration.  Noise of single
+seconds cancels in the sums, unlike in a comparison second by second.
 
-A mean says none of it: of two reads with one mean the first may begin at full speed and decline
-steadily while the second is flat after an initial drop (Edison report, figure 7).
+A mean hides the course: of two reads with the same mean one may start at full speed and decline
+steadily, and the other drop at the start and stay flat (Edison report, figure 7).
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ from plumbline.model.validation import Within, amounts, counts, read_json, texts
 
 
 def per_second(calls: Calls) -> tuple[float, ...]:
-    """Return the bytes moved in each second; the last one may not be a whole second."""
+    """Return the bytes moved in each second; the last second may be incomplete."""
     bins: list[float] = []
     for index in range(calls.count):
         start, size = calls.starts[index], calls.sizes[index]
         end = start + calls.durations[index]
-        first, last = int(start), int(end)
-        while len(bins) <= last:
+        first_second, last_second = int(start), int(end)
+        while len(bins) <= last_second:
             bins.append(0.0)
-        if first == last:
-            bins[first] += size
+        if first_second == last_second:
+            bins[first_second] += size
         elif size:
             _spread_call(bins, start, end, size)
     return tuple(bins)
@@ -58,18 +59,18 @@ def _spread_call(bins: list[float], start: float, end: float, size: int) -> None
 
 
 def added(curves: Iterable[Sequence[float]]) -> tuple[float, ...]:
-    """Return the sum of curves that ran at once."""
+    """Return the sum of curves measured at the same time."""
     return tuple(sum(values) for values in zip_longest(*curves, fillvalue=0.0))
 
 
 def whole_seconds(curve: Sequence[float], seconds: float) -> tuple[float, ...]:
-    """Return the curve without the second in which it ended: bytes of those are rates."""
+    """Return the curve without an incomplete last second, so all its values are rates."""
     return tuple(curve[: int(seconds)])
 
 
 MAGIC = b"plumbline profile 1\n"
 CALL_BYTES = 16
-"""In memory and in the file: start 8, duration 4, bytes 4."""
+"""Bytes per call, in memory and in the file: start 8, duration 4, size 4."""
 
 _LENGTH_BYTES = 8
 _CODES = ("d", "f", "I")
@@ -77,11 +78,10 @@ _FIELDS = ("rank", "client", "target", "operation", "calls")
 
 
 class Calls:
-    """Up to ``capacity`` calls in the order in which they ended.
+    """Up to ``capacity`` calls in the order of their ends.
 
     ``starts`` are seconds since the common start of the ranks, ``durations`` seconds, ``sizes``
-    bytes; the first ``count`` of each are filled.  A call without bytes is one that waits, such as
-    fsync.
+    bytes; the first ``count`` entries are valid.  A call without bytes only waits, e.g. fsync.
     """
 
     __slots__ = ("capacity", "count", "durations", "sizes", "starts")
@@ -95,7 +95,7 @@ class Calls:
         self.sizes = array("I", bytes(4 * capacity))
 
     def add(self, start_s: float, duration_s: float, size: int) -> None:
-        """Note one call; raise IndexError if the arrays are full."""
+        """Record one call; raise IndexError if the arrays are full."""
         index = self.count
         self.starts[index] = start_s
         self.durations[index] = duration_s
@@ -104,12 +104,12 @@ class Calls:
 
     @property
     def bytes(self) -> int:
-        """All bytes moved."""
+        """Total bytes moved."""
         return sum(self.sizes[: self.count])
 
 
 class Block(NamedTuple):
-    """The calls of one rank in one operation; ``client`` is the host it ran on."""
+    """Calls of one rank in one operation; ``client`` is the host of the rank."""
 
     rank: int
     client: str
@@ -119,14 +119,14 @@ class Block(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """A whole file: the facts ``about`` the run, and its blocks."""
+    """Content of a profile file: facts ``about`` the run, and its blocks."""
 
     about: Mapping[str, Any]
     blocks: tuple[Block, ...]
 
 
 def pack(about: Mapping[str, Any], blocks: Iterable[Block]) -> bytes:
-    """Return the file: a mark, the length of a JSON header, the header, the arrays."""
+    """Return the bytes of a profile file: magic, length of the JSON header, header, arrays."""
     entries = tuple(blocks)
     ranks = [
         dict(zip(_FIELDS, (b.rank, b.client, b.target, b.operation, b.calls.count)))
@@ -139,7 +139,7 @@ def pack(about: Mapping[str, Any], blocks: Iterable[Block]) -> bytes:
 
 
 def unpack(data: bytes) -> Profile:
-    """Return the profile in a file; raise DocumentError if it is damaged, cut, or no profile."""
+    """Parse a profile file; raise DocumentError if it is damaged, truncated, or no profile."""
     start = len(MAGIC) + _LENGTH_BYTES
     if data[: len(MAGIC)] != MAGIC or len(data) < start:
         raise DocumentError("this is no call profile of plumbline; name a file of --profile")
@@ -193,15 +193,15 @@ def _little(values: array[Any]) -> array[Any]:
 
 
 _CLASSES = 50.0
-"""For each factor of e: neighbours differ by 2 %."""
+"""Classes of durations per factor of e: neighbours differ by 2 %."""
 
 _MOST_CLASSES = 10_000
-"""On each side of a second."""
+"""Most classes on each side of one second."""
 
 _SHORTEST_S = 1e-9
 
 TENTHS = 10
-"""Parts of a decade, in which durations are kept and drawn."""
+"""Classes per decade for stored and drawn durations."""
 
 
 def _classes(classes: Mapping[int, int]) -> None:
@@ -211,7 +211,7 @@ def _classes(classes: Mapping[int, int]) -> None:
 
 @positional
 class Durations(NamedTuple):
-    """The calls that moved bytes: how many of each class, all seconds, the longest."""
+    """Durations of calls that moved bytes: calls per class, total, and longest."""
 
     classes: Annotated[Mapping[int, Annotated[int, counts]], _classes]
     total_s: Annotated[float, amounts]
@@ -219,7 +219,7 @@ class Durations(NamedTuple):
 
 
 def durations_of(calls: Calls) -> Durations:
-    """Return the durations of one rank's calls; those without bytes do not count."""
+    """Return the durations of one rank's calls, without calls that moved no bytes."""
     classes: Counter[int] = Counter()
     total = longest = 0.0
     for index in range(calls.count):
@@ -232,7 +232,7 @@ def durations_of(calls: Calls) -> Durations:
 
 
 def together(ranks: Iterable[Durations]) -> Durations:
-    """Return the durations of several ranks as one."""
+    """Merge the durations of several ranks."""
     classes: Counter[int] = Counter()
     total = longest = 0.0
     for rank in ranks:
@@ -243,7 +243,7 @@ def together(ranks: Iterable[Durations]) -> Durations:
 
 
 def latency(durations: Durations) -> Optional[Latency]:
-    """Return mean, quantiles and longest; None without calls."""
+    """Return mean, quantiles and maximum; None without calls."""
     count = sum(durations.classes.values())
     if not count:
         return None
@@ -252,7 +252,7 @@ def latency(durations: Durations) -> Optional[Latency]:
 
 
 def by_tenths(durations: Durations) -> dict[int, int]:
-    """Return the number of calls by tenths of a decade: 0 is a second, -10 a tenth of one."""
+    """Return the number of calls per tenth of a decade: 0 is 1 s, -10 is 0.1 s."""
     counts: dict[int, int] = {}
     for place, count in sorted(durations.classes.items()):
         tenth = round(place / _CLASSES / log(10) * TENTHS)
@@ -261,33 +261,33 @@ def by_tenths(durations: Durations) -> dict[int, int]:
 
 
 def _quantile(durations: Durations, rank: float) -> float:
-    seen = 0
+    count = 0
     for number in sorted(durations.classes):
-        seen += durations.classes[number]
-        if seen >= rank:
+        count += durations.classes[number]
+        if count >= rank:
             return min(exp(number / _CLASSES), durations.longest_s)
     return durations.longest_s
 
 
 POINTS = 20
-"""Of a form; each is a twentieth of the time."""
+"""Points of a form; each is a twentieth of the time."""
 
 SHORTEST = 5
-"""Whole seconds; a shorter curve has no form."""
+"""Fewest seconds of a curve with a form."""
 
 _CHANCE = 1.63
-"""Quantile of a Brownian bridge's largest value that chance exceeds in 1 % of cases.
+"""99 % quantile of the largest absolute value of a Brownian bridge.
 
 Smirnov, Ann. Math. Stat. 19 (1948) 279.
 """
 
 
 class Distance(NamedTuple):
-    """Largest difference of two courses: all values are fractions.
+    """Largest difference between the courses of two curves; all values are fractions.
 
-    After ``at`` of its time the curve had moved ``own`` of its bytes, the reference ``reference``;
-    ``share`` is the difference without its sign.  ``noise`` is what the curve's own scatter makes
-    of a difference by chance, in one of a hundred cases.
+    After the fraction ``at`` of its time the curve had moved ``own`` of its bytes, the reference
+    ``reference``; ``share`` is the absolute difference.  ``noise`` is the difference that the
+    curve's own scatter exceeds by chance in 1 % of cases.
     """
 
     share: float
@@ -302,7 +302,7 @@ class Distance(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Return the difference in words."""
+        """Difference in words."""
         return (
             f"{100 * self.own:.0f} % of the bytes were moved in the first {100 * self.at:.0f} % of "
             f"the time, {100 * self.reference:.0f} % in the baseline's profile"
@@ -310,11 +310,11 @@ class Distance(NamedTuple):
 
 
 def form(curve: Sequence[float], points: Optional[int] = None) -> tuple[float, ...]:
-    """Return the rates of equal parts of the time, each relative to the mean of all.
+    """Return the form of a curve: rates of equal parts of the time, relative to their mean.
 
-    ``curve`` holds bytes of whole seconds.  There are ``points`` parts, unless told POINTS or, in a
-    shorter curve, one a second; their mean is 1.  A curve that is shorter than SHORTEST, or moved
-    nothing, has no form: the result is empty.
+    ``curve`` has bytes of full seconds.  There are ``points`` parts, by default POINTS or, for a
+    shorter curve, one per second; their mean is 1.  The form is empty for a curve that is shorter
+    than SHORTEST or moved nothing.
     """
     if len(curve) < SHORTEST or not sum(curve) > 0:
         return ()
@@ -325,29 +325,29 @@ def form(curve: Sequence[float], points: Optional[int] = None) -> tuple[float, .
 
 
 def distance(curve: Sequence[float], reference: Sequence[float]) -> Distance:
-    """Return the distance of two curves of any length, each of equal parts of its time.
+    """Return the distance between two curves of any lengths, each with equal parts of its time.
 
-    Both may be bytes of whole seconds, or forms.  D = max |F(t) - G(t)| with F and G the cumulative
-    shares of the bytes and t the share of the time; a rate that falls along a line from 1 + d of
-    its mean to 1 - d is d / 4 away from a constant one.
+    Both may be bytes of full seconds, or forms.  D = max |F(t) - G(t)|, with F and G the cumulative
+    shares of the bytes and t the share of the time.  A rate that falls linearly from 1 + d of its
+    mean to 1 - d has the distance d / 4 from a constant one.
 
-    ``noise`` is 1.63 s / sqrt(n): n parts with the relative scatter s, which comes from successive
-    differences, so that a trend does not count (von Neumann, Ann. Math. Stat. 12 (1941) 367).
+    ``noise`` is 1.63 s / sqrt(n) for n parts with the relative scatter s, calculated from
+    successive differences to exclude a trend (von Neumann, Ann. Math. Stat. 12 (1941) 367).
 
     Raises:
-        ValueError: a curve without any bytes has no course.
+        ValueError: a curve has no bytes.
     """
     own, other = _shares(curve), _shares(reference)
     knots = {place / len(curve) for place in range(len(curve))}
     knots |= {place / len(reference) for place in range(len(reference))}
-    # the earliest of equal differences, whatever the order of a set
+    # sorted: of equal differences the earliest counts
     at = max(sorted(knots), key=lambda knot: abs(_after(own, knot) - _after(other, knot)))
-    here, there = _after(own, at), _after(other, at)
-    return Distance(abs(here - there), at, here, there, _noise(curve))
+    own_share, other_share = _after(own, at), _after(other, at)
+    return Distance(abs(own_share - other_share), at, own_share, other_share, _noise(curve))
 
 
 def _shares(curve: Sequence[float]) -> tuple[float, ...]:
-    """Return the share of the bytes at the begin and after each part."""
+    """Return the cumulative share of the bytes at the start and after each part."""
     total = sum(curve)
     if not total > 0:
         raise ValueError("a curve without any bytes has no course")
@@ -355,10 +355,10 @@ def _shares(curve: Sequence[float]) -> tuple[float, ...]:
 
 
 def _after(shares: Sequence[float], at: float) -> float:
-    """Return the share of the bytes after a share of the time, within a part by proportion."""
+    """Return the share of the bytes after a share of the time, interpolated within a part."""
     place = at * (len(shares) - 1)
-    whole = min(int(place), len(shares) - 2)
-    return shares[whole] + (place - whole) * (shares[whole + 1] - shares[whole])
+    index = min(int(place), len(shares) - 2)
+    return shares[index] + (place - index) * (shares[index + 1] - shares[index])
 
 
 def _noise(curve: Sequence[float]) -> float:
@@ -372,30 +372,30 @@ def _noise(curve: Sequence[float]) -> float:
 
 _TENTH = 10
 _MOST_POINTS = 60
-"""Of a curve that the line is laid through: their pairs are counted."""
+"""Most points for fitting a line; the time grows with their pairs."""
 
 _TRAILING = 0.5
-"""Of the usual rate: seconds below it at the end are a tail."""
+"""Fraction of the usual rate; final seconds below it are the tail."""
 
 _EDGE = 0.75
-"""Of the rate before: what falls less within a tenth of the time declines, and is no tail."""
+"""Fraction of the rate before a tail; a smaller drop within a tenth of the time is a decline."""
 
 
 class Shape(NamedTuple):
-    """The course of a curve; rates in bytes per second.
+    """Shape of a curve; rates in bytes per second.
 
     ``start_Bps`` and ``end_Bps`` are the median rates of the first tenth of the seconds and of the
-    last one before the tail.  ``decline``, ``sag`` and ``spread`` are fractions.
+    last tenth before the tail.  ``decline``, ``sag`` and ``spread`` are fractions.
 
     ``decline`` is (first - last) / max(first, last) of a robust line through the curve (Theil and
-    Sen: its slope is the median of the slopes of all pairs): 0.6 ends with 40 % of what it began
-    with, a negative one rises.  An initial spike does not tilt the line.
-    ``sag`` is how far the rate falls below that line in the deepest tenth, as a part of the line;
-    its middle is ``sag_at_s`` seconds after the begin.
-    ``spread`` is how much single seconds differ: 1.4826 x the median distance from the line, as a
-    part of the median rate.
-    ``tail_s`` counts the seconds at the end in which the rate has dropped, not declined, below half
-    of the rate at which the median byte moved: most had finished, and some had not.
+    Sen: its slope is the median of the slopes of all pairs): with 0.6 the rate ends at 40 % of its
+    start; it is negative for a rising rate.  An initial spike does not tilt the line.
+    ``sag`` is the depth of the deepest tenth below that line, as a fraction of the line; the middle
+    of that tenth is ``sag_at_s`` seconds after the start.
+    ``spread`` is the scatter of single seconds: 1.4826 x the median distance from the line, as a
+    fraction of the median rate.
+    ``tail_s`` is the number of final seconds in which the rate dropped, not declined, below half of
+    the rate at which the median byte moved: most ranks had finished, but some had not.
     """
 
     start_Bps: float
@@ -407,24 +407,24 @@ class Shape(NamedTuple):
     tail_s: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document form: rates rounded to bytes, fractions to a part in a thousand."""
+        """Return the document form; rates are rounded to bytes, fractions to 0.001."""
         raw = {name: round(value, 3) for name, value in self._asdict().items()}
         return {**raw, "start_Bps": round(self.start_Bps), "end_Bps": round(self.end_Bps)}
 
 
 class _Line(NamedTuple):
-    """A rate as a line: at the middle of the first second, and how it changes in each."""
+    """Rate as a line: value in the middle of the first second, and change per second."""
 
     first: float
     slope: float
 
     def at(self, second: int) -> float:
-        """Return the rate in a second; none is negative."""
+        """Return the rate in a second, at least 0."""
         return max(0.0, self.first + self.slope * second)
 
 
 def shape(curve: Sequence[float]) -> Optional[Shape]:
-    """Return the shape of bytes of whole seconds; None of fewer than 5, or without any bytes."""
+    """Return the shape of a curve of full seconds; None with fewer than 5, or without bytes."""
     if len(curve) < SHORTEST or not sum(curve) > 0:
         return None
     tail = _tail(curve)
@@ -445,7 +445,7 @@ def shape(curve: Sequence[float]) -> Optional[Shape]:
 
 
 def _tail(curve: Sequence[float]) -> int:
-    """Return the number of seconds of the tail, 0 where there is none."""
+    """Return the length of the tail in seconds, 0 without a tail."""
     low = _TRAILING * _usual(curve)
     begin = len(curve)
     while curve[begin - 1] < low:
@@ -457,7 +457,7 @@ def _tail(curve: Sequence[float]) -> int:
 
 
 def _usual(curve: Sequence[float]) -> float:
-    """Return the rate at which the median byte moved, which few bytes of a long tail do not."""
+    """Return the rate at which the median byte moved; few bytes of a long tail do not lower it."""
     remaining = sum(curve) / 2
     for rate in sorted(curve):
         remaining -= rate
@@ -474,22 +474,22 @@ def _line(body: Sequence[float]) -> _Line:
         for part in [body[place : place + step]]
     ]
     slope = median(
-        (later - rate) / (then - when)
-        for index, (when, rate) in enumerate(points)
-        for then, later in points[index + 1 :]
+        (later - rate) / (later_time - time)
+        for index, (time, rate) in enumerate(points)
+        for later_time, later in points[index + 1 :]
     )
-    return _Line(median(rate - slope * when for when, rate in points), slope)
+    return _Line(median(rate - slope * time for time, rate in points), slope)
 
 
 def _sag(body: Sequence[float], line: _Line, window: int) -> tuple[float, float]:
-    """Return depth and middle of the deepest ``window`` seconds below the line."""
+    """Return depth and middle of the ``window`` seconds that are deepest below the line."""
     moved = [0.0, *accumulate(body)]
     expected = [0.0, *accumulate(line.at(second) for second in range(len(body)))]
     deepest, middle = 0.0, 0.0
     for place in range(len(body) - window + 1):
         usual = expected[place + window] - expected[place]
-        moved_here = moved[place + window] - moved[place]
-        depth = 1 - moved_here / usual if usual > 0 else 0.0
+        window_bytes = moved[place + window] - moved[place]
+        depth = 1 - window_bytes / usual if usual > 0 else 0.0
         if depth > deepest:
             deepest, middle = depth, place + window / 2
     return deepest, middle

@@ -1,6 +1,6 @@
 """One rank of a parallel run: ``mpirun ... python3 -m plumbline.parallel.rank JOBFILE``.
 
-Whatever happens, every rank that can leaves a file for each operation; see :mod:`.job`.
+Whenever possible, every rank writes a result file for each operation; see :mod:`.job`.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from plumbline.parallel.job import Job
 from plumbline.parallel.operation import Ended
 
 _ENDING = (signal.SIGTERM, signal.SIGUSR1)
-"""From Open MPI and Slurm the one, from MPICH the other when a rank has died, on any client."""
+"""Signals after the death of a rank: the first of Open MPI and Slurm, the second of MPICH."""
 
 _LOWEST = 19
 _LOOK_S = 0.2
 _STUCK_S = 0.2
-"""Both together are short against the second after which PMIx ends a rank that lost its server."""
+"""With _LOOK_S, well below the second after which PMIx ends a rank that lost its server."""
 _LAST_S = 4.0
 
 
 def main(argv: list[str]) -> int:
-    """Take part in a run; return 0 when all results of this rank are kept."""
+    """Take part in a run; return 0 when all results of this rank are stored."""
     for number in _ENDING:
         signal.signal(number, _end)
     sys.excepthook = _abort
-    # a launcher hands its own priority on, but not to other hosts
+    # ranks on other hosts do not inherit the launcher's priority
     os.nice(_LOWEST)
     stuck = _watch_launcher()
-    # where mpi4py is missing there is something by now that says so
+    # import late: _abort now reports a missing mpi4py
     from plumbline.parallel.mpi import Group, Rank, World
 
     world = World()
@@ -69,7 +69,7 @@ def _end(_number: int, _frame: Optional[FrameType]) -> NoReturn:
 def _abort(
     kind: type[BaseException], error: BaseException, _traceback: Optional[TracebackType]
 ) -> NoReturn:
-    """End at once; a rank that waits for MPI to finalize would block all others."""
+    """Exit at once; a rank that waits for MPI to finalize would block all others."""
     if isinstance(error, PlumblineError):
         print(f"plumbline: {error}", file=sys.stderr, flush=True)
         os._exit(error.exit_code)
@@ -88,39 +88,39 @@ def _abort(
 
 
 def _parents() -> tuple[int, int]:
-    """Return the process that started this rank, and its parent if it is only a wrapper.
+    """Return the parent process, and its own parent if it is only a wrapper.
 
-    A launcher that would kill its ranks at once does not have them as its own children.
+    ``setsid`` wraps the ranks of launchers that would otherwise kill them at once.
     """
     parent = os.getppid()
     with suppress(OSError):
         # proc(5): "pid (name) state ppid ..."
-        name, _, rest = Path(f"/proc/{parent}/stat").read_text(encoding="utf-8").rpartition(")")
+        name, _, fields = Path(f"/proc/{parent}/stat").read_text(encoding="utf-8").rpartition(")")
         if name.endswith("(setsid"):
-            return parent, int(rest.split()[1])
+            return parent, int(fields.split()[1])
     return parent, 0
 
 
 def _watch_launcher() -> list[Callable[[], None]]:
-    """End this rank when its launcher is gone: a killed mpirun must leave no writer.
+    """Start a thread that ends this rank when its launcher has died.
 
-    What is in the list that is returned is called first where the rank does not end at once: it
-    waits for a slow target, in a call that no signal ends.
+    If the rank does not end at once, because it waits for a slow target in a call that ignores
+    signals, the functions in the returned list are called first.
     """
     parents = _parents()
     stuck: list[Callable[[], None]] = []
 
     def watch() -> None:
-        never = threading.Event()
+        timer = threading.Event()
         while _parents() == parents:
-            never.wait(_LOOK_S)
-        # first as the launcher would have done it, so that what was measured is written down
+            timer.wait(_LOOK_S)
+        # first SIGTERM, as from the launcher, so the rank can write its results
         os.kill(os.getpid(), signal.SIGTERM)
-        never.wait(_STUCK_S)
+        timer.wait(_STUCK_S)
         for keep in stuck:
             with suppress(OSError):
                 keep()
-        never.wait(_LAST_S)
+        timer.wait(_LAST_S)
         os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True).start()

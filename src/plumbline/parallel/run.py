@@ -1,10 +1,10 @@
-"""Parallel runs: start the ranks, watch them, and keep the records of targets and whole.
+"""Parallel runs: start and watch the ranks, and record the targets and the file system.
 
-What a rank has left in the run's folder counts, however the launcher ended.
+Results that ranks left in the run's folder count, however the launcher ended.
 
-Files are made and proven before the ranks start and removed when they have ended.  Each is one of a
-target of its own name, ``COMPONENT.fs-N``, so that the target's ways to pin and to prove hold for
-it, and a run that was killed leaves nothing that the next one cannot name.
+Files are created and proven before the ranks start, and removed after they have ended.  Each one
+is the probe file of a target named ``COMPONENT.fs-N``, so placement and proof are those of the
+target, and the next run knows the names of files that a killed run left.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from plumbline.parallel.terms import Method, Place, limit_s, spread
 
 
 class Files(str, Enum):
-    """Origin of the files of a run, and their fate."""
+    """Origin of the files of a run, and what happens to them."""
 
     FRESH = "fresh"
-    """Made for the run and removed after it."""
+    """Created for the run and removed after it."""
     KEEP = "keep"
-    """Made for the run and kept for later ones, until the next that makes its own."""
+    """Created for the run and kept for later runs, until one creates its own."""
     FOUND = "found"
-    """Kept by an earlier run, read, and left where they are."""
+    """Kept by an earlier run, read, and kept again."""
 
 
 class Share(NamedTuple):
-    """Load of each target: ``ranks`` that move ``rank_bytes`` each, into one file or several."""
+    """Load of a target: ``ranks`` that move ``rank_bytes`` each, to one shared file or several."""
 
     ranks: int
     rank_bytes: int
@@ -62,7 +62,7 @@ class Share(NamedTuple):
 
     @property
     def files(self) -> int:
-        """Files on each target."""
+        """Number of files on each target."""
         return 1 if self.shared else self.ranks
 
     @property
@@ -77,7 +77,7 @@ class Share(NamedTuple):
 
 
 class Member:
-    """One target of a parallel run and its files; ``failure`` says why it takes no part."""
+    """One target of a parallel run and its files; with a ``failure`` it takes no part."""
 
     def __init__(
         self, entry: Expectation, server: str, share: Share, runner: CommandRunner
@@ -95,13 +95,13 @@ class Member:
         self._device = entry.component
 
     @property
-    def made(self) -> bool:
-        """True if all files were made."""
+    def has_files(self) -> bool:
+        """True if all files are ready."""
         return len(self._paths) == self.share.files
 
     @property
     def places(self) -> Iterator[Place]:
-        """Places of the ranks of this target."""
+        """Places of the ranks on this target."""
         name = self.entry.component
         for rank in range(self.share.ranks):
             if self.share.shared:
@@ -110,14 +110,14 @@ class Member:
             else:
                 yield Place(name, self._server, self._paths[rank])
 
-    def look_again(self, files: Files) -> None:
-        """Look a second time at a target that gave no answer."""
+    def recheck(self, files: Files) -> None:
+        """Check a target again if it gave no answer."""
         if self.failure is not None and self.failure.outcome is Outcome.UNANSWERED:
             self.failure = None
             self.look(files)
 
     def look(self, files: Files = Files.FRESH) -> None:
-        """Check that the target may be measured, and remove the files of earlier runs."""
+        """Check that the target may be measured; remove files of earlier runs."""
         with self._failing():
             if files is not Files.FOUND:
                 for target in self._leftovers():
@@ -126,7 +126,7 @@ class Member:
             self._device = self._find_device()
 
     def make(self, others_bytes: int = 0) -> None:
-        """Make and prove the files; ``others_bytes`` go to the same device for other targets."""
+        """Create and prove the files; ``others_bytes`` of other targets go to the same device."""
         with self._failing():
             self._targets[0].refuse_without_room(self.watch, self.share.bytes + others_bytes)
             for target in self._targets:
@@ -135,25 +135,25 @@ class Member:
             self._moved = self._targets[0].traffic(self.watch)
 
     def find(self) -> None:
-        """Take and prove the files that an earlier run has kept."""
+        """Use and prove the files that an earlier run kept."""
         with self._failing():
             for target in self._targets:
                 self._paths.append(target.find(self.watch, self.share.file_bytes))
             self._moved = self._targets[0].traffic(self.watch)
 
     def prove(self) -> None:
-        """Check after the run that every file still lies on its target."""
+        """After the run, check that every file still lies on its target."""
         if self.failure is not None:
             return
         with self._failing():
-            after = self._targets[0].traffic(self.watch)
-            if after is not None and self._moved is not None:
-                self.grown = after - self._moved
+            traffic = self._targets[0].traffic(self.watch)
+            if traffic is not None and self._moved is not None:
+                self.grown = traffic - self._moved
             for target, path in zip(self._targets, self._paths):
                 target.verify(self.watch, path)
 
     def remove(self) -> None:
-        """Remove all files; a target that gives no answer keeps its own until the next run."""
+        """Remove all files; if the target does not answer, the next run removes them."""
         if not self.watch.stuck:
             for target in self._targets:
                 with suppress(SkipTarget, ToolError):
@@ -161,31 +161,31 @@ class Member:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Keep the first error as the reason why this target takes no part.
+        """Turn the first error into the failure of this target.
 
         Raises:
-            PrivilegeError: this user may not measure it, and so none of them.
+            PrivilegeError: this user may not measure it, nor any other target.
         """
         try:
             yield
         except PrivilegeError:
             raise
         except (SkipTarget, ToolError) as error:
-            self.failure = self.failure or _of_this_run(self.watch.failure(error))
+            self.failure = self.failure or _own_failure(self.watch.failure(error))
 
     def shares_with(self, other: Member) -> bool:
-        """Return True if both lie on one device, or are the same."""
+        """Return True if both lie on one device, or are the same target."""
         return self._device == other._device
 
     def _find_device(self) -> str:
-        """Return the device number of a directory; other targets have their own device."""
+        """Return the device number of a directory, or the name of any other target."""
         folder = self.entry.target.get("directory")
         if folder is None:
             return self.entry.component
         return ask(self.watch, ["stat", "--format=%d", "--", folder]).strip()
 
     def _target(self, index: int) -> FileTarget:
-        # a file over several targets is named after the first, whose next run finds what is left
+        # a striped file is named after its first target, so the next run on that target finds it
         name, *_ = (*osts_of(self.entry.target), self.entry.component)
         return self._named(f"{name}.fs-{index}")
 
@@ -199,22 +199,22 @@ class Member:
         return target
 
     def _leftovers(self) -> Iterator[FileTarget]:
-        """Yield the targets of files that an earlier run with more files has left."""
-        name, own = self._targets[0].folder
+        """Yield the targets of leftover files of earlier runs, which may have had more files."""
+        name, parent = self._targets[0].folder
         words = ["find", ".", "-mindepth", "1", "-maxdepth", "1", "-type", "d"]
-        listing = self.watch([*words, "-name", f"{name[:-1]}*", "-printf", "%f\\n"], SLOW_S, own)
+        listing = self.watch([*words, "-name", f"{name[:-1]}*", "-printf", "%f\\n"], SLOW_S, parent)
         for folder in listing.stdout.splitlines() if listing.ok else ():
             number = folder[len(name) - 1 :]
             if number.isdigit():
                 yield self._target(int(number))
 
 
-def _of_this_run(failure: Failure) -> Failure:
-    """Return a target's failure; a fault that is not its own becomes a skip."""
-    own_outcomes = (Outcome.SKIPPED, Outcome.FAILED, Outcome.UNANSWERED)
+def _own_failure(failure: Failure) -> Failure:
+    """Return a failure of the target, or a skip for a fault that this layer does not judge."""
+    allowed = (Outcome.SKIPPED, Outcome.FAILED, Outcome.UNANSWERED)
     unreachable = failure.outcome is Outcome.UNREACHABLE
     cause = "; the target, its server or the network to it is down" if unreachable else ""
-    if failure.outcome in own_outcomes:
+    if failure.outcome in allowed:
         return failure
     return Failure(Outcome.SKIPPED, failure.reason + cause)
 
@@ -226,9 +226,10 @@ _LAST_S = 5.0
 class Course(NamedTuple):
     """Terms of a parallel run.
 
-    ``ranks`` are those of all targets, dealt to them in turn.  ``servers`` names the known server
-    of each target.  ``folder`` takes the results of the ranks, empty for a temporary folder: all
-    clients must see it.  ``calls`` is the file of all calls, None for no such file.
+    ``ranks`` is the number for all targets, dealt to them in turn.  ``servers`` has the server of
+    each target, if known.  ``folder`` is for the results of the ranks and must be visible to all
+    clients; empty for a temporary folder.  ``calls`` is the profile file with all calls, None for
+    no such file.
     """
 
     test: Method
@@ -245,25 +246,25 @@ class Course(NamedTuple):
 class Run:
     """One start of the launcher."""
 
-    def __init__(self, whole: Expectation, course: Course, context: UnitContext) -> None:
-        self._whole = whole
+    def __init__(self, system: Expectation, course: Course, context: UnitContext) -> None:
+        self._system = system
         self._course = course
         self._context = context
-        self._runner = context.runners[whole.component]
+        self._runner = context.runners[system.component]
         self._tool: Optional[Tool] = None
         self._results: tuple[Result, ...] = ()
         self._interrupt: Optional[KeyboardInterrupt] = None
-        self._unkept: Optional[ToolError] = None
+        self._profile_error: Optional[ToolError] = None
 
     def records(self, crew: Sequence[Member], tasks: Sequence[Task]) -> Iterator[Record]:
-        """Yield the records of all tasks, of an interrupted run those that were over.
+        """Yield the records of all tasks; only finished ones if the run is interrupted.
 
         Raises:
-            KeyboardInterrupt: a person has ended the run; the records have been given before.
-            ToolError: the calls cannot be kept; the records have been given before.
+            KeyboardInterrupt: a person interrupted the run; raised after the last record.
+            ToolError: the profile cannot be written; raised after the last record.
         """
         ready = [member for member in crew if member.failure is None]
-        began = self._context.clock.wall()
+        start = self._context.clock.wall()
         try:
             if not ready:
                 raise SkipTarget("no target can be measured; see the reason of each")
@@ -274,38 +275,38 @@ class Run:
                 raise self._interrupt from error
             skipped = isinstance(error, SkipTarget)
             trouble = Failure(Outcome.SKIPPED if skipped else Outcome.FAILED, str(error))
-            own = {member.entry.component: member.failure for member in crew}
+            failures = {member.entry.component: member.failure for member in crew}
             for task in tasks:
-                failure = own.get(task.entry.component) or trouble
+                failure = failures.get(task.entry.component) or trouble
                 yield self._context.recorder.without(task, failure)
             return
         for member in ready:
             member.prove()
-        ended = self._context.clock.wall()
+        end = self._context.clock.wall()
         for task in tasks:
             tally = tallies[task.operation]
             if self._interrupt is None or tally.over:
-                yield self._record(crew, tally, task, (began, ended))
+                yield self._record(crew, tally, task, (start, end))
         if self._interrupt is not None:
             raise self._interrupt
-        if self._unkept is not None:
-            raise self._unkept
+        if self._profile_error is not None:
+            raise self._profile_error
 
     def _carried_out(
         self, folders: tuple[Path, Path], ready: Sequence[Member], tasks: Sequence[Task]
     ) -> Mapping[Operation, Tally]:
-        """Run the ranks and return what they left; what they left is there in any case."""
+        """Run the ranks and return their results, which count even if the launcher fails."""
         folder, local = folders
         launcher = find_launcher(self._course.launch, self._runner)._replace(folder=str(local))
         job = self._job(folder, [place for member in ready for place in member.places], tasks)
         romio, ranks = job.test.romio, len(job.places) * job.test.processes
         argv = command(self._course.launch, launcher, ranks, str(folder / JOB), romio=romio)
-        self._tool = Tool(self._whole.spec.tool, f"{launcher.kind.value} {launcher.version}", argv)
+        self._tool = Tool(self._system.spec.tool, f"{launcher.kind.value} {launcher.version}", argv)
         write_whole(folder / JOB, encoded(job))
         allowed = limit_s(job.seconds, len(job.operations))
-        limit = min(allowed, self._whole.limits.hung_after_s)
+        limit = min(allowed, self._system.limits.hung_after_s)
         completed = self._watched(folder, argv, limit, tasks)
-        # NFS shows a folder as it was some seconds ago, until its own host changes something there
+        # NFS may show an old state of a folder until this host changes something in it
         (folder / "over").touch()
         self._results = tuple(read_results(folder))
         if self._course.calls is not None:
@@ -315,7 +316,7 @@ class Run:
                 )
                 _keep_calls(folder, in_turn, self._course.calls, self._about(job))
             except (ToolError, DocumentError) as error:
-                self._unkept = ToolError(f"{error}; what was measured is kept")
+                self._profile_error = ToolError(f"{error}; what was measured is kept")
         return {
             operation: Tally(
                 job,
@@ -327,7 +328,7 @@ class Run:
         }
 
     def _job(self, folder: Path, places: Sequence[Place], tasks: Sequence[Task]) -> Job:
-        spec = self._whole.spec
+        spec = self._system.spec
         return Job(
             folder=str(folder),
             test=self._course.test,
@@ -344,7 +345,7 @@ class Run:
     def _watched(
         self, folder: Path, argv: tuple[str, ...], limit: float, tasks: Sequence[Task]
     ) -> Completed:
-        """Wait for the launcher, and tell meanwhile which operations are over."""
+        """Wait for the launcher; meanwhile report finished operations."""
         waiting = list(tasks)
         with ThreadPoolExecutor(1) as thread:
             running: Future[Completed] = thread.submit(self._runner, argv, limit)
@@ -358,13 +359,13 @@ class Run:
             except BaseException:
                 self._context.stop()
                 raise
-        # the thread is over: what was made is still to be proven and removed
+        # the launcher has ended, but files must still be proven and removed
         self._context.go_on()
         for task in waiting if self._interrupt is None else ():
             self._context.step(task.title)
         completed = running.result()
         if not completed.ok:
-            # ranks that have lost their launcher still write down what they know
+            # ranks that lost their launcher still write their results
             self._context.clock.sleep(_LAST_S)
             end_ranks(str(folder / JOB))
         return completed
@@ -381,18 +382,18 @@ class Run:
     def _record(
         self, crew: Sequence[Member], tally: Tally, task: Task, when: tuple[float, float]
     ) -> Record:
-        """Return a task's record; ``when`` is the run's time, for tasks that never began."""
+        """Return the record of a task; unstarted tasks get ``when``, start and end of the run."""
         recorder, name = self._context.recorder, task.entry.component
         member = next((candidate for candidate in crew if candidate.entry.component == name), None)
         if member is None:
             results = tally.results
-            conditions = self._of_slowest(crew) if self._whole.further else UNCONDITIONED
+            conditions = self._of_slowest(crew) if self._system.further else UNCONDITIONED
             outcome = self._of_all(crew, tally)
             more = details_of_all(tally, outcome)
         else:
             results = tally.on(name)
             conditions = Conditions(member.state, self._coverage(crew, member))
-            if member.failure is not None and not member.made:
+            if member.failure is not None and not member.has_files:
                 return recorder.without(task, member.failure, conditions)
             outcome = tally.of_target(name, member.share.ranks)
             if member.failure is not None and not isinstance(outcome, Failure):
@@ -404,9 +405,9 @@ class Run:
         return recorder.record(task, measured, conditions, **times, tool=self._tool, details=more)
 
     def _coverage(self, crew: Sequence[Member], member: Member) -> Optional[float]:
-        """Return the run's share of all bytes that a target's device moved meanwhile.
+        """Return the run's share of all bytes that a target's device moved during the run.
 
-        It covers all operations, which follow one another too closely to tell them apart.
+        It covers all operations together, which follow too closely to be separated.
         """
         if not member.grown or member.grown <= 0:
             return None
@@ -415,11 +416,11 @@ class Run:
         return min(1.0, moved / member.grown) if moved else None
 
     def _of_slowest(self, crew: Sequence[Member]) -> Conditions:
-        """Return what may excuse a run that judges no target: that of the last target to end."""
-        last: dict[str, float] = {}
+        """Return flags and coverage of the last target to end, for a run that judges no targets."""
+        end_s: dict[str, float] = {}
         for result in self._results:
-            last[result.target] = max(last.get(result.target, 0.0), result.end_s)
-        slowest = max(crew, key=lambda member: last.get(member.entry.component, 0.0))
+            end_s[result.target] = max(end_s.get(result.target, 0.0), result.end_s)
+        slowest = max(crew, key=lambda member: end_s.get(member.entry.component, 0.0))
         state = NO_STATE._replace(flags=slowest.state.flags)
         return Conditions(state, self._coverage(crew, slowest))
 
@@ -435,9 +436,9 @@ class Run:
 
     @contextmanager
     def _folders(self) -> Iterator[tuple[Path, Path]]:
-        """Yield a folder for this run alone, and one on this host, which may be the same.
+        """Yield a folder for this run, and a local one, which may be the same.
 
-        Leftovers of a killed run are removed first.
+        Folders of killed runs are removed first.
         """
         named = self._course.folder
         try:
@@ -463,7 +464,7 @@ class Run:
 def _keep_calls(
     folder: Path, results: Sequence[Result], profile: Path, about: Mapping[str, object]
 ) -> None:
-    """Write the calls of all ranks into one file, operation by operation; raise ToolError."""
+    """Write the calls of all ranks to one file, operation by operation; raise ToolError."""
     blocks: list[Block] = []
     for result in results:
         path = folder / f"{result_name(result.operation, result.rank)}.calls"
@@ -484,18 +485,17 @@ def _keep_calls(
 
 
 class FsUnit:
-    """All targets of one file system: ``whole`` is the file system, ``members`` its targets."""
+    """Unit for all targets of one file system; ``members`` are the targets."""
 
-    def __init__(self, whole: Expectation, members: Sequence[Expectation], course: Course) -> None:
-        """Raise DocumentError when an operation is not known."""
-        self._whole = whole
+    def __init__(self, system: Expectation, members: Sequence[Expectation], course: Course) -> None:
+        """Raise DocumentError for an unknown operation."""
+        self._system = system
         self._members = tuple(members)
         self._course = course
-        parts = [tasks_of(entry) for entry in (*members, whole)]
-        # operation by operation, the whole last
+        parts = [tasks_of(entry) for entry in (*members, system)]
+        # operation by operation, the file system last
         self.tasks = tuple(task for tasks in zip(*parts) for task in tasks)
-        self._operations = tuple(task.operation for task in tasks_of(whole))
-        spec = whole.spec
+        spec = system.spec
         rank_bytes = spec.bytes // spec.transfer_bytes * spec.transfer_bytes
         self._shares = tuple(
             Share(ranks, rank_bytes, course.test.shared)
@@ -504,22 +504,23 @@ class FsUnit:
 
     @property
     def planned_bytes(self) -> int:
-        """All bytes that the run writes."""
+        """Bytes that the run writes."""
         if self._course.files is Files.FOUND:
             return 0
         return sum(share.bytes for share in self._shares)
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
-        """Return the call of the launcher, as it is by its name."""
+        """Return the command line of the launcher, whose kind is guessed from its name."""
         launch = self._course.launch
         test = self._course.test
         ranks, romio = self._course.ranks * test.processes, test.romio
         return (command(launch, assumed(launch), ranks, f"FOLDER/{JOB}", romio=romio),)
 
     def measure(self, context: UnitContext) -> Generator[Record, None, None]:
-        """Yield one record for each operation of each target and of the whole.
+        """Yield one record for each operation of each target and of the file system.
 
-        A further test has the whole alone, so that those of the first test stand.
+        An additional test records only the file system: the first test's records of targets stay
+        valid.
         """
         crew = [
             Member(entry, self._server(entry), share, context.runners[entry.component])
@@ -528,9 +529,9 @@ class FsUnit:
         files = self._course.files
         keep = files is Files.FOUND
         try:
-            _muster(crew, files)
-            for record in Run(self._whole, self._course, context).records(crew, self.tasks):
-                if not self._whole.further or record.component == self._whole.component:
+            _prepare(crew, files)
+            for record in Run(self._system, self._course, context).records(crew, self.tasks):
+                if not self._system.further or record.component == self._system.component:
                     yield record
             keep = keep or (files is Files.KEEP and all(member.failure is None for member in crew))
         finally:
@@ -541,15 +542,15 @@ class FsUnit:
         return self._course.servers.get(entry.component, entry.component)
 
 
-def _muster(crew: Sequence[Member], files: Files) -> None:
-    """Look at all targets and make their files; a target that takes no part has a failure."""
+def _prepare(crew: Sequence[Member], files: Files) -> None:
+    """Check all targets and create their files; a target without files has a failure."""
     for member in crew:
         member.look(files)
     for member in crew:
-        member.look_again(files)
+        member.recheck(files)
     ready = [member for member in crew if member.failure is None]
     for member in ready if files is Files.FOUND else ():
         member.find()
     for member in ready if files is not Files.FOUND else ():
-        beside = sum(other.share.bytes for other in ready if member.shares_with(other))
-        member.make(beside - member.share.bytes)
+        shared_bytes = sum(other.share.bytes for other in ready if member.shares_with(other))
+        member.make(shared_bytes - member.share.bytes)

@@ -1,4 +1,4 @@
-"""Stragglers and the kind of their delay: slow all along, late to start, paused, or a tail.
+"""Find stragglers and the kind of their delay: slow throughout, late to start, paused, or tail.
 
 As in figure 5 of the BlueGene/L report each rank is a trace of time over bytes.  The delay of a
 straggler's trace at a quarter, a half, three quarters and all of its bytes shows the kind.
@@ -17,43 +17,43 @@ from plumbline.model.statistics import deviation
 from plumbline.model.units import format_duration
 
 _LATE = 1.10
-"""Times the others' time: as much as a target may be slower than its peers."""
+"""Least ratio to the others' time: as much as a target may be slower than its peers."""
 
 _SURE = 3.0
 _SHORTEST_S = 1.0
-"""Curves have one-second bins: of a smaller delay nothing more can be said."""
+"""Least delay: curves have bins of one second, which cannot explain a smaller one."""
 
 _QUARTERS = 4
-_MOST = 0.6
-"""Of the delay: a quarter that brought so much of it brought it all; an equal share is 0.25."""
+_DOMINANT = 0.6
+"""Fraction of the delay from one quarter that makes it the cause; an equal share is 0.25."""
 
 _TYPICAL = 99
-"""Ranks that stand for all others, those in the middle."""
+"""Number of ranks in the middle that represent all others."""
 
 _ALL = 1 - 1e-9
-"""Of the bytes: sums of seconds differ by so little."""
+"""Fraction of the bytes that counts as all: sums of seconds have rounding errors."""
 
 _MISSING = 0.01
-"""Fraction of the bytes: a rank that moved less than the others was ended by time, not by data."""
+"""Missing fraction of the bytes above which the time limit, not the data, ended a rank."""
 
 
 class Kind(str, Enum):
     """Cause of a delay."""
 
     SLOW = "slow from start to finish"
-    """A slow target, or a server or client that is shared with others."""
+    """A slow target, or a server or client shared with others."""
     LATE = "late to start"
     """The first quarter of the bytes took most of the delay: back-off of the network."""
     PAUSED = "paused on the way"
-    """One of the quarters between did."""
+    """One of the quarters in between took most of the delay."""
     TAIL = "tail"
-    """The last quarter, or the last flush, did."""
+    """The last quarter, or the last flush, took most of the delay."""
 
 
 class Track(NamedTuple):
-    """Course of one rank in one operation, in seconds since the common start.
+    """Course of one rank in one operation; times are seconds since the common start.
 
-    ``curve`` is bytes in each second; ``end_s`` is when all of it was safe.
+    ``curve`` has the bytes in each second; at ``end_s`` all bytes were safe.
     """
 
     rank: int
@@ -66,9 +66,9 @@ class Track(NamedTuple):
 
 
 class Straggler(NamedTuple):
-    """Ranks of one target that were late in the same way, the worst of them in figures.
+    """Ranks of one target with the same kind of delay; the figures are of the worst.
 
-    ``late_s`` is the delay against the others when all of its bytes are safe.  ``missing`` is the
+    ``late_s`` is the delay behind the others when all its bytes are safe.  ``missing`` is the
     fraction of the others' bytes that it did not move, above 0 only if the time was fixed or too
     short.  ``beside`` are ranks of the same client on the same server, if other clients have fewer.
     """
@@ -84,10 +84,10 @@ class Straggler(NamedTuple):
     @property
     def sentence(self) -> str:
         """Return e.g. ``rank 3 on OST0004 finished 12 s after the others: late to start``."""
-        what = f"finished {format_duration(self.late_s)} after the others"
+        delay = f"finished {format_duration(self.late_s)} after the others"
         if self.missing:
-            what = f"moved {100 * self.missing:.0f} % less than the others in the same time"
-        text = f"{_ranks(self.ranks)} on {self.target} {what}: {self.kind.value}"
+            delay = f"moved {100 * self.missing:.0f} % less than the others in the same time"
+        text = f"{_ranks(self.ranks)} on {self.target} {delay}: {self.kind.value}"
         if self.beside:
             text += f", beside {_ranks(self.beside)} of its client on server {self.server}"
         return text
@@ -100,48 +100,49 @@ class Straggler(NamedTuple):
 
 
 def stragglers(tracks: Sequence[Track]) -> tuple[Straggler, ...]:
-    """Return the late ranks, the worst first; none if fewer than two ranks moved anything.
+    """Return the late ranks, the worst first; empty if fewer than two ranks moved bytes.
 
-    A rank is late if its time exceeds 1.1 times the median of the others, by more than 3 robust
-    standard deviations of all and by more than a second.  A rank that moved fewer bytes in a fixed
-    time is taken to need proportionally longer.  If half of all are slower, none is a straggler.
+    A rank is late if its time exceeds 1.1 times the median of the others, and that median by more
+    than 3 robust standard deviations of all and by more than a second.  The time of a rank that
+    moved fewer bytes in a fixed time is extrapolated.  If half of the ranks are slow, none is a
+    straggler.
     """
     traces = [_Trace(track) for track in tracks if sum(track.curve) > 0]
     if len(traces) < 2:
         return ()
     usual_bytes = median(trace.bytes for trace in traces)
     traces.sort(key=lambda trace: trace.needed_s(usual_bytes))
-    first = _first_late([trace.needed_s(usual_bytes) for trace in traces])
-    timely, late = traces[:first], traces[first:]
+    place = _first_late([trace.needed_s(usual_bytes) for trace in traces])
+    timely, late = traces[:place], traces[place:]
     middle = max(0, (len(timely) - _TYPICAL) // 2)
     crowd = _Crowd(tracks)
-    judged = [_judged(trace, timely[middle : middle + _TYPICAL], crowd) for trace in late]
+    entries = [_straggler(trace, timely[middle : middle + _TYPICAL], crowd) for trace in late]
     return tuple(
         sorted(
-            _merged(judged),
+            _merged(entries),
             key=lambda straggler: (-straggler.missing, -straggler.late_s, straggler.ranks),
         )
     )
 
 
 class _Trace:
-    """Time over bytes of one rank, straight between the ends of seconds."""
+    """Time over bytes of one rank, linear between the ends of seconds."""
 
     def __init__(self, track: Track) -> None:
         self.track = track
         first = min(int(track.begin_s), len(track.curve) - 1)
         ends = range(first + 1, len(track.curve) + 1)
         self._times = [track.begin_s, *(min(float(end), track.end_s) for end in ends)]
-        # the few bytes of a second before the begin count at the begin
+        # the few bytes of earlier seconds count at the start
         self._moved = [0.0, *list(accumulate(track.curve))[first:]]
         self.bytes = self._moved[-1]
 
     def needed_s(self, size: float) -> float:
-        """Return the seconds that ``size`` bytes take at the mean rate."""
+        """Return the seconds for ``size`` bytes at the mean rate."""
         return self.track.end_s * size / self.bytes
 
     def reached_s(self, size: float) -> float:
-        """Return the second at which ``size`` bytes were moved; all bytes must be safe as well."""
+        """Return the time at which ``size`` bytes were moved; all bytes must also be safe."""
         if size >= _ALL * self.bytes:
             return self.track.end_s
         after = bisect_left(self._moved, size)
@@ -153,7 +154,7 @@ class _Trace:
 
 
 class _Crowd:
-    """Ranks of one client on one server, which compete for the client's memory as well."""
+    """Ranks of each client on each server, which also compete for the client's memory."""
 
     def __init__(self, tracks: Sequence[Track]) -> None:
         self._ranks: dict[tuple[str, str], list[int]] = {}
@@ -163,7 +164,7 @@ class _Crowd:
         self._usual = sizes.most_common(1)[0][0]
 
     def rivals(self, track: Track) -> tuple[int, ...]:
-        """Return the other ranks of a rank's crowd; none if a crowd of that size is usual."""
+        """Return the other ranks with the same client and server; empty for a usual number."""
         crowd = self._ranks[track.client, track.server]
         if len(crowd) <= self._usual:
             return ()
@@ -172,15 +173,15 @@ class _Crowd:
 
 def _first_late(needed: Sequence[float]) -> int:
     """Return the index of the first straggler among ascending times."""
-    # with two ranks there is only one other to compare with
+    # with two ranks there is no deviation of several others
     sure = _SURE * deviation(needed) if len(needed) > 2 else 0.0
-    # the median of the others, the later of two: if most are late, none is
+    # the median of the others, of two the later: if most are late, none is a straggler
     usual = needed[(len(needed) - 1) // 2]
     late = max(_LATE * usual, usual + sure, usual + _SHORTEST_S)
     return bisect_right(needed, late)
 
 
-def _judged(trace: _Trace, traces: Sequence[_Trace], crowd: _Crowd) -> Straggler:
+def _straggler(trace: _Trace, traces: Sequence[_Trace], crowd: _Crowd) -> Straggler:
     track = trace.track
     delays = [
         trace.reached_s(size) - median(other.reached_s(size) for other in traces)
@@ -199,32 +200,32 @@ def _judged(trace: _Trace, traces: Sequence[_Trace], crowd: _Crowd) -> Straggler
 
 
 def _kind(delays: Sequence[float]) -> Kind:
-    """Return the cause of a delay; ``delays`` are those after each quarter of the bytes."""
+    """Return the kind of a delay, from the delays after each quarter of the bytes."""
     parts = [after - before for before, after in zip((0.0, *delays), delays)]
-    most = max(parts)
-    if most < _MOST * max(delays):
+    largest = max(parts)
+    if largest < _DOMINANT * max(delays):
         return Kind.SLOW
-    place = parts.index(most)
+    place = parts.index(largest)
     return {0: Kind.LATE, _QUARTERS - 1: Kind.TAIL}.get(place, Kind.PAUSED)
 
 
 def _merged(entries: Sequence[Straggler]) -> list[Straggler]:
-    """Merge the stragglers of one target and kind."""
+    """Merge stragglers with the same target and kind."""
     kinds: dict[tuple[str, Kind], list[Straggler]] = {}
     for straggler in entries:
         kinds.setdefault((straggler.target, straggler.kind), []).append(straggler)
-    return [_as_one(alike) for alike in kinds.values()]
+    return [_merge_group(same_kind) for same_kind in kinds.values()]
 
 
-def _as_one(alike: Sequence[Straggler]) -> Straggler:
-    ranks = tuple(sorted(rank for straggler in alike for rank in straggler.ranks))
-    rivals = {rank for straggler in alike for rank in straggler.beside} - set(ranks)
-    worst = max(alike, key=lambda straggler: (straggler.missing, straggler.late_s))
+def _merge_group(members: Sequence[Straggler]) -> Straggler:
+    ranks = tuple(sorted(rank for straggler in members for rank in straggler.ranks))
+    rivals = {rank for straggler in members for rank in straggler.beside} - set(ranks)
+    worst = max(members, key=lambda straggler: (straggler.missing, straggler.late_s))
     return worst._replace(ranks=ranks, beside=tuple(sorted(rivals)))
 
 
 def _ranks(ranks: Sequence[int]) -> str:
-    """Return ``rank 3``, ``ranks 3, 5``, or how many there are."""
+    """Return ``rank 3``, ``ranks 3, 5``, or the number of many ranks."""
     if len(ranks) > 4:
         return f"{len(ranks)} ranks"
     return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"

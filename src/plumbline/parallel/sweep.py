@@ -1,10 +1,9 @@
 """Sweeps: a grid of parallel runs, their order, remaining time, and knees.
 
-Whatever part of them is measured before a budget ends it, they are spread over the whole grid: the
-ends of all axes come first, then the middles, then the quarters.
+The ends of all axes are measured first, then the middles, then the quarters: the points are spread
+over the entire grid even if the budget ends the sweep early.
 
-What a point is worth is known only when it has ended; what has ended is kept before the next
-begins.
+Each point is stored when it ends, before the next one starts.
 """
 
 from __future__ import annotations
@@ -47,9 +46,10 @@ from plumbline.parallel.axes import (
 
 
 def spread(servers: Sequence[str]) -> tuple[int, ...]:
-    """Return the indices of targets, given by their servers, one of each server before a second.
+    """Return the indices of targets, ordered to take one from each server before a second.
 
-    So few targets use as many servers as they can, as in section IV.B of the Red Storm report.
+    ``servers`` has the server of each target.  Few targets then use as many servers as possible, as
+    in section IV.B of the Red Storm report.
     """
     turns: dict[str, int] = {}
     keyed = []
@@ -60,13 +60,13 @@ def spread(servers: Sequence[str]) -> tuple[int, ...]:
 
 
 START_S = 3.0
-"""Making the files, starting and ending the ranks, on few targets."""
+"""Time to create the files, start and end the ranks, on few targets."""
 
 
 class Load(NamedTuple):
-    """The operations of each point, none of which lasts over ``seconds``.
+    """Operations of each point, each at most ``seconds`` long.
 
-    With ``fixed_time`` each one lasts so long.  ``size`` is what a point writes, in bytes.
+    With ``fixed_time`` each lasts exactly so long.  ``size`` returns the bytes that a point writes.
     """
 
     seconds: float
@@ -76,32 +76,32 @@ class Load(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """Seconds of a point; ``at_most``: no similar point was measured, so this is the limit."""
+    """Expected seconds of a point; ``at_most`` is True if this is only the limit."""
 
     seconds: float
     at_most: bool
 
 
 def estimate(point: Point, load: Load, ledger: Ledger) -> Estimate:
-    """Return the expected seconds of a point, by the rates of the nearest measured point."""
+    """Estimate the seconds of a point from the nearest measured point."""
     measured = [done for done in ledger.done if done.rates]
     nearest = min(measured, key=lambda done: _distance(point, done.point), default=None)
     if load.fixed_time or nearest is None:
         longest = START_S + len(load.operations) * load.seconds
         return Estimate(longest, not load.fixed_time)
-    # the overhead of the nearest point outside its operations is expected again
+    # expect the same overhead as the nearest point had outside its operations
     overhead = max(START_S, nearest.seconds - _moving_s(nearest, nearest.written, load))
     return Estimate(overhead + _moving_s(nearest, load.size(point), load), at_most=False)
 
 
 def _moving_s(done: Done, size: int, load: Load) -> float:
-    """Return the seconds of all operations over ``size`` bytes at the rates of a point."""
+    """Return the seconds of all operations for ``size`` bytes at the rates of a point."""
     rates_Bps = [done.rates.get(operation) for operation in load.operations]
     return sum(min(load.seconds, size / rate) if rate else load.seconds for rate in rates_Bps)
 
 
 def _distance(point: Point, other: Point) -> float:
-    """Return the distance of two points, in doublings along all axes."""
+    """Return the distance between two points, in doublings along all axes."""
     pairs = [(value, other.get(axis, value)) for axis, value in point.items() if axis != REPEAT]
     return sum(
         abs(log2(a / b)) if isinstance(a, int) and isinstance(b, int) else a != b for a, b in pairs
@@ -109,7 +109,7 @@ def _distance(point: Point, other: Point) -> float:
 
 
 def _of_axes(**points: Mapping[str, Any]) -> None:
-    """Raise TypeError for a point that no sweep has."""
+    """Raise TypeError for an impossible point."""
     for name, point in points.items():
         for axis, value in point.items():
             kind = str if axis in AXES and AXES[axis].read is text_of else int
@@ -121,10 +121,10 @@ SCHEMA = 1
 
 
 class Done(NamedTuple):
-    """One measured point; ``rates`` in bytes per second of all targets together.
+    """One measured point; ``rates`` are bytes per second of all targets together.
 
-    ``written`` are the bytes that it has written, ``seconds`` what all of it took.  An operation
-    without a rate is missing in ``rates``, and ``reason`` says why.
+    ``written`` is the number of bytes written, ``seconds`` the total time.  An operation without a
+    rate is missing in ``rates``, with the cause in ``reason``.
     """
 
     point: Annotated[Mapping[str, Any], _of_axes]
@@ -142,9 +142,9 @@ class Done(NamedTuple):
 class Ledger(NamedTuple):
     """A sweep and its measured points; ``terms`` identifies the sweep.
 
-    ``point_bytes`` is what each point writes where no axis says it, ``written`` and ``seconds``
-    what was spent in all, also on points that gave no figure.  What a point will cost counts before
-    its first byte is written, so that a killed one is not forgotten.
+    ``point_bytes`` is the bytes of each point unless an axis sets them; ``written`` and ``seconds``
+    are spent in total, including points without a figure.  The expected cost of a point is added
+    before it starts, so a killed one is counted too.
     """
 
     terms: Mapping[str, Any]
@@ -154,19 +154,19 @@ class Ledger(NamedTuple):
     seconds: float = 0.0
 
     def remaining(self, points: Sequence[Point]) -> tuple[Point, ...]:
-        """Return the points without figures, in their order."""
+        """Return the points without a figure, in order."""
         over = {_key(done.point) for done in self.done if not done.reason}
         return tuple(point for point in points if _key(point) not in over)
 
     def begun(self, size: int, seconds: float) -> Ledger:
-        """Return the ledger with a point that begins and may write and take so much."""
+        """Return the ledger with the expected cost of a point that starts."""
         return self._replace(written=self.written + size, seconds=self.seconds + seconds)
 
     def ended(self, done: Done) -> Ledger:
-        """Return the ledger with a finished point, which replaces a failed one."""
-        kept = tuple(entry for entry in self.done if entry.point != done.point)
+        """Return the ledger with a finished point, which replaces an earlier failure."""
+        others = tuple(entry for entry in self.done if entry.point != done.point)
         return self._replace(
-            done=(*kept, done),
+            done=(*others, done),
             written=self.written + done.written,
             seconds=self.seconds + done.seconds,
         )
@@ -177,7 +177,7 @@ class Ledger(NamedTuple):
 
     @classmethod
     def from_json(cls, raw: Any) -> Ledger:
-        """Build from the document form; raise DocumentError when it is not one of this version."""
+        """Build from the document form; raise DocumentError if it is not of this version."""
         return read_document(cls, raw, SCHEMA, "the record of the sweep", "begin it with --again")
 
 
@@ -195,18 +195,18 @@ class Spread(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The median, and the range in percent of it where the runs differ."""
-        down, up = (round(100 * (of / self.median - 1)) for of in (self.low, self.high))
+        """Median, and the range in percent if the runs differ."""
+        down, up = (round(100 * (bound / self.median - 1)) for bound in (self.low, self.high))
         spread = f" {down:+d}/{up:+d} %" if self.low < self.high else ""
         return format_rate(self.median) + spread
 
     def over(self, targets: int) -> Spread:
-        """Return the share of each of so many targets."""
+        """Return the rates per target."""
         return Spread(*(rate / targets for rate in self))
 
 
 class Summary(NamedTuple):
-    """All runs of one point; an operation that none has a rate of is missing in ``rates``."""
+    """Summary of all runs of a point; ``rates`` has only operations with a rate."""
 
     point: Point
     targets: int
@@ -217,7 +217,7 @@ class Summary(NamedTuple):
 
 
 def summaries(done: Sequence[Done]) -> tuple[Summary, ...]:
-    """Return each measured point once, in order of the axes."""
+    """Return a summary of each measured point, in order of the axes."""
     points: dict[tuple[tuple[str, Any], ...], list[Done]] = {}
     for entry in done:
         points.setdefault(_key(entry.point, REPEAT), []).append(entry)
@@ -229,7 +229,7 @@ def _summary(point: Point, runs: Sequence[Done]) -> Summary:
     for entry in runs:
         for operation, rate_Bps in entry.rates.items():
             rates.setdefault(operation, []).append(rate_Bps)
-    spreads = {operation: Spread(median(of), min(of), max(of)) for operation, of in rates.items()}
+    spreads = {operation: Spread(median(r), min(r), max(r)) for operation, r in rates.items()}
     reason = next((entry.reason for entry in runs if entry.reason), "")
     return Summary(point, runs[0].targets, runs[0].ranks, len(runs), spreads, reason)
 
@@ -238,15 +238,15 @@ GAIN = 0.05
 """Least gain that counts: single runs on a quiet system differ by as much."""
 
 LOSS = 0.10
-"""A loss above this is reported."""
+"""Least loss that is reported."""
 
 
 class Remark(NamedTuple):
-    """The knee of a line: ``value`` gives ``rate_Bps``, and larger values give no more.
+    """Knee of a line: ``value`` has the rate ``rate_Bps``, and larger values gain nothing.
 
-    ``rising``: it is the last measured value, and still better than the value before it.
-    ``last_ratio`` is the rate at the last value over the highest.  Words have no order: ``value``
-    is the best and ``last`` the worst of them.
+    ``rising`` is True if it is the last measured value, and still better than the one before.
+    ``last_ratio`` is the rate at the last value over the highest rate.  Words have no order:
+    ``value`` is the best of them, and ``last`` the worst.
     """
 
     axis: str
@@ -263,11 +263,11 @@ class Remark(NamedTuple):
         return {**write_fields(self), "text": self.sentence()}
 
     def sentence(self) -> str:
-        """Return the remark in words."""
-        here, last = phrase(self.axis, self.value), phrase(self.axis, self.last)
+        """Return the remark as a sentence."""
+        best, last = phrase(self.axis, self.value), phrase(self.axis, self.last)
         where = f" ({self.beside})" if self.beside else ""
-        each = " a target" if self.axis == PER_TARGET else ""
-        gives = f"{self.operation.value}{where}: {here} gives {format_rate(self.rate_Bps)}{each}"
+        unit = " a target" if self.axis == PER_TARGET else ""
+        gives = f"{self.operation.value}{where}: {best} gives {format_rate(self.rate_Bps)}{unit}"
         if self.value != 1 and "{s}" in AXES[self.axis].words:
             gives = gives.replace(" gives ", " give ")
         if self.rising:
@@ -283,9 +283,9 @@ class Remark(NamedTuple):
 
 
 def remarks(done: Sequence[Done], operations: Sequence[Operation]) -> tuple[Remark, ...]:
-    """Return the knee of each line that has two measured points or more.
+    """Return the knee of each line with at least two measured points.
 
-    A line are measured points that differ on one axis alone.
+    A line consists of measured points that differ on only one axis.
     """
     points = summaries(done)
     return tuple(
@@ -300,14 +300,14 @@ def remarks(done: Sequence[Done], operations: Sequence[Operation]) -> tuple[Rema
 def _lines(
     axis: str, operation: Operation, points: Sequence[Summary]
 ) -> Iterator[tuple[str, dict[Value, Spread]]]:
-    """Yield the other axes of each line in words, and its rates by their values."""
+    """Yield the setting of each line on the other axes in words, and its rates by value."""
     axes = [name for name in AXES if len({entry.point.get(name) for entry in points}) > 1]
     lines: dict[tuple[tuple[str, Any], ...], dict[Value, Spread]] = {}
     for entry in points:
         if operation in entry.rates and axis in entry.point:
             line = lines.setdefault(_key(entry.point, axis), {})
-            each = entry.targets if axis == PER_TARGET else 1
-            line[entry.point[axis]] = entry.rates[operation].over(each)
+            divisor = entry.targets if axis == PER_TARGET else 1
+            line[entry.point[axis]] = entry.rates[operation].over(divisor)
     for at, line in sorted(lines.items()):
         yield ", ".join(phrase(name, value) for name, value in at if name in axes), line
 
@@ -318,7 +318,7 @@ def _remark(axis: str, operation: Operation, setting: str, rates: Mapping[Value,
     named = isinstance(values[0], str)
     if named:
         values.sort(key=lambda value: -rates[value].median)
-    # the smallest value that the best one beats by neither the gain nor its own range
+    # the smallest value for which the best rate is within the gain, or within its range
     knee = next(v for v in values if max(rates[v].median * (1 + GAIN), rates[v].high) >= best)
     last, at_knee = values[-1], rates[knee].median
     rising = knee == last and not named
@@ -329,12 +329,12 @@ _MOST_ADVICE = 3
 
 
 def advice(ledger: Ledger, file_system: str) -> tuple[str, ...]:
-    """Return how to write on this machine in five lines at most; empty without a figure.
+    """Return advice on writing on this system, in at most five lines; empty without a figure.
 
-    The axes that matter most come first, each beside the best values of the others.
+    The axes that matter most come first, each with the best values of the others.
     """
-    every = summaries(ledger.done)
-    points = [entry for entry in every if Operation.WRITE in entry.rates]
+    all_points = summaries(ledger.done)
+    points = [entry for entry in all_points if Operation.WRITE in entry.rates]
     if not points:
         return ()
     best = max(points, key=lambda entry: entry.rates[Operation.WRITE].median)
@@ -355,7 +355,7 @@ def advice(ledger: Ledger, file_system: str) -> tuple[str, ...]:
             f"{words(best.point)} on {where}."
         ),
         *(line for _, line in sorted(lines)[:_MOST_ADVICE]),
-        _uncovered(every, points),
+        _uncovered(all_points, points),
     )
 
 
@@ -364,7 +364,7 @@ def _values(points: Sequence[Summary]) -> Grid:
 
 
 def _effect(axis: str, line: Mapping[Value, Spread]) -> tuple[float, str]:
-    """Return the share of the best that the worst value of an axis gives, and what to take."""
+    """Return worst / best rate on an axis, and advice on its value."""
     knee, title = _remark(axis, Operation.WRITE, "", line), AXES[axis].title
 
     def called(value: Value) -> str:
@@ -381,15 +381,15 @@ def _effect(axis: str, line: Mapping[Value, Spread]) -> tuple[float, str]:
     )
 
 
-def _uncovered(every: Sequence[Summary], points: Sequence[Summary]) -> str:
-    """Return what the sweep does not say: of ``every`` point, ``points`` have a figure."""
+def _uncovered(all_points: Sequence[Summary], points: Sequence[Summary]) -> str:
+    """Return a sentence on the limits of the sweep; ``points`` are those with a figure."""
     tried = moving(_values(points))
-    alone = [axis.title for axis in AXES.values() if axis.name not in (*tried, REPEAT)]
-    once = max(entry.runs for entry in points) == 1
-    bare = sum(not entry.rates for entry in every)
+    unmoved = [axis.title for axis in AXES.values() if axis.name not in (*tried, REPEAT)]
+    single = max(entry.runs for entry in points) == 1
+    bare = sum(not entry.rates for entry in all_points)
     return (
-        f"Not covered: other values of {', '.join(alone)}; other hours and other users' load"
-        f"{'; each point was measured once' if once else ''}"
+        f"Not covered: other values of {', '.join(unmoved)}; other hours and other users' load"
+        f"{'; each point was measured once' if single else ''}"
         f"{f'; points without a figure: {bare}' if bare else ''}."
     )
 
@@ -398,21 +398,21 @@ _FAILURES = 3
 
 
 class Budget(NamedTuple):
-    """Budget of a whole sweep, over all its parts."""
+    """Budget of an entire sweep, over all its parts."""
 
     bytes: int
     seconds: float
 
 
 class Ending(NamedTuple):
-    """End of a sweep; ``reason`` is why it ended before its last point."""
+    """End of a sweep; ``reason`` is the cause of a premature end."""
 
     ledger: Ledger
     reason: str = ""
 
 
 class Sweep(NamedTuple):
-    """Points in order, the load of each, and the budget of all."""
+    """Points in order, the load of each, and the total budget."""
 
     points: tuple[Point, ...]
     load: Load
@@ -431,7 +431,7 @@ class Sweep(NamedTuple):
             try:
                 done = measure(point)
             except (BusyError, PrivilegeError):
-                # it has not begun
+                # the point has not started
                 self.save(ledger)
                 raise
             ledger = ledger.ended(done)
@@ -444,7 +444,7 @@ class Sweep(NamedTuple):
         return Ending(ledger)
 
     def spent(self, ledger: Ledger, point: Point) -> str:
-        """Return why a point exceeds the rest of the budget; empty if it fits."""
+        """Return the reason if a point exceeds the remaining budget; empty if it fits."""
         size = self.load.size(point)
         if ledger.written + size > self.budget.bytes:
             remedy = (
@@ -468,7 +468,7 @@ class Sweep(NamedTuple):
 
 
 def planned(sweep: Sweep, ledger: Ledger) -> Sequence[tuple[Point, str]]:
-    """Return the remaining points, each with the reason why it exceeds the budget, or empty."""
+    """Return the remaining points, each with the reason if it exceeds the budget, else empty."""
     points = []
     reason = ""
     for point in ledger.remaining(sweep.points):

@@ -1,7 +1,8 @@
-"""Results of ranks, and from them the measurement of each target and of all in one operation.
+"""Combine the results of ranks into the measurements of each target and of all targets.
 
-A target is as fast as its last rank lets it be: its bytes over the time from the common start until
-all of them are safe.  A rank without a result is said, and the others' figures are kept.
+The rate of a target is its bytes over the time from the common start until all of them are safe, so
+its last rank decides.  If a rank has no result, its target has no measurement; the failure says so,
+and the figures of the other ranks are kept.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from plumbline.parallel.stragglers import Track, stragglers
 
 _PERCENT = 100
 _ON_EXIT = ("exited on signal", "KILLED", "APPLICATION TERMINATED")
-"""Words of Open MPI and MPICH that report the death of a rank."""
+"""Messages of Open MPI and MPICH about the death of a rank."""
 
-_NOT_OF_A_RANK = ("operation", "began_at", "durations")
-"""Fields of a result that a record has for all of its ranks."""
+_COMMON_FIELDS = ("operation", "began_at", "durations")
+"""Fields of a result that a record has only once for all ranks."""
 
 _ENDED = (State.DONE, State.SHORT)
 
 
 class Tally(NamedTuple):
-    """All results of one operation of a ``job``, and the end of the launcher."""
+    """All results of one operation of a ``job``, and the result of the launcher."""
 
     job: Job
     operation: Operation
@@ -53,7 +54,7 @@ class Tally(NamedTuple):
         return len(self.results) == len(self.job.places) and not ended
 
     def of_target(self, target: str, ranks: int) -> Union[Measurement, Failure]:
-        """Return a target's measurement with its ``ranks``, or the reason for none."""
+        """Return the measurement of a target with ``ranks`` ranks, or its failure."""
         return self._of(self.on(target), ranks)
 
     def on(self, target: str) -> tuple[Result, ...]:
@@ -65,9 +66,9 @@ class Tally(NamedTuple):
         return self._of(self.results, len(self.job.places))
 
     def times(self, results: Sequence[Result], host: str) -> Optional[tuple[float, float]]:
-        """Return start and end of the operation over ``results``, None if unknown.
+        """Return start and end of the operation for ``results``, None if unknown.
 
-        In seconds since the epoch, by the clock of ``host`` where it has ranks.
+        Times are seconds since the epoch, by the clock of ``host`` if it has ranks.
         """
         begun = [result for result in self.results if result.began_at]
         began = [result.began_at for result in begun if result.client == host]
@@ -90,7 +91,7 @@ class Tally(NamedTuple):
         return _measured(results)
 
     def _missing(self, missing: int, ranks: int) -> Failure:
-        """Return the failure for missing results: HUNG for a rank that hangs, FAILED if it died."""
+        """Return the failure for missing results: HUNG if ranks hang, FAILED if they died."""
         number = f"{missing} of {ranks} ranks" if ranks > 1 else "the rank"
         end = self.completed
         if end is None or end.timed_out or end.hung:
@@ -104,17 +105,17 @@ class Tally(NamedTuple):
 
 
 def _cut(result: Result) -> bool:
-    """Return True if a rank was interrupted after its bytes were safe."""
+    """Return True if a rank was interrupted, but its bytes are safe."""
     return result.state is State.SHORT and bool(result.reason)
 
 
 def _launcher_line(completed: Completed) -> str:
-    """Return a launcher's most useful line: plumbline's own, else one about an exit."""
+    """Return the most useful line of a launcher: plumbline's own, else one about an exit."""
     output = [line.strip(" -") for line in lines(f"{completed.stderr}\n{completed.stdout}")]
     texts = [line for line in output if line]
-    own = [line for line in texts if line.startswith("plumbline: ")]
+    from_plumbline = [line for line in texts if line.startswith("plumbline: ")]
     on_exit = [line for line in texts if any(mark in line for mark in _ON_EXIT)]
-    chosen = own or on_exit or texts[-1:] or ["it said nothing"]
+    chosen = from_plumbline or on_exit or texts[-1:] or ["it said nothing"]
     return f"{completed.argv[0]} ended with {completed.exit_code}: {chosen[0]}"
 
 
@@ -132,16 +133,16 @@ def _measured(results: Sequence[Result]) -> Measurement:
 
 
 def details(results: Sequence[Result], outcome: Union[Measurement, Failure]) -> dict[str, Any]:
-    """Return a target's ranks in the form of a record, and the shape of its curve.
+    """Return the details of a target's record: its ranks, durations, and shape of the curve.
 
-    Rates of a second are rounded to bytes.
+    Curves are rounded to bytes per second.
     """
     ranks = [_rank(result) for result in sorted(results)]
     return {"ranks": ranks, **_durations(results), **_course(outcome)}
 
 
 def _durations(results: Sequence[Result]) -> dict[str, Any]:
-    """Return the histogram of call durations; empty if no rank has counted them."""
+    """Return the histogram of call durations; empty if no rank recorded them."""
     counted = [result.durations for result in results if result.durations]
     if not counted:
         return {}
@@ -150,7 +151,7 @@ def _durations(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def details_of_all(tally: Tally, outcome: Union[Measurement, Failure]) -> dict[str, Any]:
-    """Return the shape of the curve of all, and the stragglers among ranks that succeeded."""
+    """Return the shape of the curve of all targets, and the stragglers among successful ranks."""
     servers = {place.target: place.server for place in tally.job.places}
     tracks = [
         Track(
@@ -170,7 +171,7 @@ def details_of_all(tally: Tally, outcome: Union[Measurement, Failure]) -> dict[s
 
 
 def _course(outcome: Union[Measurement, Failure]) -> dict[str, Any]:
-    """Return shape and form of a curve; empty if it is too short."""
+    """Return shape and form of a curve; empty if the curve is too short."""
     shaped = None if isinstance(outcome, Failure) else shape(outcome.profile)
     if isinstance(outcome, Failure) or shaped is None:
         return {}
@@ -181,10 +182,10 @@ def _course(outcome: Union[Measurement, Failure]) -> dict[str, Any]:
 
 
 def _rank(result: Result) -> dict[str, Any]:
-    """Return what a record keeps of a rank."""
+    """Return the entry of a rank in a record."""
     raw = write(result._replace(begin_s=round(result.begin_s, 6), end_s=round(result.end_s, 6)))
     raw["curve"] = [round(value) for value in result.curve]
-    return {key: value for key, value in raw.items() if key not in _NOT_OF_A_RANK}
+    return {key: value for key, value in raw.items() if key not in _COMMON_FIELDS}
 
 
 def read_results(folder: Path) -> Iterator[Result]:

@@ -1,15 +1,14 @@
 """Terms of a parallel run: tests, places of ranks, duration, and contradictions.
 
-Two rules: the writing ranks of one client share a server only if that cannot be avoided, and a
-rank reads the file of another client if there is one.
+Writing ranks of one client share a server only if that cannot be avoided, and a rank reads the file
+of another client if there is one.
 
-``ost`` is the five-minute test of the Edison report, section VI: one file of one stripe on each
-target, one rank for each file.  The six others are its table 2.  The stripe count of its shared
-files is printed as 1, which no figure of that report agrees with.  Here a file lies on one target,
-so that its rate belongs to that, unless a person asks for more stripes; of these the test has the
-size.
+``ost`` is the five-minute test of the Edison report, section VI: one file with one stripe on each
+target, one rank for each file.  The six others are from its table 2, which prints a stripe count of
+1 for shared files; no figure of the report agrees with that.  Here a file lies on one target, so
+its rate is the target's, unless a person asks for more stripes; the test sets their size.
 
-The console plans with these, and a node that takes its terms from options has the same.
+The console plans with these terms, and a node with terms from options uses them too.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from plumbline.parallel.profile import CALL_BYTES
 
 @positional
 class Place(NamedTuple):
-    """Place of one rank: a part of a file, which starts at ``offset`` bytes.
+    """Place of one rank: its part of a file, which starts at ``offset`` bytes.
 
-    ``server`` is the server of the target, or the target itself if the server is not known.
-    Ranks with the same ``path`` share the file.
+    ``server`` is the server of the target, or the target itself if the server is unknown.  Ranks
+    with the same ``path`` share the file.
     """
 
     target: str
@@ -38,18 +37,18 @@ class Place(NamedTuple):
 
 
 def spread(ranks: int, clients: int) -> tuple[int, ...]:
-    """Return the number of ranks of each client, equal but for one more on the first ones."""
-    each, more = divmod(ranks, clients)
-    return tuple(each + (index < more) for index in range(clients))
+    """Return the number of ranks of each client: equal, with one more on the first ones."""
+    share, remainder = divmod(ranks, clients)
+    return tuple(share + (index < remainder) for index in range(clients))
 
 
 def assign(servers: Sequence[str], clients: Sequence[str]) -> tuple[int, ...]:
-    """Return for each rank the index of its place, one to one.
+    """Return the index of the place of each rank, one to one.
 
-    ``servers`` names the server of each place, ``clients`` the client of each rank; there are as
-    many of the one as of the other.  Server by server, places go to the clients that have the most
-    ranks left: that is the construction of Gale and Ryser, which finds an assignment without two
-    ranks of a client on one server whenever there is one.
+    ``servers`` has the server of each place, ``clients`` the client of each rank; both have the
+    same length.  Server by server, places go to the clients with the most remaining ranks: the
+    construction of Gale and Ryser, which finds an assignment without two ranks of a client on one
+    server if there is one.
     """
     if len(servers) != len(clients):
         raise ValueError(f"{len(servers)} places for {len(clients)} ranks")
@@ -57,8 +56,8 @@ def assign(servers: Sequence[str], clients: Sequence[str]) -> tuple[int, ...]:
     places = [0] * len(clients)
     for waiting in _by_server(servers):
         while waiting:
-            most_left = sorted(free, key=lambda client: -len(free[client]))
-            for client in [client for client in most_left if free[client]][: len(waiting)]:
+            ranked = sorted(free, key=lambda client: -len(free[client]))
+            for client in [client for client in ranked if free[client]][: len(waiting)]:
                 places[free[client].pop(0)] = waiting.pop(0)
     return tuple(places)
 
@@ -67,15 +66,16 @@ def _by_server(servers: Sequence[str]) -> list[list[int]]:
     places: dict[str, list[int]] = {}
     for index, server in enumerate(servers):
         places.setdefault(server, []).append(index)
-    # servers with the most places first, which leaves the last ones easy to divide
+    # servers with the most places first: the others are easy to divide
     return sorted(places.values(), key=len, reverse=True)
 
 
 def readers(clients: Sequence[str]) -> tuple[int, ...]:
-    """Return for each rank the rank whose place it reads, one to one.
+    """Return the rank whose place each rank reads, one to one.
 
-    With ranks in order of their clients, a shift by the largest client's ranks leads to another
-    client, if no client has more than half of all ranks; with one client, to another rank.
+    With ranks in order of their clients, a shift by the largest number of ranks of a client leads
+    to another client, unless one has more than half of all ranks; with one client it leads to
+    another rank.
     """
     counts = {client: clients.count(client) for client in dict.fromkeys(clients)}
     order = sorted(range(len(clients)), key=lambda rank: (-counts[clients[rank]], clients[rank]))
@@ -91,10 +91,10 @@ MIB = 1 << 20
 
 @positional
 class Aggregation(NamedTuple):
-    """Small transfers gathered in memory before the file system sees them, as IOBUF does.
+    """Aggregation of small transfers in memory, as with IOBUF.
 
-    ``buffers`` of ``size`` bytes; with two or more one is filled while another is written,
-    and reading is ahead by as many.
+    There are ``buffers`` of ``size`` bytes; with two or more, one is filled while another is
+    written, and reading is ahead by as many.
     """
 
     buffers: int
@@ -102,7 +102,7 @@ class Aggregation(NamedTuple):
 
 
 def parse_aggregation(text: str) -> Optional[Aggregation]:
-    """Return the buffers of ``2x32MiB``, None for ``none``; raise UsageError."""
+    """Parse ``2x32MiB``; return None for ``none``; raise UsageError for anything else."""
     number, _, size = text.partition("x")
     if text == "none":
         return None
@@ -115,10 +115,10 @@ def parse_aggregation(text: str) -> Optional[Aggregation]:
 class Method(NamedTuple):
     """One way to move bytes.
 
-    ``transfer`` is the bytes of one call.  ``api`` is ``posix`` or ``mpiio``.  ``shared``: the
-    ranks of a target write one file.  ``stripe_bytes`` is the size of a stripe where files lie on
-    several targets.  ``hints`` are given to MPI-IO.  Each rank writes the data of ``processes``,
-    itself among them, and reads for them: a part of each transfer is of each.
+    ``transfer`` is the bytes of one call.  ``api`` is ``posix`` or ``mpiio``.  ``shared``: all
+    ranks of a target write one file.  ``stripe_bytes`` is the stripe size of files on several
+    targets.  ``hints`` are passed to MPI-IO.  Each rank writes and reads the data of ``processes``
+    processes, itself included: each has an equal part of every transfer.
     """
 
     name: str
@@ -133,13 +133,13 @@ class Method(NamedTuple):
 
     @property
     def romio(self) -> bool:
-        """True if a hint is one that ROMIO alone understands."""
+        """True if there is a hint that only ROMIO understands."""
         return any(name.startswith("romio_") for name in self.hints)
 
 
 _BUFFERED = {"romio_cb_read": "enable", "romio_cb_write": "enable"}
 _UNBUFFERED = {"romio_cb_read": "disable", "romio_cb_write": "disable"}
-# Table 2: IOBUF_PARAMS count=2:size=32m of all three, count=1:size=1000000 of the shared one.
+# Table 2: IOBUF_PARAMS count=2:size=32m for all three, count=1:size=1000000 for the shared one.
 _TWO_OF_32M = Aggregation(2, 32 * MIB)
 _ONE_OF_1M = Aggregation(1, 1_000_000)
 
@@ -164,16 +164,16 @@ TESTS: Mapping[str, Method] = {
 
 
 def named_test(name: str) -> Method:
-    """Return a test; raise UsageError for a name that is none."""
+    """Return a test by its name; raise UsageError for an unknown one."""
     if name not in TESTS:
         raise UsageError(f"there is no test {name!r}; known are {', '.join(TESTS)}")
     return TESTS[name]
 
 
 def share_of_memory(memory_bytes: int, ranks_of_client: int) -> int:
-    """Return the bytes of one rank that make its client move 1.5 times its memory.
+    """Return the bytes of one rank with which its client moves 1.5 times its memory.
 
-    The report takes 1.5 (section III.D), which leaves no cache large enough.
+    The factor is from the report (section III.D): no cache is large enough.
     """
     return max(1, round(memory_bytes * 1.5 / max(1, ranks_of_client)))
 
@@ -187,41 +187,41 @@ _MOST_NOTES = 1 << 30
 
 
 class RunSize(NamedTuple):
-    """Number of ranks in all, targets and clients."""
+    """Total number of ranks, number of targets and clients."""
 
     ranks: int
     targets: int
     clients: int
 
 
-def pattern(test: Method, crowd: RunSize, fixed: str) -> str:
-    """Return the terms that a probe's specification has no field for; ``fixed`` is data or time."""
+def pattern(test: Method, run_size: RunSize, fixed: str) -> str:
+    """Return the terms without a field in a probe's specification; ``fixed`` is data or time."""
     gathered = test.aggregation
     words = [
         test.name,
         f"fixed {fixed}",
-        f"{crowd.ranks} ranks on {crowd.targets} targets",
-        f"{crowd.clients} clients",
+        f"{run_size.ranks} ranks on {run_size.targets} targets",
+        f"{run_size.clients} clients",
         f"{gathered.buffers} buffers of {gathered.size} bytes" if gathered else "",
     ]
     return ", ".join(word for word in words if word)
 
 
 def limit_s(seconds: float, operations: int) -> float:
-    """Return the seconds after which a run of so many operations counts as hung."""
+    """Return the seconds after which a run with this number of operations counts as hung."""
     return START_S + operations * (seconds + max(seconds, DRAIN_S))
 
 
 def may_be_direct(test: Method) -> bool:
-    """Return True if the calls of a test can bypass the page cache: POSIX calls of whole blocks.
+    """Return True if a test can use O_DIRECT: POSIX calls of whole blocks.
 
-    Gathered transfers must be whole blocks too, or else the last buffer, filled in part, is none.
+    Gathered transfers must be whole blocks too, or else the last buffer would not be.
     """
-    return test.api == "posix" and not _odd(test)
+    return test.api == "posix" and not _has_partial_blocks(test)
 
 
 class Names(NamedTuple):
-    """Names of the terms for messages: bytes of a rank, of a call, O_DIRECT."""
+    """Names of terms in messages: bytes of a rank, bytes of a call, O_DIRECT."""
 
     bytes: str
     transfer: str
@@ -229,7 +229,7 @@ class Names(NamedTuple):
 
 
 def contradiction(test: Method, rank_bytes: int, *, direct: bool, names: Names) -> str:
-    """Return the contradiction between terms and its remedy; empty if there is none."""
+    """Return a contradiction between the terms, with its remedy; empty if there is none."""
     gathered = test.aggregation
     call_bytes = gathered.size if gathered else test.transfer
     notes = CALL_BYTES * rank_bytes // call_bytes
@@ -245,7 +245,7 @@ def contradiction(test: Method, rank_bytes: int, *, direct: bool, names: Names) 
         )
     if direct and test.api == "mpiio":
         return f"MPI-IO, which {test.name} uses, has no {names.direct}; choose another test"
-    if direct and _odd(test):
+    if direct and _has_partial_blocks(test):
         return (
             f"{names.direct} needs transfers and buffers of whole {_BLOCK} bytes, which "
             f"{test.name} has not; do without it, or choose another {names.transfer}"
@@ -253,7 +253,7 @@ def contradiction(test: Method, rank_bytes: int, *, direct: bool, names: Names) 
     return ""
 
 
-def _odd(test: Method) -> bool:
-    """Return True if a call may not be of whole blocks."""
+def _has_partial_blocks(test: Method) -> bool:
+    """Return True if calls may not be whole blocks."""
     gathered = test.aggregation
     return bool(test.transfer % _BLOCK or (gathered and gathered.size % _BLOCK))

@@ -26,14 +26,14 @@ def test_a_target_that_answers_when_all_others_were_looked_at_takes_part() -> No
     own.look()
     assert own.failure is not None
     assert own.failure.outcome is Outcome.UNANSWERED
-    own.look_again(Files.FRESH)
+    own.recheck(Files.FRESH)
     assert own.failure is None
 
 
 def test_a_target_that_does_not_answer_twice_is_not_said_to_hang() -> None:
     own = member({"stat --file-system": HANGING})
     own.look()
-    own.look_again(Files.FRESH)
+    own.recheck(Files.FRESH)
     assert own.failure is not None
     assert own.failure.outcome is Outcome.UNANSWERED
 
