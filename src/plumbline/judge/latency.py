@@ -12,15 +12,16 @@ from math import exp, log
 from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
-from plumbline.judge.recurring import NEVER, Recurrence, recurrence
+from plumbline.judge.recurring import Recurrence, recurrence
 from plumbline.judge.references import LEAST
 from plumbline.model.record import Operation
 from plumbline.model.statistics import deviation
 
 _BEYOND = 3.0
 """Standard deviations among peers: a window of a healthy device seldom is, whatever its tails."""
-_TRIMMED = 3
-"""Rounds in which what lies far from the line is left out of the regression."""
+_TRIMS = 3
+"""Rounds in which what lies far from the line is left out: two are too few for a slow device that
+has four times the throughput of its peers."""
 
 
 class Load(NamedTuple):
@@ -64,6 +65,8 @@ def compare(loads: Iterable[Load], limit: float, alarm_odds: float) -> list[Late
     looked for, a fraction of the speed; ``alarm_odds`` are the odds that a suspicion takes.
     """
     windows = _windows(loads)
+    if not windows:
+        return []
     slope = _slope([point for window in windows.values() for point in window.values()])
     by_device: dict[str, list[_Comparison]] = {}
     for at, window in windows.items():
@@ -114,15 +117,18 @@ def _slope(points: Sequence[_Point]) -> float:
 
     A slow device has high latency at low throughput, which says nothing of the healthy ones.
     """
-    slope, kept = 0.0, points
-    for _ in range(_TRIMMED):
-        square = sum(point.rate**2 for point in kept)
-        product = sum(point.rate * point.latency for point in kept)
-        slope = max(0.0, product / square) if square else 0.0
+    slope = _through_middle(points)
+    for _ in range(_TRIMS):
         apart = [abs(point.latency - slope * point.rate) for point in points]
-        most = _BEYOND * deviation(apart, 0.0) if apart else 0.0
-        kept = [point for point, off in zip(points, apart) if off <= most]
+        most = _BEYOND * deviation(apart, 0.0)
+        slope = _through_middle([point for point, off in zip(points, apart) if off <= most])
     return slope
+
+
+def _through_middle(points: Sequence[_Point]) -> float:
+    square = sum(point.rate**2 for point in points)
+    product = sum(point.rate * point.latency for point in points)
+    return max(0.0, product / square) if square else 0.0
 
 
 def _comparisons(at: float, window: Mapping[str, _Point], slope: float) -> dict[str, _Comparison]:
@@ -137,13 +143,11 @@ def _latency(
 ) -> Latency:
     least = -log(1 - limit)
     shown = [
-        (
-            comparison.at,
-            comparison.excess > least and comparison.excess > _BEYOND * comparison.spread,
-        )
+        (comparison.at, comparison.excess > max(least, _BEYOND * comparison.spread))
         for comparison in comparisons
     ]
     recurring = recurrence(shown, alarm_odds)
-    since = recurring.since if recurring != NEVER else 0.0
-    ratio = exp(median(comparison.excess for comparison in comparisons if comparison.at >= since))
+    ratio = exp(
+        median(comparison.excess for comparison in comparisons if comparison.at >= recurring.since)
+    )
     return Latency(device, ratio, len(comparisons), recurring)
