@@ -14,8 +14,9 @@ word, a component is no longer wanted.  An alarm is confirmed once a day, until 
 from __future__ import annotations
 
 from collections import Counter
-from enum import Enum
+from enum import Enum, auto
 from itertools import chain, islice
+from math import inf
 from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.memory import EvidenceSource
@@ -31,10 +32,10 @@ from plumbline.model.verdict import Reason, Verdict
 class Speaks(Enum):
     """Cause for measuring a component again."""
 
-    ODDS = 1
-    ONE_RUN = 2
-    LATENCY = 3
-    ALARM = 4
+    ODDS = auto()
+    ONE_RUN = auto()
+    LATENCY = auto()
+    ALARM = auto()
 
 
 class Candidate(NamedTuple):
@@ -313,7 +314,7 @@ def steps_of(turn: Turn, layer: Layer) -> tuple[Expectation, ...]:
 
 def _place(request: Candidate, past: Past, now: float) -> Place:
     entry = request.entry
-    since = past.planned_at.get(entry.component, 0.0)
+    since = past.planned_at.get(entry.component, -inf)
     every = [
         run.at for run in past.measured if run.component == entry.component and not run.control
     ]
@@ -370,7 +371,7 @@ def _turn(
         if expectation.group == group and expectation.component not in doubtful
     ]
     # another server first, for a fault of the targets' own would hide; then whose turn it is
-    peers.sort(key=lambda peer: (peer.host in hosts, served.get(peer.component, 0.0)))
+    peers.sort(key=lambda peer: (peer.host in hosts, served.get(peer.component, -inf)))
     healthy = (expectation for expectation in peers if _is_healthy(expectation, layer))
     return Turn(targets, tuple(islice(healthy, CONTROLS)))
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.measured import Measured
-from plumbline.judge.phrases import Finding, Rule, date_of, limited_by
+from plumbline.judge.phrases import Finding, Rule, date_of, limited_by, several
 from plumbline.model.series import SAMPLES, Sample
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State
@@ -63,12 +63,16 @@ def sound(measured: Measured) -> Iterator[Sample]:
             yield sample
 
 
+def _rates(measured: Measured) -> Iterator[tuple[float, float]]:
+    yield from ((sample.started_at, sample.rate) for sample in sound(measured) if sample.rate)
+
+
 def best_of_nights(values: Iterable[tuple[float, float]]) -> Nights:
     """Return the best of each night out of moments, in epoch seconds, and what each gave."""
     nights: dict[int, float] = {}
     for moment, value in values:
         day = int(moment // DAY_S)
-        nights[day] = max(value, nights.get(day, 0.0))
+        nights[day] = max(value, nights.get(day, value))
     return sorted(nights.items())
 
 
@@ -123,9 +127,7 @@ def shortfall_of(measured: Measured, level: Optional[float]) -> Optional[Shortfa
     # most are far above, and whoever judges ten thousand of them has no time for nights
     if not level or all((sample.rate or level) >= level for sample in measured.samples):
         return None
-    nights = best_of_nights(
-        (sample.started_at, sample.rate / level) for sample in sound(measured) if sample.rate
-    )
+    nights = best_of_nights((at, rate / level) for at, rate in _rates(measured))
     missing = shortfall(nights, cut=len(measured.samples) >= SAMPLES)
     return None if missing is None or accepted(measured, missing.share * level) else missing
 
@@ -143,13 +145,15 @@ def is_alone(measured: Measured, level: float) -> bool:
 
     Where the peers are as low the group has the alarm.
     """
-    samples = [sample for sample in sound(measured) if sample.peers_rate]
-    peers = best_of_nights(
-        (sample.started_at, (sample.peers_rate or 0.0) / level) for sample in samples
-    )
-    if not peers:
+    runs = [
+        (sample.started_at, sample.rate / level, sample.peers_rate / level)
+        for sample in sound(measured)
+        if sample.rate and sample.peers_rate
+    ]
+    if not runs:
         return True
-    own = best_of_nights((sample.started_at, (sample.rate or 0.0) / level) for sample in samples)
+    own = best_of_nights((at, share) for at, share, _ in runs)
+    peers = best_of_nights((at, share) for at, _, share in runs)
     best_own, best_of_peers = (
         max(share for _, share in nights[-NIGHTS:]) for nights in (own, peers)
     )
@@ -252,7 +256,7 @@ def _explain_goal(measured: Measured) -> str:
 
 
 def _demonstrated(measured: Measured) -> str:
-    nights = best_of_nights((sample.started_at, sample.rate or 0.0) for sample in sound(measured))
+    nights = _nights(measured)
     if len(nights) < NIGHTS:
         return f"{len(nights)} of {NIGHTS} nights"
     text = f"best of {NIGHTS} nights {measured.shown(max(rate for _, rate in nights[-NIGHTS:]))}"
@@ -307,13 +311,11 @@ def _floor_of_pair(measured: Measured) -> float:
 def _shares(measured: Measured) -> Iterator[tuple[float, float]]:
     """Yield when a pair was measured and what it gave, in parts of its floor."""
     level = _floor_of_pair(measured)
-    yield from (
-        (sample.started_at, sample.rate / level) for sample in sound(measured) if sample.rate
-    )
+    yield from ((at, rate / level) for at, rate in _rates(measured))
 
 
 def _best(pairs: Sequence[Measured]) -> float:
-    return max(sample.rate or 0.0 for of in pairs for sample in sound(of))
+    return max(rate for of in pairs for _, rate in _rates(of))
 
 
 def _below_floor(members: Sequence[Measured], number: int) -> Optional[Finding]:
@@ -356,11 +358,9 @@ def _finding(low: Sequence[_Low], members: int) -> Finding:
 def _part(members: Sequence[Measured]) -> str:
     """Return the part that limits all of them: its name if it is one, else its kind."""
     ceilings = [of.ceiling for of in members if of.ceiling]
-    names = {ceiling.limited_by for ceiling in ceilings}
+    parts = dict.fromkeys(limited_by(ceiling.kinds, ceiling.limited_by) for ceiling in ceilings)
     kinds = dict.fromkeys(kind for ceiling in ceilings for kind in ceiling.kinds)
-    if len(names) == 1 or not kinds:
-        return limited_by(ceilings[0].kinds, ceilings[0].limited_by)
-    return limited_by((), tuple(kinds))
+    return several(tuple(kinds if kinds and len(parts) > 1 else parts))
 
 
 def _below_goal(members: Sequence[Measured], number: int) -> Optional[Finding]:
@@ -384,7 +384,7 @@ def _below_goal(members: Sequence[Measured], number: int) -> Optional[Finding]:
 
 
 def _nights(measured: Measured) -> Nights:
-    return best_of_nights((sample.started_at, sample.rate or 0.0) for sample in sound(measured))
+    return best_of_nights(_rates(measured))
 
 
 def _sums(members: Sequence[Nights], goal: float) -> Nights:

@@ -109,6 +109,7 @@ def due(of: Site, before: Past, now: float = NOW) -> list[tuple[list[str], list[
         # a gross loss is measured again though one run is no evidence; critical is below 50 %
         ({"odds": 0.0, "percent": 49.9}, True),
         ({"odds": 0.0, "percent": 50.0}, False),
+        ({"odds": 0.0, "percent": 49.9, "low": 1}, True),
         # an alarm ends by runs alone; one whose last run gave no rate has other troubles
         ({"alarm": True, "odds": 20.0, "reason": Reason.SLOW}, True),
         ({"alarm": True, "odds": 20.0, "reason": Reason.CONTENDED}, True),
@@ -195,7 +196,7 @@ SLOW: dict[str, Any] = {"reason": Reason.SLOW, "alarm": True, "odds": 20.0}
 
 @pytest.mark.parametrize(
     ("planned_h", "confirmed_h", "is_due"),
-    [(24 * 6, None, True), (21, None, False), (24 * 6, 21, False), (24 * 6, 22, True)],
+    [(24 * 6, None, True), (21, None, False), (24 * 6, 21, False), (24 * 6, 21.6, True)],
 )
 def test_an_alarm_is_measured_again_once_on_each_morning(
     planned_h: float, confirmed_h: Optional[float], is_due: bool
@@ -207,13 +208,17 @@ def test_an_alarm_is_measured_again_once_on_each_morning(
     assert due(of, before) == ([(["c"], ["a", "b"])] if is_due else [])
 
 
-@pytest.mark.parametrize(("most", "found"), [(12, [["b"], ["a"]]), (11, [["b"]])])
+@pytest.mark.parametrize(
+    ("low", "most", "found"),
+    [("b", 12, [["b"], ["a"]]), ("b", 11, [["b"]]), ("", 6, [["a"]]), ("", 5, [])],
+)
 def test_an_alarm_comes_last_and_leaves_half_of_the_bytes(
-    most: int, found: list[list[str]]
+    low: str, most: int, found: list[list[str]]
 ) -> None:
     terms = TERMS._replace(most_bytes=float(most * EACH))
-    of = site(confirm=terms, limits=Limits(stale_after_s=15 * DAY_S))
-    of.say("a", **SLOW).say("b", odds=WORTH_A_RUN)
+    of = site(confirm=terms, limits=Limits(stale_after_s=15 * DAY_S)).say("a", **SLOW)
+    for name in low:
+        of.say(name, odds=WORTH_A_RUN)
     before = past(planned=dict.fromkeys("abcdefgh", NOW - 6 * DAY_S))
     assert [targets for targets, _ in due(of, before)] == found
 
@@ -408,7 +413,7 @@ def test_suspicions_of_many_take_nobody_s_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hours", "waits"), [(2.0, True), (21.5, True), (21.7, False), (30.0, False)]
+    ("hours", "waits"), [(2.0, True), (21.5, True), (21.6, False), (30.0, False)]
 )
 def test_a_suspect_is_confirmed_once_a_day(hours: float, waits: bool) -> None:
     before = past(done("c", NOW - hours * HOUR_S))

@@ -192,6 +192,7 @@ def test_what_the_probe_keeps_below_itself_is_not_missed() -> None:
         # at most a tenth slower than peers that are at their floor: the group decides
         (120e6, 133e6, (State.OK, Reason.FINE)),
         (120e6, 133.5e6, BELOW),
+        (112.5e6, 125e6, (State.OK, Reason.FINE)),
         # peers below as well: the group has the alarm
         (105e6, 124.9e6, (State.OK, Reason.FINE)),
         (105e6, 125e6, BELOW),
@@ -266,6 +267,7 @@ def test_the_sentence_of_a_goal_names_what_was_promised() -> None:
         # however much that varied, and under whatever version
         ({"spread": 0.4}, False),
         ({"versions": {"client": "2.12.0"}}, False),
+        ({"median": 125e6}, False),
         # what was accepted below the floor is no demonstration of it
         ({"median": 120e6}, True),
         # nor is what another probe gave
