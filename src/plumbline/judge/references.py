@@ -109,7 +109,7 @@ class Table:
             for number, measurement in enumerate(measurements)
             for values in _speaking(measurement, least_coverage)
         ]
-        table = np.array(rows, float).reshape(-1, 5)
+        table = np.array(rows, float).reshape(len(rows), 5)
         # they came in this order, which is not that of their moments where a clock was stepped
         table = table[np.lexsort((table[:, 1], table[:, 0]))]
         self.number: _Array = table[:, 0].astype(int)
@@ -134,7 +134,7 @@ class Table:
             return rates - self._levels[self.number]
         # the others of a run of a few are found by their moments
         peers_rates = np.where(self.peers >= _PEERS, self.peers_rates, nan)
-        return rates - np.where(self.few, 0.0, peers_rates)
+        return np.where(self.few, rates, rates - peers_rates)
 
     def of(self, number: int) -> slice:
         """Return the rows of a measurement."""
@@ -245,9 +245,9 @@ def _medians(grid: _Array, *, upper: bool = False) -> tuple[_Array, _Array]:
     if not grid.size:
         return np.full(len(grid), nan), sizes
     ordered, rows = np.sort(grid, axis=1), np.arange(len(grid))
-    middles = ordered[rows, np.minimum(sizes // 2, grid.shape[1] - 1)]
+    middles = ordered[rows, sizes // 2]
     if not upper:
-        middles = (ordered[rows, np.maximum(sizes - 1, 0) // 2] + middles) / 2
+        middles = (ordered[rows, (sizes - 1) // 2] + middles) / 2
     return middles, sizes
 
 
@@ -484,8 +484,6 @@ def common(measured: Sequence[Measurement], members: int) -> Optional[ComparedSo
     two, one that is slow is not both.  None where half of them have no baseline, or no day counts.
     """
     measurements = [measurement for measurement in measured if measurement.baseline]
-    if 2 * len(measurements) <= members:
-        return None
     table = Table(measurements)
     full = table.full
     at, values, number = table.at[full], table.beside(Against.BASELINE)[full], table.number[full]

@@ -125,3 +125,8 @@ def test_a_day_without_peers_has_the_spread_of_most_days() -> None:
 def test_a_day_begins_at_midnight(at: float, day: int) -> None:
     once = Measurement("", "", (Sample(at, 1.0, None, None, 0, None),), None, Limits(), None)
     assert list(Table([once]).days) == [day]
+
+
+def test_runs_stand_in_the_order_of_their_moments_where_a_clock_was_stepped() -> None:
+    stepped = tuple(Sample(at, 1.0, None, None, 0, None) for at in (5.0, 9.0, 7.0))
+    assert list(Table([Measurement("", "", stepped, None, Limits(), None)]).at) == [5.0, 7.0, 9.0]

@@ -302,7 +302,10 @@ def test_a_baseline_below_its_peers_by_half_the_limit_is_accepted_as_slower(
 def test_a_run_of_a_few_is_as_uncertain_as_its_controls(controls: int) -> None:
     nights = samples([RATE * 1.0] * 5, RATE, 7)
     later = 4 * DAY_S + 3 * HOUR_S
-    every = [measurement(str(n), samples=also(nights, RATE, later)) for n in range(1 + controls)]
+    every = [
+        measurement(str(n), samples=also(nights, RATE, later, controls))
+        for n in range(1 + controls)
+    ]
     found = References([*every, *fellows(5, samples=nights)]).of(every[0])
     assert found is not None
     nightly, few = found.source.runs[0, SPREAD], found.source.runs[-1, SPREAD]
@@ -355,17 +358,25 @@ def test_a_run_by_name_is_held_against_the_last_run_of_all(form: Against) -> Non
     if form is Against.RUN:
         nights = tuple(one._replace(peers_rate=one.rate) for one in nights)
     late = Sample(5 * DAY_S, 0.4 * RATE, None, None, 0, None)
-    one = measurement("one", samples=(late, *nights), **base)
+    early = late._replace(started_at=-DAY_S)
+    one = measurement("one", samples=(late, *nights, early), **base)
     found = References([one, *fellows(7, samples=nights, **base)]).of(one)
     assert found is not None
     assert found.against == form.value
     assert found.source.runs[-1, RATIO] == pytest.approx(log(0.5))
+    # before there was one, against the first
+    assert found.source.runs[0, RATIO] == pytest.approx(log(0.4))
 
 
 @pytest.mark.parametrize(
     ("shares", "drift"),
-    [((1.0,), 0.05), ((1.0, 1.0, 1.0), 0.05), ((1.0, 0.8, 1.0), 1.4826 * -log(0.8))],
-    ids=["nobody knows", "steady", "changing"],
+    [
+        ((1.0,), 0.05),
+        ((1.0, 0.8), 1.4826 * -log(0.8)),
+        ((1.0, 1.0, 1.0), 0.05),
+        ((1.0, 0.8, 1.0), 1.4826 * -log(0.8)),
+    ],
+    ids=["nobody knows", "once", "steady", "changing"],
 )
 def test_a_run_by_name_is_as_uncertain_as_what_all_share_changes(
     shares: tuple[float, ...], drift: float
@@ -381,14 +392,17 @@ def test_a_run_by_name_is_as_uncertain_as_what_all_share_changes(
     found = References(every).of(every[0])
     assert found is not None
     assert found.source.runs[-1, SPREAD] == pytest.approx(hypot(0.015, drift))
+    assert len(found.source.runs) == len(shares) + 1
 
 
 def test_a_run_by_name_beside_few_peers_is_held_against_those_of_the_run_before() -> None:
     nights = samples([RATE] * 2, RATE, 2)
     late = Sample(2 * DAY_S, RATE / 2, None, None, 0, None)
-    one = measurement(baseline=None, samples=(late, *nights))
+    early = late._replace(started_at=-DAY_S)
+    one = measurement(baseline=None, samples=(late, *nights, early))
     found = References([one]).of(one)
     assert found is not None
+    # before there was one, against nothing
     assert list(found.source.runs[:, RATIO]) == pytest.approx([0.0, 0.0, log(0.5)])
 
 
@@ -423,10 +437,23 @@ def test_the_newest_of_its_own_runs_are_held_against_those_before(runs: int, jud
     assert found.source.off == pytest.approx(1.2533 * 0.05 / sqrt(runs - judged))
 
 
-@pytest.mark.parametrize(("low", "share"), [(0, 0.15), (3, 0.15), (4, 0.171875), (10, 0.359375)])
-def test_what_was_often_disturbed_is_expected_to_be_so_again(low: int, share: float) -> None:
+@pytest.mark.parametrize(
+    ("before", "share"),
+    [
+        ([0.0] * 22, 0.15),
+        ([0.0] * 19 + [-0.7] * 3, 0.15),
+        ([0.0] * 18 + [-0.7] * 4, 0.171875),
+        ([0.0] * 12 + [-0.7] * 10, 0.359375),
+        # where runs differ by 0.3 anyway, from twice as much on: 0.593
+        ([0.0, 0.2] * 9 + [-0.59] * 4, 0.15),
+        ([0.0, 0.2] * 9 + [-0.60] * 4, 0.171875),
+    ],
+)
+def test_what_was_often_disturbed_is_expected_to_be_so_again(
+    before: Sequence[float], share: float
+) -> None:
     """Ten runs' worth of 15 %, and the 22 runs before."""
-    rates = [RATE] * (22 - low) + [RATE / 2] * low + [RATE] * 8
+    rates = [RATE * exp(level) for level in before] + [RATE] * 8
     one = measurement(baseline=None, samples=samples(rates))
     found = References([one]).of(one)
     assert found is not None
