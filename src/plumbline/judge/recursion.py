@@ -249,11 +249,8 @@ class _Filter:
         padded = [*streams, *[streams[0]] * (self.lanes - len(streams))]
         self._first = _offsets(padded)
         self._noise = np.array([stream.source.noise for stream in padded]).T
-        lower, faster = self._noise[:2]
-        self._states = [
-            np.broadcast_to(share, self._first.at.shape).copy()
-            for share in (1 - lower - faster, lower, faster)
-        ]
+        # before the first run there is no state that could go on
+        self._states = [np.zeros(self._first.at.shape) for _ in range(3)]
         self._at, self._variance, self._weight = (array.copy() for array in self._first)
 
     def take(self, runs: _Array, before: Optional[_Array]) -> _Array:
@@ -341,7 +338,7 @@ class _Recursion:
     """
 
     def __init__(self, subjects: Sequence[Subject], moments: Sequence[Sequence[float]]) -> None:
-        claims = max((len(subject.claims) for subject in subjects), default=0)
+        claims = max(len(subject.claims) for subject in subjects)
         shape = len(subjects), claims
         each = np.arange(claims)
         self._claims = np.array([len(subject.claims) for subject in subjects])[:, None]
