@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from datetime import date, datetime, timezone
+from datetime import datetime, timezone
 from itertools import groupby
 from math import exp, frexp, log2
 from operator import attrgetter
@@ -197,7 +197,7 @@ class _Memory:
             {row.component: row.rate for row in run}
             for _, run in groupby(own, key=attrgetter("at"))
         ]
-        of_day = one_day(date.fromisoformat(day).toordinal() - _EPOCH, runs)
+        of_day = one_day(runs)
         every: dict[str, list[Sampled]] = {}
         for row in rows:
             every.setdefault(row.component, []).append(row)
@@ -244,9 +244,6 @@ class _Day(NamedTuple):
                 judging.component(expectation),
                 self.weighing.evidence(expectation.subject),
             )
-
-
-_EPOCH = date(1970, 1, 1).toordinal()
 
 
 def _speaks(row: Sampled, limits: Limits) -> bool:
@@ -330,24 +327,20 @@ _APART_S = 1e-5
 
 
 class JobEvidence(NamedTuple):
-    """Evidence of jobs on the speed of a target in one direction."""
+    """Evidence of jobs that a target is slow in one direction.
+
+    ``ratio`` is the rate of jobs there / their rate on its peers.
+    """
 
     target: str
     operation: str
+    ratio: float
     evidence: Evidence
 
     @property
-    def ratio(self) -> float:
-        """Return the rate of jobs there / their rate on its peers, 1 if unknown."""
-        return 1.0 if self.evidence.ratio is None else self.evidence.ratio
-
-    @property
     def slow(self) -> bool:
-        """Return whether it is slow by the odds that a hint takes.
-
-        An alarm stands until the odds for health end it; a hint, while the loss is there.
-        """
-        return self.evidence.alarm and self.ratio < _LOW
+        """Return whether it is slow by the odds that a hint takes."""
+        return self.evidence.alarm
 
     @property
     def remedy(self) -> str:
@@ -415,14 +408,15 @@ def jobs_say(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> J
     ]
     samples.sort(key=lambda sample: (sample.at, sample.host))
     limits = default_limits(samples, _BUDGET)
-    last = {(judged.host, judged.component): judged for judged in replay(samples, limits)}
-    judgements = [
-        JobEvidence(target, host.rpartition(" ")[2], judged.evidence)
-        for (host, target), judged in last.items()
-        if judged.evidence and judged.evidence.worth_a_word
-    ]
+    last = {(judged.host, judged.component): judged.evidence for judged in replay(samples, limits)}
+    # an alarm stands until the odds for health end it; a hint, while the loss is there
     low = sorted(
-        (judgement for judgement in judgements if judgement.ratio < _LOW),
+        (
+            JobEvidence(target, host.rpartition(" ")[2], evidence.ratio, evidence)
+            for (host, target), evidence in last.items()
+            if evidence and evidence.worth_a_word
+            if evidence.ratio is not None and evidence.ratio < _LOW
+        ),
         key=lambda judgement: judgement.ratio,
     )
     return JobsSay(low, len(samples_of_logs), len({target for _, target in last}))
@@ -470,7 +464,7 @@ def _samples(log: Log, naming: Naming, load: _Load) -> Iterator[list[Sampled]]:
         samples = []
         for index, own in files.items():
             target = naming(mount, index)
-            rate = median([sample.rate_Bps or 0.0 for sample in own])
+            rate = median([file.rate_Bps for file in own if file.rate_Bps])
             covered = load.coverage(target, own, log.job.id)
             samples.append(Sampled(f"{mount} {operation}", day, begin, target, rate, covered))
         yield samples

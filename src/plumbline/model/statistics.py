@@ -30,24 +30,14 @@ def error_of_median(spread: float, count: int) -> float:
     return OF_A_MEDIAN * spread / sqrt(count)
 
 
-_RUNS_TO_SPREAD = 4
-"""Fewest runs with a meaningful spread."""
-
-
 class Day(NamedTuple):
     """Comparison of a component with its peers over the runs of one day.
 
-    ``day`` counts from the epoch, in UTC.  ``loss`` is the natural logarithm of peers' rate / own
-    rate, in the middle of the day's ``runs``: positive is slower.  ``noise`` is the standard error
-    of that middle from the component's own runs, 0 with too few; ``spread`` is the standard
-    deviation of the losses of all members on this day.  ``peers`` is the number of peers.
+    ``loss`` is the natural logarithm of peers' rate / own rate, in the middle of the day's runs:
+    positive is slower.  ``peers`` is the number of peers.
     """
 
-    day: int
     loss: float
-    noise: float
-    spread: float
-    runs: int
     peers: int
 
 
@@ -55,27 +45,14 @@ Rates = Mapping[str, float]
 """Rates of the members of a group in one run, in bytes per second."""
 
 
-def one_day(day: int, runs: Iterable[Rates]) -> dict[str, Day]:
+def one_day(runs: Iterable[Rates]) -> dict[str, Day]:
     """Return the comparison of each member over the runs of one day; empty without peers."""
     losses: dict[str, list[float]] = {}
     for rates in runs:
         for name, loss in _losses(rates).items():
             losses.setdefault(name, []).append(loss)
-    if not losses:
-        return {}
-    middles = {name: midmean(samples) for name, samples in losses.items()}
-    spread, peers = round(deviation(middles.values()), 5), len(losses) - 1
-    return {
-        name: Day(
-            day,
-            round(middle, 5),
-            round(_own_error(losses[name]), 5),
-            spread,
-            len(losses[name]),
-            peers,
-        )
-        for name, middle in middles.items()
-    }
+    peers = len(losses) - 1
+    return {name: Day(round(midmean(samples), 5), peers) for name, samples in losses.items()}
 
 
 def _losses(rates: Rates) -> dict[str, float]:
@@ -128,16 +105,6 @@ def midmean(values: Sequence[float]) -> float:
     cut = (len(ordered) + 1) // 4
     middle = ordered[cut : len(ordered) - cut]
     return sum(middle) / len(middle)
-
-
-def _own_error(losses: Sequence[float]) -> float:
-    """Return the standard error of the middle of a component's own runs; 0 with too few.
-
-    It is the error of a median; the midmean's is smaller.
-    """
-    if len(losses) < _RUNS_TO_SPREAD:
-        return 0.0
-    return error_of_median(deviation(losses), len(losses))
 
 
 class Summary(NamedTuple):

@@ -392,6 +392,11 @@ def test_what_is_suspected_for_its_latency_comes_after_what_was_low() -> None:
     assert due(found, past()) == [(["c"], ["b", "d"]), (["a"], ["b", "d"])]
 
 
+def test_of_suspects_the_likeliest_comes_first() -> None:
+    found = suspecting(*"abc").say("b", reason=Reason.FINE, odds=0.0)
+    assert found.say("c", reason=Reason.FINE, odds=0.5).names() == ["c", "a", "b"]
+
+
 @pytest.mark.parametrize(
     "said",
     [

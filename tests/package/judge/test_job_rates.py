@@ -145,6 +145,11 @@ def test_one_job_is_no_evidence() -> None:
     assert next(said.sentences()).startswith("watching: OST9: jobs write at 5 %")
 
 
+def test_odds_of_a_loss_that_is_not_looked_for_are_no_word() -> None:
+    said = say(nights([100e6] * 9 + [90.5e6], count=20))
+    assert list(said.sentences()) == ["20 jobs measured 10 targets, none of them slow"]
+
+
 def test_a_real_log_says_something_of_each_of_its_targets() -> None:
     said = say([parse_log(ANSWERS[0])])
     assert said == JobsSay([], 1, 24)

@@ -162,3 +162,10 @@ def test_a_day_beside_peers_is_dated_by_its_last_sample() -> None:
     rows = samples(5, slow=3, noise=0.05)
     last = [verdict for verdict in replay(rows, Limits()) if verdict.component == "disk3"][-1]
     assert "over 5 runs since 2023-11-15 19:00 UTC" in last.sentence("B/s")
+
+
+def test_a_day_alone_is_held_against_the_last_one_beside_peers() -> None:
+    beside = samples(3, noise=0.05)
+    alone = [row for row in samples(4, slow=3, noise=0.05) if row.component == "disk3"][-PER_DAY:]
+    last = [found for found in replay(beside + alone, Limits()) if found.component == "disk3"][-1]
+    assert (last.day, last.verdict.reason) == ("2023-11-18", Reason.SLOW)
