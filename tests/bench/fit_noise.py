@@ -196,7 +196,7 @@ def of_siblings() -> dict[str, float]:
             for _, run in groupby(taken, key=attrgetter("at"))
         ]
         levels[host].append(median(log(one.rate) for one in taken))
-        for name, found in one_day(0, runs).items():
+        for name, found in one_day(runs).items():
             if (host, name) not in slow:
                 losses[host, name].append(found.loss)
     known = [found for found in losses.values() if len(found) > 3]
