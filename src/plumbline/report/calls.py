@@ -1,6 +1,6 @@
-"""Ranks of a parallel run: each call, each second, and how long calls took.
+"""Ranks of a parallel run: their calls, seconds, and durations of calls.
 
-Figures 5 and 4c of the BlueGene/L report: a rank that is held up stands out of the bundle.
+Figures 5 and 4c of the BlueGene/L report: a delayed rank stands out of the bundle.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from plumbline.report.figure import (
 )
 
 _POINTS = 60
-"""Points of one rank in a picture: more cannot be seen, and a thousand ranks are drawn."""
+"""Points of one rank in a plot: more are not visible, and there may be a thousand ranks."""
 
 _LATE = 1.1
 _SURE = 3.0
 
 
 class Rank(NamedTuple):
-    """One rank in one operation; it ``straggles`` when it ends far later than its peers.
+    """One rank in one operation; it ``straggles`` if it ends far later than its peers.
 
-    ``points`` are bytes moved and the time by then, in seconds.  ``calls`` and ``longest_s`` are
-    known where each call was kept.
+    ``points`` are bytes moved and the time in seconds.  ``calls`` and ``longest_s`` are known only
+    from a call profile.
     """
 
     rank: int
@@ -69,9 +69,9 @@ class Rank(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """All ranks of one operation, and how long their calls took: number of calls by tenths.
+    """All ranks of one operation, and the durations of their calls: number by tenths of a decade.
 
-    0 is a second, -10 a tenth of one.  It is empty where nobody counted.
+    Key 0 is one second, -10 a tenth of a second.  ``tenths`` is empty if not counted.
     """
 
     operation: str
@@ -84,16 +84,16 @@ class Ranks(NamedTuple):
 def of_profile(profile: Profile) -> Iterator[Ranks]:
     """Yield each operation of a call profile.
 
-    A rank straggles that ends a tenth after the median, and three robust standard deviations.
+    A rank straggles if it ends a tenth and three robust standard deviations after the median.
     """
     for operation in dict.fromkeys(
         block.operation for block in profile.blocks if block.calls.count
     ):
-        own = [
+        blocks = [
             block for block in profile.blocks if block.operation == operation and block.calls.count
         ]
-        durations = [durations_of(block.calls) for block in own]
-        ranks = [_of_block(block, duration) for block, duration in zip(own, durations)]
+        durations = [durations_of(block.calls) for block in blocks]
+        ranks = [_of_block(block, duration) for block, duration in zip(blocks, durations)]
         whole = together(durations)
         spread = latency(whole)
         half_s, longest_s = (spread.p50_s, spread.max_s) if spread else (None, None)
@@ -116,18 +116,18 @@ def _of_block(block: Block, durations: Durations) -> Rank:
 
 
 def steps(block: Block) -> Iterator[tuple[int, float]]:
-    """Yield bytes moved and the time by then, sixty times or so, the last call among them."""
+    """Yield bytes moved and the time, at some sixty calls including the last."""
     calls, moved = block.calls, 0
-    every = max(1, calls.count // _POINTS)
+    stride = max(1, calls.count // _POINTS)
     yield 0, calls.starts[0]
     for index in range(calls.count):
         moved += calls.sizes[index]
-        if index % every == every - 1 or index == calls.count - 1:
+        if index % stride == stride - 1 or index == calls.count - 1:
             yield moved, calls.starts[index] + calls.durations[index]
 
 
 def judged(ranks: Sequence[Rank]) -> list[Rank]:
-    """Return ranks of one operation and mark those that straggle."""
+    """Return the ranks of one operation, with stragglers marked."""
     ends = [rank.end_s for rank in ranks]
     middle = median(ends)
     limit = max(_LATE * middle, middle + _SURE * deviation(ends, middle))
@@ -135,15 +135,15 @@ def judged(ranks: Sequence[Rank]) -> list[Rank]:
 
 
 def of_run(run: Run) -> Iterator[Ranks]:
-    """Yield each operation of a recorded run that knows its ranks and the stragglers.
+    """Yield each operation of a recorded run that has details of ranks.
 
     Raises:
-        DocumentError: what a record tells of its ranks is damaged.
+        DocumentError: the details of ranks in a record are damaged.
     """
     for operation in dict.fromkeys(record.operation for record in run.records):
-        own = [record for record in run.records if record.operation is operation]
+        records = [record for record in run.records if record.operation is operation]
         try:
-            ranks = _of_records(own, operation.value)
+            ranks = _ranks_of_records(records, operation.value)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise DocumentError(
                 f"what run {run.run_id} tells of its ranks is damaged: {error!r}; measure again"
@@ -152,11 +152,11 @@ def of_run(run: Run) -> Iterator[Ranks]:
             yield ranks
 
 
-def _of_records(own: Sequence[Record], operation: str) -> Ranks:
-    raw = [rank for record in own for rank in _details(record).get("ranks", ())]
-    late = {rank for record in own for rank in _late(record)}
+def _ranks_of_records(records: Sequence[Record], operation: str) -> Ranks:
+    raw = [rank for record in records for rank in _details(record).get("ranks", ())]
+    late = {rank for record in records for rank in _late(record)}
     ranks = [_of_raw(entry, operation, late) for entry in raw if entry["bytes"]]
-    return Ranks(operation, ranks, _tenths(own), *_half_and_longest(own))
+    return Ranks(operation, ranks, _tenths(records), *_half_and_longest(records))
 
 
 def _details(record: Record) -> Mapping[str, Any]:
@@ -172,12 +172,12 @@ def _of_raw(raw: Mapping[str, Any], operation: str, late: Iterable[int]) -> Rank
     begin_s, end_s, moved = raw["begin_s"], raw["end_s"], raw["bytes"]
     numbers(begin_s=begin_s, end_s=end_s, bytes=moved, curve=sum(raw["curve"]))
     texts("rank", (raw["client"], raw["target"]))
-    every = max(1, len(raw["curve"]) // _POINTS)
-    points, sum_ = [(0.0, float(begin_s))], 0.0
-    for second, each in enumerate(raw["curve"], start=1):
-        sum_ += each
-        if second % every == 0 and begin_s < second < end_s:
-            points.append((sum_, float(second)))
+    stride = max(1, len(raw["curve"]) // _POINTS)
+    points, total = [(0.0, float(begin_s))], 0.0
+    for second, size in enumerate(raw["curve"], start=1):
+        total += size
+        if second % stride == 0 and begin_s < second < end_s:
+            points.append((total, float(second)))
     points.append((moved, end_s))
     rank = int(raw["rank"])
     return Rank(
@@ -185,9 +185,9 @@ def _of_raw(raw: Mapping[str, Any], operation: str, late: Iterable[int]) -> Rank
     )
 
 
-def _tenths(own: Sequence[Record]) -> dict[int, int]:
+def _tenths(records: Sequence[Record]) -> dict[int, int]:
     counts: dict[int, int] = {}
-    for record in own:
+    for record in records:
         for place, count in _details(record).get("durations", {}).items():
             if count:
                 counts[int(place)] = counts.get(int(place), 0) + count
@@ -195,7 +195,7 @@ def _tenths(own: Sequence[Record]) -> dict[int, int]:
 
 
 def _half_and_longest(own: Sequence[Record]) -> tuple[Optional[float], Optional[float]]:
-    """Return how long half of the calls took, of the whole, and the longest; None if not known."""
+    """Return the median duration of the whole's calls, and the longest; None if not known."""
     records = [record for record in own if record.latency]
     whole = [record.latency for record in records if "ranks" not in _details(record)]
     longest = max((record.latency.max_s for record in records if record.latency), default=None)
@@ -219,9 +219,9 @@ _LISTED = 5
 
 
 def calls_figure(profile: Optional[Profile], run: Optional[Run] = None) -> Figure:
-    """Return the figure: ranks and durations of each operation, of every call where it was kept.
+    """Return the figure: ranks and durations of each operation, from a call profile.
 
-    Without a profile it is drawn from what the records of the latest run keep of each second.
+    Without a profile it shows the seconds in the records of the latest run.
     """
     figure = Figure("calls", "System-call profile", ABOUT)
     if profile is None:
@@ -248,7 +248,7 @@ def calls_figure(profile: Optional[Profile], run: Optional[Run] = None) -> Figur
 
 
 def _finding(ranks: Sequence[Rank]) -> str:
-    """Return the number of ranks and the late ones, each once for all operations."""
+    """Return a sentence with the number of ranks, and the stragglers of any operation."""
     late = list(dict.fromkeys((rank.rank, rank.client) for rank in ranks if rank.straggles))
     text = number(len({(rank.rank, rank.client) for rank in ranks}), "rank")
     if not late:
@@ -259,10 +259,9 @@ def _finding(ranks: Sequence[Rank]) -> str:
 
 
 def _bundle(ranks: Ranks) -> Plot:
-    every = ranks.ranks
-    late = sorted((rank for rank in every if rank.straggles), key=lambda rank: -rank.end_s)
-    named = late[:_SHOWN_STRAGGLERS]
-    rest = [rank for rank in every if rank not in named]
+    late = [rank for rank in ranks.ranks if rank.straggles]
+    named = sorted(late, key=lambda rank: -rank.end_s)[:_SHOWN_STRAGGLERS]
+    rest = [rank for rank in ranks.ranks if rank not in named]
     data = [_together("ranks", rest)] if rest else []
     data += [
         {**_together(f"rank {rank.rank} on {shown(rank.client)}", [rank]), "line": line(place, 2.5)}
@@ -273,7 +272,7 @@ def _bundle(ranks: Ranks) -> Plot:
 
 
 def _together(name: str, ranks: Sequence[Rank]) -> dict[str, Any]:
-    """Return many ranks as one trace with gaps, which is drawn a hundred times faster."""
+    """Return many ranks as one trace with gaps, which draws a hundred times faster."""
     x: list[Optional[float]] = []
     y: list[Optional[float]] = []
     text: list[Optional[str]] = []
@@ -327,7 +326,7 @@ def _durations(ranks: Ranks) -> Iterable[Plot]:
 
 
 def _ticks(bars: Mapping[int, int]) -> dict[str, Any]:
-    """Return ticks at 1, 2 and 5 of each decade that has bars, each with its whole number."""
+    """Return labelled ticks at 1, 2 and 5 of each decade with bars."""
     first, last = (place // TENTHS for place in (min(bars), max(bars)))
     ticks = [f"{digit}e{decade}" for decade in range(first, last + 2) for digit in (1, 2, 5)]
     values = [float(tick) for tick in ticks]

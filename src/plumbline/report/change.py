@@ -1,6 +1,6 @@
-"""Change since a chosen moment, in percent for each test, with what happened meanwhile.
+"""Change of each test since a chosen time, in percent, with events of the site.
 
-Figures 4 to 6 of the Edison report and its table 3: what an upgrade has brought or taken.
+Figures 4 to 6 and table 3 of the Edison report: effects of an upgrade.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from plumbline.report.marks import Mark, chosen_moment, drawn, levels, marks
 from plumbline.report.site import Days, Member, Metric, Metrics, Site, by_group, middle, spanned
 
 WINDOW_DAYS = 14
-"""Days of the median that stands for a rate before the moment, and for the latest rate."""
+"""Days of the medians that are the rate before the chosen time and the latest rate."""
 
 _AGAINST = "compared with the days before"
 
@@ -48,10 +48,10 @@ HEADERS = ("test", "members", "before", "latest", "change", "last day")
 
 
 class Change(NamedTuple):
-    """One test: the change of each day as a fraction, rates before and lately.
+    """One test: the change on each day as a fraction, and the rates before and lately.
 
-    ``members`` counts those that were measured before and after; ``change``, ``latest`` and
-    ``last``, the change on the last day of each member alone, are None where there are none.
+    ``members`` counts those measured before and after; ``last`` is the change on the last day of
+    each member.  ``change``, ``latest`` and ``last`` are None if nothing was measured since.
     """
 
     name: str
@@ -65,10 +65,9 @@ class Change(NamedTuple):
 
 
 class _Halves(NamedTuple):
-    """The days of a member, and its rates before a moment and from it on.
+    """Days of a member, and its rates before and after a chosen time.
 
-    ``parted`` is what it gave from the moment on, on its day; None where the day as a whole is
-    meant.
+    ``parted`` is the rate after the time on the same day; None if the day is not divided.
     """
 
     days: Days
@@ -79,8 +78,8 @@ class _Halves(NamedTuple):
 
 
 def change_figure(site: Site, metrics: Metrics, against: Optional[float] = None) -> Figure:
-    """Return the figure; ``against`` is a moment in seconds since the epoch."""
-    happened = marks(site)
+    """Return the figure; ``against`` is the chosen time in seconds since the epoch."""
+    events = marks(site)
     if against is None:
         against = chosen_moment(
             site, (member for members in metrics.values() for member in members)
@@ -89,9 +88,9 @@ def change_figure(site: Site, metrics: Metrics, against: Optional[float] = None)
     figure = Figure("change", f"Change against {day}", ABOUT)
     changes = [
         change
-        for of in metrics
-        for name, members in split(of, metrics[of]).items()
-        if (change := find_change(name, of.quantity, members, against))
+        for metric in metrics
+        for name, members in split(metric, metrics[metric]).items()
+        if (change := find_change(name, metric.quantity, members, against))
     ]
     if not changes:
         return figure._replace(
@@ -99,15 +98,15 @@ def change_figure(site: Site, metrics: Metrics, against: Optional[float] = None)
             "day with --against"
         )
     return figure._replace(
-        finding="\n".join([*_findings(changes, day), *_happened(happened, against)]),
-        plots=[_plot(changes, happened, against)],
+        finding="\n".join([*_findings(changes, day), *_events_of_day(events, against)]),
+        plots=[_plot(changes, events, against)],
         table=Table(HEADERS, [Row(_cells(change)) for change in changes]),
         numbers=[("test", "day", "change_percent"), *_numbers(changes)],
     )
 
 
 def split(metric: Metric, members: Sequence[Member]) -> dict[str, Sequence[Member]]:
-    """Return the members of each file system; what else is measured is one test for the site."""
+    """Return the members by file system; layers without file systems are one test for the site."""
     groups = by_group(members)
     if not LAYERS[metric.layer].on_targets or not 1 < len(groups) <= _MOST_GROUPS:
         return {str(metric): members}
@@ -117,39 +116,39 @@ def split(metric: Metric, members: Sequence[Member]) -> dict[str, Sequence[Membe
 def find_change(
     name: str, quantity: Quantity, members: Sequence[Member], against: float
 ) -> Optional[Change]:
-    """Return how a test has changed since a moment; None when nobody was measured before it."""
-    every = [halves for member in members if (halves := _halves(member, against))]
-    if not every:
+    """Return the change of a test since a time; None if no member was measured before it."""
+    measured = [halves for member in members if (halves := _halves(member, against))]
+    if not measured:
         return None
-    since = [halves for halves in every if halves.latest is not None]
-    whole = middle(halves.before for halves in since or every)
-    assert whole is not None
+    since = [halves for halves in measured if halves.latest is not None]
+    before = middle(halves.before for halves in since or measured)
+    assert before is not None
     return Change(
         name,
         quantity,
         len(since),
-        whole,
+        before,
         middle(halves.latest for halves in since),
         middle(halves.latest / halves.before - 1 for halves in since if halves.latest is not None),
         middle(halves.last / halves.before - 1 for halves in since if halves.last is not None),
-        _by_day(every, int(against // DAY_S)),
+        _by_day(measured, int(against // DAY_S)),
     )
 
 
-def _by_day(every: Sequence[_Halves], parted: int) -> dict[int, float]:
-    """Return the middle change on each day; ``parted`` is that of the moment."""
-    days = spanned(halves.days for halves in every)
-    # all changes of a large site as numbers of their own would take gigabytes
-    courses = [_course(halves, days, parted) for halves in every]
+def _by_day(members: Sequence[_Halves], parted: int) -> dict[int, float]:
+    """Return the median change on each day; ``parted`` is the day of the chosen time."""
+    days = spanned(halves.days for halves in members)
+    # arrays, because Python numbers would take gigabytes for a large site
+    courses = [_course(halves, days, parted) for halves in members]
     return {
         day: value
-        for day, of_day in zip(days, zip(*courses))
-        if (value := middle(of_day)) is not None
+        for day, changes in zip(days, zip(*courses))
+        if (value := middle(changes)) is not None
     }
 
 
 def _course(halves: _Halves, days: range, parted: int) -> array[float]:
-    """Return the change of a member on each of some days, NaN where it has none."""
+    """Return the change of a member on each of ``days``; NaN without a rate."""
     changes = array("d", [rate / halves.before - 1 for rate in halves.days.over(days)])
     if halves.parted is not None:
         changes[parted - days.start] = halves.parted / halves.before - 1
@@ -157,7 +156,7 @@ def _course(halves: _Halves, days: range, parted: int) -> array[float]:
 
 
 def _halves(member: Member, against: float) -> Optional[_Halves]:
-    """Return what a member gave before a moment and since, None when nothing before."""
+    """Return the rates of a member before a time and since; None if there is none before."""
     days, parted = member.days, int(against // DAY_S)
     early, late = _parts(member, against)
     before = middle([*days.among(range(parted - WINDOW_DAYS, parted)), *early])
@@ -167,17 +166,17 @@ def _halves(member: Member, against: float) -> Optional[_Halves]:
     later = days.among(range(max(parted, last - WINDOW_DAYS) + 1, last + 1))
     if parted > last - WINDOW_DAYS:
         later = [*late, *later]
-    # a day on which both were measured is one of the new time
+    # a day divided by the time counts as after it
     both = late[0] if early and late else None
     return _Halves(days, both, before, middle(later), later[-1] if later else None)
 
 
 def _parts(member: Member, against: float) -> tuple[list[float], list[float]]:
-    """Return the median rates of the day of a moment, before it and from it on, if there are."""
+    """Return the median rates before and after a time on its day, in lists of at most one."""
     begin = against // DAY_S * DAY_S
-    whole = member.days.get(int(against // DAY_S))
-    if whole is None or against == begin:
-        return [], [] if whole is None else [whole]
+    rate_of_day = member.days.get(int(against // DAY_S))
+    if rate_of_day is None or against == begin:
+        return [], [] if rate_of_day is None else [rate_of_day]
     runs = [
         (at, rate) for at, rate in zip(member.times, member.rates) if begin <= at < begin + DAY_S
     ]
@@ -189,7 +188,7 @@ def _parts(member: Member, against: float) -> tuple[list[float], list[float]]:
 
 
 def _findings(changes: Sequence[Change], day: str) -> Iterable[str]:
-    """Yield the largest change, and what else has changed by much."""
+    """Yield sentences on the largest change and other large changes."""
     measured = sorted(
         (change for change in changes if change.change is not None),
         key=lambda change: -abs(change.change or 0.0),
@@ -197,7 +196,7 @@ def _findings(changes: Sequence[Change], day: str) -> Iterable[str]:
     if not measured:
         yield f"Nothing has been measured since {day}."
         return
-    # of a change a few days old, without a mark at which to part them, a fortnight shows nothing
+    # the median of two weeks hides a change a few days old that has no mark
     fresh = [
         change
         for change in measured
@@ -213,19 +212,19 @@ def _findings(changes: Sequence[Change], day: str) -> Iterable[str]:
         yield f"Also: {several(texts, _NAMED)}."
 
 
-def _happened(happened: Sequence[Mark], against: float) -> Iterable[str]:
-    """Yield what happened on that day."""
+def _events_of_day(events: Sequence[Mark], against: float) -> Iterable[str]:
+    """Yield a sentence with the events on the day of the chosen time."""
     day = against // DAY_S
-    texts = [mark.text for mark in happened if mark.at // DAY_S == day]
+    texts = [mark.text for mark in events if mark.at // DAY_S == day]
     if texts:
         yield f"On {iso_day(int(day))}: {several(texts, _NAMED)}."
 
 
-def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -> Plot:
+def _plot(changes: Sequence[Change], events: Sequence[Mark], against: float) -> Plot:
     data = [_trace(number, change) for number, change in enumerate(changes)]
     first = min(min(change.days) for change in changes) * DAY_S
     last = (max(max(change.days) for change in changes) + 1) * DAY_S
-    shapes, words = drawn(happened, first)
+    shapes, annotations = drawn(events, first)
     layout = {
         "xaxis": day_axis(min(first, against), last),
         "yaxis": {"title": {"text": "change, %"}, "ticksuffix": " %", "zeroline": True},
@@ -233,7 +232,7 @@ def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -
         "annotations": [
             {
                 "x": plotly_time(against),
-                # words that stand beyond the last day would lengthen the axis by months
+                # a label beyond the last day would extend the axis by months
                 "xanchor": "left" if against < (first + last) / 2 else "right",
                 "yref": "paper",
                 "y": 0,
@@ -241,9 +240,9 @@ def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -
                 "text": _AGAINST,
                 "showarrow": False,
             },
-            *words,
+            *annotations,
         ],
-        "margin": {"t": 40 + 16 * levels(words)},
+        "margin": {"t": 40 + 16 * levels(annotations)},
         "legend": {"orientation": "h", "yanchor": "top", "y": -0.15},
     }
     return Plot("change", data, layout, 480)
@@ -262,7 +261,7 @@ def _trace(number: int, change: Change) -> dict[str, Any]:
 
 
 def _plain(name: str) -> str:
-    """Return a name for a template, in which braces after a percent sign would mean something."""
+    """Return a name for a Plotly template, with percent signs escaped."""
     return shown(name).replace("%", "&#37;")
 
 
@@ -278,7 +277,7 @@ def _cells(change: Change) -> tuple[str, ...]:
 
 
 def signed(change: Optional[float]) -> str:
-    """Return a change in percent, empty where it is not known; what rounds to none has no sign."""
+    """Return a change in percent, empty if unknown; a change rounded to zero has no sign."""
     if change is None:
         return ""
     tenths = round(1000 * change)

@@ -1,10 +1,10 @@
 """Clients and servers of the latest run, second by second.
 
-Clients and servers have clocks of their own.  Where the console knows how far each is ahead of its
-own, the servers' seconds are drawn by the clock of the clients; in any case it is said.
+Clients and servers have different clocks.  If the console knows their offsets, the servers' seconds
+are drawn by the clients' clock; the text of the figure tells which clock is used.
 
-Figure 6 of the BlueGene/L report, figures 8 and 10 of Edison's: a run that is reported as slow was
-often fast until its last rank was waited for.
+Figure 6 of the BlueGene/L report, figures 8 and 10 of Edison's: a run reported as slow was often
+fast until it waited for its last rank.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from plumbline.report.site import Site
 
 ABSENT = "The servers' own counters were not recorded during this run."
 _SOURCES = {"diskstats": ("devices", TEAL), "lustre": ("targets", BLUE)}
-"""Sources of counters: name in words, and colour of the sum."""
+"""Sources of counters: plural name, and colour of the sum."""
 
 _COUNTED_AS = {Operation.REREAD.value: Operation.READ.value}
 _WASTEFUL = 1.25
-"""A parallel file system moves some more than its clients: metadata, journals, parity."""
+"""Servers move up to this multiple of the clients' bytes: metadata, journals, parity."""
 _SINGLE = 14
 _BEFORE_S, _AFTER_S = 1.0, 5.0
-"""Caches empty after the last call: some seconds after a run still belong to it."""
+"""Seconds before and after a run that belong to it: caches empty after the last call."""
 
 
 class Curve(NamedTuple):
-    """Rates that a client or a server saw, one a second from ``begin_s`` after the run's start.
+    """Rates seen by a client or server, one per second from ``begin_s`` after the run's start.
 
-    A server's may begin before the run.
+    A server's rates may begin before the run.
     """
 
     record: Record
@@ -68,7 +68,7 @@ class Curve(NamedTuple):
 
     @property
     def seen_by(self) -> str:
-        """Return the client, or the server with what it counts, e.g. ``oss2 devices``."""
+        """Return the client, or the server and its source, e.g. ``oss2 devices``."""
         words = _SOURCES.get(self.source, (self.source, GREY))[0]
         return f"{self.record.host} {words}".rstrip()
 
@@ -78,7 +78,7 @@ class Curve(NamedTuple):
         return self.record.operation.quantity
 
     def row(self) -> Row:
-        """Return its row in the table; of a server's rate the mean of what is drawn."""
+        """Return the row in the table; the rate of a server is the mean of the drawn seconds."""
         rates, net = self.rates, self.record.rate
         if self.source:
             net = sum(rates) / len(rates)
@@ -87,7 +87,7 @@ class Curve(NamedTuple):
         return Row((*place, "" if net is None else self.quantity.format(net), *figures))
 
     def numbers(self) -> Iterator[Sequence[Cell]]:
-        """Yield its rows of the CSV."""
+        """Yield the rows of the CSV."""
         place = self.record.operation.value, self.record.component, self.seen_by
         for second, rate in enumerate(self.rates):
             at_s = round(self.begin_s + second, 3)
@@ -95,10 +95,10 @@ class Curve(NamedTuple):
 
 
 def served(run: Run, operation: str, window: tuple[float, float]) -> list[Curve]:
-    """Return what servers counted in a window of the run, in seconds since the epoch.
+    """Return the servers' counters in a window of the run, in seconds since the epoch.
 
-    Where the run names the parts that it crossed, others are left out, and so are the seconds in
-    which it crossed other ones.  A server does not know that it reads again.
+    If the run names the parts it crossed, counters of other parts are left out, and seconds in
+    which it did not cross the part.  Servers count rereads as reads.
     """
     spans = _spans(run, operation)
     operation = _COUNTED_AS.get(operation, operation)
@@ -121,7 +121,7 @@ def served(run: Run, operation: str, window: tuple[float, float]) -> list[Curve]
 
 
 def _spans(run: Run, operation: str) -> dict[str, tuple[float, float]]:
-    """Return from when until when an operation crossed each part, in seconds since the epoch."""
+    """Return begin and end of an operation on each part, in seconds since the epoch."""
     spans: dict[str, tuple[float, float]] = {}
     for record in run.records:
         if record.operation.value == operation:
@@ -142,7 +142,7 @@ def _crossed(run: Run) -> set[str]:
 
 
 def _clipped(record: Record, ahead_s: float, start: float, window: tuple[float, float]) -> Curve:
-    """Return what of a record lies in a window, by seconds after ``start``."""
+    """Return the part of a record in a window, as a curve relative to ``start``."""
     at = record.started_at - ahead_s
     first = max(0, int(window[0] - _BEFORE_S - at))
     last = max(0, int(window[1] + _AFTER_S - at))
@@ -150,9 +150,9 @@ def _clipped(record: Record, ahead_s: float, start: float, window: tuple[float, 
 
 
 def _shifts(run: Run) -> dict[str, float]:
-    """Return how far each server's clock is ahead of the clients', where both are known.
+    """Return the lead of each server's clock over the clients' in seconds, if both are known.
 
-    Clients that differ among themselves are drawn by their own clocks; the middle one counts here.
+    If clients differ, the median of their clocks counts; each is drawn by its own clock.
     """
     clocks = {clock.node: clock for clock in run.clocks}
     clients = sorted(
@@ -165,7 +165,7 @@ def _shifts(run: Run) -> dict[str, float]:
 
 
 def server_sentence(run: Run, counters: Sequence[Curve]) -> str:
-    """Return what servers counted, and by which clocks it is drawn."""
+    """Return a sentence on the servers' counters and the clock used to draw them."""
     if not run.servers:
         return ABSENT
     if not counters:
@@ -180,7 +180,7 @@ def server_sentence(run: Run, counters: Sequence[Curve]) -> str:
 
 
 def _failed_words(run: Run) -> str:
-    """Return what of the run's parts could not be watched, and why the first of them."""
+    """Return a sentence on the run's parts that were not watched, with the first reason."""
     failed = {
         record.component: record for record in run.servers if record.outcome is Outcome.FAILED
     }
@@ -188,8 +188,8 @@ def _failed_words(run: Run) -> str:
     if not failed:
         return ""
     name, first = min(failed.items())
-    more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-    return f" Not watched: {name}{more} on {first.host}: {first.reason}."
+    others = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return f" Not watched: {name}{others} on {first.host}: {first.reason}."
 
 
 def _clock_words(run: Run, hosts: Sequence[str]) -> str:
@@ -219,7 +219,7 @@ def _compared_at(run: Run, server: str) -> str:
 
 
 def _within(run: Run, server: str) -> float:
-    """Return how well an offset is known: the doubts of both clocks together."""
+    """Return the uncertainty of an offset in seconds: the sum for both clocks."""
     clocks: Mapping[str, NodeClock] = {clock.node: clock for clock in run.clocks}
     clients = {record.host for record in run.records}
     return clocks[server].within_s + max(
@@ -228,11 +228,11 @@ def _within(run: Run, server: str) -> float:
 
 
 def wasted(operation: str, own: Sequence[Curve], counters: Sequence[Curve]) -> Iterator[str]:
-    """Yield where the servers moved much more than the clients of a parallel run did.
+    """Yield a sentence if the servers moved much more than the clients of a parallel run.
 
-    So BlueGene/L's authors found reads that nobody had asked for, 4 GB/s of read-ahead.
+    BlueGene/L's authors found useless reads in this way, 4 GB/s of read-ahead.
     """
-    moved = sum(curve.record.bytes for curve in own if _tells_ranks(curve.record))
+    moved = sum(curve.record.bytes for curve in own if _has_ranks(curve.record))
     for source, (words, _) in _SOURCES.items():
         counted = sum(sum(counter.rates) for counter in counters if counter.source == source)
         if moved and counted > _WASTEFUL * moved:
@@ -244,7 +244,7 @@ def wasted(operation: str, own: Sequence[Curve], counters: Sequence[Curve]) -> I
 
 
 def server_traces(counters: Sequence[Curve]) -> list[dict[str, Any]]:
-    """Return a trace for each counter, where there are few, and one for the sum of each kind."""
+    """Return a trace for each counter if they are few, and one for the sum of each source."""
     traces = []
     for counter in counters if len(counters) <= _SINGLE else ():
         name = shown(f"{counter.record.component} on {counter.record.host}")
@@ -284,7 +284,7 @@ def _sum_trace(curves: Sequence[Curve], name: str, **look: Any) -> dict[str, Any
 
 
 def added(curves: Sequence[Curve]) -> tuple[int, array[float]]:
-    """Return the first second and the sum of each, one that begins within a second by share."""
+    """Return the first second and the sum in each second; partial seconds are divided by share."""
     first = min(_floor(curve.begin_s) for curve in curves)
     length = max(_floor(curve.begin_s) + len(curve.rates) for curve in curves) - first
     total = array("d", bytes(8 * (length + 1)))
@@ -309,15 +309,15 @@ ABOUT = (
 HEADERS = ("component", "operation", "seen by", "rate", "highest second", "lowest second")
 NUMBERS = ("operation", "component", "seen_by", "second", "rate", "unit")
 _COLOURS = (ORANGE, MAGENTA, CYAN)
-"""Colours of components: the sums of clients and of servers have theirs."""
+"""Colours of components; other colours are for the sums of clients and servers."""
 
 _UNNAMED = {"color": GREY, "width": 1}
 _LABELLED, _SLOWEST = 12, 5
-"""So many traces have a colour of their own, of more the slowest; hover names the others."""
+"""Most traces with their own colour; if there are more, only the slowest; hover names the rest."""
 
 
 def composite_figure(site: Site) -> Figure:
-    """Return the figure: a picture for each operation of the latest run."""
+    """Return the figure: a plot for each operation of the latest run."""
     figure = Figure("composite", "Composite of a run", ABOUT)
     if site.run is None:
         return figure._replace(absent="no run of targets was recorded in this time")
@@ -328,13 +328,13 @@ def composite_figure(site: Site) -> Figure:
         return figure._replace(absent=f"{run} recorded no rates of single seconds")
     if any(end - begin > DAY_S for begin, end in map(_window, drawn.values())):
         return figure._replace(absent=f"{run} seems longer than a day: a clock was set meanwhile")
-    every = [curve for own in drawn.values() for curve in own]
+    all_curves = [curve for own in drawn.values() for curve in own]
     counted_by = {name: served(site.run, name, _window(own)) for name, own in drawn.items()}
     counts = [counter for counters in counted_by.values() for counter in counters]
     return figure._replace(
         finding=" ".join(
             [
-                _finding(site.run, every),
+                _finding(site.run, all_curves),
                 server_sentence(site.run, counts),
                 *(
                     text
@@ -344,40 +344,40 @@ def composite_figure(site: Site) -> Figure:
             ]
         ),
         plots=[_plot(name, own, site.run, counted_by[name]) for name, own in drawn.items()],
-        table=Table(HEADERS, [curve.row() for curve in [*every, *counts]]),
-        numbers=[NUMBERS, *(row for curve in [*every, *counts] for row in curve.numbers())],
+        table=Table(HEADERS, [curve.row() for curve in [*all_curves, *counts]]),
+        numbers=[NUMBERS, *(row for curve in [*all_curves, *counts] for row in curve.numbers())],
     )
 
 
 def _window(curves: Sequence[Curve]) -> tuple[float, float]:
-    """Return when curves begin and end, in seconds since the epoch by the clients' clocks."""
-    begun = min(curve.record.started_at for curve in curves)
-    return begun, begun + max(curve.begin_s + len(curve.rates) for curve in curves)
+    """Return begin and end of curves, in seconds since the epoch by the clients' clocks."""
+    start = min(curve.record.started_at for curve in curves)
+    return start, start + max(curve.begin_s + len(curve.rates) for curve in curves)
 
 
 def curves(run: Run, operation: str) -> list[Curve]:
-    """Return the curves of all components in one operation; not that of the whole."""
+    """Return the curves of all components in one operation, without the whole."""
     own = [
         record for record in _parts(run) if record.operation.value == operation and record.profile
     ]
-    begun = min((record.started_at for record in own), default=0.0)
-    return [Curve(record, record.started_at - begun, record.profile) for record in own]
+    start = min((record.started_at for record in own), default=0.0)
+    return [Curve(record, record.started_at - start, record.profile) for record in own]
 
 
 def _parts(run: Run) -> list[Record]:
-    """Return the records of components: in a parallel run these tell of their ranks."""
-    return [record for record in run.records if _tells_ranks(record)] or list(run.records)
+    """Return the records of components; in a parallel run only these have ranks."""
+    return [record for record in run.records if _has_ranks(record)] or list(run.records)
 
 
-def _tells_ranks(record: Record) -> bool:
+def _has_ranks(record: Record) -> bool:
     return "ranks" in (record.details or {})
 
 
 def _net(run: Run, operation: str) -> Optional[float]:
-    """Return the rate that the run reported for the whole, None where it reported none."""
-    if not any(map(_tells_ranks, run.records)):
+    """Return the reported rate of the whole, None if there is none."""
+    if not any(map(_has_ranks, run.records)):
         return None
-    sums = [record for record in run.records if not _tells_ranks(record)]
+    sums = [record for record in run.records if not _has_ranks(record)]
     whole = [record for record in sums if record.operation.value == operation]
     return whole[0].rate if whole else None
 
@@ -393,7 +393,7 @@ def _finding(run: Run, curves: Sequence[Curve]) -> str:
 
 def _plot(operation: str, curves: Sequence[Curve], run: Run, counters: Sequence[Curve]) -> Plot:
     named, net, quantity = _named(curves), _net(run, operation), curves[0].quantity
-    # what is drawn later lies above: a sum of one is its part
+    # later traces are on top; the sum of one curve would hide it
     data = [_sum_trace(curves, "sum of clients", color=RED)] if len(curves) > 1 else []
     data += server_traces(counters)
     for curve in curves:
@@ -412,7 +412,7 @@ def _plot(operation: str, curves: Sequence[Curve], run: Run, counters: Sequence[
 
 
 def _named(curves: Sequence[Curve]) -> list[str]:
-    """Return the components with a colour of their own: of many, the slowest."""
+    """Return the components with their own colour: all, or the slowest of many."""
     if len(curves) <= _LABELLED:
         return [curve.record.component for curve in curves]
     slowest = sorted(curves, key=lambda curve: curve.record.rate or 0.0)[:_SLOWEST]
@@ -422,7 +422,7 @@ def _named(curves: Sequence[Curve]) -> list[str]:
 def _nets(
     quantity: Quantity, curves: Sequence[Curve], net: Optional[float]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the net rate of the whole, or of each component where there are few."""
+    """Yield a line for the net rate of the whole, or of each component if they are few."""
     if net:
         yield _level(0, len(added(curves)[1]), quantity.pictured(net))
     elif len(curves) <= _LABELLED:

@@ -1,7 +1,7 @@
 """Figures as data: plots, tables, CSV, colours and labels.
 
-Each state has a mark of its own as well, so that a print in grey says the same.
-https://personal.sron.nl/~pault/ describes the scheme.
+Each state also has its own symbol, so a grey print is readable.
+https://personal.sron.nl/~pault/ describes the colours.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ STATES = {
 
 
 def mark(state: State) -> dict[str, Any]:
-    """Return how Plotly marks a point of a state."""
+    """Return Plotly's marker for a state."""
     colour, symbol, size = STATES[state]
     return {"color": colour, "symbol": symbol, "size": size}
 
 
 def line(number: int, width: float = 2.0, colours: Sequence[str] = LINES) -> dict[str, Any]:
-    """Return the line of one of many traces; colour and dashes together repeat late."""
+    """Return the line style of trace ``number``; colour and dash together repeat late."""
     dash = DASHES[number // len(colours) % len(DASHES)]
     return {"color": colours[number % len(colours)], "dash": dash, "width": width}
 
@@ -47,12 +47,12 @@ def line(number: int, width: float = 2.0, colours: Sequence[str] = LINES) -> dic
 Cell = Union[str, float, int, None]
 
 _SHOWN = 44
-"""Characters of a name in a picture; the table has all of them."""
+"""Most characters of a name in a plot; the table has the full name."""
 
 MB = 1e6
 
 DAY_MS = 1000 * DAY_S
-"""A day in the unit of Plotly's axes of time."""
+"""A day in the unit of Plotly's time axes."""
 
 _FEW_DAYS = 8
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -70,14 +70,14 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The numbers under a picture; every row is as long as ``headers``."""
+    """Table under a plot; every row is as long as ``headers``."""
 
     headers: tuple[str, ...]
     rows: Sequence[Row]
 
 
 class Plot(NamedTuple):
-    """One picture: traces and layout as Plotly's JSON has them, and its height in pixels."""
+    """One plot: traces and layout in Plotly's JSON, and its height in pixels."""
 
     title: str
     data: Sequence[dict[str, Any]]
@@ -86,7 +86,7 @@ class Plot(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Return whether no trace has a value; references such as a ceiling are no values."""
+        """Return whether no trace has a value, apart from references such as a ceiling."""
         return not any(map(_has_value, self.data))
 
 
@@ -102,9 +102,9 @@ def _has_value(trace: dict[str, Any]) -> bool:
 class Figure(NamedTuple):
     """One figure of the report.
 
-    ``id`` is its stable place in the page and the name of its CSV, whose first row of ``numbers``
-    is the header.  ``about`` says what the picture shows, ``finding`` what is to be seen in it.
-    ``absent`` is set where there is nothing to draw, and says why.
+    ``id`` is its stable anchor in the page and the name of its CSV; the first row of ``numbers`` is
+    the header.  ``about`` describes the figure, ``finding`` its result.  ``absent`` is the reason
+    if there is nothing to draw.
     """
 
     id: str
@@ -117,25 +117,25 @@ class Figure(NamedTuple):
     absent: str = ""
 
     def without_empty_plots(self) -> Figure:
-        """Return the figure with a sentence in place of the pictures that would be empty."""
+        """Return the figure with a sentence instead of empty plots."""
         titles = [plot.title for plot in self.plots if plot.empty]
         if not titles:
             return self
-        why = f"no value is known for {', '.join(titles)}"
+        reason = f"no value is known for {', '.join(titles)}"
         return self._replace(
             plots=[plot for plot in self.plots if not plot.empty],
-            absent=f"{self.absent}; {why}" if self.absent else why,
+            absent=f"{self.absent}; {reason}" if self.absent else reason,
         )
 
 
 def scatter(mode: str, name: str, hover: str = "", **style: Any) -> dict[str, Any]:
-    """Return a trace of ``lines`` or ``markers``; ``hover`` is its template, if it has one."""
+    """Return a trace of ``lines`` or ``markers``; ``hover`` is its template, if any."""
     template = {"hovertemplate": f"{hover}<extra></extra>"} if hover else {}
     return {"type": "scatter", "mode": mode, "name": name, **template, **style}
 
 
 def image(hover: str, **style: Any) -> dict[str, Any]:
-    """Return a trace of cells in percent; a cell without a value is empty."""
+    """Return a heat map in percent; a cell without a value is empty."""
     return {
         "type": "heatmap",
         "colorscale": SEQUENTIAL,
@@ -147,7 +147,7 @@ def image(hover: str, **style: Any) -> dict[str, Any]:
 
 
 def value_axis(title: str) -> dict[str, Any]:
-    """Return an axis of values that begins at zero."""
+    """Return a value axis that begins at zero."""
     return {"title": {"text": title}, "rangemode": "tozero"}
 
 
@@ -164,7 +164,7 @@ def name_axis(names: Sequence[str], downwards: bool = False) -> dict[str, Any]:
 
 
 def plotly_time(at: float) -> str:
-    """Return a moment, in seconds since the epoch, as Plotly has it, in UTC."""
+    """Return epoch seconds in Plotly's form, in UTC."""
     return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -174,20 +174,20 @@ def iso_day(day: int) -> str:
 
 
 def time_axis(begin: float, end: float) -> dict[str, Any]:
-    """Return an axis of time between two moments in seconds since the epoch."""
+    """Return a time axis between two times in seconds since the epoch."""
     return {"type": "date", "range": [plotly_time(begin), plotly_time(end)]}
 
 
 def day_axis(begin: float, end: float) -> dict[str, Any]:
-    """Return an axis of time whose ticks are days; it spans one at least."""
+    """Return a time axis with ticks at days; it spans at least one day."""
     end = max(end, begin + DAY_S)
     axis = {**time_axis(begin, end), "tickformat": "%Y-%m-%d"}
-    # Plotly would put ticks at the hours of a few days, all of them with the same date
+    # for a few days Plotly would put ticks at hours, all with the same date
     return {**axis, "dtick": DAY_MS} if end - begin <= _FEW_DAYS * DAY_S else axis
 
 
 def vertical_line(at: float, colour: str) -> dict[str, Any]:
-    """Return a dotted line at a moment, from the bottom to the top of a picture."""
+    """Return a dotted vertical line at a time, over the full height of a plot."""
     return {
         "type": "line",
         "x0": plotly_time(at),
@@ -200,7 +200,7 @@ def vertical_line(at: float, colour: str) -> dict[str, Any]:
 
 
 def shown(name: str) -> str:
-    """Return a name as Plotly may have it: short, and without anything that it would interpret."""
+    """Return a name for Plotly: shortened, and without characters that Plotly interprets."""
     plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name)
     if len(plain) > _SHOWN:
         half = _SHOWN // 2
@@ -209,7 +209,7 @@ def shown(name: str) -> str:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Return names as ``shown``, numbered where two of them would read the same."""
+    """Return names as ``shown``, numbered if two would look the same."""
     texts: dict[str, None] = {}
     for name in names:
         text, number = shown(name), 1
@@ -224,9 +224,9 @@ megabytes = BYTES_PER_S.pictured
 
 
 def steps(begin_s: float, rates: Sequence[float], quantity: Quantity) -> dict[str, Any]:
-    """Return x and y of a line of one-second rates, level from the begin of each to its end.
+    """Return x and y of a step line of one-second rates, with line shape ``hv``.
 
-    Its shape is ``hv``; a run of a single second would be a point of no width otherwise.
+    A last point is added, or a run of a single second would have no width.
     """
     heights = [quantity.pictured(rate) for rate in rates]
     ends = range(len(heights) + 1)
@@ -234,12 +234,12 @@ def steps(begin_s: float, rates: Sequence[float], quantity: Quantity) -> dict[st
 
 
 def percent(ratio: Optional[float]) -> str:
-    """Return a ratio in words, empty where there is none."""
+    """Return a ratio in percent, empty for None."""
     return "" if ratio is None else f"{100 * ratio:.0f} %"
 
 
 _WIDTH_PX = 590
-"""Width of the plot on paper; a window is wider."""
+"""Width of a printed plot; a window is wider."""
 
 _LETTER_PX = 7.5
 _LEVELS = 4
@@ -248,7 +248,7 @@ _LINE_PX = 4
 
 
 class NamedPoint(NamedTuple):
-    """A point that shall have its name: its place among all, counted from 0, and its height."""
+    """A point to label: its index among all points, its height, and its name."""
 
     place: int
     height: float
@@ -256,7 +256,7 @@ class NamedPoint(NamedTuple):
 
 
 class _Label(NamedTuple):
-    """A name that has its place: how far it reaches, where its line stands, how far away it is."""
+    """A placed label: its horizontal extent, the position of its line, and its level."""
 
     begin: float
     end: float
@@ -265,10 +265,9 @@ class _Label(NamedTuple):
 
 
 def labels(points: Iterable[NamedPoint], places: int, top: float) -> Iterator[dict[str, Any]]:
-    """Yield Plotly's annotations for points of a picture of so many places that ends at ``top``.
+    """Yield Plotly's annotations for points of a plot with ``places`` positions and height ``top``.
 
-    A name that would lie over one before it, or over its line, is left out: hover and table have
-    it.
+    A label that would cover an earlier one or its line is left out; hover and table have the name.
     """
     placed: list[_Label] = []
     for point in points:
@@ -281,31 +280,31 @@ def labels(points: Iterable[NamedPoint], places: int, top: float) -> Iterator[di
         if label is None:
             continue
         placed.append(label)
-        away = _NEAREST_PX + label.level * _LEVEL_PX
+        distance = _NEAREST_PX + label.level * _LEVEL_PX
         yield {
             "x": point.place,
             "y": point.height,
             "text": text,
             "ax": 0,
-            # a point near the top has its name below: above it lie the ceiling and the legend
-            "ay": away if point.height > top / 2 else -away,
+            # a label near the top is below its point, because ceiling and legend are above
+            "ay": distance if point.height > top / 2 else -distance,
             "xanchor": anchor,
             "arrowsize": 0.6,
-            # the mark itself stays to be seen
+            # keep the marker visible
             "standoff": 5,
         }
 
 
 def _free(candidate: _Label, placed: Sequence[_Label]) -> Optional[_Label]:
-    """Return a name at the nearest level where it has place, None where there is none."""
+    """Return a label at the nearest free level, None if all are taken."""
     for level in range(_LEVELS):
         label = candidate._replace(level=level)
-        if not any(_meet(label, other) for other in placed):
+        if not any(_overlap(label, other) for other in placed):
             return label
     return None
 
 
-def _meet(label: _Label, other: _Label) -> bool:
+def _overlap(label: _Label, other: _Label) -> bool:
     if label.level == other.level:
         return label.begin < other.end and other.begin < label.end
     far, near = (label, other) if label.level > other.level else (other, label)
@@ -313,7 +312,7 @@ def _meet(label: _Label, other: _Label) -> bool:
 
 
 def _anchor(at: float, width: float) -> str:
-    """Return which end of a name stands at its point: at the edges it would leave the picture."""
+    """Return the anchor of a label; at the edges of a plot it must not be centred."""
     if at < width / 2:
         return "left"
     return "right" if at > _WIDTH_PX - width / 2 else "center"
@@ -330,19 +329,19 @@ class _Line:
 
 
 def numbers(figures: Sequence[Figure]) -> Iterator[tuple[str, Iterator[str]]]:
-    """Yield the name of a file for each figure that has numbers, with its lines."""
+    """Yield file name and lines of the CSV of each figure with numbers."""
     for figure in figures:
         if figure.numbers:
             yield f"data/{figure.id}.csv", _lines(figure.numbers)
 
 
 def _lines(rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
-    # with both characters as the end of a line (RFC 4180) a cell that holds one of them is quoted
+    # CR and LF end a line (RFC 4180), so a cell with either is quoted
     writer = csv.writer(_Line(), lineterminator="\r\n")
     for row in rows:
         yield writer.writerow([_harmless(cell) if isinstance(cell, str) else cell for cell in row])
 
 
 def _harmless(cell: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula."""
+    """Return a cell that no spreadsheet interprets as a formula."""
     return f"'{cell}" if cell.startswith(_FORMULA) else cell

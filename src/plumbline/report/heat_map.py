@@ -1,7 +1,7 @@
-"""Heat map of target and time, and the coefficient of variation of each target.
+"""Heat map of targets over time, and the coefficient of variation of each target.
 
-The latter is figure 2b of the Edison report: a target that varies more than its peers is sick
-before it is slow.
+The latter is figure 2b of the Edison report: a target that varies more than its peers fails before
+it is slow.
 """
 
 from __future__ import annotations
@@ -45,49 +45,49 @@ HEADERS = (
     "coefficient of variation",
 )
 NUMBERS = ("layer", "group", "component", "operation", "scenario", "variation")
-"""In front of the days."""
+"""Columns before the days."""
 
 _LOW, _HIGH = 40, 110
-"""Percent at the ends of the colours: a slow component is to be seen, half a percent is not."""
+"""Percent at the ends of the colour scale: slow components are visible, small noise is not."""
 
 _STEADY = 5.0
-"""Percent of variation that nobody need look at."""
+"""Percent of variation that is normal."""
 
 _ROW_PX, _WIDE_ROW_PX, _FEW = 4, 18, 30
 _LEAST_PX, _MOST_PX, _MARGIN_PX = 260, 1500, 120
 _NAMED = 60
 MOST_ROWS = _MOST_PX - _MARGIN_PX
-"""Most rows of a picture: a row without a pixel of its own cannot be seen."""
+"""Most rows of a plot: each row needs at least one pixel."""
 
 
 class Line(NamedTuple):
-    """One component's days; ``variation`` is a fraction, None of fewer than two days."""
+    """Days of one component; ``variation`` is a fraction, None for fewer than two days."""
 
-    of: Metric
+    metric: Metric
     member: Member
     median: float
     variation: Optional[float]
 
 
 def heat_map_figure(metrics: Metrics) -> Figure:
-    """Return the figure: a picture for each metric that was measured on any day."""
-    drawn = {of: lines for of in metrics if (lines := list(_lines(of, metrics[of])))}
+    """Return the figure: a plot for each metric with measurements."""
+    drawn = {key: lines for key in metrics if (lines := list(_lines(key, metrics[key])))}
     figure = Figure("heat-map", "Heat map", ABOUT)
     if not drawn:
         return figure._replace(absent="nothing was measured in this time")
-    every = [line for lines in drawn.values() for line in lines]
-    shown = {of: _most_telling(lines) for of, lines in drawn.items()}
+    all_lines = [line for lines in drawn.values() for line in lines]
+    shown = {metric: _most_relevant(lines) for metric, lines in drawn.items()}
     rows = [Row(_cells(line)) for lines in shown.values() for line in lines]
     return figure._replace(
-        finding=_finding(every) + _left_out(len(every) - len(rows)),
-        plots=[_plot(of, lines) for of, lines in shown.items()],
+        finding=_finding(all_lines) + _left_out(len(all_lines) - len(rows)),
+        plots=[_plot(metric, lines) for metric, lines in shown.items()],
         table=Table(HEADERS, rows),
-        numbers=_Numbers(every),
+        numbers=_Numbers(all_lines),
     )
 
 
 class _Numbers:
-    """The rows of the CSV, each made when it is written: a large site has millions of cells."""
+    """Rows of the CSV, generated while writing, because a large site has millions of cells."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines
@@ -109,24 +109,21 @@ def _lines(metric: Metric, members: Iterable[Member]) -> Iterator[Line]:
 def _variation(rates: Sequence[float]) -> Optional[float]:
     if len(rates) < 2:
         return None
-    # statistics.pstdev calculates with fractions, which takes many times as long
+    # statistics.pstdev calculates with fractions, which is much slower
     middle = fmean(rates)
     return sqrt(fsum((rate - middle) ** 2 for rate in rates) / len(rates)) / middle
 
 
-def _most_telling(lines: Sequence[Line]) -> Sequence[Line]:
-    """Return as many lines as a picture has rows for, in their order.
-
-    These are what is not OK, then what varies most.
-    """
+def _most_relevant(lines: Sequence[Line]) -> Sequence[Line]:
+    """Return at most ``MOST_ROWS`` lines in their order: those not OK, then the most variable."""
     if len(lines) <= MOST_ROWS:
         return lines
 
-    def dullness(number: int) -> tuple[bool, float]:
+    def rank(number: int) -> tuple[bool, float]:
         line = lines[number]
         return line.member.state is State.OK, -(line.variation or 0.0)
 
-    return [lines[number] for number in sorted(sorted(range(len(lines)), key=dullness)[:MOST_ROWS])]
+    return [lines[number] for number in sorted(sorted(range(len(lines)), key=rank)[:MOST_ROWS])]
 
 
 def _left_out(count: int) -> str:
@@ -147,7 +144,7 @@ def _finding(lines: Sequence[Line]) -> str:
     if not varying:
         return "One day alone: nothing varies yet."
     worst = max(varying, key=lambda day: day[0])
-    names = f"{worst[1].member.name} {worst[1].of.operation}"
+    names = f"{worst[1].member.name} {worst[1].metric.operation}"
     middle = median(variation for variation, _ in varying)
     return (
         f"{len(varying)} series; the middle one varies by {100 * middle:.1f} %, the most unsteady, "
@@ -159,7 +156,7 @@ def _plot(metric: Metric, lines: Sequence[Line]) -> Plot:
     days = _days(lines)
     names = unique([line.member.name for line in lines])
     axis = {"type": "category", "autorange": "reversed", "nticks": _NAMED, "automargin": True}
-    # a cell reaches half a day to both sides of its day
+    # a cell extends half a day to both sides
     days_axis = day_axis((days.start - 0.5) * DAY_S, (days.stop - 0.5) * DAY_S)
     layout: dict[str, Any] = {"xaxis": days_axis, "yaxis": axis, "showlegend": False}
     data = [_map(lines, days, names)]
@@ -178,7 +175,7 @@ def _plot(metric: Metric, lines: Sequence[Line]) -> Plot:
 
 
 def _end_of_variation(lines: Sequence[Line]) -> float:
-    """Return the end of the axis in percent, so far away that what is steady has short bars."""
+    """Return the end of the axis in percent, far enough that normal variation has short bars."""
     most = max((line.variation for line in lines if line.variation is not None), default=0.0)
     return max(_STEADY, 105 * most)
 
@@ -197,9 +194,9 @@ def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, 
 
 
 def _percents(line: Line, days: range) -> list[Optional[float]]:
-    whole = line.member.baseline_rate or line.median
+    reference = line.member.baseline_rate or line.median
     rates = line.member.days.over(days)
-    return [None if isnan(rate) else round(100 * rate / whole, 1) for rate in rates]
+    return [None if isnan(rate) else round(100 * rate / reference, 1) for rate in rates]
 
 
 def _bars(lines: Sequence[Line], names: Sequence[str]) -> dict[str, Any]:
@@ -217,12 +214,12 @@ def _bars(lines: Sequence[Line], names: Sequence[str]) -> dict[str, Any]:
 def _cells(line: Line) -> tuple[str, ...]:
     rates = line.member.days.rates()
     return (
-        line.of.layer,
-        line.member.of.group,
+        line.metric.layer,
+        line.member.entry.group,
         line.member.name,
-        line.of.step,
+        line.metric.step,
         str(len(rates)),
-        line.of.quantity.format(line.median),
+        line.metric.quantity.format(line.median),
         percent(min(rates) / (line.member.baseline_rate or line.median)),
         "" if line.variation is None else f"{100 * line.variation:.1f} %",
     )
@@ -230,11 +227,11 @@ def _cells(line: Line) -> tuple[str, ...]:
 
 def _numbers(line: Line, days: range) -> Sequence[Cell]:
     return (
-        line.of.layer,
-        line.member.of.group,
+        line.metric.layer,
+        line.member.entry.group,
         line.member.name,
-        line.of.operation,
-        line.of.scenario,
+        line.metric.operation,
+        line.metric.scenario,
         None if line.variation is None else round(line.variation, 5),
         *(None if isnan(rate) else round(rate) for rate in line.member.days.over(days)),
     )

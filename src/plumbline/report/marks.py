@@ -1,6 +1,6 @@
-"""Events of a site on the axis of time: notes of people, and changes on nodes.
+"""Events of a site on the time axis: notes of people, and changes on nodes.
 
-A change is seen best against the days before the latest of them.
+By default changes of rates are shown relative to the days before the latest event.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from plumbline.report.site import Member, Site
 MONTH_DAYS = 30
 
 _MOST = 12
-"""Marks of one kind in a picture, the latest; more could not be told apart."""
+"""Marks of one kind in a plot, the latest; more would not be readable."""
 
 _LEVELS = 4
-"""Heights of words, so that neighbours can be read."""
+"""Rows of labels, so neighbours do not overlap."""
 
 _SHARE = 0.25
-"""Least share of the components that know a version: fewer begin no era of the site."""
+"""Least share of the components with a version for its change to concern the whole site."""
 
 
 class Mark(NamedTuple):
-    """One event at ``at``, seconds since the epoch; ``wide`` where it concerns the whole site.
+    """One event at ``at``, seconds since the epoch; ``wide`` if it concerns the whole site.
 
-    ``nodes`` are those that found it, none where that is not known.
+    ``nodes`` are those that reported it, empty if unknown.
     """
 
     at: float
@@ -36,29 +36,28 @@ class Mark(NamedTuple):
     nodes: frozenset[str] = frozenset()
 
     def concerns(self, hosts: Container[str]) -> bool:
-        """Return whether it may have to do with what some hosts serve or measure."""
+        """Return whether the event may affect measurements of or on some hosts."""
         return self.wide or not self.nodes or any(node in hosts for node in self.nodes)
 
 
 def marks(site: Site) -> list[Mark]:
-    """Return notes and changes of versions and other conditions by their dates."""
-    noted = [Mark(note.at, note.text, RED) for note in site.notes]
-    changed = [
+    """Return notes and changes of versions and other conditions, ordered by time."""
+    notes = [Mark(note.at, note.text, RED) for note in site.notes]
+    changes = [
         Mark(change.at, change.text, MAGENTA, change.components >= _SHARE * change.known)
         for change in site.changes
     ]
     conditions = [
         Mark(change.at, change.text, TEAL, change.wide, change.nodes) for change in site.conditions
     ]
-    # conditions of one moment stay in their order, the most telling first
-    return sorted([*noted, *changed, *conditions], key=lambda mark: mark.at)
+    # simultaneous conditions keep their order, the most important first
+    return sorted([*notes, *changes, *conditions], key=lambda mark: mark.at)
 
 
 def chosen_moment(site: Site, members: Iterable[Member]) -> float:
-    """Return the moment against which changes are seen when nobody names one.
+    """Return the default time to compare with, in seconds since the epoch.
 
-    It is that of the latest mark after which half of the members or more have been measured, else a
-    month ago; in seconds since the epoch.
+    It is the latest mark after which at least half of the members were measured, else a month ago.
     """
     measured = sorted(member.now_at for member in members if member.now_at is not None)
     if measured:
@@ -72,22 +71,22 @@ def chosen_moment(site: Site, members: Iterable[Member]) -> float:
 def drawn(
     events: Sequence[Mark], since: float
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return Plotly's lines and their words, of the latest marks since a moment."""
+    """Return Plotly's lines and labels for the latest marks since ``since``."""
     recent = [event for event in events if event.at >= since]
     kinds = ([event for event in recent if event.colour == kind] for kind in (RED, MAGENTA, TEAL))
-    seen = sorted((event for kind in kinds for event in kind[-_MOST:]), key=lambda mark: mark.at)
+    latest = sorted((event for kind in kinds for event in kind[-_MOST:]), key=lambda mark: mark.at)
     return (
-        [vertical_line(mark.at, mark.colour) for mark in seen],
-        [_words(mark, place) for place, mark in enumerate(seen)],
+        [vertical_line(mark.at, mark.colour) for mark in latest],
+        [_label(mark, place) for place, mark in enumerate(latest)],
     )
 
 
-def levels(words: Sequence[Any]) -> int:
-    """Return how many rows of words stand above the picture."""
-    return min(len(words), _LEVELS)
+def levels(annotations: Sequence[Any]) -> int:
+    """Return the number of rows of labels above the plot."""
+    return min(len(annotations), _LEVELS)
 
 
-def _words(mark: Mark, index: int) -> dict[str, Any]:
+def _label(mark: Mark, index: int) -> dict[str, Any]:
     return {
         "x": plotly_time(mark.at),
         "yref": "paper",

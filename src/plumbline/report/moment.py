@@ -1,7 +1,6 @@
-"""A moment of the past: servers, routers, clients and probes around it.
+"""A time in the past: servers, routers, clients and probes around it.
 
-Figure 11 of Edison's report: the archive of the servers' counters showed what a slow day was like
-months later.
+Figure 11 of Edison's report: archived counters of the servers explained a slow day months later.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ from plumbline.report.figure import (
 )
 
 OTHERS = "all others"
-"""The name of the line that is the sum of what is not drawn itself."""
+"""Name of the line with the sum of all series that have no line."""
 
 
 class Column(NamedTuple):
-    """A figure of a series: its unit in a picture, and whether those of several add up."""
+    """A quantity of a series: its unit in a plot, and whether the sum of several has a meaning."""
 
     name: str
     unit: str
@@ -58,18 +57,18 @@ COLUMNS = (READ, WRITE, MOVED, REQUESTS, LATENCY)
 
 
 class Line(NamedTuple):
-    """One series: moments in seconds since the epoch, with values in base units."""
+    """One series: points of epoch seconds and a value in base units."""
 
     name: str
     points: tuple[tuple[float, float], ...]
 
     def value(self, at: float) -> Optional[float]:
-        """Return what it was at a moment, None where nothing is known of it."""
+        """Return the value at a time, None if unknown."""
         return dict(self.points).get(at)
 
 
 class Chart(NamedTuple):
-    """One picture: a figure of the foremost of a kind, such as ``OST``, and of all others."""
+    """One plot: a column for the largest series of a kind, such as ``OST``, and all others."""
 
     kind: str
     column: Column
@@ -80,7 +79,7 @@ class Past(NamedTuple):
     """Series around ``at``, from ``begin`` to ``end``; seconds since the epoch.
 
     ``recovering`` has targets with a line for each status that is neither complete nor inactive.
-    ``remarks`` say what is odd or missing, a sentence each.
+    ``remarks`` are sentences on odd or missing data.
     """
 
     at: float
@@ -92,7 +91,7 @@ class Past(NamedTuple):
 
 
 class PastRun(NamedTuple):
-    """One measurement of that time; ``state`` and ``sentence`` are the verdict at the end of it."""
+    """One measurement of that time; ``state`` and ``sentence`` are the verdict at its end."""
 
     layer: str
     component: str
@@ -107,12 +106,12 @@ class PastRun(NamedTuple):
 
     @property
     def quantity(self) -> Quantity:
-        """Return the quantity that its operation gives."""
+        """Return the quantity of the operation."""
         return Operation(self.step.partition(" ")[0]).quantity
 
 
 class Probed(NamedTuple):
-    """The measurements of that time, and a sentence on what is not there, empty for nothing."""
+    """Measurements of that time, and a sentence on missing ones, empty if complete."""
 
     runs: Sequence[PastRun]
     remark: str = ""
@@ -141,8 +140,8 @@ def past_runs_figure(past: Past, probed: Probed) -> Figure:
     hour = f"{words_of(past.begin)} to {words_of(past.end)}"
     figure = Figure("moment-probes", f"Probes around {words_of(past.at)}", _ABOUT_RUNS)
     if not probed.runs:
-        why = probed.remark or f"nothing was measured from {hour}"
-        return figure._replace(absent=why)
+        reason = probed.remark or f"nothing was measured from {hour}"
+        return figure._replace(absent=reason)
     runs = sorted(probed.runs, key=lambda run: (ORDER.index(run.state), run.started_at))
     states = [run.state for run in runs]
     words = ", ".join(f"{states.count(state)} {state.name}" for state in ORDER if state in states)
@@ -157,7 +156,7 @@ def past_runs_figure(past: Past, probed: Probed) -> Figure:
 
 
 def _plot_runs(past: Past, runs: Sequence[PastRun]) -> Iterator[Plot]:
-    """Yield a picture for each quantity."""
+    """Yield a plot for each quantity."""
     rated = [run for run in runs if run.rate is not None]
     for quantity in dict.fromkeys(run.quantity for run in rated):
         layout = time_layout(past)
@@ -201,15 +200,15 @@ _ABOUT = (
 _HEADERS = ("kind", "name", *(column.name for column in COLUMNS), "recovery")
 _NUMBERS = ("kind", "name", "figure", "unit", "at", "value")
 _BASE = {"MB/s": "B/s", "ms": "s"}
-"""The unit of the CSV, by that of a picture."""
+"""Unit in the CSV by unit in a plot."""
 
 
 def moment_figure(past: Past) -> Figure:
-    """Return the figure: a picture for each kind and figure, and a table of the moment."""
+    """Return the figure: a plot for each kind and column, and a table of the moment."""
     figure = Figure("moment", f"Around {words_of(past.at)}", _ABOUT, _finding(past))
     if not (past.charts or past.recovering):
-        why = past.remarks[0] if past.remarks else "nothing is kept of this time"
-        return figure._replace(finding="\n".join(past.remarks[1:]), absent=why)
+        reason = past.remarks[0] if past.remarks else "nothing is kept of this time"
+        return figure._replace(finding="\n".join(past.remarks[1:]), absent=reason)
     plots = [_plot(past, chart) for chart in past.charts]
     plots += [_recovery(past)] if past.recovering else []
     return figure._replace(
@@ -246,7 +245,7 @@ def _trace(number: int, series: Line, column: Column) -> dict[str, Any]:
 
 
 def _with_gaps(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, Optional[float]]]:
-    """Yield points, and an empty one where some are missing: a line over a gap would hide it."""
+    """Yield points, with an empty point in each gap, so no line is drawn over it."""
     step_s = min((after[0] - before[0] for before, after in zip(points, points[1:])), default=0.0)
     last = points[0][0] if points else 0.0
     for at, value in points:
@@ -261,7 +260,7 @@ def _figure(value: float, column: Column) -> float:
 
 
 def _recovery(past: Past) -> Plot:
-    """Return when which target was in which state of recovery."""
+    """Return a plot of the recovery states of targets over time."""
     names = list(dict.fromkeys(name for name, _ in past.recovering))
     traces = []
     for place, status in enumerate(dict.fromkeys(series.name for _, series in past.recovering)):
@@ -288,7 +287,7 @@ def _recovery(past: Past) -> Plot:
 
 
 def time_layout(past: Past) -> dict[str, Any]:
-    """Return the layout of a picture over the time, with a mark at the moment."""
+    """Return the layout of a plot over the hour, with a line at the moment."""
     return {
         "xaxis": time_axis(past.begin, past.end),
         "shapes": [vertical_line(past.at, MAGENTA)],
@@ -297,7 +296,7 @@ def time_layout(past: Past) -> dict[str, Any]:
 
 
 def _rows(past: Past) -> Iterator[Row]:
-    """Yield a row for each series at the moment, of each kind the busiest first."""
+    """Yield a row for each series at the moment, the busiest of each kind first."""
     values: dict[tuple[str, str], dict[Column, Optional[float]]] = {}
     for chart in past.charts:
         for series in chart.lines:

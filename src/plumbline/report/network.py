@@ -1,7 +1,7 @@
-"""Network: rate and retransmits of each node, and every pair of hosts as an image.
+"""Network: rate and retransmits of each host, and every pair of hosts as an image.
 
-Figure 3 of the BlueGene/L report, and the image that mpiGraph draws: a slow host is a stripe, a
-slow switch a block.
+Figure 3 of the BlueGene/L report, and the image of mpiGraph: a slow host is a stripe, a slow switch
+a block.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _NOWHERE: dict[str, float] = {}
 
 
 class Node(NamedTuple):
-    """One host; rates in B/s, ``retransmits`` over the latest tests with all partners."""
+    """One host; rates in B/s, ``retransmits`` of the latest tests with all partners."""
 
     name: str
     state: State
@@ -96,27 +96,27 @@ def network_figure(site: Site) -> Figure:
 
 
 def find_nodes(site: Site) -> list[Node]:
-    """Return every host that is expected to be measured, in the plan's order."""
+    """Return every planned host, in the plan's order."""
     tests: dict[str, list[PairTest]] = {}
     for test in site.pairs:
         tests.setdefault(test.component, []).append(test)
     nodes = []
-    for each in site.expectations:
-        if LAYERS[each.layer].paired:
-            own = tests.get(each.component, [])
-            again = [test.retransmits for test in own if test.retransmits is not None]
+    for entry in site.expectations:
+        if LAYERS[entry.layer].paired:
+            own = tests.get(entry.component, [])
+            retransmits = [test.retransmits for test in own if test.retransmits is not None]
             send_Bps, receive_Bps = (
                 middle(test.rate for test in own if test.operation == operation)
                 for operation in ("send", "receive")
             )
             node = Node(
-                each.component,
-                site.state(each.layer, each.component),
-                site.sentence(each.layer, each.component),
+                entry.component,
+                site.state(entry.layer, entry.component),
+                site.sentence(entry.layer, entry.component),
                 send_Bps,
                 receive_Bps,
-                middle(partner.ceiling.rate for partner in each.partners),
-                sum(again) if again else None,
+                middle(partner.ceiling.rate for partner in entry.partners),
+                sum(retransmits) if retransmits else None,
                 len({test.partner for test in own}),
             )
             nodes.append(node)
@@ -125,19 +125,19 @@ def find_nodes(site: Site) -> list[Node]:
 
 def _ceilings(site: Site) -> dict[str, dict[str, float]]:
     return {
-        each.component: {partner.name: partner.ceiling.rate for partner in each.partners}
-        for each in site.expectations
-        if LAYERS[each.layer].paired
+        entry.component: {partner.name: partner.ceiling.rate for partner in entry.partners}
+        for entry in site.expectations
+        if LAYERS[entry.layer].paired
     }
 
 
 def _finding(nodes: Sequence[Node], pairs: Sequence[PairTest]) -> str:
-    sick = [node.name for node in nodes if node.state is not State.OK]
+    unhealthy = [node.name for node in nodes if node.state is not State.OK]
     tested = len({frozenset((test.component, test.partner)) for test in pairs})
     text = f"{number(len(nodes), 'host')}, {number(tested, 'pair')} tested"
-    if not sick:
+    if not unhealthy:
         return f"{text}, all OK."
-    return f"{text}; not OK: {several(sick, _LISTED)}."
+    return f"{text}; not OK: {several(unhealthy, _LISTED)}."
 
 
 def _axis(nodes: Sequence[Node]) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _axis(nodes: Sequence[Node]) -> dict[str, Any]:
 def _rates(nodes: Sequence[Node]) -> Plot:
     places = list(range(len(nodes)))
     names = [shown(node.name) for node in nodes]
-    ways = (
+    directions = (
         ("send", BLUE, "circle", [node.send_Bps for node in nodes]),
         ("receive", ORANGE, "diamond-open", [node.receive_Bps for node in nodes]),
     )
@@ -164,7 +164,7 @@ def _rates(nodes: Sequence[Node]) -> Plot:
             text=names,
             marker={"color": colour, "symbol": symbol, "size": 7},
         )
-        for name, colour, symbol, rates in ways
+        for name, colour, symbol, rates in directions
     ]
     data.append(
         scatter(
@@ -185,16 +185,18 @@ def _rates(nodes: Sequence[Node]) -> Plot:
 
 
 def _labels(nodes: Sequence[Node]) -> Iterable[dict[str, Any]]:
-    """Return the names of those that are not OK, the slowest first."""
-    sick = [(place, node) for place, node in enumerate(nodes) if node.state is not State.OK]
-    named = [NamedPoint(place, min(_both(node), default=0.0), node.name) for place, node in sick]
+    """Return labels for the hosts that are not OK, the slowest first."""
+    unhealthy = [(place, node) for place, node in enumerate(nodes) if node.state is not State.OK]
+    named = [
+        NamedPoint(place, min(_both(node), default=0.0), node.name) for place, node in unhealthy
+    ]
     rates = [rate for node in nodes for rate in (*_both(node), megabytes(node.ceiling_Bps))]
     top = max((rate for rate in rates if rate is not None), default=0.0)
     return labels(sorted(named, key=lambda label: label.height), len(nodes), top)
 
 
 def _both(node: Node) -> list[float]:
-    """Return the rates of a host that are known, in MB/s."""
+    """Return the known rates of a host, in MB/s."""
     rates = (megabytes(node.send_Bps), megabytes(node.receive_Bps))
     return [rate for rate in rates if rate is not None]
 
@@ -223,17 +225,17 @@ def _retransmits(nodes: Sequence[Node]) -> Iterable[Plot]:
 def _matrix(
     operation: str, pairs: Sequence[PairTest], ceilings: dict[str, dict[str, float]]
 ) -> Plot:
-    own = [pair_test for pair_test in pairs if pair_test.operation == operation]
-    names = list(dict.fromkeys([*ceilings, *(pair_test.component for pair_test in own)]))
-    columns = list(dict.fromkeys([*names, *(pair_test.partner for pair_test in own)]))
+    tests = [pair_test for pair_test in pairs if pair_test.operation == operation]
+    names = list(dict.fromkeys([*ceilings, *(pair_test.component for pair_test in tests)]))
+    columns = list(dict.fromkeys([*names, *(pair_test.partner for pair_test in tests)]))
     places = {name: place for place, name in enumerate(columns)}
     cells: dict[str, list[Optional[int]]] = {name: [None] * len(columns) for name in names}
-    for test in own:
+    for test in tests:
         ceiling = ceilings.get(test.component, _NOWHERE).get(test.partner)
         if ceiling and test.rate is not None:
             cells[test.component][places[test.partner]] = round(100 * test.rate / ceiling)
     shown_columns = unique(columns)
-    # names stand upright below the image, which else would have to make room for them
+    # vertical names below the image need their own height
     size = min(_MOST_PX, max(_LEAST_PX, 160 + 14 * len(names)))
     size += _LETTER_PX * max(map(len, shown_columns))
     axis = {"type": "category", "nticks": _NAMED, "automargin": True, "constrain": "domain"}

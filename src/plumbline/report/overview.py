@@ -1,6 +1,6 @@
-"""The first screen: what is wrong, since when, how sure, and what to do next.
+"""The first screen: problems, their begin, their evidence, and the next steps.
 
-It is a list of rows.  Each kind of row has a function here, and its place in ``Kind``.
+It is a list of rows.  Each kind of row has a function here, and a position in ``Kind``.
 """
 
 from __future__ import annotations
@@ -22,66 +22,65 @@ from plumbline.report.suspects import Suspects
 from plumbline.report.symptoms import Explanations, begun
 
 _LOW = 0.95
-"""Share of the reference: above it a component has lost nothing that could have a beginning."""
+"""Share of the reference above which a component has no loss to date."""
 
 _GOOD_DAYS = 2
-"""In a row that end a loss, looking back; a single one may be luck."""
+"""Consecutive good days that end a loss, looking back; a single one may be luck."""
 
 _MOST_NAMED = 5
 
 
 class Since(NamedTuple):
-    """The first low day, and the last one before it that was measured, if any; in epoch days."""
+    """First low day, and the last measured day before it, if any; in days since the epoch."""
 
     day: int
     before: Optional[int]
 
     def text(self, marks: Sequence[Mark]) -> str:
-        """Return e.g. ``2026-11-16 (client 2.3.0 -> 2.4.0)``, with what happened in between."""
+        """Return e.g. ``2026-11-16 (client 2.3.0 -> 2.4.0)``, with the events in between."""
         text = iso_day(self.day)
         if self.before is None:
             return f"{text} or earlier"
         begin, end = self.before * DAY_S, (self.day + 1) * DAY_S
-        happened = [mark.text for mark in marks if begin <= mark.at < end]
-        more = len(happened) - _MOST_NAMED
-        named = "; ".join(happened[:_MOST_NAMED]) + (f"; {more} more" if more > 0 else "")
-        return f"{text} ({named})" if happened else text
+        events = [mark.text for mark in marks if begin <= mark.at < end]
+        hidden = len(events) - _MOST_NAMED
+        named = "; ".join(events[:_MOST_NAMED]) + (f"; {hidden} more" if hidden > 0 else "")
+        return f"{text} ({named})" if events else text
 
 
 class Beginnings:
-    """Finds since when components of a site have been low."""
+    """Finds the first low day of components of a site."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._members: dict[tuple[str, str], list[tuple[Metric, Member]]] = {}
         self._groups: dict[tuple[Metric, str], list[Member]] = {}
         self._peers: dict[tuple[Metric, str], Mapping[int, float]] = {}
-        for of, members in metrics.items():
+        for metric, members in metrics.items():
             for member in members:
-                self._members.setdefault((of.layer, member.name), []).append((of, member))
-                self._groups.setdefault((of, member.of.group), []).append(member)
+                self._members.setdefault((metric.layer, member.name), []).append((metric, member))
+                self._groups.setdefault((metric, member.entry.group), []).append(member)
 
     def find(self, layer: str, component: str) -> Optional[Since]:
-        """Return since when a component has been low, by the operation that has lost most.
+        """Return the first low day of a component, by the operation that has lost most.
 
-        None where it is not low against its baseline or, without one, against its group.
+        None if it is not low compared with its baseline or, without one, with its group.
         """
-        courses = [
-            self._ratios(of, member) for of, member in self._members.get((layer, component), ())
-        ]
+        pairs = self._members.get((layer, component), ())
+        courses = [self._ratios(metric, member) for metric, member in pairs]
         measured = [ratios for ratios in courses if ratios]
         if not measured:
             return None
         return _streak(min(measured, key=lambda ratios: ratios[max(ratios)]))
 
     def _ratios(self, metric: Metric, member: Member) -> Mapping[int, float]:
-        """Return rate / reference of each day that has both."""
+        """Return rate / reference by day, for days with both."""
         if member.baseline_rate:
             return {day: rate / member.baseline_rate for day, rate in member.days.items()}
-        peers = self._group(metric, member.of.group)
+        peers = self._group(metric, member.entry.group)
         return {day: rate / peers[day] for day, rate in member.days.items() if peers.get(day)}
 
     def _group(self, metric: Metric, group: str) -> Mapping[int, float]:
-        """Return the median of a group on each day on which two members were measured."""
+        """Return the median of a group by day, for days with at least two members measured."""
         if (metric, group) not in self._peers:
             days: dict[int, list[float]] = {}
             for member in self._groups[metric, group]:
@@ -96,7 +95,7 @@ class Beginnings:
 
 
 def _streak(ratios: Mapping[int, float]) -> Optional[Since]:
-    """Return the first of the days up to now that lost half of today's loss or more."""
+    """Return the first of the consecutive days with at least half of the latest loss."""
     days = sorted(ratios, reverse=True)
     if ratios[days[0]] >= _LOW:
         return None
@@ -116,17 +115,17 @@ RANK = (State.CRITICAL, State.UNKNOWN, State.WARNING, State.OK)
 """States, the worst first."""
 
 _ALONE = 3
-"""Components of one node and layer that were not judged and have a row each; more share one."""
+"""Most unjudged components of a node and layer with a row each; more share one row."""
 
 _MOST_NODES = 5
-"""Nodes that have rows of their own for what was not judged; more share one for each layer."""
+"""Most nodes with their own rows of unjudged components; more share one row per layer."""
 
 _NEXT = " Next: "
 _ASK = "ansible-playbook playbooks/debug_slow_storage.yml"
 
 
 class Kind(str, Enum):
-    """Kinds of rows, in the order of the page."""
+    """Kinds of rows, in page order."""
 
     SUSPECT = "suspect"
     GROUP = "group"
@@ -138,9 +137,9 @@ class Kind(str, Enum):
 
 
 class Entry(NamedTuple):
-    """One row; ``since`` and ``next`` are empty where nothing is known.
+    """One row; ``since`` and ``next`` are empty if unknown.
 
-    ``sentence`` has the figures and how sure they are; ``anchor`` is a place in the page.
+    ``sentence`` has the figures and their evidence; ``anchor`` is a place in the page.
     """
 
     kind: Kind
@@ -153,9 +152,9 @@ class Entry(NamedTuple):
 
 
 class _Sources(NamedTuple):
-    """Input of all kinds of rows; ``behind`` names the suspects of a component.
+    """Input of all kinds of rows; ``behind`` has the suspects of a component.
 
-    ``hosts`` are by layer and component the one that has it and the one that measures it.
+    ``hosts`` has by layer and component its own host and the measuring host.
     """
 
     site: Site
@@ -167,7 +166,7 @@ class _Sources(NamedTuple):
 
 
 def overview(site: Site, metrics: Metrics, suspects: Optional[Suspects]) -> list[Entry]:
-    """Return all rows, the worst of each kind first; none where nothing is wrong."""
+    """Return all rows, the worst of each kind first; empty if there is no problem."""
     behind = dict(_behind(suspects)) if suspects else {}
     hosts = {
         (expectation.layer, expectation.component): (
@@ -180,16 +179,16 @@ def overview(site: Site, metrics: Metrics, suspects: Optional[Suspects]) -> list
     rows = [*_suspects(sources), *_groups(sources), *_alarms(sources), *_symptoms(sources)]
     rows += [*_unmeasured(sources), *_watched(sources)]
     kinds = list(Kind)
-    # rows of one kind and state keep their order: suspects begin with what explains most
+    # rows of one kind and state keep their order: suspects that explain most come first
     return sorted(rows, key=lambda row: (kinds.index(row.kind), RANK.index(row.state)))
 
 
 def _behind(suspects: Suspects) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield layer and component of what suspects explain, with their names."""
+    """Yield layer and name of each explained component, with its suspects."""
     for ambiguity_set in suspects.located.sets:
         for index in ambiguity_set.explains:
-            of = suspects.located.observations[index].of
-            yield (of.layer, of.component), _names(ambiguity_set)
+            flow = suspects.located.observations[index].of
+            yield (flow.layer, flow.component), _names(ambiguity_set)
 
 
 def _names(ambiguity: AmbiguitySet) -> str:
@@ -197,13 +196,13 @@ def _names(ambiguity: AmbiguitySet) -> str:
 
 
 def _suspects(sources: _Sources) -> Iterator[Entry]:
-    """Yield each suspect with the measurement or remedy that comes next."""
+    """Yield each suspect with the next measurement or remedy."""
     if sources.suspects is None:
         return
     located, parts = sources.suspects.located, sources.site.parts
     for ambiguity_set, probe in zip(located.sets, sources.suspects.probes):
         slow = [located.observations[index].of for index in ambiguity_set.explains]
-        places = dict.fromkeys((of.layer, of.component) for of in slow)
+        places = dict.fromkeys((flow.layer, flow.component) for flow in slow)
         text = sentence(located, ambiguity_set, parts, probe) + advice(ambiguity_set, parts)
         facts, _, following = text.partition(_NEXT)
         yield Entry(
@@ -218,13 +217,13 @@ def _suspects(sources: _Sources) -> Iterator[Entry]:
 
 
 def _beginnings(sources: _Sources, places: Iterable[tuple[str, str]]) -> list[Since]:
-    """Return since when those of some components that are low have been low, in that order."""
+    """Return the first low days of all low components among ``places``, the earliest first."""
     beginnings = [since for place in places if (since := sources.beginnings.find(*place))]
     return sorted(beginnings, key=lambda since: since.day)
 
 
 def _groups(sources: _Sources) -> Iterator[Entry]:
-    """Yield groups that are low as a whole, which their members' verdicts excuse."""
+    """Yield groups that are low as a whole, as their members' verdicts do not show it."""
     for (layer, name), verdict in sorted(sources.site.groups.items()):
         # a file system whose targets are driven at once has a row as a component
         if verdict.state in (State.CRITICAL, State.WARNING) and not LAYERS[layer].whole:
@@ -234,7 +233,7 @@ def _groups(sources: _Sources) -> Iterator[Entry]:
                 if (expectation.layer, expectation.group) == (layer, name)
             }
             beginnings = _beginnings(sources, members)
-            # a single one may be low for long
+            # the median, because a single member may have been low for long
             since = beginnings[len(beginnings) // 2] if beginnings else None
             following = "see in #change what happened on that day"
             if since:
@@ -252,7 +251,7 @@ def _groups(sources: _Sources) -> Iterator[Entry]:
 
 
 def _alarms(sources: _Sources) -> Iterator[Entry]:
-    """Yield the components that are WARNING or CRITICAL; a suspect explains some of them."""
+    """Yield components in WARNING or CRITICAL, with the suspect that explains them, if any."""
     for (layer, name), verdict in sorted(sources.site.verdicts.items()):
         if verdict.state in (State.CRITICAL, State.WARNING):
             suspect = sources.behind.get((layer, name))
@@ -264,7 +263,7 @@ def _alarms(sources: _Sources) -> Iterator[Entry]:
 
 
 def _symptoms(sources: _Sources) -> Iterator[Entry]:
-    """Yield the kinds of hosts that have an alarm; those of a suspect are behind it."""
+    """Yield kinds of symptoms in alarm; those of a suspect are shown as explained by it."""
     explanations = Explanations(sources.site, sources.suspects)
     for look in sources.site.looks:
         if look.verdict.state.alarm:
@@ -279,11 +278,11 @@ def _symptoms(sources: _Sources) -> Iterator[Entry]:
 
 
 def _watched(sources: _Sources) -> Iterator[Entry]:
-    """Yield the components and groups that are watched: low in the last run, no alarm yet."""
-    every = {
+    """Yield watched components and groups: low in the last run, without an alarm yet."""
+    groups = {
         (verdict.layer, verdict.component): verdict for verdict in sources.site.groups.values()
     }
-    for (layer, name), verdict in sorted(every.items()):
+    for (layer, name), verdict in sorted(groups.items()):
         if verdict.reason is Reason.WATCHED:
             entry = _entry(Kind.WATCHED, verdict, "", "the next runs decide")
             yield entry._replace(anchor=group_anchor(layer, name))
@@ -298,7 +297,7 @@ def _since(sources: _Sources, verdict: Verdict) -> str:
 
 
 def _text(sources: _Sources, since: Optional[Since], places: Iterable[tuple[str, str]]) -> str:
-    """Return since when components have been low, with what happened there on that day."""
+    """Return the first low day of components, with the events on their hosts."""
     hosts = {host for place in places for host in sources.hosts.get(place, ())}
     return since.text([mark for mark in sources.marks if mark.concerns(hosts)]) if since else ""
 
@@ -316,22 +315,22 @@ def _entry(kind: Kind, verdict: Verdict, since: str, following: str) -> Entry:
 
 
 def _unmeasured(sources: _Sources) -> Iterator[Entry]:
-    """Yield the components without a verdict; a silent node, or a new layer, is one row."""
+    """Yield components without a verdict; many of one node or layer share one row."""
     layers: dict[str, dict[str, list[Verdict]]] = {}
     nodes = sources.site.nodes
-    every = [
+    pairs = [
         (nodes.get(place, ""), verdict) for place, verdict in sorted(sources.site.verdicts.items())
     ]
-    every += [(look.host, look.verdict) for look in sources.site.looks]
-    for node, verdict in every:
+    pairs += [(look.host, look.verdict) for look in sources.site.looks]
+    for node, verdict in pairs:
         if verdict.state is State.UNKNOWN:
             layers.setdefault(verdict.layer, {}).setdefault(node, []).append(verdict)
-    for layer, of_nodes in layers.items():
-        if len(of_nodes) > _MOST_NODES:
-            judged = [verdict for verdicts in of_nodes.values() for verdict in verdicts]
-            yield _several(f"{layer} of {len(of_nodes)} nodes", judged)
+    for layer, by_node in layers.items():
+        if len(by_node) > _MOST_NODES:
+            unjudged = [verdict for verdicts in by_node.values() for verdict in verdicts]
+            yield _several(f"{layer} of {len(by_node)} nodes", unjudged)
             continue
-        for node, verdicts in of_nodes.items():
+        for node, verdicts in by_node.items():
             if len(verdicts) > _ALONE:
                 yield _several(f"{layer} of {node}" if node else layer, verdicts)
             else:
@@ -339,7 +338,7 @@ def _unmeasured(sources: _Sources) -> Iterator[Entry]:
 
 
 def _several(name: str, verdicts: Sequence[Verdict]) -> Entry:
-    """Return one row for many components that were not judged."""
+    """Return one row for several unjudged components."""
     first = verdicts[0]
     return _entry(Kind.UNMEASURED, first, "", "")._replace(
         component=f"{name}: {len(verdicts)} components", sentence=f"for example {first.sentence}"

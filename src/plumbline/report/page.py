@@ -1,7 +1,7 @@
-"""All figures of a report in their order, and its files: one page, its style and script.
+"""All figures of a report in order, and its files: a page, its style and script.
 
-The page runs no script but those beside it (its policy says so to the browser), so a name that
-looks like one stays a name.
+The page's content security policy allows only the scripts beside it, so a name with script code in
+it is never executed.
 """
 
 from __future__ import annotations
@@ -31,17 +31,16 @@ from plumbline.report.targets import targets_figure
 
 PAGE = "index.html"
 LIBRARY = "plotly.min.js"
-"""Plotly's own file in the folder of the page, copied once."""
+"""Plotly's library, copied into the folder of the page."""
 
 _ASSETS = ("report.css", "report.js")
 _LISTED = 30
 
 
 class Extras(NamedTuple):
-    """Optional parts of a report: a moment to see changes since, a call profile, suspects.
+    """Optional parts of a report: time to compare with, call profile, suspects, past hour.
 
-    ``against`` is in seconds since the epoch.  ``past`` and ``probed`` are of a moment that
-    somebody asked about.
+    ``against`` is in seconds since the epoch.  ``past`` and ``probed`` are data of a past hour.
     """
 
     against: Optional[float] = None
@@ -52,7 +51,7 @@ class Extras(NamedTuple):
 
 
 def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
-    """Return every figure; one that cannot be drawn says why."""
+    """Return every figure; a figure that cannot be drawn has a reason."""
     past = extras.past
     drawn = [
         *((moment_figure(past), past_runs_figure(past, extras.probed)) if past else ()),
@@ -70,7 +69,7 @@ def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
 
 
 def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) -> dict[str, str]:
-    """Return the text of each file by its name, but for Plotly's library and the numbers.
+    """Return the text of each file by name, without Plotly's library and the CSV files.
 
     ``entries`` are the rows of the first screen.
     """
@@ -102,7 +101,7 @@ def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) 
 
 
 def _plots(figures: Sequence[Figure]) -> dict[str, dict[str, Any]]:
-    """Return what Plotly draws by the id of its place."""
+    """Return Plotly's data and layout by element id."""
     return {
         f"{figure.id}-{number}": {"data": plot.data, "layout": plot.layout}
         for figure in figures
@@ -111,13 +110,13 @@ def _plots(figures: Sequence[Figure]) -> dict[str, dict[str, Any]]:
 
 
 def _counts(site: Site) -> list[tuple[str, int, str]]:
-    """Return each state, how many are in it, and what these are, such as ``3 components, 1 group``.
+    """Return each state with its total and a text, such as ``3 components, 1 group``.
 
-    They are components, and groups and symptoms that are not OK.
+    All components count, but only groups and symptoms that are not OK.
     """
     states: dict[str, list[State]] = {
         "component": [verdict.state for verdict in site.verdicts.values()],
-        # a file system whose targets are driven at once is a component as well
+        # a file system whose targets are driven at once counts as a component
         "group": [
             verdict.state
             for (layer, _), verdict in site.groups.items()
@@ -129,7 +128,7 @@ def _counts(site: Site) -> list[tuple[str, int, str]]:
     }
     rows = []
     for state in RANK:
-        counts = {noun: of_noun.count(state) for noun, of_noun in states.items()}
+        counts = {noun: values.count(state) for noun, values in states.items()}
         words = [number(count, noun) for noun, count in counts.items() if count]
         rows.append((state.name, sum(counts.values()), ", ".join(words)))
     return rows

@@ -1,9 +1,9 @@
-"""The path: what each part can carry and each layer gives, end to end.
+"""The path: ceiling of each part and rate of each layer, end to end.
 
-A path is that of one operation to the targets of one file system, from the client to the disk.
+A path is one operation on the targets of one file system, from the client to the disk.
 
-It reads as section III of the Red Storm report does: from the client's end to the disk, theory
-beside what was demonstrated, the narrowest part marked.
+It follows section III of the Red Storm report: from client to disk, with ceiling and demonstrated
+rate, and the narrowest part marked.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _AWAY = ("write", "send")
 
 
 class Stage(NamedTuple):
-    """One line of the path: all parts of a kind, or a layer; rates are of one flow, in B/s."""
+    """One row of the path: all parts of a kind, or a layer; rates are for one flow, in B/s."""
 
     name: str
     number: int
@@ -49,9 +49,9 @@ class Stage(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The way of one operation to the targets of one file system; ``whole`` is the last stage."""
+    """Path of one operation to the targets of one file system; ``whole`` is the last stage."""
 
-    of: Metric
+    metric: Metric
     group: str
     parts: Sequence[Stage]
     layers: Sequence[Stage]
@@ -60,29 +60,29 @@ class Path(NamedTuple):
     @property
     def name(self) -> str:
         """Return e.g. ``ost write scratch``."""
-        return f"{self.of} {self.group}".rstrip()
+        return f"{self.metric} {self.group}".rstrip()
 
     @property
     def stages(self) -> list[Stage]:
-        """Return what the bytes cross, client end first, the whole last."""
+        """Return all stages, client end first, the whole path last."""
         return [*self.parts, *self.layers, self.whole]
 
     def shape(self) -> tuple[object, ...]:
-        """Return what is the same for paths that are drawn as one."""
+        """Return a key that is equal for paths drawn as one plot."""
         rates = [(stage.name, _digits(stage.ceiling_rate), stage.limits) for stage in self.parts]
-        return (self.of.layer, _digits(self.whole.ceiling_rate), *rates)
+        return (self.metric.layer, _digits(self.whole.ceiling_rate), *rates)
 
 
 def find_path(site: Site, metrics: Metrics, metric: Metric, members: Sequence[Member]) -> Path:
-    """Return the path that the bytes of some members cross, without the name of a group."""
+    """Return the path of some members, without the name of their group."""
     layers = list(_layers(metrics, metric)) if LAYERS[metric.layer].per_target else []
     whole = _measured(f"whole path: {metric.layer} {metric.operation}", members)
     return Path(metric, "", list(_parts(site, metric, members)), layers, whole)
 
 
 def _parts(site: Site, metric: Metric, members: Sequence[Member]) -> Iterator[Stage]:
-    longest = max((member.of.path for member in members), key=len, default=())
-    crossed = dict.fromkeys(name for member in members for name in member.of.path)
+    longest = max((member.entry.path for member in members), key=len, default=())
+    crossed = dict.fromkeys(name for member in members for name in member.entry.path)
     limiting = {
         name
         for member in members
@@ -91,9 +91,9 @@ def _parts(site: Site, metric: Metric, members: Sequence[Member]) -> Iterator[St
     }
     for kind in dict.fromkeys(site.parts[name].kind for name in longest if name in site.parts):
         names = [name for name in crossed if name in site.parts and site.parts[name].kind == kind]
-        away = metric.operation in _AWAY
+        writes = metric.operation in _AWAY
         rates = [
-            site.parts[name].write_Bps if away else site.parts[name].read_Bps for name in names
+            site.parts[name].write_Bps if writes else site.parts[name].read_Bps for name in names
         ]
         rated = [rate for rate in rates if rate is not None]
         if rated:
@@ -103,7 +103,7 @@ def _parts(site: Site, metric: Metric, members: Sequence[Member]) -> Iterator[St
 
 
 def _layers(metrics: Metrics, topmost: Metric) -> Iterator[Stage]:
-    """Yield what the layers below show: the network for this direction, the disks for reads."""
+    """Yield stages of the layers below: the network in this direction, the disks."""
     operations = {
         NET.name: "send" if topmost.operation in _AWAY else "receive",
         RAW.name: topmost.operation,
@@ -132,7 +132,7 @@ def _measured(name: str, members: Sequence[Member]) -> Stage:
 
 
 def _digits(rate: Optional[float]) -> str:
-    """Return a rate as far as it can be told apart in a picture."""
+    """Return a rate with the digits visible in a plot."""
     return "" if rate is None else f"{rate:.3g}"
 
 
@@ -155,68 +155,68 @@ _NUMBERS = (
     "limits",
 )
 _WIDEST = 4.0
-"""Bars end at this multiple of the longest that was measured or limits."""
+"""Bars end at this multiple of the largest rate that was measured or limits."""
 
 _ROW_PX = 54
 
 _MOST_WHOLES = 12
-"""File systems and directions in one picture, the slowest; table and text have all."""
+"""Most file systems and directions in one plot, the slowest; table and text have all."""
 
 
 def path_figure(site: Site, metrics: Metrics) -> Figure:
-    """Return the figure: a picture for all file systems and directions that are alike."""
+    """Return the figure: a plot for all file systems and directions with equal parts."""
     paths = [
-        find_path(site, metrics, of, members)._replace(group=group)
-        for of in _whole(metrics)
-        for group, members in _paths(of, metrics[of]).items()
+        find_path(site, metrics, metric, members)._replace(group=group)
+        for metric in _whole(metrics)
+        for group, members in _paths(metric, metrics[metric]).items()
     ]
     figure = Figure("path", "The path", ABOUT)
     if not paths:
         return figure._replace(absent="the plan names nothing that is measured across a path")
-    alike: dict[tuple[object, ...], list[Path]] = {}
+    shapes: dict[tuple[object, ...], list[Path]] = {}
     for path in paths:
-        alike.setdefault(path.shape(), []).append(path)
+        shapes.setdefault(path.shape(), []).append(path)
     rows = [(path.name, stage) for path in paths for stage in path.stages]
     return figure._replace(
         finding="\n".join([*map(_finding, paths), *_at_once(site)]),
-        plots=[_plot(_title(same), _together(same)) for same in alike.values()],
+        plots=[_plot(_title(group), _together(group)) for group in shapes.values()],
         table=Table(HEADERS, [Row(_cells(name, stage)) for name, stage in rows]),
         numbers=[_NUMBERS, *([name, *stage] for name, stage in rows)],
     )
 
 
-def _title(alike: Sequence[Path]) -> str:
-    """Return e.g. ``ost write and read of fs1, fs2``, every name where they do not combine."""
-    steps = list(dict.fromkeys(path.of.step for path in alike))
-    groups = list(dict.fromkeys(path.group for path in alike))
-    if len(alike) == 1 or len(alike) < len(steps) * len(groups):
-        return ", ".join(path.name for path in alike)
-    what = f"{alike[0].of.layer} {' and '.join(steps)}"
-    return f"{what} of {', '.join(groups)}" if any(groups) else what
+def _title(paths: Sequence[Path]) -> str:
+    """Return e.g. ``ost write and read of fs1, fs2``, or every name if they do not combine."""
+    steps = list(dict.fromkeys(path.metric.step for path in paths))
+    groups = list(dict.fromkeys(path.group for path in paths))
+    if len(paths) == 1 or len(paths) < len(steps) * len(groups):
+        return ", ".join(path.name for path in paths)
+    title = f"{paths[0].metric.layer} {' and '.join(steps)}"
+    return f"{title} of {', '.join(groups)}" if any(groups) else title
 
 
-def _together(alike: Sequence[Path]) -> list[Stage]:
-    """Return the stages of one picture: the parts once, and the whole of each path."""
-    if len(alike) == 1:
-        return alike[0].stages
-    layers = {stage.name: stage for path in alike for stage in path.layers}
-    slowest = sorted(alike, key=_share)[:_MOST_WHOLES]
+def _together(paths: Sequence[Path]) -> list[Stage]:
+    """Return the stages of one plot: the common parts, and the whole of each path."""
+    if len(paths) == 1:
+        return paths[0].stages
+    layers = {stage.name: stage for path in paths for stage in path.layers}
+    slowest = sorted(paths, key=_share)[:_MOST_WHOLES]
     wholes = [
         path.whole._replace(name=f"{path.whole.name} {path.group}".rstrip())
-        for path in alike
+        for path in paths
         if path in slowest
     ]
-    return [*alike[0].parts, *layers.values(), *wholes]
+    return [*paths[0].parts, *layers.values(), *wholes]
 
 
 def _share(path: Path) -> float:
-    """Return what a path gives as a share of its ceiling, 0 where it was not measured."""
+    """Return the rate of a path as a share of its ceiling, 0 if not measured."""
     whole = path.whole
     return whole.now_rate / whole.ceiling_rate if whole.now_rate and whole.ceiling_rate else 0.0
 
 
 def _at_once(site: Site) -> Iterator[str]:
-    """Yield what the targets of each file system gave together: its last run, and a report."""
+    """Yield rates of all targets of each file system together: last run, demonstrated baseline."""
     groups = dict.fromkeys(
         expectation.group
         for expectation in site.expectations
@@ -226,19 +226,19 @@ def _at_once(site: Site) -> Iterator[str]:
         if LAYERS[course.layer].whole and course.component in groups:
             rates = [rate for rate in course.rates if isfinite(rate)]
             if rates:
-                of = f"{course.layer} {course.component}"
+                name = f"{course.layer} {course.component} {course.operation}"
                 latest = Operation(course.operation).quantity.format(rates[-1])
-                yield f"{of} {course.operation}: {latest} from all at once."
+                yield f"{name}: {latest} from all at once."
     for expectation in site.expectations:
         for step, reference in expectation.references.items() if expectation.parallel else ():
             if reference.baseline and reference.baseline.demonstrated:
                 operation = Operation(step.partition("/")[0])
-                of = f"{expectation.layer} {expectation.component} {operation.value}"
-                yield f"{of}: {_demonstrated(operation, reference)}."
+                name = f"{expectation.layer} {expectation.component} {operation.value}"
+                yield f"{name}: {_demonstrated(operation, reference)}."
 
 
 def _demonstrated(operation: Operation, reference: Reference) -> str:
-    """Return a baseline, and its share of the ceiling, in words."""
+    """Return a baseline and its share of the ceiling as text."""
     assert reference.baseline is not None
     form, ceiling = operation.quantity.format, reference.ceiling
     text = f"{form(reference.baseline.median)} demonstrated"
@@ -249,14 +249,14 @@ def _demonstrated(operation: Operation, reference: Reference) -> str:
 
 
 def _whole(metrics: Metrics) -> list[Metric]:
-    """Return what moves bytes on the whole path: to targets, or to disks where none is measured."""
-    alone = [of for of in metrics if of.scenario == "single" and of.quantity == BYTES_PER_S]
-    targets = [of for of in alone if LAYERS[of.layer].per_target]
-    return targets or [of for of in alone if not LAYERS[of.layer].paired]
+    """Return the metrics of single targets in bytes/s, or of disks if no target is measured."""
+    single = [key for key in metrics if key.scenario == "single" and key.quantity == BYTES_PER_S]
+    targets = [metric for metric in single if LAYERS[metric.layer].per_target]
+    return targets or [metric for metric in single if not LAYERS[metric.layer].paired]
 
 
 def _paths(metric: Metric, members: Sequence[Member]) -> dict[str, list[Member]]:
-    """Return the targets of each file system; disks are alike wherever they are."""
+    """Return the targets by file system; all disks as one group."""
     return by_group(members) if LAYERS[metric.layer].per_target else {"": list(members)}
 
 
@@ -276,8 +276,8 @@ def _plot(name: str, stages: Sequence[Stage]) -> Plot:
     ends = [rate for stage in stages for rate in (stage.baseline_rate, stage.now_rate) if rate]
     ends += [stage.ceiling_rate for stage in stages if stage.limits and stage.ceiling_rate]
     ends += [stages[-1].ceiling_rate] if stages[-1].ceiling_rate else []
-    every = [rate for stage in stages for rate in stage[2:6:3] if rate]
-    end = megabytes(min(_WIDEST * max(ends, default=1e6), max(every + ends, default=1e6))) or 1.0
+    rates = [rate for stage in stages for rate in stage[2:6:3] if rate]
+    end = megabytes(min(_WIDEST * max(ends, default=1e6), max(rates + ends, default=1e6))) or 1.0
     labels = [shown(stage.name) + (" (limits)" if stage.limits else "") for stage in stages]
     series = (
         ("ceiling", CEILING, [stage.ceiling_rate for stage in stages]),
@@ -319,7 +319,7 @@ def _bars(
 
 
 def _limit(number: int) -> dict[str, Any]:
-    """Return the frame around a stage that limits."""
+    """Return the frame around a limiting stage."""
     return {
         "type": "rect",
         "xref": "paper",

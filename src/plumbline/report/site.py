@@ -1,4 +1,4 @@
-"""A site as pictures need it: metrics, members, references, verdicts and courses."""
+"""Data of a site for the report: metrics, members, references, verdicts and courses."""
 
 from __future__ import annotations
 
@@ -24,15 +24,12 @@ _NONE = array("d", [nan])
 
 
 class Days(Mapping[int, float]):
-    """Rates by days since the epoch, in the order of the days.
-
-    Each takes eight bytes, where a dictionary takes a hundred.
-    """
+    """Rates by days since the epoch, in order; eight bytes a day instead of a hundred in a dict."""
 
     __slots__ = ("_rates", "_span")
 
     def __init__(self, rates: Mapping[int, float]) -> None:
-        """Take in the rates; days between them may have none."""
+        """Take the rates; days between them may have none."""
         self._span = range(min(rates), max(rates) + 1) if rates else range(0)
         if len(self._span) == len(rates):
             self._rates = array("d", map(rates.__getitem__, self._span))
@@ -40,50 +37,50 @@ class Days(Mapping[int, float]):
             self._rates = array("d", (rates.get(day, nan) for day in self._span))
 
     def __getitem__(self, day: int) -> float:
-        """Return the rate of a day; raise KeyError where there is none."""
+        """Return the rate of a day; raise KeyError if there is none."""
         if day not in self._span or isnan(rate := self._rates[day - self._span.start]):
             raise KeyError(day)
         return rate
 
     def __iter__(self) -> Iterator[int]:
-        """Yield the days that have a rate."""
+        """Yield the days with a rate."""
         return (day for day, rate in zip(self._span, self._rates) if not isnan(rate))
 
     def __len__(self) -> int:
-        """Return how many days have a rate."""
+        """Return the number of days with a rate."""
         return len(self.rates())
 
     @property
     def span(self) -> range:
-        """Return all days from the first that has a rate to the last one."""
+        """Return all days from the first to the last with a rate."""
         return self._span
 
     def rates(self) -> list[float]:
-        """Return the rates that there are."""
+        """Return the existing rates."""
         return [rate for rate in self._rates if not isnan(rate)]
 
     def among(self, days: range) -> list[float]:
-        """Return the rates of some days that follow one another, in their order."""
+        """Return the existing rates of a range of days, in order."""
         first, end = max(days.start, self._span.start), max(days.stop, self._span.start)
         part = self._rates[first - self._span.start : end - self._span.start]
         return [rate for rate in part if not isnan(rate)]
 
     def over(self, days: range) -> array[float]:
-        """Return a rate for each of ``days``, which span all of these; NaN where there is none."""
+        """Return a rate for each of ``days``, which must include ``span``; NaN for no rate."""
         before, after = self._span.start - days.start, days.stop - self._span.stop
         return before * _NONE + self._rates + after * _NONE
 
 
-def spanned(every: Iterable[Days]) -> range:
-    """Return all days from the first on which any has a rate to the last one; there is one."""
-    spans = [days.span for days in every]
+def spanned(members: Iterable[Days]) -> range:
+    """Return all days from the first to the last with any rate; there must be one."""
+    spans = [days.span for days in members]
     return range(min(span.start for span in spans), max(span.stop for span in spans))
 
 
 def daily(times: Sequence[float], rates: Sequence[float], until: float) -> Days:
-    """Return the median rate of each day, until before a moment.
+    """Return the median rate of each day before ``until``.
 
-    Times are in seconds since the epoch; a rate that is NaN is none.
+    Times are in seconds since the epoch; NaN rates are ignored.
     """
     days: dict[int, float] = {}
     several: dict[int, list[float]] = {}
@@ -116,19 +113,19 @@ class Metric(NamedTuple):
 
     @property
     def quantity(self) -> Quantity:
-        """Return the quantity that the operation gives."""
+        """Return the quantity of the operation."""
         return Operation(self.operation).quantity
 
 
 class Member(NamedTuple):
-    """One component in one metric; rates are None where there is none.
+    """One component in one metric; rates are None if unknown.
 
-    ``days`` maps days since the epoch, in UTC, to the median rate of that day; ``now_rate`` is the
-    latest.  ``times`` and ``rates`` are the runs, in the order of arrival, of those days that a
-    moment may part.
+    ``days`` maps days since the epoch, in UTC, to the median rate of the day; ``now_rate`` is the
+    latest rate.  ``times`` and ``rates`` are the single runs, in the order of arrival, of days that
+    a chosen time or mark may divide.
     """
 
-    of: Expectation
+    entry: Expectation
     reference: Reference
     state: State
     sentence: str
@@ -141,27 +138,27 @@ class Member(NamedTuple):
     @property
     def name(self) -> str:
         """Return the component's name."""
-        return self.of.component
+        return self.entry.component
 
     @property
     def ceiling_rate(self) -> Optional[float]:
-        """Return what no healthy measurement exceeds."""
+        """Return the ceiling."""
         return self.reference.ceiling.rate if self.reference.ceiling else None
 
     @property
     def baseline_rate(self) -> Optional[float]:
-        """Return the median of what its probe has given."""
+        """Return the baseline measured by its probe."""
         baseline = self.reference.baseline
         return baseline.median if baseline and not baseline.demonstrated else None
 
     @property
     def demonstrated_rate(self) -> Optional[float]:
-        """Return the median of what it has given, whether its probe has measured it or not."""
+        """Return the baseline, measured by its probe or demonstrated otherwise."""
         return self.reference.baseline.median if self.reference.baseline else None
 
     @property
     def below_floor(self) -> str:
-        """Return below which floor its baseline was accepted and why, empty where it was not."""
+        """Return the floor below which its baseline was accepted, with the reason; else empty."""
         baseline = self.reference.baseline
         return (
             f"{baseline.below_floor}: {baseline.reason}"
@@ -171,10 +168,9 @@ class Member(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The last look at one kind of a host's parts; at all of them where ``kind`` is empty.
+    """Last look at one kind of a host's parts, or at all kinds if ``kind`` is empty.
 
-    ``symptoms`` are the gravest first, ``at`` is when it looked, in seconds since the epoch, None
-    where that is not known.
+    ``symptoms`` are ordered by severity; ``at`` is the time in epoch seconds, None if unknown.
     """
 
     host: str
@@ -185,10 +181,10 @@ class Look(NamedTuple):
 
 
 class Site(NamedTuple):
-    """All that is drawn; ``now`` is in seconds since the epoch, ``verdicts`` has no groups.
+    """All data of the report; ``now`` is in seconds since the epoch, ``verdicts`` has no groups.
 
-    ``nodes`` says by layer and component which node measures it, ``unseen`` are hosts at which
-    nobody looks for symptoms.
+    ``nodes`` has the measuring node by layer and component, ``unseen`` the hosts where nobody looks
+    for symptoms.
     """
 
     name: str
@@ -209,34 +205,34 @@ class Site(NamedTuple):
 
     @property
     def until(self) -> float:
-        """Return the latest believable time of a measurement, whatever a host's clock says."""
+        """Return the latest plausible time of a measurement; a host's clock may be wrong."""
         return self.now + DAY_S
 
     def dated_later(self) -> int:
-        """Return how many measurements are dated after that, which are not drawn."""
+        """Return the number of measurements dated after ``until``, which are not drawn."""
         until = self.until
         return sum(at >= until for course in self.courses for at in course.times)
 
     def without_runs(self) -> Site:
-        """Return what is drawn when metrics are found: of most courses only the ends.
+        """Return the site with only the ends of most courses, after metrics are found.
 
-        The runs of a year of a large site are a third of all that is kept.
+        The runs of a year of a large site take a third of all memory.
         """
-        kept = [
+        courses = [
             course if LAYERS[course.layer].whole else _ends(course, self.until)
             for course in self.courses
         ]
-        return self._replace(courses=kept)
+        return self._replace(courses=courses)
 
     def thinned_until(self) -> str:
-        """Return the last day of which a daily figure stands for its runs, empty without any."""
+        """Return the last day with a daily figure instead of runs, empty without any."""
         last = max(
             (course.times[course.days - 1] for course in self.courses if course.days), default=None
         )
         return "" if last is None else datetime.fromtimestamp(last, timezone.utc).date().isoformat()
 
     def state(self, layer: str, component: str) -> State:
-        """Return the state of a component; what was not judged is UNKNOWN."""
+        """Return the state of a component; UNKNOWN if not judged."""
         verdict = self.verdicts.get((layer, component))
         return verdict.state if verdict else State.UNKNOWN
 
@@ -250,10 +246,10 @@ Metrics = Mapping[Metric, Sequence[Member]]
 
 
 def find_metrics(site: Site, against: Optional[float] = None) -> Metrics:
-    """Return all that is expected, or was measured of an expected component, peers together.
+    """Return the members of each metric, expected or measured, with peers together.
 
-    ``against`` is the moment with which somebody compares, in seconds since the epoch.  Of its day,
-    and of those of what has happened at the site, the runs are kept.
+    ``against`` is the time to compare with, in seconds since the epoch.  Single runs are kept for
+    its day and the days of events at the site.
     """
     courses, parted = _courses(site.courses), _parted(site, against)
     metrics: dict[Metric, list[Member]] = {}
@@ -267,18 +263,18 @@ def find_metrics(site: Site, against: Optional[float] = None) -> Metrics:
             metrics.setdefault(metric, []).append(
                 _member(site, expectation, step, _Runs(measured.get(step, ()), parted))
             )
-    return {of: _side_by_side(members) for of, members in metrics.items()}
+    return {metric: _side_by_side(members) for metric, members in metrics.items()}
 
 
 class _Runs(NamedTuple):
-    """All courses of one member, and the days of which its runs are kept."""
+    """All courses of one member, and the days for which its runs are kept."""
 
     courses: Sequence[Course]
     parted: Collection[int]
 
 
 def _parted(site: Site, against: Optional[float]) -> Collection[int]:
-    """Return the days of marks and of ``against``: they need single runs, not a daily median."""
+    """Return the days of marks and of ``against``, which need single runs, no daily median."""
     moments = [note.at for note in site.notes] + [change.at for change in site.changes]
     moments += [change.at for change in site.conditions]
     moments += [] if against is None else [against]
@@ -286,19 +282,19 @@ def _parted(site: Site, against: Optional[float]) -> Collection[int]:
 
 
 def _ends(course: Course, until: float) -> Course:
-    """Return the last daily figure of a course, and what is dated from a moment on."""
+    """Return the last daily figure of a course, and its measurements dated after ``until``."""
     places = [course.days - 1] if course.days else []
     if max(course.times, default=0.0) >= until:
         later = (place for place, at in enumerate(course.times) if at >= until)
         places += [place for place in later if place not in places]
     times, rates = (
-        array("d", [every[place] for place in places]) for every in (course.times, course.rates)
+        array("d", [values[place] for place in places]) for values in (course.times, course.rates)
     )
     return course._replace(times=times, rates=rates, days=min(course.days, 1))
 
 
 def _side_by_side(members: Sequence[Member]) -> list[Member]:
-    """Return members with peers together, else in their order."""
+    """Return members with peers together, otherwise in their order."""
     return [member for peers in by_group(members).values() for member in peers]
 
 
@@ -306,7 +302,7 @@ def by_group(members: Iterable[Member]) -> dict[str, list[Member]]:
     """Return the peers of each group, in their order."""
     groups: dict[str, list[Member]] = {}
     for member in members:
-        groups.setdefault(member.of.group, []).append(member)
+        groups.setdefault(member.entry.group, []).append(member)
     return groups
 
 
@@ -321,7 +317,7 @@ def _courses(
 
 
 def _member(site: Site, entry: Expectation, step: tuple[str, ...], runs: _Runs) -> Member:
-    """Return a member; a host's courses with all its partners are one."""
+    """Return a member; the courses of a host with all partners are joined."""
     times, rates = _together(runs.courses)
     days, latest = daily(times, rates, site.until), _latest(times, rates, site.until)
     place = entry.layer, entry.component
@@ -338,7 +334,7 @@ def _member(site: Site, entry: Expectation, step: tuple[str, ...], runs: _Runs) 
 
 
 def _together(courses: Sequence[Course]) -> tuple[Sequence[float], Sequence[float]]:
-    """Return moments and rates of some courses; those of one are its own, and not copied."""
+    """Return times and rates of courses; not copied for a single course."""
     if len(courses) == 1:
         return courses[0].times, courses[0].rates
     times, rates = array("d"), array("d")
@@ -351,19 +347,19 @@ def _together(courses: Sequence[Course]) -> tuple[Sequence[float], Sequence[floa
 def _of_days(
     times: Sequence[float], rates: Sequence[float], days: Collection[int]
 ) -> tuple[Sequence[float], Sequence[float]]:
-    """Return moments and rates of some days."""
+    """Return times and rates of some days."""
     if not days:
         return (), ()
-    kept = [int(at // DAY_S) in days for at in times]
-    return array("d", compress(times, kept)), array("d", compress(rates, kept))
+    chosen = [int(at // DAY_S) in days for at in times]
+    return array("d", compress(times, chosen)), array("d", compress(rates, chosen))
 
 
 def _latest(
     times: Sequence[float], rates: Sequence[float], until: float
 ) -> tuple[Optional[float], Optional[float]]:
-    """Return moment and rate of the latest measurement before a moment."""
+    """Return time and rate of the latest measurement before ``until``."""
     if times and max(times) == times[-1] < until and not isnan(rates[-1]):
-        # as nearly always: it has come last
+        # the usual case: the latest arrived last
         return times[-1], rates[-1]
     latest: tuple[Optional[float], Optional[float]] = (None, None)
     last_at = -1.0
@@ -374,17 +370,17 @@ def _latest(
 
 
 def _reference(entry: Expectation, key: str) -> Reference:
-    """Return the references of a step; a host's ceiling is that of its middle partner."""
+    """Return the references of a step; the ceiling of a host is the median over its partners."""
     reference = entry.references.get(key, Reference(None, None))
     if reference.ceiling is None and entry.partners:
         ceilings = sorted(
-            (each.ceiling for each in entry.partners), key=lambda ceiling: ceiling.rate
+            (partner.ceiling for partner in entry.partners), key=lambda ceiling: ceiling.rate
         )
         return reference._replace(ceiling=ceilings[len(ceilings) // 2])
     return reference
 
 
 def middle(rates: Iterable[Optional[float]]) -> Optional[float]:
-    """Return the median of the rates that there are, None without any."""
+    """Return the median of the finite rates, None without any."""
     finite = [rate for rate in rates if rate is not None and isfinite(rate)]
     return median(finite) if finite else None

@@ -1,4 +1,4 @@
-"""Suspects: which components explain slow measurements, with the measurements that say so."""
+"""Suspects: components that explain slow measurements, with the measurements as evidence."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ABOUT = (
 )
 _COLUMN = 0.6
 _FAST = 60
-"""Fast measurements drawn for one suspect; the table has all."""
+"""Most fast measurements drawn for one suspect; the table has all."""
 
 
 class Suspects(NamedTuple):
-    """Located suspects, for each set the measurement that would divide it, and shared losses.
+    """Located suspects, the measurement that would divide each set, and shared losses.
 
-    ``jobs`` are sentences on the jobs that used slow targets meanwhile.
+    ``jobs`` are sentences on the jobs that used slow targets at the time.
     """
 
     located: Located
@@ -34,7 +34,7 @@ class Suspects(NamedTuple):
 
 
 def suspects_figure(suspects: Optional[Suspects], parts: Mapping[str, SitePart]) -> Figure:
-    """Return the figure; absent where nothing could be located or nothing is slow."""
+    """Return the figure; absent if nothing could be located or nothing is slow."""
     figure = Figure("suspects", "Suspects", ABOUT)
     if suspects is None:
         return figure._replace(
@@ -73,18 +73,18 @@ def _plot(located: Located) -> Plot:
     slow: list[tuple[float, Observation]] = []
     fast: list[tuple[float, Observation]] = []
     for place, ambiguity_set in enumerate(located.sets):
-        slow += _beside(place, [located.observations[index] for index in ambiguity_set.explains])
-        passes = sorted({index for each in ambiguity_set.suspects for index in each.passes})
-        fast += _beside(place, [located.observations[index] for index in passes[:_FAST]])
+        slow += _column(place, [located.observations[index] for index in ambiguity_set.explains])
+        passes = sorted({index for part in ambiguity_set.suspects for index in part.passes})
+        fast += _column(place, [located.observations[index] for index in passes[:_FAST]])
     layout = {
         "xaxis": {
             "tickvals": list(range(len(located.sets))),
-            "ticktext": [shown(_name(each)) for each in located.sets],
+            "ticktext": [shown(_name(ambiguity_set)) for ambiguity_set in located.sets],
             "range": [-0.6, len(located.sets) - 0.4],
             "automargin": True,
         },
         "yaxis": {"title": {"text": "% of what is expected"}, "range": [0, 130]},
-        # also of a single kind: what a mark means stands nowhere else
+        # also for a single kind, because only the legend explains the symbols
         "showlegend": True,
     }
     data = [
@@ -94,8 +94,8 @@ def _plot(located: Located) -> Plot:
     return Plot("what crosses the suspects", [trace for trace in data if trace["x"]], layout, 420)
 
 
-def _beside(index: int, observations: Sequence[Observation]) -> list[tuple[float, Observation]]:
-    """Return the observations of one column, side by side in it."""
+def _column(index: int, observations: Sequence[Observation]) -> list[tuple[float, Observation]]:
+    """Return the observations of one column, side by side."""
     step = _COLUMN / max(1, len(observations) - 1)
     start = index - _COLUMN / 2 if len(observations) > 1 else float(index)
     return [

@@ -1,4 +1,4 @@
-"""Symptoms that hardware and kernel of each host show, and the measurements they may explain."""
+"""Symptoms of hardware and kernel of each host, and the measurements they may explain."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _ABSENT = (
     "collect"
 )
 _DRAWN = 40
-"""Hosts in the picture, the worst first; the table has all."""
+"""Most hosts in the plot, the worst first; the table has all."""
 
 
 class Explanation(NamedTuple):
-    """Measurements that a symptom may slow, in words, and their place in the page.
+    """Measurements that a symptom may slow, as text, and their place in the page.
 
-    ``suspect`` says that it is one.
+    ``suspect`` is True if the component is a suspect.
     """
 
     text: str
@@ -54,10 +54,10 @@ class Explanation(NamedTuple):
 
 
 class Explanations:
-    """Finds what symptoms explain: the suspects, and the measurements that cross a component."""
+    """Finds the suspects or measurements that symptoms explain."""
 
     def __init__(self, site: Site, suspects: Optional[Suspects]) -> None:
-        """Index the suspects, and the measurements by the components that they cross."""
+        """Index the suspects, and the measurements by crossed component."""
         sets = suspects.located.sets if suspects else ()
         self._suspects = {
             suspect.name for ambiguity_set in sets for suspect in ambiguity_set.suspects
@@ -73,7 +73,7 @@ class Explanations:
                 self._crossing.setdefault(name, []).append(measurement)
 
     def find(self, component: str) -> Explanation:
-        """Return the suspect or the worst measurement that a symptom of a component explains."""
+        """Return the suspect or the worst measurement explained by a symptom of a component."""
         if component in self._suspects:
             return Explanation(f"suspect {component}", "suspects", suspect=True)
         crossing = self._crossing.get(component, [])
@@ -83,17 +83,17 @@ class Explanations:
         if not state.alarm:
             text = f"no alarm: {number(len(crossing), 'measured component')} there"
             return Explanation(text, anchor(layer, name))
-        more = sum(measurement[0].alarm for measurement in crossing) - 1
-        further = f" and {more} more" if more else ""
-        return Explanation(f"{layer} {name} {state.name}{further}", anchor(layer, name))
+        others = sum(measurement[0].alarm for measurement in crossing) - 1
+        suffix = f" and {others} more" if others else ""
+        return Explanation(f"{layer} {name} {state.name}{suffix}", anchor(layer, name))
 
 
 def symptoms_figure(site: Site, suspects: Optional[Suspects]) -> Figure:
-    """Return the figure: a picture of hosts and kinds, and a table of every symptom."""
+    """Return the figure: a plot of hosts and kinds, and a table of every symptom."""
     figure = Figure("symptoms", "Symptoms", ABOUT)
     if not site.looks:
         return figure._replace(absent=_ABSENT)
-    looks = sorted(site.looks, key=lambda looked: ORDER.index(looked.verdict.state))
+    looks = sorted(site.looks, key=lambda look: ORDER.index(look.verdict.state))
     explanations = Explanations(site, suspects)
     if any(look.kind for look in looks):
         figure = figure._replace(plots=[_plot(looks)])
@@ -106,12 +106,12 @@ def symptoms_figure(site: Site, suspects: Optional[Suspects]) -> Figure:
     )
 
 
-def begun(looked: Look) -> Optional[float]:
-    """Return since when the first of its alarms is known, in seconds since the epoch."""
+def begun(look: Look) -> Optional[float]:
+    """Return the begin of its earliest alarm, in seconds since the epoch, None if unknown."""
     return min(
         (
             symptom.since
-            for symptom in looked.symptoms
+            for symptom in look.symptoms
             if state_of(symptom).alarm and symptom.since is not None
         ),
         default=None,
@@ -122,9 +122,7 @@ def _finding(site: Site) -> str:
     hosts = {look.host for look in site.looks}
     states = [look.verdict.state for look in site.looks]
     words = [f"{states.count(state)} {state.name}" for state in ORDER[:-1] if state in states]
-    passing = sum(
-        not state_of(symptom).alarm for looked in site.looks for symptom in looked.symptoms
-    )
+    passing = sum(not state_of(symptom).alarm for look in site.looks for symptom in look.symptoms)
     text = f"{number(len(hosts), 'host')}: {', '.join(words) or 'no symptom is an alarm'}."
     if passing:
         text += f" {number(passing, 'symptom')} beside that will pass, or raise no suspicion."
@@ -134,7 +132,7 @@ def _finding(site: Site) -> str:
 
 
 def _plot(looks: Sequence[Look]) -> Plot:
-    """Return hosts by kinds, those with the worst states at the top."""
+    """Return a plot of hosts by kinds, the worst states at the top."""
     hosts = list(dict.fromkeys(look.host for look in looks))
     drawn = {host: place for place, host in enumerate(hosts[:_DRAWN])}
     by_state: dict[State, list[Look]] = {}
@@ -164,19 +162,19 @@ def _trace(state: State, looks: Sequence[Look], places: Mapping[str, int]) -> di
     )
 
 
-def _first(looked: Look) -> str:
-    """Return the gravest symptom, without its host, or the sentence where there is none."""
-    return looked.symptoms[0].sentence if looked.symptoms else looked.verdict.sentence
+def _first(look: Look) -> str:
+    """Return the most severe symptom without its host, or the verdict if there is none."""
+    return look.symptoms[0].sentence if look.symptoms else look.verdict.sentence
 
 
 def _rows(look: Look, explanations: Explanations) -> Iterator[Row]:
-    """Yield a row for each symptom, else one that says what was looked at."""
+    """Yield a row for each symptom, or one row with the verdict."""
     verdict, kind = look.verdict, look.kind or "the look"
     place = anchor(verdict.layer, verdict.component)
     for symptom in look.symptoms:
         explained = explanations.find(symptom.component)
         state = state_of(symptom).name
-        cells = (look.host, kind, state, _since(symptom, look), symptom.component, _said(symptom))
+        cells = (look.host, kind, state, _since(symptom, look), symptom.component, _text(symptom))
         yield Row((*cells, explained.text), place, explained.anchor)
         place = ""
     if not look.symptoms:
@@ -184,14 +182,14 @@ def _rows(look: Look, explanations: Explanations) -> Iterator[Row]:
         yield Row((look.host, kind, verdict.state.name, "", "", text, ""), place)
 
 
-def _since(symptom: Symptom, looked: Look) -> str:
-    """Return since when a symptom is there; it was seen at least by the last look."""
+def _since(symptom: Symptom, look: Look) -> str:
+    """Return the begin of a symptom, or the time of the last look that saw it."""
     if symptom.since is not None:
         return moment(symptom.since)
-    return f"seen {moment(looked.at)}" if looked.at is not None else ""
+    return f"seen {moment(look.at)}" if look.at is not None else ""
 
 
-def _said(symptom: Symptom) -> str:
+def _text(symptom: Symptom) -> str:
     lowers = "" if state_of(symptom).alarm else " (no suspicion)"
     return f"{symptom.sentence}{lowers}"
 

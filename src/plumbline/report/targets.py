@@ -1,4 +1,4 @@
-"""All targets: the latest rate of each as a dot, peers together, the sick ones labelled."""
+"""All targets: the latest rate of each as a dot, peers together, problems labelled."""
 
 from __future__ import annotations
 
@@ -55,33 +55,33 @@ _RANK = (State.CRITICAL, State.WARNING, State.UNKNOWN)
 
 
 def targets_figure(site: Site, metrics: Metrics) -> Figure:
-    """Return the figure: a picture for each metric, the hosts of the network apart from it."""
-    drawn = {of: members for of, members in metrics.items() if not LAYERS[of.layer].paired}
+    """Return the figure: a plot for each metric other than those of the network."""
+    drawn = {key: members for key, members in metrics.items() if not LAYERS[key.layer].paired}
     figure = Figure("targets", "All targets", ABOUT)
     if not drawn:
         return figure._replace(absent="the plan has no target and no disk that is measured")
     return figure._replace(
         finding=_finding(site, drawn),
-        plots=[_plot(of, members) for of, members in drawn.items()],
+        plots=[_plot(metric, members) for metric, members in drawn.items()],
         table=_table(site, drawn),
         numbers=[NUMBERS, *_numbers(drawn)],
     )
 
 
 def _finding(site: Site, drawn: Metrics) -> str:
-    every = dict.fromkeys(
-        (of.layer, member.name) for of, members in drawn.items() for member in members
+    places = dict.fromkeys(
+        (metric.layer, member.name) for metric, members in drawn.items() for member in members
     )
-    states = [site.state(*place) for place in every]
+    states = [site.state(*place) for place in places]
     words = [f"{states.count(state)} {state.name}" for state in _RANK if state in states]
     low = {
-        (of.layer, member.name)
-        for of, members in drawn.items()
+        (metric.layer, member.name)
+        for metric, members in drawn.items()
         for member in members
         if member.below_floor
     }
     accepted = f" Accepted below its floor: {number(len(low), 'component')}." if low else ""
-    drawn_here = f"Without the links of hosts: {number(len(every), 'component')}"
+    drawn_here = f"Without the links of hosts: {number(len(places), 'component')}"
     return f"{drawn_here}, {', '.join(words) or 'all OK'}.{accepted}"
 
 
@@ -105,7 +105,7 @@ def _plot(metric: Metric, members: Sequence[Member]) -> Plot:
 
 
 def _axis(members: Sequence[Member], names: list[str]) -> dict[str, Any]:
-    """Return the axis with every name where there is place, else with the groups."""
+    """Return the axis with all names if they fit, else with the groups."""
     axis = {
         "range": [-0.7, len(members) - 0.3],
         "automargin": True,
@@ -127,9 +127,9 @@ def _axis(members: Sequence[Member], names: list[str]) -> dict[str, Any]:
 
 
 def _fences(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
-    """Yield a line between each two groups."""
+    """Yield a line between neighbouring groups."""
     for place, (member, other) in enumerate(zip(members, members[1:])):
-        if member.of.group != other.of.group:
+        if member.entry.group != other.entry.group:
             ends = {"x0": place + 0.5, "x1": place + 0.5, "y0": 0, "y1": 1}
             yield {"type": "line", "yref": "paper", **ends, "line": {"color": GREY, "width": 1}}
 
@@ -137,7 +137,7 @@ def _fences(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
 def _band(
     quantity: Quantity, members: Sequence[Member], places: list[int], names: list[str]
 ) -> list[dict[str, Any]]:
-    """Return the traces of the references; bands and steps, because peers may differ."""
+    """Return the traces of the references, as bands and steps, because peers may differ."""
     lows = [quantity.pictured(_lowest(member)) for member in members]
     traces = []
     if any(low is not None for low in lows):
@@ -165,7 +165,7 @@ def _lowest(member: Member) -> Optional[float]:
     """Return the rate below which the baseline warns."""
     if member.baseline_rate is None:
         return None
-    return max(0.0, member.of.limits.warning.start) / 100 * member.baseline_rate
+    return max(0.0, member.entry.limits.warning.start) / 100 * member.baseline_rate
 
 
 def _reference(
@@ -183,7 +183,7 @@ def _reference(
 
 
 def _widened(values: Sequence[_T]) -> list[_T]:
-    """Return values with both ends twice: a line that ends beside its dots is seen with one too."""
+    """Return values with both ends doubled, so a line is visible even for one dot."""
     return [values[0], *values, values[-1]]
 
 
@@ -206,16 +206,16 @@ def _dots(
 
 
 def _labels(quantity: Quantity, members: Sequence[Member]) -> Iterable[dict[str, Any]]:
-    """Return the names of those that are not OK, the most severe and slowest first."""
-    sick = [
+    """Return labels for members that are not OK, the most severe and slowest first."""
+    not_ok = [
         (number, member) for number, member in enumerate(members) if member.state is not State.OK
     ]
-    sick.sort(key=lambda member: (_RANK.index(member[1].state), member[1].now_rate or 0.0))
+    not_ok.sort(key=lambda member: (_RANK.index(member[1].state), member[1].now_rate or 0.0))
     rates = [rate for member in members for rate in (member.now_rate, member.ceiling_rate)]
     top = max((rate for rate in map(quantity.pictured, rates) if rate is not None), default=0.0)
     named = (
         NamedPoint(number, quantity.pictured(member.now_rate) or 0.0, member.name)
-        for number, member in sick
+        for number, member in not_ok
     )
     return labels(named, len(members), top)
 
@@ -225,17 +225,17 @@ def _rate(quantity: Quantity, member: Member) -> str:
 
 
 def _table(site: Site, drawn: Metrics) -> Table:
-    """Return one row for each component and for each group, where Nagios leads to."""
-    steps = tuple(dict.fromkeys(of.step for of in drawn))
+    """Return a row for each component and group, with anchors for links from Nagios."""
+    steps = tuple(dict.fromkeys(metric.step for metric in drawn))
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
     low: dict[tuple[str, str], str] = {}
-    for of, members in drawn.items():
+    for metric, members in drawn.items():
         for member in members:
-            row = rows.setdefault((of.layer, member.of.group, member.name), {})
-            row[of.step] = _rate(of.quantity, member)
+            row = rows.setdefault((metric.layer, member.entry.group, member.name), {})
+            row[metric.step] = _rate(metric.quantity, member)
             if member.below_floor:
-                text = f"; {of.step} accepted below its floor: {member.below_floor}"
-                low[of.layer, member.name] = low.get((of.layer, member.name), "") + text
+                text = f"; {metric.step} accepted below its floor: {member.below_floor}"
+                low[metric.layer, member.name] = low.get((metric.layer, member.name), "") + text
     components = [
         Row(
             (
@@ -257,9 +257,9 @@ def _table(site: Site, drawn: Metrics) -> Table:
 
 
 def _groups(site: Site, drawn: Metrics, width: int) -> Iterable[Row]:
-    """Yield the groups that were judged as such."""
-    every = ((of.layer, member.of.group) for of, members in drawn.items() for member in members)
-    for layer, group in dict.fromkeys(every):
+    """Yield a row for each judged group."""
+    pairs = ((metric.layer, member) for metric, members in drawn.items() for member in members)
+    for layer, group in dict.fromkeys((layer, member.entry.group) for layer, member in pairs):
         verdict = site.groups.get((layer, group))
         if verdict:
             cells = (
@@ -274,16 +274,16 @@ def _groups(site: Site, drawn: Metrics, width: int) -> Iterable[Row]:
 
 
 def _numbers(drawn: Metrics) -> Iterable[Sequence[Cell]]:
-    for of, members in drawn.items():
-        quantity = of.quantity
+    for metric, members in drawn.items():
+        quantity = metric.quantity
         for member in members:
             rates = member.now_rate, member.ceiling_rate, member.baseline_rate
             yield (
-                of.layer,
-                member.of.group,
+                metric.layer,
+                member.entry.group,
                 member.name,
-                of.operation,
-                of.scenario,
+                metric.operation,
+                metric.scenario,
                 member.state.name,
                 *(None if rate is None else quantity.figure(rate) for rate in rates),
                 quantity.unit,

@@ -294,9 +294,9 @@ class DailySuspects:
         """Return the names of the path services in alarm."""
         suspects, before = self._located(day), self._standing.suspicions
         verdicts = path_verdicts(self._site, suspects, [""] * len(suspects.located.sets), before)
-        by = explained(self._site, suspects.located, before)
+        bearers = explained(self._site, suspects.located, before)
         paths, services = self._site.paths, self._site.services
-        scene = Scene(paths, services, day.alarms, by, day.now, _NOTIFIED_AFTER_S)
+        scene = Scene(paths, services, day.alarms, bearers, day.now, _NOTIFIED_AFTER_S)
         settled, self._standing = settle(scene, verdicts, self._standing)
         return frozenset(name for name, verdict in settled.items() if verdict.state.alarm)
 

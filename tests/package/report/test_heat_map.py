@@ -87,7 +87,7 @@ def test_of_more_than_can_be_seen_the_most_telling_are_drawn(metrics: Metrics) -
     raw = Metric("raw", "read", "single")
     bad, wild, *_ = members = metrics[raw]
     dull = [
-        bad._replace(of=bad.of._replace(component=f"disk{number}"), state=State.OK)
+        bad._replace(entry=bad.entry._replace(component=f"disk{number}"), state=State.OK)
         for number in range(MOST_ROWS)
     ]
     bad = bad._replace(state=State.CRITICAL)

@@ -51,7 +51,7 @@ def test_what_was_demonstrated_is_shown_and_no_band_is_drawn_about_it(
     )
     assert {member.baseline_rate for member in members} == {None}
     first = members[0]
-    whole = first.of._replace(
+    whole = first.entry._replace(
         component="scratch",
         layer="fs",
         target={"kind": PARALLEL},
@@ -82,7 +82,7 @@ def three(site: Site) -> Metrics:
     """Return metrics whose targets belong to three file systems."""
     return {
         of: [
-            one._replace(of=one.of._replace(group=f"fs{number % 3 + 1}"))
+            one._replace(entry=one.entry._replace(group=f"fs{number % 3 + 1}"))
             for number, one in enumerate(members)
         ]
         if of.layer == "ost"
@@ -114,7 +114,7 @@ def test_file_systems_and_directions_that_are_alike_are_one_picture(site: Site) 
 def test_a_slow_file_system_among_those_alike_stands_out(site: Site) -> None:
     metrics = {
         of: [
-            one._replace(now_rate=10e6) if one.of.group == "fs2" and of == READ else one
+            one._replace(now_rate=10e6) if one.entry.group == "fs2" and of == READ else one
             for one in members
         ]
         for of, members in three(site).items()
@@ -140,7 +140,7 @@ def test_another_rate_of_a_part_is_a_picture_of_its_own(site: Site) -> None:
 def test_of_very_many_file_systems_the_slowest_are_drawn(site: Site, metrics: Metrics) -> None:
     one = metrics[READ][0]
     members = [
-        one._replace(of=one.of._replace(group=f"fs{number}"), now_rate=(100 - number) * 1e6)
+        one._replace(entry=one.entry._replace(group=f"fs{number}"), now_rate=(100 - number) * 1e6)
         for number in range(20)
     ]
     figure = path_figure(site, {READ: members})
