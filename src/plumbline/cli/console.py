@@ -181,14 +181,14 @@ def latency(arguments: argparse.Namespace) -> int:
     site_latencies = latencies(plan, loads, window_s)
     document = {
         "schema": 1,
-        "components": [latency.to_json() for latency in site_latencies.known],
+        "components": [latency.to_json() for latency in site_latencies.latencies],
         "unknown": list(site_latencies.unknown),
     }
     show(arguments, document, _latency_lines(site_latencies), indent=1)
     if arguments.save:
         save_suspicions(arguments.save, site_latencies.suspected(), time.time())
         return 0
-    return 1 if site_latencies.slow else 0 if site_latencies.known else 3
+    return 1 if site_latencies.slow else 0 if site_latencies.latencies else 3
 
 
 def _check_history(history: Optional[Path]) -> None:
@@ -203,7 +203,7 @@ def _latency_lines(latencies: SiteLatencies) -> Iterator[str]:
         entry = latency.measured.entry
         call = f"plumbline probe {entry.layer} --component {entry.component}"
         yield f"  Next: on {latency.measured.node}, {call}"
-    compared = {component_latency.measured.entry.subject for component_latency in latencies.known}
+    compared = {latency.measured.entry.subject for latency in latencies.latencies}
     suspects = sum(map(len, latencies.suspected().values()))
     yield f"{suspects} suspected of {len(compared)} compared"
     if latencies.unknown:
@@ -257,7 +257,7 @@ def submit(arguments: argparse.Namespace) -> int:
         results = batch(_judged(plan, arguments), plan.services)
     _deliver(results, arguments)
     _report_batch(results, plan, arguments)
-    return DocumentError.exit_code if results.homeless else 0
+    return DocumentError.exit_code if results.without_service else 0
 
 
 def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
@@ -286,9 +286,9 @@ def _report_batch(results: Batch, plan: SitePlan, arguments: argparse.Namespace)
     """Print the results handed over on standard output, and all others on standard error."""
     no_service = [
         f"{judged.verdict.layer} {judged.verdict.component} of {judged.node}"
-        for judged in results.homeless
+        for judged in results.without_service
     ]
-    no_verdict = [f"{service.description} of {service.host}" for service in results.silent]
+    no_verdict = [f"{service.description} of {service.host}" for service in results.without_verdict]
     path = arguments.batch or arguments.pipe
     document = {
         "to": path,

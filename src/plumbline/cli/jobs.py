@@ -40,7 +40,7 @@ def jobs(arguments: argparse.Namespace) -> int:
     logs, left_out = _logs(arguments, window)
     reads = list(_job_lists(arguments))
     left_out += [text for read in reads for text in read.left_out]
-    ios = [io for log in logs for io in log.traffic(names.at)]
+    ios = [io for log in logs for io in log.traffic(names.component_at)]
     counted, requests = list[JobIo](), list[JobRequests]()
     if history:
         with traffic_of_site(history) as traffic:
@@ -48,11 +48,11 @@ def jobs(arguments: argparse.Namespace) -> int:
                 traffic.keep(ios, now)
             counted += traffic.between(*window)
             requests += () if arguments.slow_targets else traffic.requests(*window)
-    counted = [io._replace(target=names.of(io.target)) for io in counted]
+    counted = [io._replace(target=names.component_of(io.target)) for io in counted]
     # the history may have kept these logs, and a log may be given twice
     job_ios = list(dict.fromkeys([*ios, *counted]))
     if arguments.slow_targets:
-        slow = jobs_say(logs, names.at, job_ios)
+        slow = jobs_say(logs, names.component_at, job_ios)
         document, lines = slow.to_json(), slow.sentences()
     else:
         listed = [*(log.job for log in logs), *(job for read in reads for job in read.jobs)]

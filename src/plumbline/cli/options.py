@@ -192,7 +192,7 @@ def own_expectations(
     shared = [
         expectation for expectation in entries if expectation.target.get("kind") in client_kinds
     ]
-    if not shared or _same(document.node, here):
+    if not shared or _same_host(document.node, here):
         return document
     if not arguments.another_client:
         raise UsageError(
@@ -242,5 +242,5 @@ def _own_name(path: str) -> str:
     return gethostname()
 
 
-def _same(node: str, here: str) -> bool:
+def _same_host(node: str, here: str) -> bool:
     return node == here or node.partition(".")[0] == here.partition(".")[0]

@@ -100,10 +100,10 @@ def members_of(arguments: argparse.Namespace, least: int = 2) -> fs.Members:
         UsageError: there is no such target or file system, or a directory cannot be used.
         DocumentError: the expectations of this node are missing or damaged.
     """
-    return _given(arguments.directory, least) if arguments.directory else _expected(arguments)
+    return _directories(arguments.directory, least) if arguments.directory else _targets(arguments)
 
 
-def _given(words: Sequence[str], least: int) -> fs.Members:
+def _directories(words: Sequence[str], least: int) -> fs.Members:
     directories = named_directories(words, least)
     if fs.ALL in directories:
         raise UsageError(
@@ -116,7 +116,7 @@ def _given(words: Sequence[str], least: int) -> fs.Members:
     return fs.Members(gethostname(), fs.ALL, entries, {}, Limits())
 
 
-def _expected(arguments: argparse.Namespace) -> fs.Members:
+def _targets(arguments: argparse.Namespace) -> fs.Members:
     """Return the targets of one file system that this node drives, or else measures singly."""
     expectations = deployed(arguments)
     drives = any(LAYERS[entry["layer"]].by_ranks for entry in expectations.entries)
@@ -135,13 +135,13 @@ def _expected(arguments: argparse.Namespace) -> fs.Members:
     components = arguments.component or [entry.component for entry in chosen]
     for unknown in set(components) - {entry.component for entry in chosen}:
         raise UsageError(f"{name} has no target {unknown} on this node; see plumbline plan")
-    kept = [entry for entry in chosen if entry.component in components]
+    selected = [entry for entry in chosen if entry.component in components]
     entries = tuple(
         fs.member(expectation.component, name, expectation.target, expectation.path)
-        for expectation in kept
+        for expectation in selected
     )
-    servers = {entry.component: entry.host for entry in kept}
-    return fs.Members(expectations.node, name, entries, servers, kept[0].limits)
+    servers = {entry.component: entry.host for entry in selected}
+    return fs.Members(expectations.node, name, entries, servers, selected[0].limits)
 
 
 def locks_of(arguments: argparse.Namespace, members: fs.Members) -> Locks:
@@ -386,8 +386,8 @@ def probe_planned(plan: PlannedRuns, arguments: argparse.Namespace) -> int:
         }
     # the verdict on the file system replaces the verdict on its single test
     member_verdicts = [verdict for verdict in measured.verdicts if verdict.component not in judged]
-    whole = measured._replace(verdicts=(*member_verdicts, *judged.values()))
-    show(arguments, whole.to_json(), _tables(entries, measured, member_verdicts, judged))
+    result = measured._replace(verdicts=(*member_verdicts, *judged.values()))
+    show(arguments, result.to_json(), _tables(entries, measured, member_verdicts, judged))
     return end(measured._replace(verdicts=tuple(judged.values())))
 
 
@@ -488,8 +488,8 @@ def probe_fs(arguments: argparse.Namespace) -> int:
     result = _measured(arguments, members, entries, unit)
     if arguments.directory:
         # the sum of directories has no baseline to be judged by
-        kept = tuple(verdict for verdict in result.verdicts if verdict.component != fs.ALL)
-        result = result._replace(verdicts=kept)
+        verdicts = tuple(verdict for verdict in result.verdicts if verdict.component != fs.ALL)
+        result = result._replace(verdicts=verdicts)
     return show_result(arguments, result, lambda result: table(result, members.name))
 
 

@@ -121,9 +121,9 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
         ("scaling", "bytes_per_node"),
         ("scaling", "bytes_per_rank"),
     ):
-        given = [spelled(name) for name in alternatives if getattr(arguments, name)]
-        if len(given) > 1:
-            raise UsageError(f"{' and '.join(given)} do not go together; give one of them")
+        options = [spelled(name) for name in alternatives if getattr(arguments, name)]
+        if len(options) > 1:
+            raise UsageError(f"{' and '.join(options)} do not go together; give one of them")
 
 
 def _destination(axis: axes.Axis) -> str:
@@ -236,8 +236,8 @@ def _show(plan: Plan, ending: sweeps.Ending, arguments: argparse.Namespace) -> N
 
 def _table(plan: Plan, headers: Sequence[str], rows: Sequence[tuple[Point, Sequence[str]]]) -> str:
     """Return a table of points and figures, with the axes that vary and the usual ones."""
-    shown = [axis for axis in plan.grid if axis in (*_ALWAYS, *axes.moving(plan.grid))]
-    columns = [axes.AXES[axis] for axis in shown if axis not in (*headers, axes.REPEAT)]
+    visible = [axis for axis in plan.grid if axis in (*_ALWAYS, *axes.moving(plan.grid))]
+    columns = [axes.AXES[axis] for axis in visible if axis not in (*headers, axes.REPEAT)]
     return render(
         [*(axis.title for axis in columns), *headers],
         [[*(axis.format(point[axis.name]) for axis in columns), *row] for point, row in rows],

@@ -228,7 +228,7 @@ def metrics(arguments: argparse.Namespace) -> int:
         nodes = [node._replace(symptoms=symptoms, devices=devices) for node in nodes]
     if arguments.format == "checkmk":
         # for a site the names of groups contain the node
-        text = "".join(local_checks(node.every(now), node.node if site else "") for node in nodes)
+        text = "".join(local_checks(node.judged(now), node.node if site else "") for node in nodes)
     else:
         text = exposition(families(nodes, now))
     if arguments.output:

@@ -17,14 +17,13 @@ from plumbline.site.nodes import Directory
 class Batch(NamedTuple):
     """Results to hand over, verdicts without a service and services without a verdict.
 
-    ``lines`` are whole commands; ``states`` counts their verdicts; ``homeless`` verdicts have no
-    service, ``silent`` services have no verdict.
+    ``lines`` are whole commands; ``states`` counts their verdicts.
     """
 
     lines: tuple[str, ...]
     states: dict[State, int]
-    homeless: tuple[Judged, ...]
-    silent: tuple[Service, ...]
+    without_service: tuple[Judged, ...]
+    without_verdict: tuple[Service, ...]
 
     @property
     def text(self) -> str:
@@ -36,11 +35,11 @@ def batch(judged: Iterable[Judged], services: Iterable[Service]) -> Batch:
     """Return the results of all services with a verdict; the last verdict of a service counts."""
     directory = Directory(services)
     results: dict[tuple[str, str], tuple[Service, Judged]] = {}
-    homeless = []
+    without_service = []
     for verdict in judged:
         service = directory.find(verdict)
         if service is None:
-            homeless.append(verdict)
+            without_service.append(verdict)
         else:
             results[service.host, service.description] = service, verdict
     states = dict.fromkeys(State, 0)
@@ -49,7 +48,7 @@ def batch(judged: Iterable[Judged], services: Iterable[Service]) -> Batch:
     return Batch(
         tuple(result(service, outcome) for service, outcome in results.values()),
         states,
-        tuple(homeless),
+        tuple(without_service),
         tuple(item for item in directory.services if (item.host, item.description) not in results),
     )
 

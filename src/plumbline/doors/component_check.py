@@ -45,7 +45,7 @@ def run(layer: str, argv: Sequence[str]) -> NoReturn:
 
 
 def _published(layer: str, call: Call) -> Published:
-    component, group = call.given.get("--component", ""), call.given.get("--group", "")
+    component, group = call.options.get("--component", ""), call.options.get("--group", "")
     if bool(component) is bool(group):
         raise UsageError(f"name either --component or --group; see {call.program} --help")
     if group:
@@ -54,9 +54,9 @@ def _published(layer: str, call: Call) -> Published:
         if LAYERS[layer].site_wide:
             raise UsageError("--group: a node measures one host, its own; name it with --component")
     subject = layer, group or component, bool(group)
-    expectations = call.given.get("--expectations", EXPECTATIONS)
+    expectations = call.options.get("--expectations", EXPECTATIONS)
     try:
-        return load_published(call.given.get("--verdicts", VERDICTS), subject, expectations)
+        return load_published(call.options.get("--verdicts", VERDICTS), subject, expectations)
     except DocumentError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise

@@ -41,12 +41,12 @@ def run(argv: Sequence[str]) -> NoReturn:
 
 
 def _judged(call: Call, now: float) -> Verdict:
-    path = call.given.get("--expectations", EXPECTATIONS)
+    path = call.options.get("--expectations", EXPECTATIONS)
     expectations = load_expectations(path)
     # the role replaces the file if the expectations change
     node = JudgedNode(expectations, os.stat(path).st_mtime, now)
     try:
-        return judge_node(node, load_snapshot(call.given.get("--snapshot", SNAPSHOT)))
+        return judge_node(node, load_snapshot(call.options.get("--snapshot", SNAPSHOT)))
     except DocumentError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise

@@ -35,7 +35,7 @@ def run(argv: Sequence[str]) -> NoReturn:
 
 
 def _judged(call: Call, now: float) -> Verdict:
-    document, service = call.given.get("--document", PATHS), call.given.get("--service")
+    document, service = call.options.get("--document", PATHS), call.options.get("--service")
     if not service:
         raise UsageError(f"name a service with --service; see {call.program} --help")
     if service == COLLECTION:

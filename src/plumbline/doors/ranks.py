@@ -101,7 +101,7 @@ def _rates(
             for record in result.records
             if record.operation is operation and record.rate is not None
         }
-        own = rates.pop(component, None)
+        rate = rates.pop(component, None)
         peers = [] if component == whole else [r for name, r in rates.items() if name != whole]
-        yield "none" if own is None else format_rate(own)
-        yield "" if own is None or not peers else f"{own / median(peers):.0%}"
+        yield "none" if rate is None else format_rate(rate)
+        yield "" if rate is None or not peers else f"{rate / median(peers):.0%}"

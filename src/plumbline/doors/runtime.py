@@ -33,7 +33,7 @@ class Call(NamedTuple):
     """Arguments of a check: values of options by long name, and the number of -v."""
 
     program: str
-    given: Mapping[str, str]
+    options: Mapping[str, str]
     verbosity: int
 
     @property
@@ -47,7 +47,7 @@ class Call(NamedTuple):
         Raises:
             UsageError: the value is no such number.
         """
-        text = self.given.get(option, str(default))
+        text = self.options.get(option, str(default))
         try:
             value = float(text)
         except ValueError:
@@ -60,21 +60,21 @@ class Call(NamedTuple):
 
 
 def run_check(
-    argv: Sequence[str], text: str, judge: Callable[[Call, float], Verdict], **shown: object
+    argv: Sequence[str], text: str, judge: Callable[[Call, float], Verdict], **values: object
 ) -> NoReturn:
     """Print the verdict, help or version for ``argv``; end the process.
 
-    ``argv`` begins with the program's name, ``text`` is the help, ``shown`` has the values of its
+    ``argv`` begins with the program's name, ``text`` is the help, ``values`` are those of its
     placeholders.  ``judge`` takes the call and epoch seconds.  Every error is UNKNOWN, in one line.
     """
     program = os.path.basename(argv[0])
     service = program.rpartition("_")[2].upper()
     try:
         call = parse(program, argv[1:], text)
-        if "--help" in call.given:
-            words = {"program": program, "version": __version__, "timeout": TIMEOUT_S, **shown}
+        if "--help" in call.options:
+            words = {"program": program, "version": __version__, "timeout": TIMEOUT_S, **values}
             state, output = State.UNKNOWN, f"{text.format(**words)}\n"
-        elif "--version" in call.given:
+        elif "--version" in call.options:
             state, output = State.UNKNOWN, f"{program} {__version__} (plumbline)\n"
         else:
             with limited(call.timeout_s):
@@ -98,12 +98,12 @@ def parse(program: str, argv: Sequence[str], text: str) -> Call:
     Raises:
         UsageError: an argument is unknown or has no value.
     """
-    options, given, verbosity, words = _options(text), {}, 0, list(argv)
+    spellings, options, verbosity, words = _spellings(text), {}, 0, list(argv)
     while words:
         word = words.pop(0)
         is_long = word.startswith("--")
         name, glued, value = word.partition("=") if is_long else (word[:2], word[2:], word[2:])
-        long, takes_value = options.get(name, ("", False))
+        long, takes_value = spellings.get(name, ("", False))
         if not long or (is_long and glued and not takes_value):
             raise UsageError(f"argument {word!r} is not understood; see {program} --help")
         if takes_value and not glued and not words:
@@ -112,12 +112,12 @@ def parse(program: str, argv: Sequence[str], text: str) -> Call:
             value = words.pop(0)
         elif glued and not takes_value:
             words.insert(0, f"-{value}")
-        given[long] = value
+        options[long] = value
         verbosity += long == "--verbose"
-    return Call(program, given, verbosity)
+    return Call(program, options, verbosity)
 
 
-def _options(text: str) -> dict[str, tuple[str, bool]]:
+def _spellings(text: str) -> dict[str, tuple[str, bool]]:
     """Return options of a help by spelling: long name, and whether the option takes a value."""
     options = {}
     for line in text.splitlines():

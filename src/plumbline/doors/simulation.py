@@ -59,17 +59,17 @@ def tables(setup: Setup, outcome: Outcome) -> Iterator[str]:
 def _summary(setup: Setup, outcome: Outcome) -> Iterator[str]:
     """Yield the false alarms, and the setup of the simulation."""
     alarms, days = truth(outcome), outcome.fleets * outcome.days
-    kept = "within" if alarms.a_month <= setup.budget else "above"
+    side = "within" if alarms.a_month <= setup.budget else "above"
     share = f"{alarms.days} of {days} days ({100 * alarms.days_share:.1f} %)"
     yield (
-        f"{alarms.a_month:.2f} false alarms a month, {kept} the budget of {setup.budget:g}: "
+        f"{alarms.a_month:.2f} false alarms a month, {side} the budget of {setup.budget:g}: "
         f"{alarms.number} in {alarms.months:.1f} months, on {share}"
     )
     later = all(trial.fault.day for trial in outcome.trials)
-    before = "after those for baselines" if later else "from the installation on"
+    begin = "after those for baselines" if later else "from the installation on"
     yield (
         f"{setup.site}: {setup.components} components, {outcome.days} days of "
-        f"{number(outcome.fleets, 'fleet')} {before}, noise {setup.noise}, seed {setup.seed}, "
+        f"{number(outcome.fleets, 'fleet')} {begin}, noise {setup.noise}, seed {setup.seed}, "
         f"healthy rates by {setup.healthy}"
     )
     longest = [
@@ -118,8 +118,8 @@ def _detection(outcome: Outcome) -> str:
     number = alarms_a_fault(outcome)
     if number is None:
         return text
-    silent = silent_faults(outcome)
-    suffix = f"; {silent} of them silent behind the alarm of another fault" if silent else ""
+    silenced = silent_faults(outcome)
+    suffix = f"; {silenced} of them silent behind the alarm of another fault" if silenced else ""
     return f"{text}\n\nAlarms a fault: {number:.1f} notifications in the mean{suffix}."
 
 

@@ -67,12 +67,12 @@ def status(
     states = [line.verdict.state for line in lines]
     counts = ", ".join(f"{states.count(state)} {state.name}" for state in _RANK)
     unreachable = _unreachable_lines(unanswered, screen.columns)
-    shown = ordered[: max(1, screen.rows - len(unreachable))]
+    visible = ordered[: max(1, screen.rows - len(unreachable))]
     text = [f"{_plain(site)}: {counts}", *unreachable]
     if not lines:
         return "\n".join([*text, "nothing is expected to be measured here"])
-    text += _table(shown, screen)
-    hidden = len(ordered) - len(shown)
+    text += _table(visible, screen)
+    hidden = len(ordered) - len(visible)
     return "\n".join(text + [f"and {hidden} more"] * (hidden > 0))
 
 

@@ -53,17 +53,17 @@ def run(argv: Sequence[str]) -> NoReturn:
 
 
 def _kind(call: Call) -> str:
-    kind = call.given.get("--kind", "")
-    if "--kind" in call.given and kind not in KINDS:
+    kind = call.options.get("--kind", "")
+    if "--kind" in call.options and kind not in KINDS:
         raise UsageError(f"--kind {kind!r} is unknown; write one of {', '.join(KINDS)}")
     return kind
 
 
 def _judged(call: Call, now: float) -> Verdict:
     kind = _kind(call)
-    path = call.given.get("--document", SYMPTOMS)
+    path = call.options.get("--document", SYMPTOMS)
     limit_s = call.seconds("--stale-after", STALE_AFTER_S, _LONGEST_S)
-    node = call.given.get("--node", "")
+    node = call.options.get("--node", "")
     try:
         report = load_report(path)
     except DocumentError as error:
@@ -84,7 +84,7 @@ def _waiting_since(call: Call, error: DocumentError, earliest: float) -> Optiona
     if not isinstance(error.__cause__, FileNotFoundError):
         return None
     try:
-        since = os.stat(call.given.get("--commands", COMMANDS)).st_mtime
+        since = os.stat(call.options.get("--commands", COMMANDS)).st_mtime
     except OSError:
         return None
     return since if since >= earliest else None

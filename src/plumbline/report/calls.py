@@ -194,9 +194,9 @@ def _tenths(records: Sequence[Record]) -> dict[int, int]:
     return dict(sorted(counts.items()))
 
 
-def _half_and_longest(own: Sequence[Record]) -> tuple[Optional[float], Optional[float]]:
+def _half_and_longest(records: Sequence[Record]) -> tuple[Optional[float], Optional[float]]:
     """Return the median duration of the whole's calls, and the longest; None if not known."""
-    records = [record for record in own if record.latency]
+    records = [record for record in records if record.latency]
     whole = [record.latency for record in records if "ranks" not in _details(record)]
     longest = max((record.latency.max_s for record in records if record.latency), default=None)
     return (whole[0].p50_s if whole and whole[0] else None), longest

@@ -132,12 +132,12 @@ def _ceilings(site: Site) -> dict[str, dict[str, float]]:
 
 
 def _finding(nodes: Sequence[Node], pairs: Sequence[PairTest]) -> str:
-    unhealthy = [node.name for node in nodes if node.state is not State.OK]
+    faulty = [node.name for node in nodes if node.state is not State.OK]
     tested = len({frozenset((test.component, test.partner)) for test in pairs})
     text = f"{number(len(nodes), 'host')}, {number(tested, 'pair')} tested"
-    if not unhealthy:
+    if not faulty:
         return f"{text}, all OK."
-    return f"{text}; not OK: {several(unhealthy, _LISTED)}."
+    return f"{text}; not OK: {several(faulty, _LISTED)}."
 
 
 def _axis(nodes: Sequence[Node]) -> dict[str, Any]:
@@ -186,10 +186,8 @@ def _rates(nodes: Sequence[Node]) -> Plot:
 
 def _labels(nodes: Sequence[Node]) -> Iterable[dict[str, Any]]:
     """Return labels for the hosts that are not OK, the slowest first."""
-    unhealthy = [(place, node) for place, node in enumerate(nodes) if node.state is not State.OK]
-    named = [
-        NamedPoint(place, min(_both(node), default=0.0), node.name) for place, node in unhealthy
-    ]
+    faulty = [(place, node) for place, node in enumerate(nodes) if node.state is not State.OK]
+    named = [NamedPoint(place, min(_both(node), default=0.0), node.name) for place, node in faulty]
     rates = [rate for node in nodes for rate in (*_both(node), megabytes(node.ceiling_Bps))]
     top = max((rate for rate in rates if rate is not None), default=0.0)
     return labels(sorted(named, key=lambda label: label.height), len(nodes), top)

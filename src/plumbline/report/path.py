@@ -91,9 +91,9 @@ def _parts(site: Site, metric: Metric, members: Sequence[Member]) -> Iterator[St
     }
     for kind in dict.fromkeys(site.parts[name].kind for name in longest if name in site.parts):
         names = [name for name in crossed if name in site.parts and site.parts[name].kind == kind]
-        writes = metric.operation in _AWAY
+        outward = metric.operation in _AWAY
         rates = [
-            site.parts[name].write_Bps if writes else site.parts[name].read_Bps for name in names
+            site.parts[name].write_Bps if outward else site.parts[name].read_Bps for name in names
         ]
         rated = [rate for rate in rates if rate is not None]
         if rated:

@@ -206,7 +206,7 @@ class Request(NamedTuple):
 
     targets: tuple[str, ...]
     known: tuple[str, ...]
-    left: Budget
+    remaining: Budget
     done: tuple[Step, ...]
     begun: Mapping[str, float]
     silent: tuple[str, ...]
@@ -235,7 +235,7 @@ def read_request(name: str) -> Request:
         return Request(
             tuple(raw.get("targets", ())),
             tuple(raw.get("known", ())),
-            _left(raw, done),
+            _remaining(raw, done),
             done,
             {node: float(at) for node, at in raw.get("begun", {}).items()},
             tuple(raw.get("silent", ())),
@@ -247,7 +247,7 @@ def read_request(name: str) -> Request:
         raise DocumentError(f"request {name} is damaged ({error!r}); {_REMEDY}") from error
 
 
-def _left(raw: Mapping[str, Any], done: tuple[Step, ...]) -> Budget:
+def _remaining(raw: Mapping[str, Any], done: tuple[Step, ...]) -> Budget:
     """Return the remaining budget after the steps so far, less the time for the end."""
     time_text, bytes_text = raw.get("budget", "5m"), raw.get("budget_bytes", _UNBOUNDED)
     seconds, size = parse_duration(time_text), parse_bytes(bytes_text)
@@ -340,7 +340,7 @@ def _decide(
 ) -> Decision:
     """Return the next step of the first investigation with one, and the steps beyond the budget."""
     decisions = [
-        item.decide(evidence.findings, request.done, request.left) for item in investigations
+        item.decide(evidence.findings, request.done, request.remaining) for item in investigations
     ]
     first = decisions[0]
     if first.step or not first.beyond:
@@ -406,7 +406,7 @@ def _answer(evidence: _Evidence, decision: Decision, request: Request) -> dict[s
         "schema": SCHEMA,
         "next": decision.step.to_json() if decision.step else None,
         "idle": evidence.silence.idle(decision.step) if decision.step else {},
-        "left_s": max(0.0, request.left.seconds),
+        "left_s": max(0.0, request.remaining.seconds),
         "reason": _reason(evidence, decision),
         "summary": sentences.summary(located),
         "sentences": list(_sentences(evidence, decision)),

@@ -116,11 +116,11 @@ class Names:
             self._components[ost] = component
             self._by_mount[target["mount"].rstrip("/"), index] = component
 
-    def at(self, mount: str, index: int) -> str:
+    def component_at(self, mount: str, index: int) -> str:
         """Return the name of a target by its index; ``MOUNT OSTxxxx`` if it is not in the plan."""
         return self._by_mount.get((mount.rstrip("/"), index), f"{mount} OST{index:04x}")
 
-    def of(self, ost: str) -> str:
+    def component_of(self, ost: str) -> str:
         """Return the component of an OST; the OST itself if it is not in the plan."""
         return self._components.get(ost, ost)
 
@@ -129,7 +129,7 @@ class Names:
         osts = [ost for ost, name in self._components.items() if name == component]
         return osts or [component]
 
-    def known(self) -> set[str]:
+    def components(self) -> set[str]:
         """Return the components on OSTs."""
         return set(self._components.values())
 
@@ -139,7 +139,7 @@ class Names:
             raise UsageError(
                 f"{target} is no OST of Lustre, and of jobs on other file systems nothing is known"
             )
-        if target not in self.known() | seen:
+        if target not in self.components() | seen:
             raise UsageError(
                 f"{target!r} is no target of the site, and no job used one of this name"
             )
@@ -189,7 +189,7 @@ def job_usage(
     Raises:
         UsageError: there is no target of this name.
     """
-    target = names.of(target)
+    target = names.component_of(target)
     seen = {io.target for io in traffic.moved} | {
         job_requests.target for job_requests in traffic.requests
     }

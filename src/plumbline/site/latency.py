@@ -172,13 +172,13 @@ class ComponentLatency(NamedTuple):
 class SiteLatencies(NamedTuple):
     """Latencies of each component and operation, and the components without any."""
 
-    known: tuple[ComponentLatency, ...]
+    latencies: tuple[ComponentLatency, ...]
     unknown: tuple[str, ...]
 
     @property
     def slow(self) -> tuple[ComponentLatency, ...]:
         """Return the suspects."""
-        return tuple(latency for latency in self.known if latency.latency.slow)
+        return tuple(latency for latency in self.latencies if latency.latency.slow)
 
     def suspected(self) -> dict[str, list[Suspected]]:
         """Return the suspects by the node that is to confirm them, the likeliest first."""

@@ -132,7 +132,7 @@ def _sentence(layer: str, group: str, evidence: Evidence) -> str:
 
 def _explained(located: Located, ambiguity: AmbiguitySet) -> set[Component]:
     measurables = (located.observations[index].of for index in ambiguity.explains)
-    return {(of.layer, of.component) for of in measurables}
+    return {(flow.layer, flow.component) for flow in measurables}
 
 
 def _excused(places: set[Component], losses: Sequence[SharedLoss]) -> bool:

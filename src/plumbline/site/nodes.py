@@ -49,8 +49,8 @@ def without_collector() -> Iterator[None]:
 def open_history(history: Path) -> Iterator[History]:
     """Open the history of a site for reading; raise StoreError if it does not exist."""
     require(history)
-    with History(history) as kept:
-        yield kept
+    with History(history) as opened:
+        yield opened
 
 
 def require(history: Path) -> None:
@@ -72,7 +72,7 @@ class Choice(NamedTuple):
         """Return the choice as text, for a document without it."""
         return f"{self.component or 'component'} in layer {self.layer or ', '.join(LAYERS)}"
 
-    def of(self, measured: Iterable[Expectation]) -> list[Expectation]:
+    def filter(self, measured: Iterable[Expectation]) -> list[Expectation]:
         """Return the chosen expectations."""
         return [
             entry
@@ -125,7 +125,7 @@ class Judgement(ABC):
         """
         members = members or choice.component is not None
         for node, measured in self.nodes.items():
-            chosen = choice.of(measured)
+            chosen = choice.filter(measured)
             judging = self.judging(node, evidence=evidence, by=by)
             single = [entry for entry in chosen if members or not LAYERS[entry.layer].whole]
             groups = () if choice.component else judging.groups(chosen)
@@ -141,7 +141,7 @@ class Judgement(ABC):
     def explained(self, choice: Choice) -> Iterator[tuple[Verdict, Sequence[str]]]:
         """Yield the chosen verdicts, each with lines that explain the rules applied."""
         for node, measured in self.nodes.items():
-            chosen, memory = choice.of(measured), self.memories[node]
+            chosen, memory = choice.filter(measured), self.memories[node]
             verdicts = self.judging(node, evidence=True).components(chosen)
             for entry, verdict in zip(chosen, verdicts):
                 lines = explain(entry, memory.of(entry.layer, entry.component), self.now)

@@ -35,9 +35,9 @@ class Site(NamedTuple):
 
 
 class _Alarm(NamedTuple):
-    """An ambiguity set with its sentence, and the components whose services bear its alarm."""
+    """An ambiguity set, its sentence, and the components whose services bear its alarm."""
 
-    of: AmbiguitySet
+    cause: AmbiguitySet
     sentence: str
     bearers: tuple[str, ...]
 
@@ -114,21 +114,21 @@ def _bearers(
     site: Site,
     standing: Collection[str],
 ) -> tuple[str, ...]:
-    """Return the components that bear the alarm: those of the most telling alternative.
+    """Return the components that bear the alarm: those of the alternative of highest priority.
 
     A bearer keeps its alarm, because other possible causes are no second alarm.  A cause that slows
     a single component is the alarm of that component, so it has no bearer.
     """
 
-    def telling(names: tuple[str, ...]) -> tuple[int, int, int]:
+    def priority(names: tuple[str, ...]) -> tuple[int, int, int]:
         shared_names = [name for name in names if name in shared]
-        before = [name for name in shared_names if shared[name] in standing]
+        standing_names = [name for name in shared_names if shared[name] in standing]
         hosts = [name for name in shared_names if name in parts and parts[name].kind in _HOSTS]
-        return len(before), len(shared_names), len(hosts)
+        return len(standing_names), len(shared_names), len(hosts)
 
     parts = site.parts
-    best = max(headline(ambiguity), key=telling)
-    if len(explained_by(located, ambiguity)) == 1 and not telling(best)[0]:
+    best = max(headline(ambiguity), key=priority)
+    if len(explained_by(located, ambiguity)) == 1 and not priority(best)[0]:
         return ()
     return tuple(name for name in best if name in shared)
 
@@ -160,15 +160,17 @@ def _component_verdict(
     shared: Mapping[str, str],
 ) -> Verdict:
     own = [
-        alarm for alarm in alarms if any(path.component in names for names in alarm.of.alternatives)
+        alarm
+        for alarm in alarms
+        if any(path.component in names for names in alarm.cause.alternatives)
     ]
     own_borne = [alarm for alarm in own if path.component in alarm.bearers]
     votes = crossing.get(path.component, ())
     slow, good = votes.count(Vote.BAD), votes.count(Vote.GOOD)
     figures = _figures(slow=slow, good=good)
-    evidence = _evidence(located, (index for alarm in own for index in alarm.of.explains))
+    evidence = _evidence(located, (index for alarm in own for index in alarm.cause.explains))
     if own_borne:
-        state, reason = worst(located.state(alarm.of) for alarm in own_borne), Reason.SUSPECT
+        state, reason = worst(located.state(alarm.cause) for alarm in own_borne), Reason.SUSPECT
         text = " ".join(alarm.sentence for alarm in own_borne)
     elif own:
         state, reason = State.OK, Reason.ALARM_ELSEWHERE
@@ -187,7 +189,7 @@ def _component_verdict(
 
 def _explained_names(located: Located, alarms: Sequence[_Alarm]) -> list[str]:
     """Return the components explained by alarms, each once with its layer."""
-    places = {place: None for alarm in alarms for place in explained_by(located, alarm.of)}
+    places = {place: None for alarm in alarms for place in explained_by(located, alarm.cause)}
     return [" ".join(place) for place in places]
 
 
@@ -214,7 +216,7 @@ def _file_system_verdict(
     }
     votes = [located.observations[index].vote for index in indices]
     slow, good = votes.count(Vote.BAD), votes.count(Vote.GOOD)
-    own = [alarm for alarm in alarms if not indices.keys().isdisjoint(alarm.of.explains)]
+    own = [alarm for alarm in alarms if not indices.keys().isdisjoint(alarm.cause.explains)]
     unexplained = [located.observations[i].of.name for i in located.unexplained if i in indices]
     hidden = [
         suspect.text for suspect in silenced if not suspect.targets or suspect.targets & targets
@@ -254,8 +256,8 @@ def _silenced(site: Site, located: Located, alarms: Sequence[_Alarm]) -> list[_S
     faults, over = [], _over(site)
     for alarm in alarms:
         others = {name for other in alarms if other is not alarm for name in other.bearers}
-        if not alarm.bearers and _crosses(located, alarm.of.explains, others, over):
-            faults.append(_SilencedFault(alarm.sentence, _targets(located, alarm.of.explains)))
+        if not alarm.bearers and _crosses(located, alarm.cause.explains, others, over):
+            faults.append(_SilencedFault(alarm.sentence, _targets(located, alarm.cause.explains)))
     bearers = {name for alarm in alarms for name in alarm.bearers}
     for index in located.unexplained:
         if _crosses(located, (index,), bearers, over):

@@ -64,38 +64,38 @@ class Scene(NamedTuple):
 
 
 def settle(
-    scene: Scene, verdicts: Mapping[str, Verdict], before: Standing
+    scene: Scene, verdicts: Mapping[str, Verdict], previous: Standing
 ) -> tuple[dict[str, Verdict], Standing]:
     """Return the verdicts with one bearer for each fault, and the new standing alarms."""
     settled = dict(verdicts)
     shared = [path for path in scene.paths if path.component]
-    ended = [path for path in shared if _has_ended(settled[path.name], path, scene, before)]
+    ended = [path for path in shared if _has_ended(settled[path.name], path, scene, previous)]
     for path in shared:
         verdict = settled[path.name]
-        if verdict.reason is Reason.SUSPECT and path.name not in before.suspicions:
-            earlier = _earlier(scene, path, before, ended)
+        if verdict.reason is Reason.SUSPECT and path.name not in previous.suspicions:
+            earlier = _earlier(scene, path, previous, ended)
             if earlier:
                 settled[path.name] = _borne_by(verdict, earlier)
     suspicions = {
-        path.name: _suspicion(settled[path.name], before.suspicions.get(path.name), scene.now)
+        path.name: _suspicion(settled[path.name], previous.suspicions.get(path.name), scene.now)
         for path in shared
         if settled[path.name].state.alarm
     }
     silenced = _behind(shared, suspicions)
     for path in ended:
-        old = before.suspicions[path.name]
+        old = previous.suspicions[path.name]
         ended_at = scene.now if old.ended_at is None else old.ended_at
-        unhealthy = _unhealthy(scene, path, before, silenced)
+        unhealthy = _unhealthy(scene, path, previous, silenced)
         if unhealthy:
             suspicions[path.name] = old._replace(ended_at=ended_at)
             settled[path.name] = _fading(settled[path.name], old, ended_at, unhealthy)
-    notified = dict(_notified(scene, before, _behind(shared, suspicions)))
+    notified = dict(_notified(scene, previous, _behind(shared, suspicions)))
     return settled, Standing(notified, suspicions)
 
 
-def _has_ended(verdict: Verdict, path: PathService, scene: Scene, before: Standing) -> bool:
+def _has_ended(verdict: Verdict, path: PathService, scene: Scene, previous: Standing) -> bool:
     """Return whether a notified suspect has recently ceased to be one."""
-    old = before.suspicions.get(path.name)
+    old = previous.suspicions.get(path.name)
     if old is None or not old.slow or verdict.state.alarm:
         return False
     return old.ended_at is None or scene.now - old.ended_at <= FADES_S
@@ -107,19 +107,19 @@ def _suspicion(verdict: Verdict, old: Optional[Suspicion], now: float) -> Suspic
 
 
 def _unhealthy(
-    scene: Scene, path: PathService, before: Standing, silenced: Collection[int]
+    scene: Scene, path: PathService, previous: Standing, silenced: Collection[int]
 ) -> list[str]:
     """Return the services that would now notify, because no suspect silences them anymore."""
     services = ((place, scene.services[place]) for place in path.members if scene.speaks(place))
     return [
         service.description
         for place, service in services
-        if place not in silenced and _key(service) not in before.notified
+        if place not in silenced and _key(service) not in previous.notified
     ]
 
 
 def _earlier(
-    scene: Scene, path: PathService, before: Standing, ended: Sequence[PathService]
+    scene: Scene, path: PathService, previous: Standing, ended: Sequence[PathService]
 ) -> dict[str, float]:
     """Return the start of each alarm that a suspect explains, if all were notified, else nothing.
 
@@ -130,11 +130,11 @@ def _earlier(
         service = scene.services[place]
         if not scene.speaks(place) or not _explains(scene, path, service):
             continue
-        since = before.notified.get(_key(service))
+        since = previous.notified.get(_key(service))
         bearer = next((other for other in ended if place in other.members), None)
         name = service.description
         if since is None and bearer:
-            name, since = bearer.description, before.suspicions[bearer.name].since
+            name, since = bearer.description, previous.suspicions[bearer.name].since
         if since is None or scene.now - since < scene.notified_after_s:
             return {}
         alarms[name] = since
@@ -167,13 +167,13 @@ def _behind(shared: Sequence[PathService], suspicions: Collection[str]) -> set[i
 
 
 def _notified(
-    scene: Scene, before: Standing, silenced: Collection[int]
+    scene: Scene, previous: Standing, silenced: Collection[int]
 ) -> Iterator[tuple[str, float]]:
     """Yield the services that notify their own alarm, and its start."""
     for place in scene.alarms:
         key = _key(scene.services[place])
-        if key in before.notified:
-            yield key, before.notified[key]
+        if key in previous.notified:
+            yield key, previous.notified[key]
         elif scene.speaks(place) and place not in silenced:
             yield key, scene.now
 
@@ -212,15 +212,15 @@ def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -
             f"plan {plan.path} names no services of check_path; write it again with: "
             "plumbline plan -i INVENTORY --json"
         )
-    before, unknown = _standing(to)
+    previous, unknown = _standing(to)
     site = Site(plan.paths, plan.services, plan.parts)
     with judgement(plan, history, now) as judged:
         located = locate_in(judged)
         alarms = in_alarm(judged.services(), plan.services)
-    shown = path_verdicts(site, located, sentences(plan, located), before.suspicions)
-    bearers = explained(site, located.located, before.suspicions)
+    unsettled = path_verdicts(site, located, sentences(plan, located), previous.suspicions)
+    bearers = explained(site, located.located, previous.suspicions)
     scene = Scene(plan.paths, plan.services, alarms, bearers, now, terms.notified_after_s)
-    verdicts, standing = settle(scene, shown, before)
+    verdicts, standing = settle(scene, unsettled, previous)
     fields = document(verdicts, now, terms.stale_after_s, standing)
     replace_own(to, json.dumps(fields, allow_nan=False, separators=(",", ":")))
     return Published(verdicts, fields, (*unknown, *left_out(located.symptoms)))

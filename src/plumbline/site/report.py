@@ -40,7 +40,7 @@ from plumbline.store.trends import Pictures
 class SiteLooks(NamedTuple):
     """Last looks at the hosts of a site, and the hosts without looks."""
 
-    found: tuple[Look, ...]
+    looks: tuple[Look, ...]
     unseen: tuple[str, ...]
 
 
@@ -108,7 +108,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             notes=[note for note in read_notes(path) if note.at >= since],
             changes=pictures.version_changes(),
             conditions=condition_changes(plan, path, since),
-            looks=looks.found,
+            looks=looks.looks,
             unseen=looks.unseen,
             nodes={
                 (entry.layer, entry.component): name

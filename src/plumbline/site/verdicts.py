@@ -276,7 +276,7 @@ class NodeVerdicts(NamedTuple):
     symptoms: Optional[Report] = None
     devices: Mapping[str, str] = {}
 
-    def every(self, now: float) -> Iterator[Verdict]:
+    def judged(self, now: float) -> Iterator[Verdict]:
         """Yield all verdicts, including those on the last look for symptoms as of ``now``."""
         yield from (verdict for _, verdict in self.components)
         yield from self.groups

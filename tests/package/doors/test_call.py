@@ -46,8 +46,8 @@ def test_arguments_are_understood(
     line: str, given: dict[str, str], timeout_s: float, verbosity: int
 ) -> None:
     call = parse("check_ost", line.split(), HELP)
-    assert {name: call.given[name] for name in given} == given
-    assert call.given.keys() - given.keys() <= {"--verbose"}
+    assert {name: call.options[name] for name in given} == given
+    assert call.options.keys() - given.keys() <= {"--verbose"}
     assert (call.timeout_s, call.verbosity) == (timeout_s, verbosity)
 
 

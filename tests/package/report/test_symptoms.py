@@ -116,7 +116,7 @@ def test_without_a_look_a_host_is_unseen_and_unknown_where_it_has_a_service(
     tmp_path: Path,
 ) -> None:
     assert looks(tmp_path) == SiteLooks((), ("oss1", "oss2", "oss3", "client1"))
-    (missing,) = looks(tmp_path, services=True).found
+    (missing,) = looks(tmp_path, services=True).looks
     assert (missing.host, missing.verdict.state) == ("oss1", State.UNKNOWN)
     assert "plumbline collect brings it again" in missing.verdict.sentence
 
@@ -125,7 +125,7 @@ def test_without_a_look_a_host_is_unseen_and_unknown_where_it_has_a_service(
 def test_a_look_that_does_not_hold_shows_no_symptom(tmp_path: Path, age_s: float) -> None:
     bad = Symptom("md", "oss1", "degraded", State.CRITICAL, Direction.RAISES, "it is degraded")
     say(tmp_path, "oss1", NOW - age_s, look("md", bad))
-    found = looks(tmp_path).found
+    found = looks(tmp_path).looks
     assert {one.verdict.state for one in found} == {State.UNKNOWN}
     assert [one.symptoms for one in found] == [(), ()]
 
@@ -133,7 +133,7 @@ def test_a_look_that_does_not_hold_shows_no_symptom(tmp_path: Path, age_s: float
 def test_a_damaged_copy_is_unknown_and_said(tmp_path: Path) -> None:
     say(tmp_path, "oss1", NOW, look("md"))
     (tmp_path / COLLECTED / "oss1.json").write_text("{")
-    (damaged,) = looks(tmp_path).found
+    (damaged,) = looks(tmp_path).looks
     assert damaged.verdict.state is State.UNKNOWN
     figure = symptoms_figure(EMPTY._replace(looks=[damaged]), None)
     assert figure.absent.startswith("no host has a look that can be read")
@@ -145,7 +145,7 @@ def test_a_hostile_name_or_sentence_is_text(tmp_path: Path, site: Site) -> None:
         Symptom("md", name, "degraded", State.CRITICAL, Direction.RAISES, name) for name in HOSTILE
     ]
     say(tmp_path, "oss1", NOW, look("md", *bad))
-    site = site._replace(looks=looks(tmp_path).found)
+    site = site._replace(looks=looks(tmp_path).looks)
     figure = symptoms_figure(site, None)
     page = pages(site, [figure], overview(site, find_metrics(site), None))
     assert "<script>alert" not in page["index.html"]

@@ -95,7 +95,7 @@ def test_of_too_few_nothing_is_known() -> None:
         "raw": {Operation.READ: []},
     }
     found = latencies(plan(clients), done, WINDOW_S)
-    assert (found.known, found.unknown) == ((), ("a", "b", "c", "d"))
+    assert (found.latencies, found.unknown) == ((), ("a", "b", "c", "d"))
 
 
 # --- A Prometheus that is away, lies or sends elsewhere is one sentence, and none has its token.
