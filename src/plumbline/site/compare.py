@@ -62,7 +62,7 @@ class Comparison(NamedTuple):
 
 
 def compare(plan: SitePlan, path: Path, before: Period, after: Period) -> Comparison:
-    """Return two periods side by side.
+    """Return the comparison of two periods.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
@@ -98,7 +98,7 @@ def compare(plan: SitePlan, path: Path, before: Period, after: Period) -> Compar
 
 
 def period_of_run(path: Path, run_id: str) -> Optional[Period]:
-    """Return when a run was, None if the history has none of that name.
+    """Return the period of a run, None if the history has no run of this name.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
