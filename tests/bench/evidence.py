@@ -15,7 +15,7 @@ from random import Random
 from statistics import mean, median
 from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
-from plumbline.judge.replay import Judged, default_limits, replay
+from plumbline.judge.replay import DayVerdict, default_limits, replay
 from plumbline.model.limits import Limits
 from plumbline.model.series import Sampled
 from plumbline.model.verdict import State
@@ -286,7 +286,7 @@ def injected(every: Iterable[Sequence[Sampled]], limits: Limits) -> tuple[int, i
                 row._replace(rate=row.rate * (1 - LOSS)) for row in series[begin : begin + WITHIN]
             ]
             days = {row.day for row in after}
-            verdicts: Iterable[Judged] = replay([*before, *after], limits)
+            verdicts: Iterable[DayVerdict] = replay([*before, *after], limits)
             found += any(one.day in days and one.verdict.state in BAD for one in verdicts)
             tried += 1
     return found, tried

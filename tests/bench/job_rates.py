@@ -13,7 +13,7 @@ from math import exp
 from random import Random
 from typing import Iterator, NamedTuple, Sequence
 
-from plumbline.judge.replay import jobs_say
+from plumbline.judge.replay import judge_jobs
 from plumbline.model.record import Operation
 from plumbline.model.units import DAY_S
 from plumbline.observe.darshan import FileIo, Log
@@ -108,7 +108,7 @@ def _log(
 def accused(fleet: Fleet, seed: int) -> set[str]:
     """Return the OSTs that jobs call slow at the end."""
     logs, traffic = fleet_logs(Random(seed), fleet)
-    said = jobs_say(logs, lambda _, index: f"OST{index}", traffic)
+    said = judge_jobs(logs, lambda _, index: f"OST{index}", traffic)
     return set(said.slow)
 
 

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from statistics import median
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.replay import Judged
+from plumbline.judge.replay import DayVerdict
 from plumbline.model.series import Sampled
 from plumbline.model.verdict import State
 
@@ -41,7 +41,7 @@ class Raised(NamedTuple):
     last: date
 
     @classmethod
-    def of(cls, component: str, days: Sequence[Judged]) -> Iterator[Raised]:
+    def of(cls, component: str, days: Sequence[DayVerdict]) -> Iterator[Raised]:
         """Yield the alarms of a series."""
         standing: list[date] = []
         for one in days:
@@ -54,7 +54,7 @@ class Raised(NamedTuple):
             yield cls(component, standing[0], standing[-1])
 
 
-def rows(judged: Mapping[str, Sequence[Judged]], series: Series) -> Iterator[str]:
+def rows(judged: Mapping[str, Sequence[DayVerdict]], series: Series) -> Iterator[str]:
     """Yield the rows on alarms of the table on that year."""
     every = [one for name, days in judged.items() for one in Raised.of(name, days)]
     lasted = [one for one in every if _lasted(one, series[one.component])]

@@ -13,7 +13,7 @@ from plumbline.cli.options import parse_span
 from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
 from plumbline.judge.phrases import several
-from plumbline.judge.replay import jobs_say
+from plumbline.judge.replay import judge_jobs
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.units import format_bytes, format_rate
 from plumbline.observe.command import SystemRunner
@@ -52,7 +52,7 @@ def jobs(arguments: argparse.Namespace) -> int:
     # the history may have kept these logs, and a log may be given twice
     job_ios = list(dict.fromkeys([*ios, *counted]))
     if arguments.slow_targets:
-        slow = jobs_say(logs, names.component_at, job_ios)
+        slow = judge_jobs(logs, names.component_at, job_ios)
         document, lines = slow.to_json(), slow.sentences()
     else:
         listed = [*(log.job for log in logs), *(job for read in reads for job in read.jobs)]

@@ -22,7 +22,7 @@ from plumbline.cli.output import remark, show
 from plumbline.cli.progress import end, print_commands, progress, show_result, verdict_table
 from plumbline.doors.ranks import comparison
 from plumbline.doors.table import render
-from plumbline.judge.confirm import Place
+from plumbline.judge.confirm import QueuePlace
 from plumbline.judge.phrases import odds, several
 from plumbline.measure.caches import CachesUnit
 from plumbline.measure.lock import Locks
@@ -251,7 +251,7 @@ def _queue(moment: runs.Confirmation) -> str:
     return "\n".join([*troubles, *lines, f"{allowed} can be moved now"])
 
 
-def _line(queued: Place, controls: Mapping[str, str]) -> str:
+def _line(queued: QueuePlace, controls: Mapping[str, str]) -> str:
     candidate = queued.candidate
     name, evidence = candidate.entry.component, candidate.evidence
     progress = f"{queued.runs} of {candidate.entry.confirm.runs} runs"

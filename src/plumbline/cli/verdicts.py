@@ -23,8 +23,8 @@ from plumbline.doors.prometheus import exposition, families
 from plumbline.doors.status import DIGITS, Screen
 from plumbline.doors.status import status as screen
 from plumbline.doors.table import render
-from plumbline.judge.judging import By
-from plumbline.judge.replay import Judged
+from plumbline.judge.judging import Basis
+from plumbline.judge.replay import DayVerdict
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectations
 from plumbline.model.units import parse_duration
@@ -66,9 +66,9 @@ def judge(arguments: argparse.Namespace) -> int:
     with _judgement(arguments) as judgement:
         if arguments.explain:
             return _explain(judgement, choice)
-        by = By.LAST_RUN if arguments.last_run else By.RUNS
+        basis = Basis.LAST_RUN if arguments.last_run else Basis.RUNS
         nodes: dict[str, list[Verdict]] = {}
-        for judged in judgement.verdicts(choice, evidence=True, by=by):
+        for judged in judgement.verdicts(choice, evidence=True, basis=basis):
             nodes.setdefault(judged.node, []).append(judged.verdict)
     if not nodes:
         raise judgement.nothing_of(choice)
@@ -126,7 +126,7 @@ def _replay(arguments: argparse.Namespace, *, site: bool) -> int:
     return 0
 
 
-def _print_replayed(judged: Sequence[Judged], unit: str) -> None:
+def _print_replayed(judged: Sequence[DayVerdict], unit: str) -> None:
     """Print verdicts that alarm, then the number of each state."""
     bad = [sample for sample in judged if sample.verdict.state.alarm]
     rows = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.judge.absence import of_running
+from plumbline.judge.absence import run_texts
 from plumbline.judge.phrases import moment
 from plumbline.model.ages import CLOCK_STEP_S, age
 from plumbline.model.codec import read_all
@@ -34,7 +34,7 @@ def with_runs(verdict: Verdict, published: Published, now: float) -> Verdict:
             f"the verdict on {published.name} is damaged ({error!r}); write it again with: "
             "plumbline judge --publish"
         ) from error
-    words = of_running(running, published.hung_after_s, published.layer, now)
+    words = run_texts(running, published.hung_after_s, published.layer, now)
     if words.hanging:
         verdict = verdict._replace(
             state=State.CRITICAL,

@@ -1,4 +1,4 @@
-"""Nothing recorded, too old, hung, broken, failed, skipped: no rate, no judgement of speed."""
+"""Findings without a rate: never recorded, too old, hung, broken, failed or skipped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ALARMS = (Reason.HUNG, Reason.BROKEN)
 
 
 class Last(NamedTuple):
-    """The latest record of one operation, with what it takes to tell whether it is of use."""
+    """The latest record of one operation, with the limits and the time to check it."""
 
     record: Record
     what: str
@@ -50,7 +50,7 @@ def never(what: str, layer: str) -> Finding:
 
 def absence(last: Last) -> Optional[Finding]:
     """Return the finding on a latest record without a rate, None if it has one."""
-    for rule in _ASKED:
+    for rule in _CHECKS:
         finding = rule(last)
         if finding:
             return finding
@@ -58,39 +58,39 @@ def absence(last: Last) -> Optional[Finding]:
 
 
 def hung_run(expectation: Expectation, running: Iterable[Running], now: float) -> Optional[Finding]:
-    """Return the finding when a run of this component has begun and does not end."""
-    hanging = of_running(
-        _here(expectation, running), expectation.limits.hung_after_s, expectation.layer, now
+    """Return the finding if a run of this component has begun and does not end."""
+    hanging = run_texts(
+        _runs(expectation, running), expectation.limits.hung_after_s, expectation.layer, now
     ).hanging
     return Finding(State.CRITICAL, Reason.HANGS, hanging) if hanging else None
 
 
 def interruption(expectation: Expectation, running: Iterable[Running]) -> str:
-    """Return the remark that the last run of a component was interrupted, empty when it was not.
+    """Return the remark that the last run of a component was interrupted, empty if it was not.
 
-    What it should have measured was not measured: what was known before stands until it is stale.
+    Earlier results stand until they are stale.
     """
     limit = expectation.limits.hung_after_s
-    return of_running(_here(expectation, running), limit, expectation.layer, 0.0).interrupted
+    return run_texts(_runs(expectation, running), limit, expectation.layer, 0.0).interrupted
 
 
-def _here(expectation: Expectation, running: Iterable[Running]) -> Iterator[Running]:
+def _runs(expectation: Expectation, running: Iterable[Running]) -> Iterator[Running]:
     place = expectation.layer, expectation.component
     return (run for run in running if (run.layer, run.component) == place)
 
 
-class OfRunning(NamedTuple):
+class RunTexts(NamedTuple):
     """Texts on a run that has not ended, each empty if there is nothing to report.
 
-    ``hanging`` takes the place of a verdict, ``interrupted`` stands behind it.
+    ``hanging`` replaces the verdict, ``interrupted`` follows it.
     """
 
     hanging: str
     interrupted: str
 
 
-def of_running(running: Iterable[Running], limit_s: float, layer: str, now: float) -> OfRunning:
-    """Return the texts on unfinished runs of one component, the first of each kind, at a moment."""
+def run_texts(running: Iterable[Running], limit_s: float, layer: str, now: float) -> RunTexts:
+    """Return the texts on unfinished runs of one component at ``now``, the first of each kind."""
     hanging = interrupted = ""
     for run in running:
         if run.interrupted:
@@ -104,11 +104,11 @@ def of_running(running: Iterable[Running], limit_s: float, layer: str, now: floa
                 f"{age(run.since, now)} (limit {format_duration(limit_s)}); "
                 f"see systemctl status {layer_of(layer).service} and the kernel log"
             )
-    return OfRunning(hanging, interrupted)
+    return RunTexts(hanging, interrupted)
 
 
 def ahead(last: Last) -> Optional[Finding]:
-    """Refuse what is dated in the future: its age cannot be told."""
+    """Refuse a record that is dated in the future: its age is unknown."""
     lead = last.record.finished_at - last.now
     if lead <= CLOCK_STEP_S:
         return None
@@ -122,7 +122,7 @@ def ahead(last: Last) -> Optional[Finding]:
 
 
 def stale(last: Last) -> Optional[Finding]:
-    """Refuse what is too old to say anything about today."""
+    """Refuse a record that is too old to show today's speed."""
     record, limit = last.record, last.limits.stale_after_s
     if last.now - record.finished_at <= limit:
         return None
@@ -138,9 +138,9 @@ def stale(last: Last) -> Optional[Finding]:
 def ended(last: Last) -> Optional[Finding]:
     """Return the finding on a run that ended without a rate.
 
-    Hung is a tool that did not come back from the component's own file or device; broken a
-    component that gives I/O errors or is gone, in the words of the kernel or a tool.  Of the rest
-    nobody knows, or something before the component is at fault: UNKNOWN.
+    Hung: a tool did not come back from the component's own file or device. Broken: the component
+    gives I/O errors or is gone, in the words of the kernel or a tool.  All else is UNKNOWN: the
+    fault may lie before the component.
     """
     if last.record.outcome is Outcome.OK:
         return None
@@ -151,7 +151,7 @@ def ended(last: Last) -> Optional[Finding]:
 
 
 RULES = {Reason.AHEAD: ahead, Reason.STALE: stale, **dict.fromkeys(_WORDS, ended)}
-"""In the order in which they are asked, before any rule on the rate."""
+"""In the order of evaluation, before any rule on the rate."""
 
-_ASKED = tuple(dict.fromkeys(RULES.values()))
-"""Each of them once: most have a rate, and are asked all of them."""
+_CHECKS = tuple(dict.fromkeys(RULES.values()))
+"""Each check once: most records have a rate and pass all of them."""

@@ -1,6 +1,6 @@
-"""Verdict on one target or disk, and its explanation rule by rule.
+"""Judge one target or disk: its rulings, and the verdict that follows.
 
-A run by hand is judged alone; what a service says follows the evidence of several runs.
+A run by hand is judged alone; a service goes by the evidence of several runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def rulings_on(
         DocumentError: a reference is no rate, or an operation is unknown.
     """
     return tuple(
-        rule(expectation, place, _of(series, place), now)
+        rule(expectation, place, _series_of(series, place), now)
         for place in operations(expectation, series)
     )
 
@@ -36,18 +36,18 @@ def rulings_on(
 def decide(
     expectation: Expectation, rulings: Sequence[Ruling], running: Sequence[Running], now: float
 ) -> Verdict:
-    """Return the verdict that follows from the rulings on a component, without the evidence."""
-    data = tuple(figure(ruling) for ruling in rulings)
+    """Return the verdict from the rulings on a component, without the evidence."""
+    figures = tuple(figure(ruling) for ruling in rulings)
     hang = hung_run(expectation, running, now)
     remark = interruption(expectation, running)
     if hang or not rulings:
         finding = hang or never("it", expectation.layer)
-        return alone(expectation, finding, remark)._replace(figures=data)
+        return unmeasured(expectation, finding, remark)._replace(figures=figures)
     decided = deciding(rulings)
     fine = decided.finding.reason.fine
     text = _all_fine(rulings) if fine else decided.finding.text
     text += measured_ago(rulings if fine else (decided,), now)
-    return verdict(expectation, decided, text + remark)._replace(figures=data)
+    return verdict(expectation, decided, text + remark)._replace(figures=figures)
 
 
 def rule(
@@ -56,7 +56,7 @@ def rule(
     series: Optional[Series],
     now: float,
 ) -> Ruling:
-    """Return the ruling on one operation; ``series`` is None when it was never measured."""
+    """Return the ruling on one operation; ``series`` is None if it was never measured."""
     operation, scenario = step
     what = label(operation, scenario)
     if series is None:
@@ -65,28 +65,28 @@ def rule(
     absent = absence(Last(record, what, limits, now))
     if absent:
         return Ruling(operation, scenario, record, None, absent)
-    of = measured(series, expectation.reference(operation, scenario), limits)
-    return Ruling(operation, scenario, record, of, apply(of))
+    current = measured(series, expectation.reference(operation, scenario), limits)
+    return Ruling(operation, scenario, record, current, apply(current))
 
 
 def firmly(ruling: Ruling) -> Ruling:
     """Return the ruling without a provisional reference."""
-    of = ruling.measured
-    if of is None or of.provisional is None:
+    current = ruling.measured
+    if current is None or current.provisional is None:
         return ruling
-    firm = of._replace(provisional=None)
+    firm = current._replace(provisional=None)
     return ruling._replace(measured=firm, finding=apply(firm))
 
 
-def _of(series: Sequence[Series], step: tuple[Operation, Scenario]) -> Optional[Series]:
+def _series_of(series: Sequence[Series], step: tuple[Operation, Scenario]) -> Optional[Series]:
     for measured_series in series:
         if (measured_series.latest.operation, measured_series.latest.scenario) == step:
             return measured_series
     return None
 
 
-def alone(expectation: Expectation, finding: Finding, remark: str = "") -> Verdict:
-    """Return the verdict of a finding that rests on no measurement, with a remark behind it."""
+def unmeasured(expectation: Expectation, finding: Finding, remark: str = "") -> Verdict:
+    """Return the verdict for a finding without a measurement, followed by a remark."""
     return Verdict(
         layer=expectation.layer,
         component=expectation.component,
@@ -97,13 +97,13 @@ def alone(expectation: Expectation, finding: Finding, remark: str = "") -> Verdi
 
 
 def verdict(expectation: Expectation, decided: Ruling, text: str) -> Verdict:
-    """Return the verdict of the ruling that decides, still without evidence and figures."""
-    of = decided.measured
-    return alone(expectation, decided.finding)._replace(
+    """Return the verdict for the deciding ruling, without evidence and figures."""
+    measured = decided.measured
+    return unmeasured(expectation, decided.finding)._replace(
         sentence=f"{expectation.component} {text}",
-        ratio_ceiling=of and of.ratio_ceiling,
-        ratio_baseline=of and of.ratio_baseline,
-        ratio_peers=of and of.ratio_peers,
+        ratio_ceiling=measured and measured.ratio_ceiling,
+        ratio_baseline=measured and measured.ratio_baseline,
+        ratio_peers=measured and measured.ratio_peers,
         counts=decided.finding.counts,
     )
 

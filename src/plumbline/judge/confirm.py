@@ -1,14 +1,15 @@
 """Confirmation: which components are measured again, with which peers, and which can wait.
 
-What passive latency suspects is measured once a day at most.  That it was chosen so does not bias
-the odds: the suspicion is no evidence, it weighs nothing in them.  The runs that follow are
-measurements of another kind and time, judged as all are, and their fluctuation is independent of
-that of the counters.  A healthy component that is suspected for months is measured more often than
-others; the Bayes factors of its runs are as those of planned ones, and each that is fine speaks
-for it.  Only the number of questions grows, by one run a day of a component that is suspected.
+A component suspected for its passive latency is measured once a day at most.  This selection does
+not bias the odds: the suspicion has no weight in them.  The further runs are measurements of
+another kind and time, judged like all others, and their fluctuation is independent of that of the
+counters.  A healthy component that is suspected for months is measured more often than others; its
+runs have the same Bayes factors as planned ones, and each good run clears it.  The cost is one run
+a day of a suspected component.
 
-Nothing is decided ahead: each moment asks the evidence of that moment.  Once nothing is worth a
-word, a component is no longer wanted.  An alarm is confirmed once a day, until it ends.
+Nothing is decided ahead: each moment uses the evidence of that moment.  A component whose evidence
+is not worth a word any more is not measured again.  An alarm is confirmed once a day, until it
+ends.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.memory import EvidenceSource
 from plumbline.judge.phrases import date_of
-from plumbline.judge.references import LEAST as PEERED
+from plumbline.judge.references import MIN_SIZE
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation, Measured
 from plumbline.model.record import Scenario
@@ -29,7 +30,7 @@ from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, Verdict
 
 
-class Speaks(Enum):
+class Cause(Enum):
     """Cause for measuring a component again."""
 
     ODDS = auto()
@@ -39,14 +40,14 @@ class Speaks(Enum):
 
 
 class Candidate(NamedTuple):
-    """A component that may be slow, what its last runs say together, and how low the last is.
+    """A component that may be slow, the evidence of its last runs, and how low the last is.
 
-    One with an alarm is measured again as well, for an alarm ends by runs alone.
+    A component with an alarm is measured again as well, for only runs end an alarm.
 
-    ``low`` says whether it is beyond any level of the policy, ``gross`` whether beyond the critical
-    one.  ``sentence`` is that of the last verdict; ``suspected`` says that only its latency under
-    load speaks against it.  ``obstacle`` says what of its group keeps it from being measured, if
-    anything does.
+    ``low`` is whether the last run is beyond any level of the policy, ``gross`` whether beyond the
+    critical one.  ``sentence`` is that of the last verdict; ``suspected`` is whether only its
+    latency under load incriminates it.  ``obstacle`` is what keeps its group from being measured,
+    empty if nothing does.
     """
 
     entry: Expectation
@@ -58,20 +59,20 @@ class Candidate(NamedTuple):
     low: bool = False
 
     @property
-    def speaks(self) -> Speaks:
+    def cause(self) -> Cause:
         """Return the cause for measuring it again."""
         if self.evidence.alarm:
-            return Speaks.ALARM
+            return Cause.ALARM
         if self.evidence.in_question and self.low:
-            return Speaks.ODDS
-        return Speaks.LATENCY if self.suspected else Speaks.ONE_RUN
+            return Cause.ODDS
+        return Cause.LATENCY if self.suspected else Cause.ONE_RUN
 
 
 class Layer(NamedTuple):
     """Components of one layer of a node, their verdicts and their evidence.
 
-    ``suspected`` are components that a console suspects, each since when, in epoch seconds; names
-    that are none of a component mean nothing.
+    ``suspected`` are components that a console suspects, each with the start in epoch seconds;
+    unknown names have no effect.
     """
 
     entries: Sequence[Expectation]
@@ -80,27 +81,25 @@ class Layer(NamedTuple):
     suspected: Mapping[str, float] = {}
 
 
-def wanted(layer: Layer) -> list[Candidate]:
-    """Return the components that are in question, the likeliest first, those with an alarm last.
+def find_candidates(layer: Layer) -> list[Candidate]:
+    """Return the components in question, the likeliest first, those with an alarm last.
 
-    Of a group of which more than half is in question nobody is measured: what all share is no
-    single one's matter.  Nor is anybody of one with too few peers: there a busy hour of the host
-    looks like a slow device for as long as it lasts, and only other days tell.
+    If more than half of a group is in question, nobody is measured: a shared loss is no single
+    component's fault.  Nor is a component with too few peers: there a busy hour of the host looks
+    like a slow device as long as it lasts, and only other days show the difference.
     """
-    every = [
+    all_candidates = [
         candidate for entry in layer.entries if (candidate := _candidate(entry, layer)) is not None
     ]
-    candidates = [candidate for candidate in every if not candidate.evidence.alarm]
-    alarms = [candidate for candidate in every if candidate.evidence.alarm]
-    low = {candidate.entry.component for candidate in every}
-    named = [entry for entry in layer.entries if entry.component in layer.suspected.keys() - low]
-    suspected = [
-        candidate for entry in named if (candidate := _suspected(entry, layer)) is not None
-    ]
-    # in turn, so that neither a console's suspicions nor alarms take anybody's place
-    turns = (_with_obstacles(each, layer) for each in (candidates, suspected, alarms))
+    candidates = [candidate for candidate in all_candidates if not candidate.evidence.alarm]
+    alarms = [candidate for candidate in all_candidates if candidate.evidence.alarm]
+    seen = {candidate.entry.component for candidate in all_candidates}
+    rest = [entry for entry in layer.entries if entry.component in layer.suspected.keys() - seen]
+    suspected = [candidate for entry in rest if (candidate := _suspected(entry, layer)) is not None]
+    # in turn, so that neither a console's suspicions nor alarms displace a candidate
+    queues = (_with_obstacles(queue, layer) for queue in (candidates, suspected, alarms))
     return sorted(
-        chain.from_iterable(turns),
+        chain.from_iterable(queues),
         key=lambda candidate: (
             candidate.evidence.alarm,
             candidate.suspected,
@@ -112,7 +111,7 @@ def wanted(layer: Layer) -> list[Candidate]:
 
 
 def _candidate(entry: Expectation, layer: Layer) -> Optional[Candidate]:
-    """Return a component that is watched with good reason or has an alarm, None for all others."""
+    """Return a component that is watched with good reason or has an alarm, else None."""
     evidence = layer.weighing.evidence(entry.subject)
     if evidence is None or evidence.shared or not entry.confirm.runs:
         return None
@@ -125,7 +124,7 @@ def _candidate(entry: Expectation, layer: Layer) -> Optional[Candidate]:
         return Candidate(entry, evidence, gross=False, sentence=verdict.sentence) if alarm else None
     percent = _percent(verdict)
     gross = percent is not None and entry.limits.critical.alerts(percent)
-    # a good run decides anew, whatever was before it
+    # a good run decides anew, regardless of earlier ones
     good = percent is not None and percent >= 100 * (1 - entry.limits.peer_loss)
     watched = verdict.reason is Reason.WATCHED and (gross or (evidence.in_question and not good))
     # a contended run is no evidence, and does not end the question either
@@ -137,7 +136,7 @@ def _candidate(entry: Expectation, layer: Layer) -> Optional[Candidate]:
 
 
 def _suspected(entry: Expectation, layer: Layer) -> Optional[Candidate]:
-    """Return a component that is suspected for its latency; None where a run would say nothing."""
+    """Return a component suspected for its latency; None if a run would show nothing."""
     evidence = layer.weighing.evidence(entry.subject)
     if not entry.confirm.runs or (evidence and (evidence.alarm or evidence.shared)):
         return None
@@ -145,13 +144,13 @@ def _suspected(entry: Expectation, layer: Layer) -> Optional[Candidate]:
     if not (verdict.reason.fine or verdict.reason in (Reason.WATCHED, Reason.CONTENDED)):
         return None
     since = layer.suspected[entry.component]
-    nothing = Evidence(0.0, 0.0, False, since, 0, "", None, "")
+    no_evidence = Evidence(0.0, 0.0, False, since, 0, "", None, "")
     sentence = f"suspected since {date_of(since)} by its latency under load"
-    return Candidate(entry, evidence or nothing, gross=False, sentence=sentence, suspected=True)
+    return Candidate(entry, evidence or no_evidence, gross=False, sentence=sentence, suspected=True)
 
 
 def _with_obstacles(candidates: Sequence[Candidate], layer: Layer) -> list[Candidate]:
-    """Return the same, with what of their group keeps them from being compared."""
+    """Return the same, with the obstacle in the group that prevents a comparison."""
     members = Counter(entry.group for entry in layer.entries)
     groups = Counter(candidate.entry.group for candidate in candidates)
     return [
@@ -162,11 +161,11 @@ def _with_obstacles(candidates: Sequence[Candidate], layer: Layer) -> list[Candi
     ]
 
 
-def _obstacle(members: int, in_question: int) -> str:
-    if members < PEERED:
-        return f"a group of {members}, fewer than {PEERED}, cannot tell a slow one from a busy hour"
-    if members < 2 * in_question:
-        return f"{in_question} of {members} of its group are in question: a loss that all share"
+def _obstacle(size: int, in_question: int) -> str:
+    if size < MIN_SIZE:
+        return f"a group of {size}, fewer than {MIN_SIZE}, cannot tell a slow one from a busy hour"
+    if size < 2 * in_question:
+        return f"{in_question} of {size} of its group are in question: a loss that all share"
     return ""
 
 
@@ -176,20 +175,20 @@ def _percent(verdict: Verdict) -> Optional[float]:
 
 
 CONTROLS = 2
-"""Healthy peers in each run: one alone may have a low moment itself."""
+"""Healthy peers in each run: a single one may have a low moment itself."""
 TARGETS = 2
 """Suspects in each run: more than the controls would be their own reference."""
 
 _EARLY = 0.9
-"""A timer that is late once must not be too early the next time."""
+"""Share of the interval: a timer that was late once must not be too early the next time."""
 
 
-class Place(NamedTuple):
-    """The place of a component in the queue: how often it was confirmed, and why it waits.
+class QueuePlace(NamedTuple):
+    """The place of a component in the queue: the number of its confirmations, and why it waits.
 
     ``runs`` are those after the last planned run, and within a day.
 
-    ``obstacle`` is empty where nothing but the bytes is in the way.
+    ``obstacle`` is empty if only the bytes are in the way.
     """
 
     candidate: Candidate
@@ -198,62 +197,62 @@ class Place(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One run: the components in question, healthy peers, and how much each may move."""
+    """One run: the components in question, and healthy peers."""
 
     targets: tuple[Expectation, ...]
     controls: tuple[Expectation, ...]
 
     @property
     def chosen(self) -> tuple[Expectation, ...]:
-        """Return all that is measured: controls before, between and after their target."""
+        """Return all components of the run: controls before, between and after their target."""
         return (*self.controls[:1], *self.targets, *self.controls[1:])
 
 
-class Past(NamedTuple):
+class PastRuns(NamedTuple):
     """Confirmations in this layer, the oldest first, and the planned run of each component.
 
-    ``planned_at`` is when the last run began of each component that was no confirmation.
+    ``planned_at`` is the start of each component's last run that was no confirmation.
     """
 
     measured: Sequence[Measured]
     planned_at: Mapping[str, float]
 
 
-def places(candidates: Iterable[Candidate], past: Past, now: float) -> list[Place]:
+def places(candidates: Iterable[Candidate], past: PastRuns, now: float) -> list[QueuePlace]:
     """Return the queue place of each candidate by its own runs, at ``now`` (epoch seconds)."""
-    return [_place(candidate, past, now) for candidate in candidates]
+    return [_queue_place(candidate, past, now) for candidate in candidates]
 
 
-def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[Turn]:
-    """Return the runs of this moment, as many as the bytes last.
+def turns(layer: Layer, queue: Sequence[QueuePlace], past: PastRuns, now: float) -> list[Turn]:
+    """Return the runs of this moment, as many as the bytes allow.
 
-    What was saved up is for what the odds speak for: a low run for which they do not has the share
-    of one day, or a busy night would leave nothing for the next slow component.  What is suspected
-    for its latency alone has half of it, or one that no probe finds would leave nothing either.
-    So has an alarm, which may stand for weeks.
+    The saved bytes are for components with odds against them.  A low run without such odds has the
+    share of one day, or a busy night would leave nothing for the next slow component.  A suspicion
+    from latency alone has half of the saved bytes, or one that no probe confirms would use them up.
+    An alarm, which may stand for weeks, has half as well.
     """
     free = [place.candidate for place in queue if not place.obstacle]
     if not free:
         return []
-    # what all of a group share makes none of them a bad peer
+    # a loss that a whole group shares makes none of them a bad peer
     in_question = {
         place.candidate.entry.component for place in queue if not place.candidate.obstacle
     }
     terms = free[0].entry.confirm
-    budget_bytes = bytes_left(free[0].entry, past.measured, now)
-    # half of it waits for those that are low again: one run of many ends no question
+    budget_bytes = remaining_bytes(free[0].entry, past.measured, now)
+    # half of it is kept for components that are low again: one run among many settles nothing
     later_bytes = budget_bytes / 2
     chosen_turns: list[Turn] = []
-    for speaks, kept in (
-        (Speaks.ODDS, 0.0),
-        (Speaks.ONE_RUN, terms.most_bytes - terms.daily_bytes),
-        (Speaks.LATENCY, terms.most_bytes / 2),
-        (Speaks.ALARM, terms.most_bytes / 2),
+    for cause, reserve in (
+        (Cause.ODDS, 0.0),
+        (Cause.ONE_RUN, terms.most_bytes - terms.daily_bytes),
+        (Cause.LATENCY, terms.most_bytes / 2),
+        (Cause.ALARM, terms.most_bytes / 2),
     ):
-        chosen = [candidate.entry for candidate in free if candidate.speaks is speaks]
-        for members in _of_one_group(chosen):
+        chosen = [candidate.entry for candidate in free if candidate.cause is cause]
+        for members in _targets_by_group(chosen):
             turn = _turn(layer, members, in_question, past)
-            most_bytes = budget_bytes - max(kept, later_bytes if chosen_turns else 0.0)
+            most_bytes = budget_bytes - max(reserve, later_bytes if chosen_turns else 0.0)
             while turn and _cost(turn, layer) > most_bytes:
                 turn = _turn(layer, turn.targets[:-1], in_question, past)
             if turn is None:
@@ -263,8 +262,8 @@ def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[
     return chosen_turns
 
 
-def moved(turn: Turn, run_id: str, now: float, layer: Layer) -> list[Measured]:
-    """Return the entries by which a run that begins now is remembered."""
+def run_entries(turn: Turn, run_id: str, now: float, layer: Layer) -> list[Measured]:
+    """Return the entries that record a run which begins now."""
     return [
         Measured(
             run_id,
@@ -278,7 +277,7 @@ def moved(turn: Turn, run_id: str, now: float, layer: Layer) -> list[Measured]:
     ]
 
 
-def bytes_left(entry: Expectation, measured: Sequence[Measured], now: float) -> float:
+def remaining_bytes(entry: Expectation, measured: Sequence[Measured], now: float) -> float:
     """Return the bytes that confirmation may move now: those saved up, less those moved."""
     terms = entry.confirm
     budget_bytes, before = terms.most_bytes, now
@@ -293,7 +292,7 @@ def bytes_left(entry: Expectation, measured: Sequence[Measured], now: float) -> 
 
 
 def bytes_of(entry: Expectation, *, together: bool) -> int:
-    """Return the bytes that one run of a component moves at most, joint runs included."""
+    """Return the most bytes that one run of a component moves, joint runs included."""
     steps = [key for key in entry.references if together or not _is_together(key)]
     return entry.spec.bytes * entry.spec.repeats * len(steps)
 
@@ -312,39 +311,39 @@ def steps_of(turn: Turn, layer: Layer) -> tuple[Expectation, ...]:
     )
 
 
-def _place(request: Candidate, past: Past, now: float) -> Place:
-    entry = request.entry
+def _queue_place(candidate: Candidate, past: PastRuns, now: float) -> QueuePlace:
+    entry = candidate.entry
     since = past.planned_at.get(entry.component, -inf)
-    every = [
+    confirmed_at = [
         run.at for run in past.measured if run.component == entry.component and not run.control
     ]
-    # where planned runs are rare, each day has runs of its own
-    before = [at for at in every if at > max(since, now - DAY_S)]
-    obstacle = request.obstacle or _waits(request, (since, before, every), now)
-    return Place(request, len(before), obstacle)
+    # if planned runs are rare, each day has runs of its own
+    recent = [at for at in confirmed_at if at > max(since, now - DAY_S)]
+    obstacle = candidate.obstacle or _waits(candidate, (since, recent, confirmed_at), now)
+    return QueuePlace(candidate, len(recent), obstacle)
 
 
 def _waits(
-    request: Candidate, measured_at: tuple[float, Sequence[float], Sequence[float]], now: float
+    candidate: Candidate, measured_at: tuple[float, Sequence[float], Sequence[float]], now: float
 ) -> str:
-    """Return why it waits for its own runs: the planned one, those of a day, or all."""
-    since, before, every = measured_at
-    terms, last = request.entry.confirm, max([since, *before])
-    if now - since > request.entry.limits.stale_after_s:
+    """Return why its own runs make it wait: the planned one, those of a day, or all."""
+    since, recent, confirmed_at = measured_at
+    terms, last = candidate.entry.confirm, max([since, *recent])
+    if now - since > candidate.entry.limits.stale_after_s:
         return "its last planned run is too old"
-    if len(before) >= terms.runs:
+    if len(recent) >= terms.runs:
         return "all its runs of a day are used"
     if now - last < _EARLY * terms.every_s:
         return f"measured {(now - last) / 60:.0f} min ago"
-    if request.suspected and any(now - at < _EARLY * DAY_S for at in every):
+    if candidate.suspected and any(now - at < _EARLY * DAY_S for at in confirmed_at):
         return "confirmed within a day"
-    if request.evidence.alarm and any(now - at < _EARLY * DAY_S for at in (since, *every)):
+    if candidate.evidence.alarm and any(now - at < _EARLY * DAY_S for at in (since, *confirmed_at)):
         return "it has the alarm, and was measured within a day"
     return ""
 
 
-def _of_one_group(free: Sequence[Expectation]) -> list[tuple[Expectation, ...]]:
-    """Return the components of each run, the likeliest first."""
+def _targets_by_group(free: Sequence[Expectation]) -> list[tuple[Expectation, ...]]:
+    """Return the targets of each run, the likeliest first."""
     groups: list[tuple[Expectation, ...]] = []
     for entry in free:
         for number, members in enumerate(groups):
@@ -357,9 +356,9 @@ def _of_one_group(free: Sequence[Expectation]) -> list[tuple[Expectation, ...]]:
 
 
 def _turn(
-    layer: Layer, targets: tuple[Expectation, ...], in_question: Iterable[str], past: Past
+    layer: Layer, targets: tuple[Expectation, ...], in_question: Iterable[str], past: PastRuns
 ) -> Optional[Turn]:
-    """Return the run of some components beside healthy peers, None of no component."""
+    """Return the run of some components with healthy peers, None without a component."""
     if not targets:
         return None
     doubtful, group = frozenset(in_question), targets[0].group
@@ -370,7 +369,7 @@ def _turn(
         for expectation in layer.entries
         if expectation.group == group and expectation.component not in doubtful
     ]
-    # another server first, for a fault of the targets' own would hide; then whose turn it is
+    # another server first, as the targets' own server may be at fault; then the longest unused
     peers.sort(key=lambda peer: (peer.host in hosts, served.get(peer.component, -inf)))
     healthy = (expectation for expectation in peers if _is_healthy(expectation, layer))
     return Turn(targets, tuple(islice(healthy, CONTROLS)))
@@ -387,7 +386,7 @@ def _cost(turn: Turn, layer: Layer) -> int:
 
 
 def _all_together(turn: Turn, layer: Layer) -> bool:
-    """Return whether all that run together in a planned run are chosen."""
+    """Return whether all members of a planned joint run are chosen."""
     layers = {
         expectation.component
         for expectation in layer.entries

@@ -1,7 +1,7 @@
-"""Explanation of a verdict: every rule with its numbers, and the changes that would alter it.
+"""Explanation of a verdict: every rule with its figures, and the changes that would alter it.
 
-The numbers are those the rules use, and what would have changed is found by asking the same rules
-about a measurement that differs in one thing.
+The figures are those of the rules, and the changes are found by applying the same rules to a
+measurement that differs in one thing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HALVINGS = 12
 
 
 def explain(expectation: Expectation, series: Sequence[Series], now: float) -> Iterator[str]:
-    """Yield lines on each operation of a component, of a host on each of its partners.
+    """Yield lines on each operation of a component; for a host with each of its partners.
 
     Raises:
         DocumentError: a reference is no rate, or an operation is unknown.
@@ -36,7 +36,7 @@ def explain(expectation: Expectation, series: Sequence[Series], now: float) -> I
         for partner in expectation.partners or (None,):
             own = with_partner(expectation, partner, place) if partner else expectation
             name = partner.name if partner else None
-            latest = next((each for each in series if _is(each, place, name)), None)
+            latest = next((candidate for candidate in series if _is(candidate, place, name)), None)
             yield from _operation(
                 rule(own, place, latest, now), latest, own.reference(*place), name
             )
@@ -50,14 +50,14 @@ def _is(series: Series, step: tuple[Operation, Scenario], partner: Optional[str]
 def _operation(
     ruling: Ruling, series: Optional[Series], reference: Reference, partner: Optional[str]
 ) -> Iterator[str]:
-    finding, of = ruling.finding, ruling.measured
+    finding, measured = ruling.finding, ruling.measured
     prefix = f"with {partner}: " if partner else ""
     yield f"{prefix}{finding.text} [{finding.state.name}, {finding.reason.words}]"
-    if of is None or series is None:
+    if measured is None or series is None:
         yield "  no rate: the rules on speed were not asked"
         return
-    yield from (f"  {line}" for line in _rules(of))
-    changes = [*_rates(of), *_conditions(of, series, reference)]
+    yield from (f"  {line}" for line in _rules(measured))
+    changes = [*_rates(measured), *_conditions(measured, series, reference)]
     yield "  what would have changed it:" if changes else "  nothing near would have changed it"
     yield from (f"    {line}" for line in changes)
 
@@ -72,15 +72,15 @@ def _rules(latest: Measured) -> Iterator[str]:
 
 
 def _rates(latest: Measured) -> Iterator[str]:
-    """Yield the nearest rate below and above with which the outcome were another."""
-    here = _outcome(latest)
+    """Yield the nearest rate below and above that changes the outcome."""
+    present = _outcome(latest)
     for word, factors in (
         ("below", tuple(1 / factor for factor in _FACTORS)),
         ("above", _FACTORS),
     ):
         same = 1.0
         for factor in factors:
-            if _outcome(_at(latest, factor)) != here:
+            if _outcome(_at(latest, factor)) != present:
                 edge = _edge(latest, same, factor)
                 yield f"{word} {latest.shown(latest.rate * edge)}: {_words(_at(latest, factor))}"
                 break
@@ -88,11 +88,11 @@ def _rates(latest: Measured) -> Iterator[str]:
 
 
 def _edge(latest: Measured, same: float, other: float) -> float:
-    """Return the factor at which the outcome changes, between ``same`` and ``other``."""
-    here = _outcome(latest)
+    """Return the factor between ``same`` and ``other`` at which the outcome changes."""
+    present = _outcome(latest)
     for _ in range(_HALVINGS):
         middle = (same * other) ** 0.5
-        if _outcome(_at(latest, middle)) == here:
+        if _outcome(_at(latest, middle)) == present:
             same = middle
         else:
             other = middle
@@ -100,20 +100,20 @@ def _edge(latest: Measured, same: float, other: float) -> float:
 
 
 def _at(latest: Measured, factor: float) -> Measured:
-    """Return the same measurement had it been ``factor`` times as fast."""
+    """Return the same measurement at ``factor`` times its speed."""
     rate = latest.rate * factor
     record = latest.record._replace(
-        rate=rate, repeats=tuple(each * factor for each in latest.record.repeats)
+        rate=rate, repeats=tuple(repeat * factor for repeat in latest.record.repeats)
     )
     samples = (latest.samples[0]._replace(rate=rate), *latest.samples[1:]) if latest.samples else ()
     return latest._replace(record=record, rate=rate, samples=samples)
 
 
 def _conditions(latest: Measured, series: Series, reference: Reference) -> Iterator[str]:
-    """Yield the conditions without which the outcome were another."""
-    here = _outcome(latest)
+    """Yield the conditions whose absence would change the outcome."""
+    present = _outcome(latest)
     for words, changed in _variations(latest, series, reference):
-        if _outcome(changed) != here:
+        if _outcome(changed) != present:
             yield f"{words}: {_words(changed)}"
 
 

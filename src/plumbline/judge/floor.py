@@ -1,13 +1,12 @@
 """Floors: the least share of the ceiling, or a promised rate, of one component or of a group.
 
-It needs no baseline and no peers, so it also finds what was slow from its first day on.  Noise only
-takes away: the best run of each night is what the hardware is held by, and of the nights the best
-one, so that a busy week is no alarm.  An alarm stands until the middle of the last nights is at the
+A floor needs no baseline and no peers, so it also finds a component that was slow from the first
+day.  Noise only takes away: each night counts by its best run, and of several nights the best one,
+so that a busy week is no alarm.  An alarm stands until the median of the last nights is at the
 floor again.
 
-A group whose members are all below is one alarm, and not one for each.  What is promised for a
-group is held against the sum of what its members gave one by one, which all of them at once cannot
-exceed.
+A group whose members are all below raises one alarm, not one per member.  The promised rate of a
+group is compared with the sum of its members' own rates, which all of them at once cannot exceed.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State
 
 NIGHTS = 5
-"""Different nights that all stay below a floor before it alarms."""
+"""Different nights below a floor before it alarms."""
 
 Nights = list[tuple[int, float]]
 """Best share of each night, oldest first, with the day since the epoch."""
 
 
 class Shortfall(NamedTuple):
-    """A measurement below its floor, of which it reached ``share`` at best in the last nights.
+    """A measurement below its floor; ``share`` is its best in the last nights.
 
     ``best`` is False once a night was at the floor again: ``share`` is then the median of these
-    nights.  ``first`` is the first day of it since the epoch, ``earlier`` True where it may
-    have begun before what is remembered.
+    nights.  ``first`` is its first day since the epoch, ``earlier`` True if it may have begun
+    before the oldest known sample.
     """
 
     share: float
@@ -47,12 +46,12 @@ class Shortfall(NamedTuple):
 
     @property
     def since(self) -> str:
-        """Return since when it is so, e.g. ``since 2026-11-16``."""
+        """Return the start, e.g. ``since 2026-11-16``."""
         return f"since {date_of(self.first * DAY_S)}{' or earlier' if self.earlier else ''}"
 
 
 def sound(measured: Measured) -> Iterator[Sample]:
-    """Yield the samples that show what a component gives: not contended, degraded or invalid."""
+    """Yield the samples that show a component's speed: not contended, degraded or invalid."""
     most = measured.ceiling and measured.limits.invalid_above * measured.ceiling.rate
     least = measured.limits.min_coverage
     for sample in measured.samples:
@@ -68,7 +67,7 @@ def _rates(measured: Measured) -> Iterator[tuple[float, float]]:
 
 
 def best_of_nights(values: Iterable[tuple[float, float]]) -> Nights:
-    """Return the best of each night out of moments, in epoch seconds, and what each gave."""
+    """Return the best value of each night, from moments, in epoch seconds, and values."""
     nights: dict[int, float] = {}
     for moment, value in values:
         day = int(moment // DAY_S)
@@ -80,7 +79,7 @@ def shortfall(nights: Nights, *, cut: bool) -> Optional[Shortfall]:
     """Return the shortfall of nights, each as a share of the floor.
 
     It begins with NIGHTS nights that are all below, and ends when the median of so many is not.
-    ``cut`` says whether there were nights before these that nobody remembers.
+    ``cut`` is whether there were earlier nights that are not recorded any more.
     """
     first = None
     for end in range(NIGHTS, len(nights) + 1):
@@ -97,23 +96,23 @@ def shortfall(nights: Nights, *, cut: bool) -> Optional[Shortfall]:
 
 
 def least_rate(measured: Measured) -> Optional[float]:
-    """Return the least that a measurement alone should give, None where nothing is asked of it.
+    """Return the least rate of a measurement alone, None without a floor.
 
-    A pair of hosts is judged with all partners, one of several targets at once as a whole.  What
-    the probe itself keeps below cannot be demonstrated, and what was demonstrated is judged by
-    the evidence against that: a busy week of a whole site is no fault of a disk.
+    A pair of hosts is judged with all partners, one of several targets at once as a whole.  A rate
+    above the probe's own cap cannot be demonstrated, and a demonstrated rate is judged by the
+    evidence against it: a busy week of a whole site is no fault of a disk.
     """
     ceiling, share = measured.ceiling, measured.limits.min_efficiency
     if ceiling is None or not share or ceiling.even is not None or measured.record.partner:
         return None
     cap_Bps = (measured.record.spec or {}).get("rate_cap_Bps")
-    whole = ceiling.demonstrable
-    level = share * (min(whole, cap_Bps) if cap_Bps else whole)
+    ceiling_rate = ceiling.demonstrable
+    level = share * (min(ceiling_rate, cap_Bps) if cap_Bps else ceiling_rate)
     return None if has_demonstrated(measured, level) else level
 
 
 def has_demonstrated(measured: Measured, level: float) -> bool:
-    """Return whether the same probe has a baseline of at least so much, however much it varied."""
+    """Return whether a baseline of the same probe reaches a level, however much it varied."""
     baseline = measured.given.baseline
     return (
         baseline is not None
@@ -124,7 +123,7 @@ def has_demonstrated(measured: Measured, level: float) -> bool:
 
 def shortfall_of(measured: Measured, level: Optional[float]) -> Optional[Shortfall]:
     """Return the shortfall below a level unless it was accepted, None if there is none."""
-    # most are far above, and whoever judges ten thousand of them has no time for nights
+    # most rates are far above, and sorting the nights of ten thousand takes too long
     if not level or all((sample.rate or level) >= level for sample in measured.samples):
         return None
     nights = best_of_nights((at, rate / level) for at, rate in _rates(measured))
@@ -140,10 +139,10 @@ def accepted(measured: Measured, rate: float) -> bool:
     return rate >= (1 - measured.limits.peer_loss) * baseline.median
 
 
-def is_alone(measured: Measured, level: float) -> bool:
-    """Return whether a measurement below its floor is slower than peers, or has none.
+def is_slow_alone(measured: Measured, level: float) -> bool:
+    """Return whether a measurement below its floor is slower than its peers, or has none.
 
-    Where the peers are as low the group has the alarm.
+    If the peers are as slow, the group has the alarm.
     """
     runs = [
         (sample.started_at, sample.rate / level, sample.peers_rate / level)
@@ -164,7 +163,7 @@ def is_alone(measured: Measured, level: float) -> bool:
 
 
 def below_goal(measured: Measured) -> Optional[Finding]:
-    """Below the rate that was promised for it on each of some nights."""
+    """Return a finding on a rate below its promised rate on each of some nights."""
     goal = measured.given.goal
     missing = shortfall_of(measured, goal)
     if missing is None or goal is None:
@@ -175,14 +174,14 @@ def below_goal(measured: Measured) -> Optional[Finding]:
 
 
 def below_floor(measured: Measured) -> Optional[Finding]:
-    """Below the least share of its ceiling on each of some nights, and its peers are not."""
+    """Return a finding on a rate below its floor on each of some nights, unlike its peers."""
     level = least_rate(measured)
     missing = shortfall_of(measured, level)
     if (
         missing is None
         or level is None
         or measured.ceiling is None
-        or not is_alone(measured, level)
+        or not is_slow_alone(measured, level)
     ):
         return None
     names = measured.ceiling.kinds, measured.ceiling.limited_by
@@ -191,19 +190,19 @@ def below_floor(measured: Measured) -> Optional[Finding]:
 
 
 def floor_words(missing: Shortfall, measured: Measured, part: str, number: str = "") -> str:
-    """Return the demonstrated share of a ceiling, the part that limits it, and the floor."""
+    """Return the demonstrated share of a ceiling, the limiting part, and the floor."""
     assert measured.ceiling is not None
     ceiling, least = measured.ceiling, measured.limits.min_efficiency
-    whole = ceiling.demonstrable
-    share = missing.share * (least_rate(measured) or least * whole) / whole
+    ceiling_rate = ceiling.demonstrable
+    share = missing.share * (least_rate(measured) or least * ceiling_rate) / ceiling_rate
     return (
-        f"{missing.nights} {100 * share:.3g} % of {_whole_words(measured)} (limited by {part})"
+        f"{missing.nights} {100 * share:.3g} % of {_ceiling_words(measured)} (limited by {part})"
         f"{number}, floor {100 * least:g} %"
     )
 
 
-def _whole_words(measured: Measured) -> str:
-    """Return of what a floor is a share: the ceiling, or an even share of it."""
+def _ceiling_words(measured: Measured) -> str:
+    """Return the base of a floor: the ceiling, or an even share of it."""
     assert measured.ceiling is not None
     form, share = measured.shown, measured.ceiling.share
     text = f"the ceiling {form(measured.ceiling.rate)}"
@@ -218,7 +217,7 @@ def goal_words(missing: Shortfall, measured: Measured, goal: float) -> str:
 
 
 def at_most(measured: Measured) -> str:
-    """Return the ceiling with what sets it, where there is one."""
+    """Return the ceiling with the limiting part, empty without one."""
     ceiling = measured.ceiling
     if ceiling is None:
         return ""
@@ -227,7 +226,7 @@ def at_most(measured: Measured) -> str:
 
 
 def evidence_of_floor(measured: Measured) -> Iterator[str]:
-    """Yield a line on each floor that a measurement was accepted below, or is below."""
+    """Yield a line on each floor that a rate was accepted below, or is below."""
     if measured.given.baseline and measured.given.baseline.below_floor:
         baseline = measured.given.baseline
         yield f"accepted below its floor by {baseline.accepted_by}: {baseline.below_floor}"
@@ -269,29 +268,29 @@ BELOW_FLOOR = Rule(Reason.BELOW_FLOOR, below_floor, _explain_floor)
 
 
 class _Low(NamedTuple):
-    """A member below its floor whose peers are as low."""
+    """A member below its floor whose peers are as slow."""
 
-    of: Measured
+    measured: Measured
     missing: Shortfall
 
 
 def group_below(members: Sequence[Optional[Measured]]) -> Optional[Finding]:
-    """Return the finding on one operation of a group, None where it is at its floors.
+    """Return the finding on one operation of a group, None if it is at its floors.
 
-    ``members`` are all of them; None is one that has no rate.
+    ``members`` are all of them, None for one without a rate.
     """
-    rated = [of for of in members if of is not None]
+    rated = [member for member in members if member is not None]
     return _below_goal(rated, len(members)) or _below_floor(rated, len(members))
 
 
 def host_below(pairs: Sequence[Measured]) -> Optional[Finding]:
     """Return the finding on one operation of a host with its partners.
 
-    The best of each night with any partner: one slow partner is none of its matter.
+    The best of each night with any partner counts: one slow partner is not the host's fault.
     """
-    rated = [of for of in pairs if of.ceiling is not None and of.limits.min_efficiency]
-    rated = [of for of in rated if not has_demonstrated(of, _floor_of_pair(of))]
-    nights = best_of_nights(share for of in rated for share in _shares(of))
+    rated = [pair for pair in pairs if pair.ceiling is not None and pair.limits.min_efficiency]
+    rated = [pair for pair in rated if not has_demonstrated(pair, _floor_of_pair(pair))]
+    nights = best_of_nights(share for pair in rated for share in _shares(pair))
     missing = shortfall(nights, cut=_cut(rated))
     if missing is None or accepted(rated[0], _best(rated)):
         return None
@@ -300,7 +299,7 @@ def host_below(pairs: Sequence[Measured]) -> Optional[Finding]:
 
 
 def _cut(members: Sequence[Measured]) -> bool:
-    return any(len(of.samples) >= SAMPLES for of in members)
+    return any(len(member.samples) >= SAMPLES for member in members)
 
 
 def _floor_of_pair(measured: Measured) -> float:
@@ -309,28 +308,28 @@ def _floor_of_pair(measured: Measured) -> float:
 
 
 def _shares(measured: Measured) -> Iterator[tuple[float, float]]:
-    """Yield when a pair was measured and what it gave, in parts of its floor."""
+    """Yield the moments of a pair's measurements, and their rates as shares of its floor."""
     level = _floor_of_pair(measured)
     yield from ((at, rate / level) for at, rate in _rates(measured))
 
 
 def _best(pairs: Sequence[Measured]) -> float:
-    return max(rate for of in pairs for _, rate in _rates(of))
+    return max(rate for pair in pairs for _, rate in _rates(pair))
 
 
 def _below_floor(members: Sequence[Measured], number: int) -> Optional[Finding]:
-    """Return the finding on a group where most members of a kind are below their floor.
+    """Return the finding on a group with most members of a kind below their floor.
 
-    Those of another ceiling are of another kind of hardware and have a floor of their own.
+    Members with another ceiling are other hardware and have a floor of their own.
     """
     kinds: dict[float, list[Measured]] = {}
-    for of in members:
-        if least_rate(of) is not None and of.ceiling is not None:
-            kinds.setdefault(of.ceiling.demonstrable, []).append(of)
+    for measured in members:
+        if least_rate(measured) is not None and measured.ceiling is not None:
+            kinds.setdefault(measured.ceiling.demonstrable, []).append(measured)
     for of_kind in kinds.values():
         low = [member for member in map(_low, of_kind) if member]
-        # a contended night of a member is no reason to wait with what the others show
-        if low and 2 * len(low) > sum(len(_nights(of)) >= NIGHTS for of in of_kind):
+        # one member's contended night does not delay the alarm of the others
+        if low and 2 * len(low) > sum(len(_nights(measured)) >= NIGHTS for measured in of_kind):
             return _finding(low, number)
     return None
 
@@ -338,44 +337,44 @@ def _below_floor(members: Sequence[Measured], number: int) -> Optional[Finding]:
 def _low(measured: Measured) -> Optional[_Low]:
     level = least_rate(measured)
     missing = shortfall_of(measured, level)
-    if missing is None or level is None or is_alone(measured, level):
+    if missing is None or level is None or is_slow_alone(measured, level):
         return None
     return _Low(measured, missing)
 
 
 def _finding(low: Sequence[_Low], members: int) -> Finding:
     ordered = sorted(low, key=lambda member: member.missing.share)
-    of, missing = ordered[len(ordered) // 2]
+    middle, missing = ordered[len(ordered) // 2]
     missing = missing._replace(
         first=min(member.missing.first for member in low),
         earlier=any(member.missing.earlier for member in low),
     )
     number = f", median of {len(low)}" + (f" of {members}" if len(low) < members else "")
-    words = floor_words(missing, of, _part([member.of for member in low]), number)
-    return Finding(State.WARNING, Reason.BELOW_FLOOR, f"{of.what}: {words}: {missing.since}")
+    words = floor_words(missing, middle, _part([member.measured for member in low]), number)
+    return Finding(State.WARNING, Reason.BELOW_FLOOR, f"{middle.what}: {words}: {missing.since}")
 
 
 def _part(members: Sequence[Measured]) -> str:
-    """Return the part that limits all of them: its name if it is one, else its kind."""
-    ceilings = [of.ceiling for of in members if of.ceiling]
+    """Return the part that limits all of them: its name if it is a single one, else its kind."""
+    ceilings = [member.ceiling for member in members if member.ceiling]
     parts = dict.fromkeys(limited_by(ceiling.kinds, ceiling.limited_by) for ceiling in ceilings)
     kinds = dict.fromkeys(kind for ceiling in ceilings for kind in ceiling.kinds)
     return several(tuple(kinds if kinds and len(parts) > 1 else parts))
 
 
 def _below_goal(members: Sequence[Measured], number: int) -> Optional[Finding]:
-    """Return the finding on a group whose members together do not give what was promised.
+    """Return the finding on a group whose members together miss the promised rate.
 
-    With a member of which nothing is known nobody can tell.
+    Without the rate of each member the sum is unknown.
     """
-    rated = [(of, of.given.goal_part) for of in members]
-    parts = [(of, part_goal, _nights(of)) for of, part_goal in rated if part_goal is not None]
+    rated = [(member, member.given.goal_part) for member in members]
+    parts = [(member, goal, _nights(member)) for member, goal in rated if goal is not None]
     if len(parts) < number or not all(len(nights) >= NIGHTS for _, _, nights in parts):
         return None
     goal = sum(part_goal for _, part_goal, _ in parts)
     sums = _sums([nights for _, _, nights in parts], goal)
     missing = shortfall(sums, cut=_cut(members))
-    if missing is None or all(_as_accepted(of, part_goal, its) for of, part_goal, its in parts):
+    if missing is None or all(_as_accepted(*part) for part in parts):
         return None
     first = members[0]
     number_of = f" in sum of {number}" if number > 1 else at_most(first)
@@ -390,15 +389,15 @@ def _nights(measured: Measured) -> Nights:
 def _sums(members: Sequence[Nights], goal: float) -> Nights:
     """Return the sum of each night as a share of the goal.
 
-    In a night of which nothing is known of a member it counts with its best.
+    A member without a rate in a night counts with its best.
     """
     best = [max(rate for _, rate in nights) for nights in members]
     days = sorted({day for nights in members for day, _ in nights})
     rates = [dict(nights) for nights in members]
-    return [(day, sum(its.get(day, most) for its, most in zip(rates, best)) / goal) for day in days]
+    return [(day, sum(own.get(day, most) for own, most in zip(rates, best)) / goal) for day in days]
 
 
 def _as_accepted(measured: Measured, part_goal: float, nights: Nights) -> bool:
-    """Return whether a member gives its part of the goal, or what was accepted in its place."""
+    """Return whether a member gives its part of the goal, or the rate accepted instead."""
     best = max(rate for _, rate in nights[-NIGHTS:])
     return best >= part_goal or accepted(measured, best)

@@ -1,9 +1,9 @@
-"""Judge all targets of a file system that were driven at once: the whole, and who holds it up.
+"""Judge all targets of a file system that were driven at once: the whole, and its slowest targets.
 
-The whole goes by the usual rules against its baseline and ceiling, each target against its own and
-beside the others of the same run.  One target that is slow makes the whole slow: it is named, and
-both are one verdict.  Further tests of the same targets, each in its turn, go by the rules of the
-whole: a loss of small or shared calls alone is said of its test.
+The whole is judged by the usual rules against its baseline and ceiling, each target against its own
+and its peers in the same run.  A slow target makes the whole slow: it is named, and both are one
+verdict.  Further tests of the same targets, in turn, are judged by the rules of the whole: a loss
+of small or shared calls alone is reported for its test.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Callable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.absence import hung_run, interruption, never
-from plumbline.judge.component import alone, rulings_on, verdict
+from plumbline.judge.component import rulings_on, unmeasured, verdict
 from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.operations import label
 from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, several, summary
-from plumbline.judge.rules import other_course
+from plumbline.judge.rules import changed_profile
 from plumbline.judge.service import by_evidence, evidence, figure
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
@@ -24,7 +24,7 @@ from plumbline.model.record import Operation
 from plumbline.model.series import Running
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 
-Each = tuple[Expectation, Sequence[Ruling]]
+Entry = tuple[Expectation, Sequence[Ruling]]
 
 
 class FileSystem(NamedTuple):
@@ -41,21 +41,21 @@ class FileSystem(NamedTuple):
 
     @property
     def driven(self) -> tuple[Expectation, ...]:
-        """Return what one run each drives, the whole first."""
+        """Return the entries with a run of their own, the whole first."""
         return (self.whole, *self.tests)
 
 
 class Ruled(NamedTuple):
     """The rulings on a whole, on its members and on its further tests."""
 
-    whole: Each
-    members: tuple[Each, ...]
-    tests: tuple[Each, ...]
+    whole: Entry
+    members: tuple[Entry, ...]
+    tests: tuple[Entry, ...]
 
     @classmethod
     def of(cls, system: FileSystem, rulings: Callable[[Expectation], Sequence[Ruling]]) -> Ruled:
-        """Return what ``rulings`` gives of each expectation of a file system."""
-        whole, *ruled = ((each, rulings(each)) for each in system.entries)
+        """Return the rulings on each expectation of a file system."""
+        whole, *ruled = ((entry, rulings(entry)) for entry in system.entries)
         number = len(system.members)
         return cls(whole, tuple(ruled[:number]), tuple(ruled[number:]))
 
@@ -69,15 +69,15 @@ def judge_whole(
 ) -> Verdict:
     """Return the verdict on the file system ``name`` among the expectations of layer ``fs``.
 
-    Without ``weighing``, what the last runs say together, it is what the last run says alone.
+    Without ``weighing``, the evidence of the last runs, the last run alone decides.
 
     Raises:
         DocumentError: there is no such file system, or a document is damaged.
     """
 
-    def rulings(each: Expectation) -> Sequence[Ruling]:
-        last = rulings_on(each, memory.of(each.layer, each.component), now)
-        return by_evidence(last, weighing.evidence(each.subject)) if weighing else last
+    def rulings(entry: Expectation) -> Sequence[Ruling]:
+        last = rulings_on(entry, memory.of(entry.layer, entry.component), now)
+        return by_evidence(last, weighing.evidence(entry.subject)) if weighing else last
 
     for system in file_systems(entries):
         if system.whole.component == name:
@@ -96,16 +96,16 @@ def file_systems(entries: Sequence[Expectation]) -> Iterator[FileSystem]:
             name = whole.component
             yield FileSystem(
                 whole,
-                tuple(each for each in expectations if each.group == name),
-                tuple(each for each in expectations if each.further and each.file_system == name),
+                tuple(member for member in expectations if member.group == name),
+                tuple(test for test in expectations if test.further and test.file_system == name),
             )
 
 
 def next_test(system: FileSystem, memory: Memory, now: float) -> Expectation:
     """Return the test of a file system whose turn it is: the one that ran longest ago.
 
-    After any other, one whose last run was low comes first: what is wrong is seen again within two
-    runs, and the others wait twice as long at most.  ``limits.stale_after_s`` allows for that.
+    After any other, one whose last run was low comes first: a fault is seen again within two runs,
+    and the others wait twice as long at most.  ``limits.stale_after_s`` allows for that.
     """
     started = {
         test.component: max(
@@ -120,12 +120,12 @@ def next_test(system: FileSystem, memory: Memory, now: float) -> Expectation:
 
 
 def _is_low(system: FileSystem, test: Expectation, memory: Memory, now: float) -> bool:
-    """Return whether the last run of a test was not fine, nor those of the targets it judges."""
+    """Return whether the last run of a test, or of the targets it judges, was not fine."""
     judged = (test,) if test.further else (test, *system.members)
     return any(
         _is_news(ruling) and ruling.finding.reason is not Reason.STALE
-        for each in judged
-        for ruling in rulings_on(each, memory.of(each.layer, each.component), now)
+        for entry in judged
+        for ruling in rulings_on(entry, memory.of(entry.layer, entry.component), now)
     )
 
 
@@ -134,30 +134,30 @@ def _is_news(ruling: Ruling) -> bool:
 
 
 def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdict:
-    """Return the verdict that follows from the rulings on a whole, its members and its tests."""
+    """Return the verdict from the rulings on a whole, its members and its tests."""
     expectation, rulings = ruled.whole
     figures = (*map(figure, rulings), *_slowest_figures(ruled), *_test_figures(ruled))
     driven = [expectation, *(test for test, _ in ruled.tests)]
-    hang = next(filter(None, (hung_run(each, running, now) for each in driven)), None)
-    remark = next(filter(None, (interruption(each, running) for each in driven)), "")
+    hang = next(filter(None, (hung_run(entry, running, now) for entry in driven)), None)
+    remark = next(filter(None, (interruption(entry, running) for entry in driven)), "")
     if hang or not rulings:
         finding = hang or never("it", expectation.layer)
-        return alone(expectation, finding, remark)._replace(figures=figures, group=True)
+        return unmeasured(expectation, finding, remark)._replace(figures=figures, group=True)
     own = [_by_hand(expectation, ruling) or _excused(ruling, ruled.members) for ruling in rulings]
     notable = [
-        (each.component, ruling)
-        for each, of_member in ruled.members
-        for ruling in of_member
-        if _is_notable(ruling) and not _with_all(ruling, rulings)
+        (entry.component, ruling)
+        for entry, member_rulings in ruled.members
+        for ruling in member_rulings
+        if _is_notable(ruling) and not _shared_change(ruling, rulings)
     ]
-    of_tests = [
-        (test, ruling) for test, of_test in ruled.tests for ruling in of_test if _is_news(ruling)
+    test_faults = [
+        (test, ruling) for test, tested in ruled.tests for ruling in tested if _is_news(ruling)
     ]
-    decided = deciding([*(ruling for _, ruling in (*notable, *of_tests)), *own])
-    text = _fine(own, ruled.members)
+    decided = deciding([*(ruling for _, ruling in (*notable, *test_faults)), *own])
+    text = _fine_text(own, ruled.members)
     if decided.finding.state is not State.OK:
-        text = _bad(own, notable, of_tests)
-    text += measured_ago((*rulings, *(ruling for _, ruling in of_tests)), now)
+        text = _fault_text(own, notable, test_faults)
+    text += measured_ago((*rulings, *(ruling for _, ruling in test_faults)), now)
     return verdict(expectation, decided, text)._replace(
         sentence=f"file system {expectation.component} {text}{remark}",
         evidence=tuple(_evidence(own, (*ruled.members, *ruled.tests), now)),
@@ -168,17 +168,17 @@ def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdic
 
 
 _NO_NEWS = (Reason.KNOWN_STATE, Reason.NO_REFERENCE, Reason.NEVER_MEASURED)
-"""Reasons of a test that the whole says too, or that it has before and in its first runs."""
+"""Reasons of a test that the whole reports too, or that are usual in its first runs."""
 
 
-def _lacks_baseline(decided: Ruling, members: Sequence[Each]) -> bool:
-    """Return whether nothing is wrong but that nobody knows what a whole should give."""
+def _lacks_baseline(decided: Ruling, members: Sequence[Entry]) -> bool:
+    """Return whether the only fault is that the whole has no baseline."""
     fine = all(ruling.finding.state is State.OK for _, rulings in members for ruling in rulings)
     return decided.finding.reason is Reason.NO_REFERENCE and fine and bool(members)
 
 
 def _by_hand(expectation: Expectation, ruling: Ruling) -> Optional[Ruling]:
-    """Return the ruling on a run that a person has made on other terms than the policy's."""
+    """Return the ruling on a run by hand on other terms than the policy's, else None."""
     record = ruling.record
     if record is None or ruling.measured is None or record.spec_hash == expectation.spec.hash():
         return None
@@ -190,7 +190,7 @@ def _by_hand(expectation: Expectation, ruling: Ruling) -> Optional[Ruling]:
 
 
 def _is_notable(ruling: Ruling) -> bool:
-    """Return whether a member's ruling is news; what else is wrong with it, the whole says too."""
+    """Return whether a member's ruling is news; the whole reports its other faults."""
     finding = ruling.finding
     if finding.state is State.OK or finding.reason is Reason.KNOWN_STATE:
         return False
@@ -198,70 +198,70 @@ def _is_notable(ruling: Ruling) -> bool:
     return finding.state.alarm or unusable
 
 
-def _with_all(ruling: Ruling, whole: Sequence[Ruling]) -> bool:
-    """Return whether a member went another course than before, and so did the whole."""
+def _shared_change(ruling: Ruling, whole: Sequence[Ruling]) -> bool:
+    """Return whether a member's profile changed, and the whole's too."""
     if ruling.finding.reason is not Reason.PROFILE:
         return False
     return any(
         of_whole.operation is ruling.operation
         and of_whole.measured
-        and other_course(of_whole.measured)
+        and changed_profile(of_whole.measured)
         for of_whole in whole
     )
 
 
-def _excused(ruling: Ruling, members: Sequence[Each]) -> Ruling:
-    """Return a ruling on the whole; its loss is known where what holds it up has an excuse."""
+def _excused(ruling: Ruling, members: Sequence[Entry]) -> Ruling:
+    """Return a ruling on the whole; its loss is excused if its slowest target is."""
     if not (ruling.finding.reason.slow and ruling.finding.state.alarm):
         return ruling
     slowest = _slowest(members, ruling.operation)
     if slowest is None:
         return ruling
-    name, by = slowest
-    text = f"{ruling.finding.text}; limited by {name}, {by.finding.text}"
-    state, reason = by.finding.state, by.finding.reason
+    name, cause = slowest
+    text = f"{ruling.finding.text}; limited by {name}, {cause.finding.text}"
+    state, reason = cause.finding.state, cause.finding.reason
     if reason is Reason.KNOWN_STATE or reason.contention:
         return ruling._replace(finding=Finding(state, reason, text, counts=False))
     return ruling
 
 
-def _slowest(members: Sequence[Each], operation: Operation) -> Optional[tuple[str, Ruling]]:
-    """Return the target with the lowest rate of an operation, None where none has a rate."""
+def _slowest(members: Sequence[Entry], operation: Operation) -> Optional[tuple[str, Ruling]]:
+    """Return the target with the lowest rate of an operation, None without a rate."""
     rated = [
-        (ruling.measured.rate, each.component, ruling)
-        for each, rulings in members
+        (ruling.measured.rate, member.component, ruling)
+        for member, rulings in members
         for ruling in rulings
         if ruling.operation is operation and ruling.measured
     ]
     return min(rated, key=lambda rate: rate[0])[1:] if rated else None
 
 
-def _bad(
+def _fault_text(
     own: Sequence[Ruling],
     notable: Sequence[tuple[str, Ruling]],
-    of_tests: Sequence[tuple[Expectation, Ruling]],
+    test_faults: Sequence[tuple[Expectation, Ruling]],
 ) -> str:
-    """Return the targets that are to blame, the worst first, and what is wrong with the whole.
+    """Return the targets at fault, the worst first, and the fault of the whole.
 
-    Then come the tests; where one of them alone is slow, it is said that the whole is not.
+    The tests follow; if only a test is slow, the text adds that the whole is fine.
     """
     texts = list(_named(notable))
     if worst(ruling.finding.state for ruling in own) is not State.OK:
         floors = [ruling.finding.text for ruling in own if ruling.finding.reason.low_from_the_start]
         decided = deciding(own).finding
         whole = "; ".join(floors) if decided.reason.low_from_the_start else decided.text
-        if not notable and not of_tests and decided.reason.low_from_the_start:
+        if not notable and not test_faults and decided.reason.low_from_the_start:
             return whole
         texts.append(f"as a whole {whole}")
-    alone = not texts and all(ruling.finding.reason.fine for ruling in own)
-    texts += _named([(f"test {test.target['test']}", ruling) for test, ruling in of_tests])
-    if alone:
-        texts.append(f"as a whole {_fine(own, ())}")
+    only_tests = not texts and all(ruling.finding.reason.fine for ruling in own)
+    texts += _named([(f"test {test.target['test']}", ruling) for test, ruling in test_faults])
+    if only_tests:
+        texts.append(f"as a whole {_fine_text(own, ())}")
     return f"- {'; '.join(texts)}"
 
 
 def _named(notable: Sequence[tuple[str, Ruling]]) -> Iterator[str]:
-    """Yield the worst by its name with what is wrong, and the names of the others."""
+    """Yield the worst by name with its fault, and the names of the others."""
     if notable:
         first = deciding([ruling for _, ruling in notable])
         name = next(name for name, ruling in notable if ruling is first)
@@ -271,7 +271,7 @@ def _named(notable: Sequence[tuple[str, Ruling]]) -> Iterator[str]:
             yield f"likewise {several(siblings)}"
 
 
-def _fine(own: Sequence[Ruling], members: Sequence[Each]) -> str:
+def _fine_text(own: Sequence[Ruling], members: Sequence[Entry]) -> str:
     decided = deciding(own)
     if not decided.finding.reason.fine:
         return decided.finding.text
@@ -283,8 +283,8 @@ def _fine(own: Sequence[Ruling], members: Sequence[Each]) -> str:
     return f"{text}; slowest of {len(members)} targets {name}, {what} {share:.0f} % of its peers"
 
 
-def _shares(members: Sequence[Each], own: Sequence[Ruling]) -> Iterator[tuple[float, str, str]]:
-    """Yield for each operation the slowest target's percentage of its peers."""
+def _shares(members: Sequence[Entry], own: Sequence[Ruling]) -> Iterator[tuple[float, str, str]]:
+    """Yield the slowest target's percentage of its peers for each operation."""
     for ruling in own:
         slowest = _slowest(members, ruling.operation)
         ratio = slowest[1].measured.ratio_peers if slowest and slowest[1].measured else None
@@ -301,15 +301,15 @@ def _slowest_figures(ruled: Ruled) -> Iterator[Figure]:
 
 
 def _test_figures(ruled: Ruled) -> Iterator[Figure]:
-    """Yield the rates of further tests, by the name of each."""
+    """Yield the rates of further tests, by the name of the test."""
     for test, rulings in ruled.tests:
-        for each in (figure(ruling) for ruling in rulings if ruling.measured):
-            yield each._replace(label=f"{test.target['test']}_{each.label}")
+        for rate in (figure(ruling) for ruling in rulings if ruling.measured):
+            yield rate._replace(label=f"{test.target['test']}_{rate.label}")
 
 
-def _evidence(own: Sequence[Ruling], members: Sequence[Each], now: float) -> Iterator[str]:
+def _evidence(own: Sequence[Ruling], members: Sequence[Entry], now: float) -> Iterator[str]:
     for ruling in own:
         yield from evidence(ruling, now)
-    for each, rulings in members:
+    for member, rulings in members:
         for ruling in rulings:
-            yield from evidence(ruling, now, f"{each.component} ")
+            yield from evidence(ruling, now, f"{member.component} ")

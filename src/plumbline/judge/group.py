@@ -1,6 +1,6 @@
 """Verdict on a group as one: losses that all members share, and its members' own alarms.
 
-The median of one night is shown; an alarm takes the evidence of several.
+The verdict shows the median of one night; an alarm takes the evidence of several.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ class Note(NamedTuple):
 
 
 def notes_on(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Iterator[Note]:
-    """Yield each trouble other than speed once.
+    """Yield each fault other than speed once.
 
-    A server or mount has no service of its own on the node that misses it: this is its alarm.  A
-    member that is broken has one, so the group only shows it.
+    A dead server or mount has no service of its own on the node that misses it: this is its alarm.
+    A broken member has one, so the group only shows it.
     """
-    behind: dict[tuple[Reason, str], dict[str, None]] = {}
+    obstacles: dict[tuple[Reason, str], dict[str, None]] = {}
     broken: dict[str, Reason] = {}
     for member, rulings in ruled:
         for ruling in rulings:
             cause = _cause(member, ruling)
             if cause:
                 place = ruling.finding.reason, cause
-                behind.setdefault(place, {})[member.component] = None
+                obstacles.setdefault(place, {})[member.component] = None
             elif ruling.finding.reason in _BROKEN:
                 broken.setdefault(member.component, ruling.finding.reason)
-    for (reason, cause), names in behind.items():
+    for (reason, cause), names in obstacles.items():
         text = f"{cause}: no figure of {several(tuple(names))}"
         yield Note(State.CRITICAL, reason, text)
     if broken:
@@ -86,15 +86,15 @@ _SHARED = (
 
 
 class _Median(NamedTuple):
-    """One operation of the whole group; ``ratios`` ascend, ``without`` names who has none.
+    """One operation of the whole group; ``ratios`` ascend, ``missing`` are members without one.
 
-    ``floor`` is the finding if the group is below its floor, which needs no baseline;
-    ``evidence`` is that of its last runs, None if they cannot be compared.
+    ``floor`` is the finding if the group is below its floor, which needs no baseline; ``evidence``
+    is that of its last runs, None if they cannot be compared.
     """
 
     what: str
     ratios: tuple[tuple[float, str], ...]
-    without: tuple[tuple[str, str], ...]
+    missing: tuple[tuple[str, str], ...]
     contended: int
     limits: Limits
     floor: Optional[Finding] = None
@@ -102,14 +102,14 @@ class _Median(NamedTuple):
 
     @property
     def percent(self) -> Optional[float]:
-        """Return the upper median in percent, None when more than half have no ratio."""
-        if len(self.without) > len(self.ratios) or not self.ratios:
+        """Return the upper median in percent, None if more than half have no ratio."""
+        if len(self.missing) > len(self.ratios) or not self.ratios:
             return None
         return 100 * self.ratios[len(self.ratios) // 2][0]
 
     @property
     def ratio(self) -> Optional[float]:
-        """Return measured / baseline, of an alarm over all of its runs; None where unknown."""
+        """Return measured / baseline, for an alarm over all of its runs; None if unknown."""
         if self.evidence and self.alarm:
             return self.evidence.ratio
         return None if self.percent is None else self.percent / 100
@@ -136,17 +136,17 @@ class _Median(NamedTuple):
 
     @property
     def alarm(self) -> bool:
-        """Return whether this operation has lost most of those of an alarm."""
+        """Return whether this operation has the largest loss of an alarm."""
         return self.evidence is not None and self.evidence.alarm and self.evidence.what == self.what
 
     @property
     def watched(self) -> bool:
-        """Return whether the last night is low, which is no evidence yet."""
+        """Return whether the last night is low, which alone is no evidence."""
         return self.percent is not None and self.limits.alerts(self.percent)
 
     @property
     def by_floor(self) -> bool:
-        """Return whether the floor alone makes the state, no loss against baselines."""
+        """Return whether the floor alone decides the state, not a loss against baselines."""
         return self.floor is not None and not self.alarm
 
     @property
@@ -162,18 +162,18 @@ class _Median(NamedTuple):
 
     @property
     def _compared(self) -> str:
-        every = len(self.ratios) + len(self.without)
+        total = len(self.ratios) + len(self.missing)
         if self.percent is None and self.evidence:
             return f"{self.what} compared with {self.evidence.against}"
         if self.percent is None:
-            names = several([name for name, _ in self.without])
+            names = several([name for name, _ in self.missing])
             return (
-                f"{self.what}: {len(self.without)} of {every} have no figure to compare ({names}), "
-                f"first {self.without[0][0]}: {self.without[0][1]}"
+                f"{self.what}: {len(self.missing)} of {total} have no figure to compare ({names}), "
+                f"first {self.missing[0][0]}: {self.missing[0][1]}"
             )
         text = f"{self.what} {self.percent:.0f} % of baseline, upper median of {len(self.ratios)}"
-        if self.without:
-            text += f" of {every}"
+        if self.missing:
+            text += f" of {total}"
         if self.contended and self.watched:
             text += f", {self.contended} of them contended"
         return text
@@ -182,7 +182,7 @@ class _Median(NamedTuple):
 def by_group(
     expectations: Iterable[Expectation],
 ) -> dict[tuple[str, str], list[Expectation]]:
-    """Return the members of each group of peers, by layer and group; a host is in none."""
+    """Return the members of each group of peers, by layer and group; hosts are in none."""
     groups: dict[tuple[str, str], list[Expectation]] = {}
     for expectation in expectations:
         if LAYERS[expectation.layer].grouped:
@@ -195,26 +195,26 @@ def decide_group(
     of_runs: Optional[Evidence],
     shown: Iterable[tuple[Expectation, Sequence[Ruling]]] = (),
 ) -> Verdict:
-    """Return the verdict that follows from the rulings on the members of a group, at least one.
+    """Return the verdict from the rulings on the members of a group, at least one.
 
-    ``known`` is what the last runs say of the group as one, None where they cannot be compared;
-    ``shown`` are the rulings by which the members' own services are judged.
+    ``of_runs`` is the evidence of the group's last runs, None if they cannot be compared; ``shown``
+    are the rulings that the members' own services show.
 
-    The limits are those of the first member.  Members count whether or not something excuses them:
-    a loss that all share is seen here.
+    The limits are those of the first member.  Members count whether or not they have an excuse: a
+    loss that all share is seen here.
     """
     first = ruled[0][0]
     layer, limits = first.layer, first.limits
     rulings = [(member.component, ruling) for member, rulings in ruled for ruling in rulings]
     places = dict.fromkeys((ruling.operation, ruling.scenario) for _, ruling in rulings)
     medians = [
-        _median(label(*place), _of(rulings, place), limits)._replace(evidence=of_runs)
+        _median(label(*place), _rulings_of(rulings, place), limits)._replace(evidence=of_runs)
         for place in places
     ]
     decided, notes = _deciding(medians), tuple(notes_on(ruled))
     if any(median.state is State.UNKNOWN for median in decided):
         notes = (*notes, *alarms_of(shown))
-        # what its members are found to be is no question of figures
+        # the members' faults do not depend on figures
         states = [note.state for note in notes] or [State.UNKNOWN]
         deciding = [] if State.CRITICAL in states else decided
         state = worst(states)
@@ -231,7 +231,7 @@ def decide_group(
         reason=_reason_of_notes(state, notes) or _reason(deciding),
         sentence=f"{_subject(deciding, layer)} {first.group} {texts}{_unnamed(rulings)}",
         ratio_baseline=min(ratios, default=None),
-        # members that are fine beside one another lack a firm baseline, which is no fault
+        # members that are fine compared with one another lack a firm baseline, which is no fault
         counts=state is not State.UNKNOWN
         or any(ruling.finding.state is not State.OK for _, ruling in rulings)
         or not rulings,
@@ -246,14 +246,14 @@ def decide_group(
 
 
 def _reason_of_notes(state: State, notes: Sequence[Note]) -> Optional[Reason]:
-    """Return the reason of what was not measured, where that decides; it is before any level."""
+    """Return the reason of the first deciding note, which precedes any level; None without one."""
     return next((note.reason for note in notes if note.state is state), None)
 
 
 def _unnamed(rulings: Sequence[tuple[str, Ruling]]) -> str:
-    """Return the remark on targets that are in use and in no topology, as the last runs saw them.
+    """Return the remark on active targets outside the topology, as the last runs saw them.
 
-    It changes no state: what nobody measures says nothing of what is measured.
+    It changes no state: unmeasured targets are no evidence on measured ones.
     """
     records = [ruling.record for _, ruling in rulings if ruling.record]
     newest = max(records, key=lambda record: record.started_at) if records else None
@@ -267,7 +267,7 @@ def _unnamed(rulings: Sequence[tuple[str, Ruling]]) -> str:
 
 
 def _deciding(medians: Sequence[_Median]) -> list[_Median]:
-    """Return the operations that decide; the lack of baselines does not hide what is too low."""
+    """Return the deciding operations; missing baselines do not hide a rate below its floor."""
     rated = [median for median in medians if median.percent is not None or median.floor]
     candidates = rated if any(median.floor for median in medians) else medians
     state = worst(median.state for median in candidates)
@@ -282,28 +282,28 @@ def _reason(deciding: Sequence[_Median]) -> Reason:
 
 
 def _subject(deciding: Sequence[_Median], layer: str) -> str:
-    """Return the name of a group; all targets below their floor are their file system."""
+    """Return the name of a group; if all targets are below their floor it is the file system."""
     system = LAYERS[layer].per_target and any(median.by_floor for median in deciding)
     return "file system" if system else "group"
 
 
-def _of(
+def _rulings_of(
     rulings: Sequence[tuple[str, Ruling]], step: tuple[Operation, Scenario]
 ) -> list[tuple[str, Ruling]]:
-    return [pair for pair in rulings if (pair[1].operation, pair[1].scenario) == step]
+    return [named for named in rulings if (named[1].operation, named[1].scenario) == step]
 
 
 def _median(what: str, rulings: Sequence[tuple[str, Ruling]], limits: Limits) -> _Median:
-    ratios, without, contended = [], [], 0
+    ratios, missing, contended = [], [], 0
     for name, ruling in rulings:
-        of = ruling.measured
-        if of is None or of.ratio_baseline is None or not ruling.finding.reason.measured:
-            without.append((name, of.doubt if of and of.doubt else ruling.finding.text))
+        rate = ruling.measured
+        if rate is None or rate.ratio_baseline is None or not ruling.finding.reason.measured:
+            missing.append((name, rate.doubt if rate and rate.doubt else ruling.finding.text))
             continue
-        ratios.append((of.ratio_baseline, name))
-        contended += of.contended
+        ratios.append((rate.ratio_baseline, name))
+        contended += rate.contended
     floor = group_below([ruling.measured for _, ruling in rulings])
-    return _Median(what, tuple(sorted(ratios)), tuple(without), contended, limits, floor)
+    return _Median(what, tuple(sorted(ratios)), tuple(missing), contended, limits, floor)
 
 
 def _evidence(median: _Median) -> Iterator[str]:
@@ -312,7 +312,7 @@ def _evidence(median: _Median) -> Iterator[str]:
         yield f"  {REMEDY}"
     elif median.alarm:
         yield f"  {_SHARED}"
-    yield from (f"  no figure: {name}: {why}" for name, why in median.without)
+    yield from (f"  no figure: {name}: {why}" for name, why in median.missing)
     yield from (f"    {name} {100 * ratio:.0f} % of baseline" for ratio, name in median.ratios)
 
 

@@ -1,4 +1,4 @@
-"""The one judge of nodes: verdicts on components, groups and file systems, by their last runs."""
+"""Judge nodes: verdicts on components, groups and file systems, by their last runs."""
 
 from __future__ import annotations
 
@@ -19,46 +19,46 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.verdict import Reason, State, Verdict
 
 
-class By(Enum):
-    """By what a component is judged."""
+class Basis(Enum):
+    """Basis of a verdict on a component."""
 
     RUNS = 1
-    """By its last runs together, as its services are."""
+    """Its last runs together, as for a service."""
     LAST_RUN = 2
-    """By its last run alone, as while somebody looks, with the others behind it."""
+    """Its last run alone, followed by the evidence of the earlier ones, for a person who looks."""
     COMPARISON = 3
-    """By its last run alone, where no service watches it."""
+    """Its last run alone, if no service watches it."""
 
 
 class Judging:
-    """One judgement of a node, in which each operation of a component is ruled on once."""
+    """Judgement of a node that rules once on each operation of a component."""
 
     def __init__(
         self,
         memory: Memory,
-        known: EvidenceSource,
+        weighing: EvidenceSource,
         now: float,
         *,
         evidence: bool = True,
-        by: By = By.RUNS,
+        basis: Basis = Basis.RUNS,
     ) -> None:
-        """Judge at ``now`` by what is ``known`` of the last runs together.
+        """Judge at ``now`` with the evidence of the last runs from ``weighing``.
 
-        To put ``evidence`` into words takes half of the time.
+        Putting the ``evidence`` into words takes half of the time.
         """
         self._memory = memory
-        self._weighed = known
+        self._weighing = weighing
         self._now = now
         self._evidence = evidence
-        self._by = by
-        self._known: dict[tuple[str, str], tuple[Ruling, ...]] = {}
+        self._basis = basis
+        self._ruled: dict[tuple[str, str], tuple[Ruling, ...]] = {}
 
     def components(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
-        """Return the verdicts on components; one whose document is damaged is UNKNOWN."""
+        """Return the verdicts on components; a damaged document gives UNKNOWN."""
         return map(self.component, chosen)
 
     def groups(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
-        """Yield the verdict on each group of peers; a node has one component of layer net."""
+        """Yield the verdict on each group of peers; in layer net a node has one component."""
         expectations = tuple(chosen)
         for members in by_group(expectations).values():
             if len(members) > 1:
@@ -66,25 +66,20 @@ class Judging:
         yield from map(self.file_system, file_systems(expectations))
 
     def group(self, members: Sequence[Expectation]) -> Verdict:
-        """Return the verdict on all members of a group, at least one."""
+        """Return the verdict on a group with at least one member."""
         layer, group = members[0].layer, members[0].group
         try:
-            ruled = [(each, self._rulings(each)) for each in members]
-            # looked at only where the group itself has no figure
-            shown = (
-                (each, self._by_evidence(each, self._weighed.evidence(each.subject)))
-                for each in members
-            )
-            return decide_group(ruled, self._weighed.evidence((layer, group, True)), shown)
+            ruled = [(member, self._rulings(member)) for member in members]
+            # read only if the group itself has no figure
+            shown = ((member, self._weighed_rulings(member)) for member in members)
+            return decide_group(ruled, self._weighing.evidence((layer, group, True)), shown)
         except DocumentError as error:
             return _damaged(layer, group, error)._replace(group=True)
 
     def file_system(self, system: FileSystem) -> Verdict:
         """Return the verdict on a file system whose targets are driven at once."""
         try:
-            ruled = Ruled.of(
-                system, lambda each: self._by_evidence(each, self._weighed.evidence(each.subject))
-            )
+            ruled = Ruled.of(system, self._weighed_rulings)
             verdict = decide_whole(ruled, self._memory.running, self._now)
         except DocumentError as error:
             whole = system.whole
@@ -92,62 +87,66 @@ class Judging:
         return verdict if self._evidence else verdict._replace(evidence=())
 
     def component(self, entry: Expectation) -> Verdict:
-        """Return the verdict on one component; UNKNOWN where its document is damaged."""
+        """Return the verdict on one component; a damaged document gives UNKNOWN."""
         try:
-            known = self._weighed.evidence(entry.subject)
+            evidence = self._weighing.evidence(entry.subject)
             verdict = (
-                self._host(entry, known)
+                self._host(entry, evidence)
                 if LAYERS[entry.layer].paired
-                else self._target(entry, known)
+                else self._target(entry, evidence)
             )
         except DocumentError as error:
             return _damaged(entry.layer, entry.component, error)
         return verdict if self._evidence else verdict._replace(evidence=())
 
-    def _host(self, entry: Expectation, known: Optional[Evidence]) -> Verdict:
-        of = entry, self._memory.of(entry.layer, entry.component), self._memory.running, self._now
-        if self._by is not By.RUNS:
-            return self._with_others(judge_pair_host(*of), known)
-        return judge_pair_service(*of, known)
+    def _host(self, entry: Expectation, evidence: Optional[Evidence]) -> Verdict:
+        series = self._memory.of(entry.layer, entry.component)
+        host = entry, series, self._memory.running, self._now
+        if self._basis is not Basis.RUNS:
+            return self._last_run(judge_pair_host(*host), evidence)
+        return judge_pair_service(*host, evidence)
 
-    def _target(self, entry: Expectation, known: Optional[Evidence]) -> Verdict:
-        rulings = self._by_evidence(entry, known)
+    def _target(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
+        rulings = self._by_evidence(entry, last_runs)
         verdict = decide(entry, rulings, self._memory.running, self._now)
         if self._evidence:
             lines = tuple(line for ruling in rulings for line in evidence(ruling, self._now))
             verdict = verdict._replace(evidence=lines)
-        return (with_runs if self._by is By.RUNS else self._with_others)(verdict, known)
+        return (with_runs if self._basis is Basis.RUNS else self._last_run)(verdict, last_runs)
 
-    def _with_others(self, verdict: Verdict, known: Optional[Evidence]) -> Verdict:
-        """Return the verdict on the last run alone, with what the last ones say together behind it.
+    def _last_run(self, verdict: Verdict, evidence: Optional[Evidence]) -> Verdict:
+        """Return the verdict on the last run alone, followed by the evidence of the last runs.
 
-        The odds of a single run are shown to whoever looks.  Where they are so low that nobody
-        would measure again for them, the run is within chance, and no alarm.
+        The odds of a single run are shown to a person who looks.  If they are too low to measure
+        again, the run is within chance and no alarm.
         """
         low = verdict.state.alarm and verdict.reason.of_one_run
-        services = self._by is By.LAST_RUN
-        lines = tuple(weighed(known, services=services))
-        texts = lines or (odds_of_run(known, services=services),) * low
+        services = self._basis is Basis.LAST_RUN
+        lines = tuple(weighed(evidence, services=services))
+        texts = lines or (odds_of_run(evidence, services=services),) * low
         sentence = "; ".join((verdict.sentence, *texts))
         if services and (low or verdict.reason.fine):
-            sentence += of_service(known, low=low)
-        if low and known and within_chance(known):
+            sentence += of_service(evidence, low=low)
+        if low and evidence and within_chance(evidence):
             verdict = verdict._replace(state=State.OK, reason=Reason.WATCHED)
         return verdict._replace(sentence=sentence, evidence=(*lines, *verdict.evidence))
 
-    def _by_evidence(self, entry: Expectation, known: Optional[Evidence]) -> tuple[Ruling, ...]:
+    def _weighed_rulings(self, entry: Expectation) -> tuple[Ruling, ...]:
+        return self._by_evidence(entry, self._weighing.evidence(entry.subject))
+
+    def _by_evidence(self, entry: Expectation, evidence: Optional[Evidence]) -> tuple[Ruling, ...]:
         rulings = self._rulings(entry)
-        return by_evidence(rulings, known) if self._by is By.RUNS else rulings
+        return by_evidence(rulings, evidence) if self._basis is Basis.RUNS else rulings
 
     def _rulings(self, entry: Expectation) -> tuple[Ruling, ...]:
         place = entry.layer, entry.component
-        if place not in self._known:
-            self._known[place] = rulings_on(entry, self._memory.of(*place), self._now)
-        return self._known[place]
+        if place not in self._ruled:
+            self._ruled[place] = rulings_on(entry, self._memory.of(*place), self._now)
+        return self._ruled[place]
 
 
 def _damaged(layer: str, name: str, error: DocumentError) -> Verdict:
-    """Return the verdict where a document is damaged for one component; the others go on."""
+    """Return the verdict on a component with a damaged document; the others go on."""
     text = f"{name} cannot be judged: {error}"
     return Verdict(layer, name, State.UNKNOWN, Reason.DAMAGED, text)
 
@@ -155,7 +154,7 @@ def _damaged(layer: str, name: str, error: DocumentError) -> Verdict:
 def judge_day(
     nodes: Mapping[str, Sequence[Expectation]], memory: Memory, weighing: EvidenceSource, now: float
 ) -> Iterator[Verdict]:
-    """Yield the verdicts on all that the nodes of one fleet measure, by one memory of all."""
+    """Yield the verdicts on all that the nodes of a fleet measure, with one memory for all."""
     for measured in nodes.values():
         judging = Judging(memory, weighing, now, evidence=False)
         yield from judging.components(measured)

@@ -1,9 +1,9 @@
 """Devices that are slow under their ordinary load: latency at equal throughput.
 
 As Perseus does (Lu et al., FAST 2023): the latency of a group's devices is regressed on their
-throughput, and a device is slow in a window in which its latency is beyond what its throughput
-explains among its peers.  One such window is no evidence.  It has to recur beyond what chance
-allows a healthy device (judge/recurring.py), so the budget of false alarms decides.
+throughput, and a device is slow in a window if its latency exceeds the regression of its peers at
+its throughput.  One such window is no evidence.  It has to recur beyond the chance of a healthy
+device (judge/recurring.py), so the budget of false alarms decides.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.recurring import Recurrence, recurrence
-from plumbline.judge.references import LEAST
+from plumbline.judge.references import MIN_SIZE
 from plumbline.model.record import Operation
 from plumbline.model.statistics import deviation
 
 _BEYOND = 3.0
-"""Standard deviations among peers: a window of a healthy device seldom is, whatever its tails."""
+"""Standard deviations among peers: a healthy device seldom exceeds them, even with long tails."""
 _TRIMS = 3
-"""Rounds in which what lies far from the line is left out: two are too few for a slow device that
-has four times the throughput of its peers."""
+"""Rounds that leave out the points far from the line: two are too few for a slow device with four
+times the throughput of its peers."""
 
 
 class Load(NamedTuple):
@@ -37,14 +37,14 @@ class Load(NamedTuple):
 
 
 Loads = Mapping[str, Mapping[Operation, Sequence[Load]]]
-"""Verbs for the load, by layer and operation."""
+"""Loads by layer and operation."""
 
 
 class Latency(NamedTuple):
     """Latency of a device over its windows.
 
-    ``ratio`` is its latency / that of its peers at equal throughput, in the middle of the windows
-    since it was first slow, of all windows where it was not; ``windows`` is how many were compared.
+    ``ratio`` is its latency / that of its peers at equal throughput, the median of the windows
+    since it was first slow, of all windows if it never was; ``windows`` is the number compared.
     """
 
     device: str
@@ -61,8 +61,8 @@ class Latency(NamedTuple):
 def compare(loads: Iterable[Load], limit: float, alarm_odds: float) -> list[Latency]:
     """Return the latency of each device of one group, the highest first.
 
-    A window counts where five devices or more had load.  ``limit`` is the smallest loss that is
-    looked for, a fraction of the speed; ``alarm_odds`` are the odds that a suspicion takes.
+    A window counts if five devices or more had load.  ``limit`` is the smallest loss to look for, a
+    fraction of the speed; ``alarm_odds`` are the odds that a suspicion needs.
     """
     windows = _windows(loads)
     if not windows:
@@ -87,7 +87,7 @@ class _Point(NamedTuple):
 
 
 class _Comparison(NamedTuple):
-    """A window of a device: the logarithm of its latency / its peers', and what these differ by."""
+    """A window of a device: the logarithm of its latency / its peers', and their spread."""
 
     at: float
     excess: float
@@ -95,11 +95,13 @@ class _Comparison(NamedTuple):
 
 
 def _windows(loads: Iterable[Load]) -> Mapping[float, Mapping[str, _Point]]:
-    """Return the windows that enough devices had load in, in the order of time."""
+    """Return the windows in which enough devices had load, in the order of time."""
     windows: dict[float, list[Load]] = {}
     for load in loads:
         windows.setdefault(load.at, []).append(load)
-    return {at: _centred(window) for at, window in sorted(windows.items()) if len(window) >= LEAST}
+    return {
+        at: _centred(window) for at, window in sorted(windows.items()) if len(window) >= MIN_SIZE
+    }
 
 
 def _centred(window: Sequence[Load]) -> dict[str, _Point]:
@@ -113,15 +115,15 @@ def _centred(window: Sequence[Load]) -> dict[str, _Point]:
 
 
 def _slope(points: Sequence[_Point]) -> float:
-    """Return by how much latency grows with throughput, of logarithms, never below 0.
+    """Return the slope of latency over throughput, both logarithms, never below 0.
 
-    A slow device has high latency at low throughput, which says nothing of the healthy ones.
+    A slow device has high latency at low throughput, so its points are left out.
     """
     slope = _through_middle(points)
     for _ in range(_TRIMS):
-        apart = [abs(point.latency - slope * point.rate) for point in points]
-        most = _BEYOND * deviation(apart, 0.0)
-        slope = _through_middle([point for point, off in zip(points, apart) if off <= most])
+        residuals = [abs(point.latency - slope * point.rate) for point in points]
+        limit = _BEYOND * deviation(residuals, 0.0)
+        slope = _through_middle([point for point, off in zip(points, residuals) if off <= limit])
     return slope
 
 
@@ -132,10 +134,10 @@ def _through_middle(points: Sequence[_Point]) -> float:
 
 
 def _comparisons(at: float, window: Mapping[str, _Point], slope: float) -> dict[str, _Comparison]:
-    rest = {device: point.latency - slope * point.rate for device, point in window.items()}
-    middle = median(rest.values())
-    spread = deviation(rest.values(), middle)
-    return {device: _Comparison(at, value - middle, spread) for device, value in rest.items()}
+    residuals = {device: point.latency - slope * point.rate for device, point in window.items()}
+    middle = median(residuals.values())
+    spread = deviation(residuals.values(), middle)
+    return {device: _Comparison(at, rest - middle, spread) for device, rest in residuals.items()}
 
 
 def _latency(

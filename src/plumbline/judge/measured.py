@@ -1,7 +1,7 @@
 """A rate with its ceiling, baseline and peers, firm or provisional.
 
-One target that is measured on demand has no peers in its run.  What stands here carries the error
-that it has, so that it decides what is beyond that error and nothing else.
+A target measured on demand has no peers in its run.  A provisional reference carries its error, so
+that only a difference beyond that error decides.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ CERTAIN = 4.5
 """Standard errors: of a thousand healthy measurements a night one passes in a year."""
 
 _RUN_ERROR = 0.19
-"""Runs of one healthy component differ by this over a year of scheduled benchmarks
+"""Spread of one healthy component's runs over a year of scheduled benchmarks
 (simulate/noise.py)."""
 
 _VARIANCE_OF_A_MEDIAN = 1.57
 """Of n values, in units of their variance / n: pi / 2."""
 
 _RECENT_S = 7 * DAY_S
-"""Longer where results hold for longer: what is measured less often has runs of less often."""
+"""Longer if results stay valid for longer: rare measurements have rare runs."""
 _RECENT_RUNS = 5
 _MIN_PEERS = 2
 
@@ -45,8 +45,8 @@ class Provisional(NamedTuple):
     """A rate to compare with, and the standard error of the comparison.
 
     ``error`` is that of the logarithm of measured / reference; ``words`` name the reference.  Only
-    what ``clears`` can show that a component is healthy: its own runs may have been slow as well.
-    ``weakness`` is why it is no firm baseline, empty where it is no baseline at all.
+    a reference that ``clears`` can show that a component is healthy: its own runs may have been
+    slow as well.  ``weakness`` is why it is no firm baseline, empty if it is no baseline at all.
     """
 
     rate: float
@@ -61,9 +61,9 @@ class Provisional(NamedTuple):
 
 
 def provisional(series: Series, weak: Optional[Baseline], limits: Limits) -> Optional[Provisional]:
-    """Return the provisional reference of the latest run of a series, None if there is none.
+    """Return the provisional reference of the latest run of a series, None without one.
 
-    ``weak`` is a baseline that was taken under the same conditions and is not firm.
+    ``weak`` is a baseline under the same conditions that is not firm.
     """
     if not LAYERS[series.latest.layer].grouped:
         return None
@@ -76,12 +76,12 @@ def provisional(series: Series, weak: Optional[Baseline], limits: Limits) -> Opt
 
 
 def _recent(series: Series, limits: Limits) -> Optional[Provisional]:
-    """Return the recent runs, those of the peers in them where these gave more."""
+    """Return the recent runs as a reference, or their peers if these were faster."""
     runs = _comparable((*series.samples[1:], *series.earlier), series.latest.started_at, limits)
     if not runs:
         return None
     own = _median([sample.rate for sample in runs if sample.rate])
-    samples = [sample for sample in runs if _beside(sample)]
+    samples = [sample for sample in runs if _has_peers(sample)]
     error = _error(_RUN_ERROR, len(runs))
     count = "its last run" if len(runs) == 1 else f"its last {len(runs)} runs"
     if samples:
@@ -94,16 +94,16 @@ def _recent(series: Series, limits: Limits) -> Optional[Provisional]:
 
 
 def clearing(samples: Sequence[Sample], now: float, limits: Limits) -> bool:
-    """Return whether one of the recent runs had peers enough to clear a component at ``now``."""
-    return any(map(_beside, _comparable(samples, now, limits)))
+    """Return whether a recent run had enough peers to clear a component at ``now``."""
+    return any(map(_has_peers, _comparable(samples, now, limits)))
 
 
-def _beside(sample: Sample) -> bool:
+def _has_peers(sample: Sample) -> bool:
     return bool(sample.peers_rate) and sample.peers >= _MIN_PEERS
 
 
 def _comparable(samples: Sequence[Sample], now: float, limits: Limits) -> list[Sample]:
-    """Return the newest runs of the last days that gave a rate and were not contended."""
+    """Return the newest runs of the last days with a rate and without contention."""
     recent_s = max(_RECENT_S, limits.stale_after_s)
     return [
         sample
@@ -115,12 +115,12 @@ def _comparable(samples: Sequence[Sample], now: float, limits: Limits) -> list[S
 
 
 def _error(spread: float, runs: int) -> float:
-    """Return the error of one run beside the median of several."""
+    """Return the error of one run compared with the median of several."""
     return spread * sqrt(1 + _VARIANCE_OF_A_MEDIAN / runs)
 
 
 def _median(values: Sequence[float]) -> float:
-    # without the module statistics, which is slow to load for a check
+    # not from the module statistics, which loads slowly in a check
     ordered, middle = sorted(values), len(values) // 2
     return (ordered[middle] + ordered[~middle]) / 2
 
@@ -128,10 +128,9 @@ def _median(values: Sequence[float]) -> float:
 class Measured(NamedTuple):
     """One operation of one component in its latest run, which gave a rate.
 
-    ``baseline`` is None unless it may be used; ``doubt`` then says why not.  ``samples`` are newest
-    first and begin with this run.  ``provisional`` is what stands in where there is neither a
-    usable baseline nor a peer; ``given`` are the references as the console gave them, whether they
-    may be used or not.
+    ``baseline`` is None unless it may be used; ``doubt`` is then the reason.  ``samples`` are
+    newest first and begin with this run.  ``provisional`` replaces a missing baseline and missing
+    peers; ``given`` are the references as the console gave them, usable or not.
     """
 
     record: Record
@@ -175,7 +174,7 @@ class Measured(NamedTuple):
 
     @property
     def provisional_percent(self) -> Optional[float]:
-        """Return the rate in percent of the provisional reference, where there is no firm one."""
+        """Return the rate in percent of the provisional reference, if there is no firm one."""
         reference = None if self.reference_rate is not None else self.provisional
         return 100 * self.rate / reference.rate if reference else None
 
@@ -186,7 +185,7 @@ class Measured(NamedTuple):
 
     @property
     def ratio_baseline(self) -> Optional[float]:
-        """Return rate / baseline, where the baseline may be used."""
+        """Return rate / baseline, if the baseline may be used."""
         return self.rate / self.baseline.median if self.baseline else None
 
     @property
@@ -202,7 +201,7 @@ class Measured(NamedTuple):
 
     @property
     def accepted(self) -> bool:
-        """Return whether a person has accepted as the baseline what is measured now."""
+        """Return whether a person has accepted the present rate as the baseline."""
         ratio = self.ratio_baseline
         return ratio is not None and ratio >= 1 - self.limits.peer_loss
 
@@ -213,7 +212,7 @@ class Measured(NamedTuple):
 
     @property
     def contended(self) -> bool:
-        """Return whether others are known to have moved much of what was moved meanwhile."""
+        """Return whether others are known to have moved much of the traffic meanwhile."""
         return contended(self.record.coverage, self.limits)
 
     def alerts(self, percent: float) -> bool:
@@ -231,7 +230,7 @@ def contended(coverage: Optional[float], limits: Limits) -> bool:
 
 
 def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
-    """Put the latest record of a series, which must have a rate, beside its references.
+    """Return the latest record of a series, which must have a rate, with its references.
 
     Raises:
         DocumentError: a reference is no rate.
@@ -240,7 +239,7 @@ def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
     assert record.rate is not None
     _refuse_impossible(record, reference)
     doubt = doubt_about(reference.baseline, record, limits)
-    of = Measured(
+    current = Measured(
         record=record,
         rate=record.rate,
         samples=series.samples,
@@ -250,15 +249,15 @@ def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
         limits=limits,
         given=reference,
     )
-    if of.reference_rate is not None:
-        return of
+    if current.reference_rate is not None:
+        return current
     any_strength = limits._replace(min_runs=0, max_spread=inf)
     weak = None if doubt_about(reference.baseline, record, any_strength) else reference.baseline
-    return of._replace(provisional=provisional(series, weak, limits))
+    return current._replace(provisional=provisional(series, weak, limits))
 
 
 def doubt_about(baseline: Optional[Baseline], record: Record, limits: Limits) -> str:
-    """Return why a record cannot be compared with a baseline, empty when it can."""
+    """Return why a record cannot be compared with a baseline, empty if it can."""
     if baseline is None:
         return "no baseline yet"
     if baseline.demonstrated:
@@ -267,8 +266,8 @@ def doubt_about(baseline: Optional[Baseline], record: Record, limits: Limits) ->
     weakness = limits.weakness(baseline)
     if weakness:
         return f"its baseline {weakness}"
-    changed = differences(of_baseline(baseline), of_record(record), limits.fill_change)
-    return f"its baseline was taken {'; '.join(map(_taken, changed))}" if changed else ""
+    changes = differences(of_baseline(baseline), of_record(record), limits.fill_change)
+    return f"its baseline was taken {'; '.join(map(_change_words, changes))}" if changes else ""
 
 
 def era_of(baseline: Optional[Baseline], record: Record, limits: Limits) -> str:
@@ -278,20 +277,16 @@ def era_of(baseline: Optional[Baseline], record: Record, limits: Limits) -> str:
     """
     if baseline is None or baseline.demonstrated or limits.weakness(baseline):
         return ""
-    changed = differences(of_baseline(baseline), of_record(record), limits.fill_change)
+    changes = differences(of_baseline(baseline), of_record(record), limits.fill_change)
     names = {*(record.versions or {}), *baseline.versions}
-    return (
-        ", ".join(map(str, changed))
-        if all(difference.name in names for difference in changed)
-        else ""
-    )
+    return ", ".join(map(str, changes)) if all(change.name in names for change in changes) else ""
 
 
-def _taken(changed: Difference) -> str:
-    if changed.name == SPECIFICATION:
+def _change_words(change: Difference) -> str:
+    if change.name == SPECIFICATION:
         return "with another probe specification"
-    how = "with" if changed.name == TERMS else f"under {changed.name}"
-    return f"{how} {changed.then}, now {changed.now}"
+    how = "with" if change.name == TERMS else f"under {change.name}"
+    return f"{how} {change.then}, now {change.now}"
 
 
 def _refuse_impossible(record: Record, reference: Reference) -> None:

@@ -18,7 +18,7 @@ class Memory(Protocol):
         ...
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
-        """Return every series of a component; raise DocumentError when one is damaged."""
+        """Return every series of a component; raise DocumentError if one is damaged."""
         ...
 
 
@@ -26,7 +26,7 @@ class Weighable(Memory, Protocol):
     """Memory that also dates changes of versions: a history, or a simulation."""
 
     def changed_at(self, latest: Record) -> Optional[float]:
-        """Return since when a series has its latest versions, None if always, epoch seconds."""
+        """Return when the latest versions of a series began (epoch seconds), None if always."""
         ...
 
 

@@ -1,8 +1,8 @@
-"""Judge whether the probes of a node run: where they fell silent, that is one alarm for the node.
+"""Judge whether the probes of a node run: silent probes are one alarm for the node.
 
 The service of a component is UNKNOWN without a measurement and notifies nobody; this one does.
-What another service alarms about already is left to that one: broken targets, hanging runs, and
-servers and mounts that the group names.
+Faults with an alarm of another service are left to it: broken targets, hanging runs, and servers
+and mounts that the group names.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ALARM_OF_THE_GROUP = frozenset({Reason.UNREACHABLE, Reason.NO_MOUNT})
 class JudgedNode(NamedTuple):
     """Components that a node measures, since when, and the time of judging, in epoch seconds.
 
-    ``expected`` is all that it measures, where that was built before.
+    ``expected`` are all of its expectations, if they were built before.
     """
 
     expectations: Expectations
@@ -42,10 +42,10 @@ class JudgedNode(NamedTuple):
 
 
 class _Operation(NamedTuple):
-    """One operation of a component; ``finding`` says why it has no rate, None where it has one.
+    """One operation of a component; ``finding`` is why it has no rate, None if it has one.
 
-    ``ended_at`` is the end of its latest run and ``rated_at`` the start of the last with a rate,
-    0 where there is none.
+    ``ended_at`` is the end of its latest run and ``rated_at`` the start of the last with a rate, 0
+    without any.
     """
 
     component: str
@@ -56,7 +56,7 @@ class _Operation(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return why it has no rate."""
+        """Return why it has no rate, empty if it has one."""
         return f"{self.component} {self.finding.text}" if self.finding else ""
 
 
@@ -80,7 +80,7 @@ class _Layer(NamedTuple):
 
 
 def judge_node(node: JudgedNode, memory: Memory) -> Verdict:
-    """Return the verdict on the probes of a node; where a document is damaged that is UNKNOWN."""
+    """Return the verdict on the probes of a node; a damaged document gives UNKNOWN."""
     try:
         return _judged(node, memory)
     except DocumentError as error:
@@ -116,22 +116,22 @@ def _judged(node: JudgedNode, memory: Memory) -> Verdict:
 
 def _layer(name: str, members: Sequence[Expectation], node: JudgedNode, memory: Memory) -> _Layer:
     measured_members = [(member, _operations(member, memory, node.now)) for member in members]
-    every = [operation for _, operations in measured_members for operation in operations]
-    measured = len({operation.component for operation in every if operation.finding is None})
-    ended_at = max(operation.ended_at for operation in every)
+    checked = [operation for _, operations in measured_members for operation in operations]
+    measured = len({operation.component for operation in checked if operation.finding is None})
+    ended_at = max(operation.ended_at for operation in checked)
     hang = next(
         filter(None, (hung_run(member, memory.running, node.now) for member in members)), None
     )
-    own = list(_without_alarm(measured_members))
-    silent = [operation for operation in own if operation.finding]
+    unalarmed = list(_without_alarm(measured_members))
+    silent = [operation for operation in unalarmed if operation.finding]
     if hang:
         statement = _Statement(State.OK, Reason.HANGS, f"{name} {hang.text}")
-    elif silent and len(silent) == len(every):
+    elif silent and len(silent) == len(checked):
         statement = _all_silent(name, silent, node, members)
     else:
         alarmed = len(
-            {operation.component for operation in every}
-            - {operation.component for operation in own}
+            {operation.component for operation in checked}
+            - {operation.component for operation in unalarmed}
         )
         text = f"{name} {measured} of {len(members)} measured"
         text += f", last {age(ended_at, node.now)}" if ended_at else ""
@@ -144,13 +144,13 @@ def _layer(name: str, members: Sequence[Expectation], node: JudgedNode, memory: 
 
 
 def _operations(entry: Expectation, memory: Memory, now: float) -> list[_Operation]:
-    """Return the operations of a component; a pair that has a rate speaks for the host."""
+    """Return the operations of a component; a host has a rate if one of its pairs has."""
     series_by_name: dict[str, list[Series]] = {}
-    every = memory.of(entry.layer, entry.component)
-    for operation, scenario in operations(entry, every):
+    all_series = memory.of(entry.layer, entry.component)
+    for operation, scenario in operations(entry, all_series):
         series_by_name[label(operation, scenario)] = [
             series
-            for series in every
+            for series in all_series
             if (series.latest.operation, series.latest.scenario) == (operation, scenario)
         ]
     judged = [_operation(entry, what, series, now) for what, series in series_by_name.items()]
@@ -177,8 +177,8 @@ def _without_alarm(
 ) -> Iterator[_Operation]:
     """Yield the operations that no other service alarms about.
 
-    One that is skipped while another gives a rate is the policy's own decision, such as no writes
-    to a full target.
+    An operation that is skipped while another gives a rate follows the policy, such as no writes to
+    a full target.
     """
     sizes: dict[str, int] = {}
     for member, _ in measured_members:

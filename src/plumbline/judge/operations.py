@@ -1,4 +1,4 @@
-"""Operations that are measured of one component, and their names."""
+"""Operations of one component, and their names."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 def operations(
     expectation: Expectation, series: Sequence[Series]
 ) -> Iterator[tuple[Operation, Scenario]]:
-    """Yield each operation that is expected, or, where none is named, that was measured.
+    """Yield each operation that is expected or, if none is named, that was measured.
 
-    What is measured no longer is not judged: it would be stale for ever.
+    Operations that are no longer expected are not judged: they would be stale forever.
+
+    Raises:
+        DocumentError: an operation is unknown.
     """
     keys = tuple(expectation.references) or tuple(
         dict.fromkeys(
-            f"{measured_series.latest.operation.value}/{measured_series.latest.scenario.value}"
-            for measured_series in series
+            f"{entry.latest.operation.value}/{entry.latest.scenario.value}" for entry in series
         )
     )
     for key in keys:
@@ -38,6 +40,6 @@ def operations(
 
 
 def label(operation: Operation, scenario: Scenario) -> str:
-    """Return an operation in words; a component measured alone is what one expects."""
+    """Return an operation in words; ``together`` marks a joint run."""
     together = " together" if scenario is Scenario.TOGETHER else ""
     return f"{operation.value}{together}"

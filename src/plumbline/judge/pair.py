@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.absence import hung_run, interruption, never
-from plumbline.judge.component import alone, rule, verdict
+from plumbline.judge.component import rule, unmeasured, verdict
 from plumbline.judge.floor import host_below
 from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, several, summary
@@ -20,7 +20,7 @@ from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 
 
 class Tests(NamedTuple):
-    """One operation of a host, in words, with all partners with which it gave a rate."""
+    """One operation of a host, in words, with all partners that gave a rate."""
 
     what: str
     rulings: Sequence[Ruling]
@@ -38,23 +38,23 @@ class Tests(NamedTuple):
 
 
 def in_last_run(tests: Sequence[Tests], limits: Limits) -> Optional[Finding]:
-    """Return the finding on the first operation with too many in its last run."""
-    for of in tests:
-        share = of.share
+    """Return the finding on the first operation with too many retransmits in its last run."""
+    for operation in tests:
+        share = operation.share
         if share is not None and share > limits.retransmit_share:
-            text = f"{_words(of.what, share, limits)}, bad cable?"
+            text = f"{_words(operation.what, share, limits)}, bad cable?"
             return Finding(State.WARNING, Reason.RETRANSMITS, text)
     return None
 
 
 def over_runs(tests: Sequence[Tests], limits: Limits) -> Optional[Finding]:
-    """Return the same by what the last runs say together: one run with too many is watched."""
+    """Return the finding on retransmits over the last runs; a single bad run is watched."""
     watched = None
-    for of in tests:
-        share, recurring = of.share, _recurrence(of, limits)
+    for operation in tests:
+        share, recurring = operation.share, _recurrence(operation, limits)
         if share is None or (share <= limits.retransmit_share and not recurring.alarm):
             continue
-        text = f"{_words(of.what, share, limits)}, {recurring.words}; bad cable?"
+        text = f"{_words(operation.what, share, limits)}, {recurring.words}; bad cable?"
         if recurring.alarm:
             return Finding(State.WARNING, Reason.RETRANSMITS, text)
         watched = watched or Finding(State.OK, Reason.WATCHED, f"watching: {text}")
@@ -91,7 +91,7 @@ class _Pairs(NamedTuple):
 
     @property
     def chosen(self) -> tuple[str, Ruling]:
-        """Return the upper median of the partners; without a rate the mildest finding."""
+        """Return the partner with the upper median; without a rate the mildest finding."""
         if self.usable:
             return self.usable[len(self.usable) // 2]
         return min(self.rulings, key=lambda pair: _severity(pair[1].finding.state))
@@ -103,17 +103,17 @@ class _Pairs(NamedTuple):
 
     @property
     def ruling(self) -> Ruling:
-        """Return the ruling of the chosen partner, or that the host is below its floor with all."""
+        """Return the ruling of the chosen partner, or the host's floor if it is below with all."""
         chosen = self.chosen[1]
         finding = chosen.finding
         if finding.state is not State.OK and finding.reason is not Reason.NO_REFERENCE:
             return chosen
-        below = host_below([each.measured for _, each in self.usable if each.measured])
+        below = host_below([ruling.measured for _, ruling in self.usable if ruling.measured])
         return chosen._replace(finding=below) if below else chosen
 
 
-class _By(NamedTuple):
-    """By what a host is judged, its last run or the last ones together: rates, and segments."""
+class _Basis(NamedTuple):
+    """Basis of a verdict on a host, its last run or its last runs: rates, and retransmits."""
 
     rulings: Callable[[Sequence[Ruling]], Sequence[Ruling]]
     retransmits: Callable[[Sequence[Tests], Limits], Optional[Finding]]
@@ -123,7 +123,7 @@ def judge_pair_host(
     expectation: Expectation, series: Sequence[Series], running: Sequence[Running], now: float
 ) -> Verdict:
     """Return the verdict on the last run of a host with each partner."""
-    return _judge(expectation, series, running, now, _By(tuple, in_last_run))
+    return _judge(expectation, series, running, now, _Basis(tuple, in_last_run))
 
 
 def judge_pair_service(
@@ -133,9 +133,9 @@ def judge_pair_service(
     now: float,
     weighed: Optional[Evidence],
 ) -> Verdict:
-    """Return the verdict on a host by what its runs say together, as ``judge_service`` does."""
-    by = _By(lambda rulings: by_evidence(rulings, weighed), over_runs)
-    return with_runs(_judge(expectation, series, running, now, by), weighed)
+    """Return the verdict on a host by the evidence of its runs, as a service shows it."""
+    basis = _Basis(lambda rulings: by_evidence(rulings, weighed), over_runs)
+    return with_runs(_judge(expectation, series, running, now, basis), weighed)
 
 
 def _judge(
@@ -143,17 +143,19 @@ def _judge(
     series: Sequence[Series],
     running: Sequence[Running],
     now: float,
-    by: _By,
+    basis: _Basis,
 ) -> Verdict:
     pairs = tuple(
         _pairs(expectation, place, series, now) for place in operations(expectation, series)
     )
     hang = hung_run(expectation, running, now)
     finding = hang or (None if pairs and expectation.partners else _nothing(expectation))
-    decided = alone(expectation, finding) if finding else _decide(expectation, pairs, by, now)
+    decided = (
+        unmeasured(expectation, finding) if finding else _decide(expectation, pairs, basis, now)
+    )
     return decided._replace(
         sentence=decided.sentence + interruption(expectation, running),
-        evidence=tuple(line for of in pairs for line in _lines(of, now)),
+        evidence=tuple(line for pair in pairs for line in _lines(pair, now)),
         figures=tuple(_figures(expectation, pairs)),
     )
 
@@ -161,14 +163,14 @@ def _judge(
 def rulings_on_host(
     expectation: Expectation, series: Sequence[Series], now: float
 ) -> Iterator[tuple[Ruling, Optional[float]]]:
-    """Yield for each operation the ruling that stands for all partners, and what share was lost.
+    """Yield for each operation the ruling of the chosen partner, and the share of lost segments.
 
-    The share is of segments, the lower median over the partners, None where that is not known.
+    The share is the lower median over the partners, None if unknown.
     """
     for place in operations(expectation, series):
-        of = _pairs(expectation, place, series, now)
-        if of.rulings:
-            yield of.chosen[1], of.tests.share
+        pairs = _pairs(expectation, place, series, now)
+        if pairs.rulings:
+            yield pairs.chosen[1], pairs.tests.share
 
 
 def _nothing(expectation: Expectation) -> Finding:
@@ -218,17 +220,17 @@ def with_partner(
 
 
 _MOST = 1.05
-"""No healthy rate is further above its ceiling (``invalid_above``), nor then a baseline."""
+"""No healthy rate, and no baseline, is further above its ceiling (``invalid_above``)."""
 
 
 def of_pair(entry: Expectation, partner: Partner, reference: Reference) -> Reference:
-    """Return what is expected of a host with one partner: the host's baseline is of all of them.
+    """Return the reference of a host with one partner; the host's baseline covers all partners.
 
-    Where their ceilings differ, the baseline is taken for that of pairs with the lowest ceiling
-    that allows it, and this pair should give the same share of its own.
+    If their ceilings differ, the baseline is taken for that of pairs with the lowest ceiling that
+    allows it, and this pair should give the same share of its own.
     """
     baseline = reference.baseline
-    rates = {each.ceiling.rate for each in entry.partners}
+    rates = {other.ceiling.rate for other in entry.partners}
     if baseline is None or len(rates) == 1:
         return Reference(partner.ceiling, baseline)
     allowing = [rate for rate in rates if rate * _MOST >= baseline.median]
@@ -239,31 +241,31 @@ def of_pair(entry: Expectation, partner: Partner, reference: Reference) -> Refer
 def _decide(
     expectation: Expectation,
     pairs: Sequence[_Pairs],
-    by: _By,
+    basis: _Basis,
     now: float,
 ) -> Verdict:
-    chosen = by.rulings(tuple(of.ruling for of in pairs))
+    chosen = basis.rulings(tuple(pair.ruling for pair in pairs))
     decided = by_rate = deciding(chosen)
     fine = decided.finding.reason.fine
-    text = summary([each.measured for each in chosen if each.measured]) if fine else ""
+    text = summary([ruling.measured for ruling in chosen if ruling.measured]) if fine else ""
     text = text or decided.finding.text
-    retransmits = by.retransmits([of.tests for of in pairs], expectation.limits)
+    retransmits = basis.retransmits([pair.tests for pair in pairs], expectation.limits)
     if retransmits:
         text += f"; {retransmits.text}"
         if decided.finding.state is State.OK:
             decided = decided._replace(finding=retransmits)
-    of = pairs[[ruling.operation for ruling in chosen].index(decided.operation)]
-    text += _remarks(of, pairs, by_rate)
+    tested = pairs[[ruling.operation for ruling in chosen].index(decided.operation)]
+    text += _remarks(tested, pairs, by_rate)
     text += measured_ago(chosen if fine else (by_rate,), now)
     return verdict(expectation, decided, text)
 
 
 def _remarks(tested: _Pairs, pairs: Sequence[_Pairs], chosen: Ruling) -> str:
-    """Return a remark on the partners behind the figure."""
+    """Return the remarks on the partners of a figure."""
     name = tested.chosen[0]
     if not tested.usable:
-        every = len(tested.rulings)
-        return f" (with {name}{f'; no figure with any of {every} partners' if every > 1 else ''})"
+        total = len(tested.rulings)
+        return f" (with {name}{f'; no figure with any of {total} partners' if total > 1 else ''})"
     remarks = ""
     if len(tested.usable) == 1 and chosen.finding.state is not State.OK:
         remarks = f"; measured with {tested.usable[0][0]} alone, either end may be the cause"
@@ -295,13 +297,13 @@ def _lines(pairs: _Pairs, now: float) -> Iterator[str]:
 
 def _figures(expectation: Expectation, pairs: Sequence[_Pairs]) -> Iterator[Figure]:
     limit = f"{100 * expectation.limits.retransmit_share:g}"
-    for of in pairs:
-        if not of.rulings:
+    for pair in pairs:
+        if not pair.rulings:
             continue
-        yield figure(of.chosen[1])
-        share = of.tests.share
+        yield figure(pair.chosen[1])
+        share = pair.tests.share
         yield Figure(
-            f"{label(of.operation, of.scenario).replace(' ', '_')}_retransmits",
+            f"{label(pair.operation, pair.scenario).replace(' ', '_')}_retransmits",
             None if share is None else 100 * share,
             "%",
             limit,
@@ -309,8 +311,8 @@ def _figures(expectation: Expectation, pairs: Sequence[_Pairs]) -> Iterator[Figu
 
 
 def _rate(pair: tuple[str, Ruling]) -> float:
-    of = pair[1].measured
-    return of.rate if of else 0.0
+    measured = pair[1].measured
+    return measured.rate if measured else 0.0
 
 
 def _severity(state: State) -> int:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Finding(NamedTuple):
-    """The outcome of the first rule that applied: state, reason and words.
+    """The outcome of the first matching rule: state, reason and words.
 
-    ``text`` starts with the operation; ``counts`` is False where the sample must not count against
-    the component.
+    ``text`` starts with the operation; ``counts`` is False if the sample must not count against the
+    component.
     """
 
     state: State
@@ -31,10 +31,10 @@ class Finding(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A finding that a rate can give: for what reason, when, and by which numbers.
+    """A possible finding on a rate: reason, condition and explanation.
 
-    ``applies`` gives the finding, None where the rule has nothing to say; ``explain`` puts the
-    numbers that it goes by into words, whether or not it applies.
+    ``applies`` gives the finding, None if the rule does not match; ``explain`` puts the figures of
+    the rule into words, whether or not it matches.
     """
 
     reason: Reason
@@ -43,7 +43,7 @@ class Rule(NamedTuple):
 
 
 class Ruling(NamedTuple):
-    """One operation with its finding; ``measured`` is None where there is no rate to judge."""
+    """One operation with its finding; ``measured`` is None without a rate to judge."""
 
     operation: Operation
     scenario: Scenario
@@ -53,10 +53,10 @@ class Ruling(NamedTuple):
 
 
 def deciding(rulings: Sequence[Ruling]) -> Ruling:
-    """Return the ruling that decides: the worst, among equals what is not plainly fine, then slow.
+    """Return the deciding ruling: the worst one; among equals not a fine one, then the slowest.
 
-    There must be at least one.  What is below its floor needs no baseline: the lack of one in
-    another operation does not hide it.
+    There must be at least one.  A rate below its floor needs no baseline: another operation without
+    one does not hide it.
     """
     with_floors = _with_floors(rulings)
     state = worst(ruling.finding.state for ruling in with_floors)
@@ -64,7 +64,7 @@ def deciding(rulings: Sequence[Ruling]) -> Ruling:
 
 
 def _with_floors(rulings: Sequence[Ruling]) -> Sequence[Ruling]:
-    """Return the rulings, without those that lack a reference where another is below its floor."""
+    """Return the rulings, less those without a reference if another is below its floor."""
     if not any(ruling.finding.reason.low_from_the_start for ruling in rulings):
         return rulings
     return [ruling for ruling in rulings if ruling.finding.reason is not Reason.NO_REFERENCE]
@@ -84,8 +84,8 @@ _NOTES = {
 
 
 def moment(epoch_s: float) -> str:
-    """Return a time as ``2026-11-20 02:14 UTC``: nodes and console may keep different zones."""
-    # a check that has nothing to date does not pay for it
+    """Return a time as ``2026-11-20 02:14 UTC``: nodes and console may be in different zones."""
+    # a check without a date does not pay for the import
     from datetime import datetime, timezone
 
     return datetime.fromtimestamp(epoch_s, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
@@ -96,7 +96,7 @@ def measured_ago(rulings: Iterable[Ruling], now: float) -> str:
     ends = [
         ruling.record.finished_at
         for ruling in rulings
-        # a floor is about many nights
+        # a floor covers many nights
         if ruling.measured and ruling.record and not ruling.finding.reason.low_from_the_start
     ]
     return f"; measured {age(min(ends), now)}" if ends and now - min(ends) > NEW_S else ""
@@ -105,7 +105,7 @@ def measured_ago(rulings: Iterable[Ruling], now: float) -> str:
 def weighed(evidence: Optional[Evidence], *, services: bool = True) -> Iterator[str]:
     """Yield the evidence of the last runs, if it is worth a word.
 
-    ``services`` says whether there are some that it may give an alarm.
+    ``services`` is whether there are services that it may give an alarm.
     """
     if evidence and evidence.worth_a_word and evidence.ratio is not None:
         yield f"{evidence.what} {over_runs(evidence)}{_needed(evidence, services)}"
@@ -116,7 +116,7 @@ def _needed(evidence: Evidence, services: bool) -> str:
 
 
 def over_runs(evidence: Evidence) -> str:
-    """Return the loss over some runs, and how certain it is."""
+    """Return the loss over some runs, and the odds of it."""
     share = "" if evidence.ratio is None else f"{100 * evidence.ratio:.0f} % of {evidence.against} "
     runs = f"over {number(evidence.moments, 'run')}"
     if evidence.comes_and_goes:
@@ -155,7 +155,7 @@ def more(evidence: Evidence) -> str:
 def of_service(evidence: Optional[Evidence], *, low: bool) -> str:
     """Return the state of the service if it differs from the verdict on the last run, else empty.
 
-    ``low`` says that the last run alone is bad.
+    ``low`` is whether the last run alone is bad.
     """
     if evidence is None or evidence.shared or evidence.alarm is low:
         return ""
@@ -166,7 +166,7 @@ def of_service(evidence: Optional[Evidence], *, low: bool) -> str:
 
 
 def within_chance(evidence: Evidence) -> bool:
-    """Return whether a slow run says so little that nobody would measure again for it."""
+    """Return whether a slow run is too weak as evidence to measure again for it."""
     return not (evidence.shared or evidence.in_question)
 
 
@@ -185,13 +185,13 @@ def number(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-_MOST_SAID = 13.8
+_MAX_SHOWN = 13.8
 """A million to one; nobody knows the tails of noise that well."""
 
 
 def odds(logarithm: float) -> str:
-    """Return odds, given by their natural logarithm, as people read them."""
-    return f"{exp(logarithm):,.0f}" if logarithm <= _MOST_SAID else "over 1,000,000"
+    """Return odds, given by their natural logarithm, in readable form."""
+    return f"{exp(logarithm):,.0f}" if logarithm <= _MAX_SHOWN else "over 1,000,000"
 
 
 def date_of(epoch_s: float) -> str:
@@ -200,7 +200,7 @@ def date_of(epoch_s: float) -> str:
 
 
 def several(names: Sequence[str], most: int = _NAMES_SHOWN) -> str:
-    """Return names joined, the first ones and how many more."""
+    """Return the first names joined, and the number of further ones."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
@@ -214,7 +214,7 @@ def limited(measured: Measured) -> str:
 
 
 def limited_by(kinds: Sequence[str], names: Sequence[str]) -> str:
-    """Return the parts that limit, ``disk oss2-disk1``, by name alone where no kind is known."""
+    """Return the limiting parts, ``disk oss2-disk1``, the name alone if no kind is known."""
     return several([" ".join(part) for part in zip(kinds, names)] or names)
 
 
@@ -248,13 +248,13 @@ def peers(measured: Measured) -> str:
 
 
 def figures(measured: Measured) -> str:
-    """Return operation, rate with what is to be said about it, and comparison."""
+    """Return operation, rate with its notes, and comparison."""
     notes = "".join(f" ({text})" for flag, text in _NOTES.items() if flag in measured.record.flags)
     return f"{measured.what} {measured.shown(measured.rate)}{notes}, {compared(measured)}"
 
 
 def figures_and_ceiling(measured: Measured) -> str:
-    """Return operation, rate, comparison, and the ceiling with what sets it."""
+    """Return operation, rate, comparison, and the ceiling with the limiting part."""
     return f"{figures(measured)}, {limited(measured)}" if measured.ceiling else figures(measured)
 
 
@@ -269,7 +269,7 @@ def flags(measured: Measured) -> str:
 
 
 def against_levels(measured: Measured) -> str:
-    """Return the percentage of the reference beside the levels."""
+    """Return the percentage of the reference, and the levels."""
     percent = (
         "nothing to compare with"
         if measured.percent is None
@@ -279,11 +279,11 @@ def against_levels(measured: Measured) -> str:
 
 
 def summary(fine: Sequence[Measured]) -> str:
-    """Return all rates and then all percentages, where every rate has its baseline.
+    """Return all rates and then all percentages if every rate has its baseline.
 
     For example ``write 114.8 MB/s, read 115.1 MB/s, 99 % and 100 % of baseline``.
     """
-    if not all(of.baseline for of in fine):
-        return "; ".join(figures(of) for of in fine)
-    rates = ", ".join(f"{of.what} {of.shown(of.rate)}" for of in fine)
-    return f"{rates}, {' and '.join(f'{of.percent:.0f} %' for of in fine)} of baseline"
+    if not all(measured.baseline for measured in fine):
+        return "; ".join(figures(measured) for measured in fine)
+    rates = ", ".join(f"{measured.what} {measured.shown(measured.rate)}" for measured in fine)
+    return f"{rates}, {' and '.join(f'{measured.percent:.0f} %' for measured in fine)} of baseline"

@@ -1,24 +1,24 @@
-"""Odds of a lasting loss against chance, of many components in one pass over arrays.
+"""Odds of a lasting loss against chance, for many components in one pass over arrays.
 
-A run is compared with its reference: the logarithm of measured / reference is 0 in the middle while
+A run is compared with its reference: the logarithm of measured / reference is 0 in the median while
 the component is healthy.  Two hypotheses predict each run from those before it.  *Healthy*: the
-component is off by something smaller than the limit, mostly by no more than references usually
-are.  *Slow*: it has lost the limit or more, any size alike on a logarithmic scale.  Under both, a
-run is normally near that offset, and sometimes disturbed: lower by a long tail, or, seldom, faster.
-A disturbance tends to go on into the next run, the more the sooner that follows.
+component has an offset smaller than the limit, mostly no larger than the usual error of references.
+*Slow*: it has lost the limit or more, any size with equal odds on a logarithmic scale.  Under both,
+a run is normally near that offset, and sometimes disturbed: lower by a long tail, or, seldom,
+faster.  A disturbance tends to go on into the next run, the more the sooner that follows.
 
 While the component is healthy, the ratio of the two predictions has the mean 1.  So the recursion
 of Shiryaev and Roberts, R = (R + 1) x ratio for each moment, passes a threshold T not more often
 than once in T moments in the mean (Pollak, Ann. Stat. 13, 1985, 206; for ratios as these Shin,
-Ramdas and Rinaldo, "E-detectors", 2022).  The threshold follows from how many false alarms are
-wanted, and from nothing else; what must be right is the model of the noise.
+Ramdas and Rinaldo, "E-detectors", 2022).  The threshold follows from the budget of false alarms
+alone; only the model of the noise must be right.
 
 A component may be slow in one operation, or in all of them: the mean over these claims, and over
-the sizes of the loss, is a ratio of the same kind.  An alarm is raised when it reaches what the
-budget of false alarms asks, and stands until the same recursion for health, beside whatever
-explained the alarm, is as clear.  Both take two moments at least: a single low one is watched.
+the sizes of the loss, is a ratio of the same kind.  An alarm is raised when it reaches the odds of
+the budget of false alarms, and stands until the same recursion for health, against the explanations
+of the alarm, is as clear.  Both take two moments at least: a single low one is watched.
 
-Nothing is kept but the runs: the same runs give the same answer, whoever asks.
+No state is kept but the runs: the same runs give the same answer everywhere.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from plumbline.judge.runs import (
     Source,
     Subject,
     Weight,
-    in_order,
+    merge,
     middle_since,
     moments_of,
     since,
@@ -48,55 +48,54 @@ from plumbline.judge.runs import (
 from plumbline.model.units import HOUR_S
 
 _Array = Any
-"""An array of numpy, whose types a node's Python cannot name."""
+"""A numpy array; a node's Python cannot name its types."""
 
-_TOGETHER = 500
-"""Subjects of one pass: their arrays stay within the processor's cache and some 50 MB."""
+_PER_PASS = 500
+"""Subjects per pass: their arrays stay within the processor's cache and some 50 MB."""
 
 _SIZES = 12
-"""Sizes of loss that are tried, from the limit on: each is some 1.3 times the one before."""
+"""Sizes of loss to try, from the limit on: each is some 1.3 times the one before."""
 _GROSSEST = 2.3
-"""The largest loss that is told apart, a logarithm: 90 %, or twice the limit where that is more.
-What is lower says as much."""
+"""The largest distinct loss, a logarithm: 90 %, or twice the limit if that is more.  Lower runs
+count as equal to it."""
 _HEALTHY = 8
-"""Offsets of a healthy component that are tried, from -limit to limit."""
+"""Offsets of a healthy component to try, from -limit to limit."""
 _ODD = 0.1
-"""The share of healthy components of which nothing but the limit bounds what they are off by."""
+"""Share of healthy components whose offset has no bound but the limit."""
 _LEAST_OFF = 0.01
 _SELDOM = 0.01
-"""The share of what crosses a healthy part that is slow for a reason of its own."""
+"""Share of the sources of a healthy part that are slow for a reason of their own."""
 _FORGOTTEN = 0.2
-"""A component may be off by something else from a run on: a filled disk, a new neighbour.  So much
-of what is known of its offset is forgotten with each run."""
+"""A component's offset may change with any run: a filled disk, a new neighbour.  Each run forgets
+this share of what is known of the offset."""
 _IN_ONE_GO = 0.9
-"""The chance that what is measured in one go is disturbed together: a write may as well be slow,
-or fast, by itself."""
+"""The chance that measurements in one go are disturbed together; one may also be so alone."""
 _LANES = 16
-"""Streams of one pass at least."""
-_BESIDE = 0.1
-"""While a disturbance goes on, one run in so many is as undisturbed as ever."""
+"""Fewest streams of one pass."""
+_SPARED = 0.1
+"""While a disturbance goes on, one run in so many is undisturbed."""
 _LEAST = 1e-12
-"""Keeps densities and sums above nothing, so that each has a logarithm."""
+"""Keeps densities and sums above 0, so that each has a logarithm."""
 _MOST = 12.0
-"""The most that a moment adds to the logarithm of odds; more tells nothing that is not told."""
+"""The most that a moment adds to the logarithm of odds; more would change nothing."""
 _SHARE = 0.3
-"""The share of moments in which something that comes and goes is slow: three of ten nights."""
+"""Share of moments in which an intermittent fault is slow: three of ten nights."""
 _CHANCES: _Array = np.repeat([0.9 / _SIZES, 0.1 / _SIZES], _SIZES)
-"""How likely each size is beforehand, of what stays and of what comes and goes."""
+"""Prior probability of each size, for steady and for intermittent losses."""
 _MOST_TIMES = 3
-"""An alarm that came back so often takes sixteen good moments to end, and no more."""
+"""An alarm that came back this often takes sixteen good moments to end, and no more."""
 _LARGEST = 1e200
 _ROOT = sqrt(2 * pi)
 
 
 def weigh(subjects: Sequence[Subject]) -> list[Weight]:
-    """Return what the runs of each subject say at the last of them.
+    """Return the evidence of each subject's runs at the last of them.
 
-    Many in one call take a fraction of the time of one after another.
+    Many in one call take a fraction of the time of single calls.
     """
     weights: list[Weight] = []
-    for begin in range(0, len(subjects), _TOGETHER):
-        weights += _weigh(subjects[begin : begin + _TOGETHER])
+    for begin in range(0, len(subjects), _PER_PASS):
+        weights += _weigh(subjects[begin : begin + _PER_PASS])
     return weights
 
 
@@ -111,9 +110,7 @@ class _Stream(NamedTuple):
 
 
 def _weigh(subjects: Sequence[Subject]) -> list[Weight]:
-    moments = [
-        moments_of(in_order([claim.runs for claim in subject.alone])) for subject in subjects
-    ]
+    moments = [moments_of(merge([claim.runs for claim in subject.single])) for subject in subjects]
     streams = [
         _Stream(
             number,
@@ -127,7 +124,7 @@ def _weigh(subjects: Sequence[Subject]) -> list[Weight]:
         for source in claim.sources
         if len(source.runs)
     ]
-    # those that are over come last in each step
+    # streams that have ended come last in each step
     streams.sort(key=lambda stream: -len(stream.source.runs))
     recursion = _Recursion(subjects, moments)
     if streams:
@@ -141,10 +138,10 @@ def _weigh(subjects: Sequence[Subject]) -> list[Weight]:
 def _by_moment(
     subjects: Sequence[Subject], moments: Sequence[Sequence[float]], streams: Sequence[_Stream]
 ) -> tuple[_Array, _Array]:
-    """Return what each moment adds, and whether it measured something.
+    """Return the evidence that each moment adds, and whether it measured anything.
 
     Their shapes are moments x subjects x claims x sizes, and the same without sizes; the sizes are
-    there twice, for what is slow at all times and for what comes and goes.
+    there twice, for steady and for intermittent losses.
     """
     shape = (
         max(map(len, moments)),
@@ -162,23 +159,23 @@ def _by_moment(
     )
     steps = np.concatenate([np.arange(count) for count in counts])
     number: _Array = np.repeat(np.arange(len(streams)), counts)
-    of: tuple[_Array, ...] = (
+    cells: tuple[_Array, ...] = (
         places,
         np.repeat([stream.subject for stream in streams], counts),
         np.repeat([stream.claim for stream in streams], counts),
     )
-    np.add.at(added, of, _ratios(streams)[steps, :, number])
-    measured[of] = True
+    np.add.at(added, cells, _ratios(streams)[steps, :, number])
+    measured[cells] = True
     steady = np.clip(added, -_MOST, _MOST)
-    now_and_then = np.log1p(_SHARE * np.expm1(steady))
-    return np.concatenate([steady, now_and_then], axis=-1), measured
+    intermittent = np.log1p(_SHARE * np.expm1(steady))
+    return np.concatenate([steady, intermittent], axis=-1), measured
 
 
 class _Offsets(NamedTuple):
     """Offsets that each stream may have, offsets x streams: first healthy ones, then losses.
 
-    ``at`` is the logarithm of measured / reference in the middle, ``variance`` what it stands for
-    on both sides, ``weight`` how likely a healthy component is off by it.
+    ``at`` is the logarithm of measured / reference in the middle, ``variance`` that of the interval
+    around it, ``weight`` the probability that a healthy component has it.
     """
 
     at: _Array
@@ -187,12 +184,12 @@ class _Offsets(NamedTuple):
 
 
 def _step(limits: _Array) -> _Array:
-    """Return the factor between two sizes that are tried."""
+    """Return the factor between two sizes of loss."""
     return (np.maximum(_GROSSEST, 2 * limits) / limits) ** (1 / _SIZES)
 
 
 def _sizes(limits: _Array) -> _Array:
-    """Return the losses that are tried, sizes x limits, the smallest first."""
+    """Return the losses to try, sizes x limits, the smallest first."""
     return limits * _step(limits) ** (np.arange(_SIZES)[:, None] + 0.5)
 
 
@@ -219,7 +216,7 @@ def _offsets(streams: Sequence[_Stream]) -> _Offsets:
 
 
 def _ratios(streams: Sequence[_Stream]) -> _Array:
-    """Return the logarithm of slow / healthy of each run, steps x sizes x streams."""
+    """Return the logarithm of slow / healthy for each run, steps x sizes x streams."""
     counts = np.array([len(stream.source.runs) for stream in streams])
     filters = _Filter(streams)
     table = np.zeros((int(counts[0]), filters.lanes, 4))
@@ -228,7 +225,7 @@ def _ratios(streams: Sequence[_Stream]) -> _Array:
         table[: counts[number], number] = stream.source.runs
     ratios = np.zeros((len(table), _SIZES, filters.lanes))
     for step, runs in enumerate(table):
-        # those that are over come last
+        # streams that have ended come last
         count = max(_LANES, int(np.searchsorted(-counts, -step, side="left")))
         before = table[step - 1, :count] if step else None
         ratios[step, :, :count] = filters.take(runs[:count], before)
@@ -238,13 +235,13 @@ def _ratios(streams: Sequence[_Stream]) -> _Array:
 class _Filter:
     """A hidden Markov chain for each offset of each stream; all arrays are offsets x streams.
 
-    It predicts the next run by how likely each state is: undisturbed, lower or faster.  What is
-    healthy weighs its offsets by how well they predicted so far.
+    It predicts the next run by the probability of each state: undisturbed, lower or faster.  The
+    healthy hypothesis weighs its offsets by their predictions so far.
     """
 
     def __init__(self, streams: Sequence[_Stream]) -> None:
-        """Begin with each stream as it is before its first run."""
-        # fewer than a vector of the processor has would be rounded otherwise
+        """Begin with the state of each stream before its first run."""
+        # fewer lanes than a vector of the processor would be rounded differently
         self.lanes = max(_LANES, len(streams))
         padded = [*streams, *[streams[0]] * (self.lanes - len(streams))]
         self._first = _offsets(padded)
@@ -254,22 +251,22 @@ class _Filter:
         self._at, self._variance, self._weight = (array.copy() for array in self._first)
 
     def take(self, runs: _Array, before: Optional[_Array]) -> _Array:
-        """Return the logarithm of slow / healthy of a run of each stream, sizes x streams.
+        """Return the logarithm of slow / healthy for a run of each stream, sizes x streams.
 
         ``runs`` are as in :data:`Rows`, a row for each stream, as are those ``before`` them.
         """
-        now = np.s_[:, : len(runs)]
+        active = np.s_[:, : len(runs)]
         spread = runs[:, SPREAD]
         ratio = np.maximum(runs[:, RATIO], self._first.at[-1, : len(runs)])
-        likely = self._predict(ratio, spread, self._lasting(runs, before))
-        total = likely[0] + likely[1] + likely[2]
-        for state, share in zip(self._states, likely):
-            state[now] = share / total
-        weight = self._weight[now]
+        likelihoods = self._predict(ratio, spread, self._lasting(runs, before))
+        total = likelihoods[0] + likelihoods[1] + likelihoods[2]
+        for state, share in zip(self._states, likelihoods):
+            state[active] = share / total
+        weight = self._weight[active]
         healthy = weight * total
-        # row by row: the same to the bit however many streams there are
+        # row by row: the same to the bit for any number of streams
         chance = sum(healthy)
-        weight[:] = (1 - _FORGOTTEN) * healthy / chance + _FORGOTTEN * self._first.weight[now]
+        weight[:] = (1 - _FORGOTTEN) * healthy / chance + _FORGOTTEN * self._first.weight[active]
         self._follow(ratio, spread)
         ratios: _Array = np.log(total[_HEALTHY:] / chance)
         return ratios
@@ -289,32 +286,32 @@ class _Filter:
     def _predict(
         self, ratio: _Array, spread: _Array, lasting: tuple[_Array, _Array]
     ) -> list[_Array]:
-        """Return the likelihood of a run in each state under each offset, with that before it."""
-        now = np.s_[:, : len(ratio)]
-        lower, faster, tail_width, _, alike = self._noise[now]
+        """Return the likelihood of a run in each state and offset, given the run before it."""
+        active = np.s_[:, : len(ratio)]
+        lower, faster, tail_width, _, alike = self._noise[active]
         stays, near = lasting
         new = 1 - stays
-        normal, low, fast = [stays * state[now] for state in self._states]
-        variance = spread**2 + self._variance[now]
-        apart = ratio - self._at[now]
+        normal, low, fast = [stays * state[active] for state in self._states]
+        variance = spread**2 + self._variance[active]
+        apart = ratio - self._at[active]
         bell = np.exp(apart**2 / (-2 * variance)) / (np.sqrt(variance) * _ROOT) + _LEAST
         inverse = 1 / np.hypot(tail_width, spread)
         tail = inverse / (1 + np.abs(apart) * inverse) ** 2
         below = apart < 0
-        beside = _BESIDE * bell
-        # after a run that was as low, for the same reason
+        spared = _SPARED * bell
+        # after a run that was as low for the same reason
         again = (1 - alike) * tail + alike * near
         return [
             (normal + new * (1 - lower - faster)) * bell,
-            np.where(below, low * again + new * lower * tail, (low + new * lower) * beside),
-            (fast + new * faster) * np.where(below, beside, tail),
+            np.where(below, low * again + new * lower * tail, (low + new * lower) * spared),
+            (fast + new * faster) * np.where(below, spared, tail),
         ]
 
     def _follow(self, ratio: _Array, spread: _Array) -> None:
-        """Let each size of loss follow the undisturbed runs, so that few sizes stand for all.
+        """Let each size of loss follow the undisturbed runs, so that few sizes cover all.
 
-        As Kalman's filter does: by how uncertain the size was beside the run.  Each stays between
-        its neighbours and tends back to where it began, for a loss may begin anew.
+        This is Kalman's filter: the gain is the size's uncertainty relative to the run's.  Each
+        size stays between its neighbours and tends back to its start, for a loss may begin anew.
         """
         slow = np.s_[_HEALTHY:, : len(ratio)]
         at, variance = self._at[slow], self._variance[slow]
@@ -331,16 +328,16 @@ class _Recursion:
     """The recursions of all claims of some subjects, moment by moment.
 
     ``_slow`` is R of each subject, claim and size; ``_path`` the logarithm of the same from the
-    likeliest start alone, which is ``_start``.  In an alarm ``_likely`` says how well each claim
-    and size explain it; ``_well`` is R for health beside them over ``_asked`` moments, ``_good``
-    the logarithm of the same from the likeliest start alone, over ``_since_good`` moments.
-    ``_times`` is how often an alarm was raised.
+    likeliest start alone, which is ``_start``.  In an alarm ``_likely`` is the probability of each
+    claim and size; ``_well`` is R for health against them over ``_alarm_moments``, ``_good`` the
+    logarithm of the same from the likeliest start alone, over ``_since_good`` moments.  ``_times``
+    counts the alarms.
     """
 
     def __init__(self, subjects: Sequence[Subject], moments: Sequence[Sequence[float]]) -> None:
         claims = max(len(subject.claims) for subject in subjects)
         shape = len(subjects), claims
-        each = np.arange(claims)
+        numbers = np.arange(claims)
         self._claims = np.array([len(subject.claims) for subject in subjects])[:, None]
         self._moments = np.array([len(begins) for begins in moments])
         questions = [subject.question for subject in subjects]
@@ -352,14 +349,14 @@ class _Recursion:
             if change and begins and change.at <= begins[-1]:
                 self._starts[bisect_left(begins, change.at), number] += change.starts
         self._slow = np.zeros((*shape, len(_CHANCES)))
-        # what comes and goes was not there before, or it would never be well again
-        own = (each < self._claims)[:, :, None] * (np.arange(len(_CHANCES)) < _SIZES)
+        # an intermittent loss was not there before, or the component would never be well again
+        own = (numbers < self._claims)[:, :, None] * (np.arange(len(_CHANCES)) < _SIZES)
         self._even = own / own.sum(axis=(1, 2), keepdims=True)
         self._likely = self._even.copy()
         self._path = np.zeros((*shape, len(_CHANCES)))
         self._start: _Array = np.zeros((*shape, len(_CHANCES)), int)
         self._well = np.zeros(len(subjects))
-        self._asked: _Array = np.zeros(len(subjects), int)
+        self._alarm_moments: _Array = np.zeros(len(subjects), int)
         self._good = np.zeros(len(subjects))
         self._since_good: _Array = np.zeros(len(subjects), int)
         self._since: _Array = np.zeros(len(subjects), int)
@@ -368,18 +365,18 @@ class _Recursion:
         self._final, self._begun = np.zeros(len(subjects)), self._since
 
     def run(self, added: _Array, measured: _Array) -> None:
-        """Go through the moments; the shapes are those of :func:`_by_moment`."""
-        for moment, (each, claims) in enumerate(zip(added, measured)):
-            here = moment < self._moments
-            ended = self._ended(each, claims, here)
-            self._add(moment, each, here)
-            self._raise(moment, here & ~self._alarm)
+        """Run through the moments; the shapes are those of :func:`_by_moment`."""
+        for moment, (sizes, claims) in enumerate(zip(added, measured)):
+            present = moment < self._moments
+            ended = self._ended(sizes, claims, present)
+            self._add(moment, sizes, present)
+            self._raise(moment, present & ~self._alarm)
             self._slow[ended] = self._path[ended] = 0.0
             self._alarm[ended] = False
         self._final, self._begun = self._odds(), self._likeliest()
 
-    def _add(self, moment: int, added: _Array, here: _Array) -> None:
-        live = (here[:, None] & (np.arange(added.shape[1]) < self._claims))[:, :, None]
+    def _add(self, moment: int, added: _Array, present: _Array) -> None:
+        live = (present[:, None] & (np.arange(added.shape[1]) < self._claims))[:, :, None]
         slow = (self._slow + self._starts[moment]) * np.exp(added)
         self._slow = np.where(live, np.minimum(slow, _LARGEST), self._slow)
         begins = self._path <= 0
@@ -397,42 +394,42 @@ class _Recursion:
         best = self._path.reshape(len(self._path), -1).argmax(axis=1)
         return self._start.reshape(len(self._path), -1)[np.arange(len(best)), best]
 
-    def _ended(self, added: _Array, measured: _Array, here: _Array) -> _Array:
-        """Return which alarms end: those that no claim explains any more, by any size."""
+    def _ended(self, added: _Array, measured: _Array, present: _Array) -> _Array:
+        """Return the alarms that end: no claim explains the runs any more, by any size."""
         ended: _Array = np.zeros(len(added), bool)
-        of = np.flatnonzero(self._alarm & here & measured.any(axis=1))
-        slow = self._likely[of] * np.exp(added[of])
-        # what was not measured says nothing
+        alarms = np.flatnonzero(self._alarm & present & measured.any(axis=1))
+        slow = self._likely[alarms] * np.exp(added[alarms])
+        # claims that were not measured are no evidence
         total = slow.sum(axis=(1, 2))
-        self._likely[of] = (1 - _FORGOTTEN) * slow / total[:, None, None]
-        self._likely[of] += _FORGOTTEN * self._even[of]
-        self._well[of] = np.minimum((self._well[of] + 1) / total, _LARGEST)
-        begins = self._good[of] <= 0
-        self._good[of] = np.where(begins, 0.0, self._good[of]) - np.log(total)
-        self._since_good[of] = np.where(begins, 1, self._since_good[of] + 1)
-        self._asked[of] += 1
-        # the mean over the moments from which on it may be well again
-        odds = np.log(self._well[of] / self._asked[of])
-        # what comes back takes twice as long to be believed each time
-        fewest = FEWEST * 2 ** np.minimum(_MOST_TIMES, self._times[of] - 1)
-        ended[of] = (self._since_good[of] >= fewest) & (odds >= self._ends[of])
+        self._likely[alarms] = (1 - _FORGOTTEN) * slow / total[:, None, None]
+        self._likely[alarms] += _FORGOTTEN * self._even[alarms]
+        self._well[alarms] = np.minimum((self._well[alarms] + 1) / total, _LARGEST)
+        begins = self._good[alarms] <= 0
+        self._good[alarms] = np.where(begins, 0.0, self._good[alarms]) - np.log(total)
+        self._since_good[alarms] = np.where(begins, 1, self._since_good[alarms] + 1)
+        self._alarm_moments[alarms] += 1
+        # the mean over the possible starts of health
+        odds = np.log(self._well[alarms] / self._alarm_moments[alarms])
+        # a loss that comes back takes twice as long each time
+        fewest = FEWEST * 2 ** np.minimum(_MOST_TIMES, self._times[alarms] - 1)
+        ended[alarms] = (self._since_good[alarms] >= fewest) & (odds >= self._ends[alarms])
         return ended
 
-    def _raise(self, moment: int, may: _Array) -> None:
+    def _raise(self, moment: int, candidates: _Array) -> None:
         start = self._likeliest()
-        raised = may & (self._odds() >= self._needed) & (moment - start + 1 >= FEWEST)
+        raised = candidates & (self._odds() >= self._needed) & (moment - start + 1 >= FEWEST)
         self._since[raised] = start[raised]
         slow = self._slow[raised] * _CHANCES + _LEAST * self._even[raised]
         self._likely[raised] = slow / slow.sum(axis=(1, 2), keepdims=True)
-        for kept in (self._well, self._asked, self._good, self._since_good):
-            kept[raised] = 0
+        for state in (self._well, self._alarm_moments, self._good, self._since_good):
+            state[raised] = 0
         self._alarm |= raised
         self._times += raised
 
     def weight(self, number: int, subject: Subject, begins: Sequence[float]) -> Weight:
-        """Return what is known of a subject after its last moment."""
+        """Return the evidence on a subject after its last moment."""
         if not begins:
-            return Weight(0.0, 0.0, 0, 0, tuple(None for _ in subject.alone), alarm=False)
+            return Weight(0.0, 0.0, 0, 0, tuple(None for _ in subject.single), alarm=False)
         odds = max(0.0, float(self._final[number]))
         last = len(begins) - 1
         alarm = bool(self._alarm[number])
@@ -441,11 +438,11 @@ class _Recursion:
         limit = subject.question.limit
         low = {
             bisect_right(begins, at)
-            for claim in subject.alone
+            for claim in subject.single
             for at, ratio, *_ in since(claim.runs, begin).tolist()
             if ratio <= -limit
         }
         count = last - start + 1
         least = limit if alarm and 2 * len(low) < count else inf
-        middles = tuple(middle_since(claim.runs, begin, least) for claim in subject.alone)
+        middles = tuple(middle_since(claim.runs, begin, least) for claim in subject.single)
         return Weight(odds, begin, count, len(low), middles, alarm)

@@ -1,14 +1,15 @@
-"""Samples recorded elsewhere, judged day after day; rates of jobs by target.
+"""Judge samples recorded elsewhere, day after day, and rates of jobs by target.
 
 Peers are compared within a run.  Recorders that poll their disks one after another give each its
 own time stamp, and without a window none of them would have peers.
 
-Of a component with peers the middle of each day beside them is a run; of one without each sample.
+For a component with peers the median of each day relative to them is a run; without peers each
+sample is one.
 
-A file on one OST alone is a measurement of it.  Files of one job, direction, size and number of
-streams are peers, so that a job which is slow everywhere accuses none; what all jobs of a day say
-of an OST is one run, weighed as runs of probes are.  Where others moved as much on an OST that the
-job's coverage is too low, it says nothing.  (pytokio's darshan_bad_ost correlates rates with OSTs.)
+A file on a single OST is a measurement of it.  Files of one job, direction, size and number of
+streams are peers, so that a job which is slow everywhere accuses none; the jobs of a day make one
+run of an OST, weighed as runs of probes are.  If others moved so much on an OST that the job's
+coverage is too low, it is no evidence.  (pytokio's darshan_bad_ost correlates rates with OSTs.)
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Seque
 
 from plumbline.judge.judging import Judging
 from plumbline.judge.phrases import number, odds, over_runs
-from plumbline.judge.weighing import Weighing, take_all
+from plumbline.judge.weighing import Weighing, weigh_all
 from plumbline.model.evidence import MONTH_S, Evidence, odds_within
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Baseline, Limits, Reference
@@ -40,11 +41,11 @@ from plumbline.observe.jobs import JobIo, shown
 Run = Sequence[Sampled]
 
 
-class Apart(NamedTuple):
+class StaggeredHost(NamedTuple):
     """A host whose components were never measured at the same moment.
 
-    ``round_s`` is the time that one sample of each takes, the median over all rounds; ``hosts``
-    counts the hosts of which this is so, this one being the first.
+    ``round_s`` is the time for one sample of each, the median over all rounds; ``hosts`` counts
+    such hosts, this one being the first.
     """
 
     host: str
@@ -61,35 +62,35 @@ def bring_together(rows: Iterable[Sampled], window_s: float) -> list[Sampled]:
     """
     return [
         row._replace(at=run[0].at, day=run[0].day)
-        for of_host in _hosts(rows)
-        for run in _runs(of_host, window_s)
+        for samples in _hosts(rows)
+        for run in _runs(samples, window_s)
         for row in run
     ]
 
 
-def never_together(rows: Iterable[Sampled]) -> Optional[Apart]:
-    """Return the first host with several components of which no two share a moment, if any."""
-    apart = [of_host for of_host in _hosts(rows) if _is_apart(of_host)]
-    if not apart:
+def never_together(rows: Iterable[Sampled]) -> Optional[StaggeredHost]:
+    """Return the first host with several components and no two at one moment, None without one."""
+    hosts = [samples for samples in _hosts(rows) if _is_staggered(samples)]
+    if not hosts:
         return None
-    first = apart[0]
+    first = hosts[0]
     rounds = [run for run in _runs(first, float("inf")) if len(run) > 1]
     round_s = median(run[-1].at - run[0].at for run in rounds)
-    return Apart(first[0].host, len(_components(first)), round_s, len(apart))
+    return StaggeredHost(first[0].host, len(_components(first)), round_s, len(hosts))
 
 
 def _hosts(rows: Iterable[Sampled]) -> Iterator[list[Sampled]]:
     """Yield the samples of each host in the order of time."""
     ordered = sorted(rows, key=attrgetter("host", "at"))
-    for _, of_host in groupby(ordered, key=attrgetter("host")):
-        yield list(of_host)
+    for _, samples in groupby(ordered, key=attrgetter("host")):
+        yield list(samples)
 
 
-def _runs(of_host: Iterable[Sampled], window_s: float) -> Iterator[Run]:
-    """Yield the runs of a host; samples of one moment are never parted."""
+def _runs(host_samples: Iterable[Sampled], window_s: float) -> Iterator[Run]:
+    """Yield the runs of a host; samples of one moment stay in one run."""
     run: list[Sampled] = []
-    for at, same in groupby(of_host, key=attrgetter("at")):
-        samples = list(same)
+    for at, at_once in groupby(host_samples, key=attrgetter("at")):
+        samples = list(at_once)
         if run and (at - run[0].at > window_s or _components(run) & _components(samples)):
             yield run
             run = []
@@ -102,19 +103,19 @@ def _components(rows: Iterable[Sampled]) -> set[str]:
     return {row.component for row in rows}
 
 
-def _is_apart(of_host: Sequence[Sampled]) -> bool:
-    runs = _runs(of_host, 0.0)
-    return len(_components(of_host)) > 1 and all(len(_components(run)) == 1 for run in runs)
+def _is_staggered(samples: Sequence[Sampled]) -> bool:
+    runs = _runs(samples, 0.0)
+    return len(_components(samples)) > 1 and all(len(_components(run)) == 1 for run in runs)
 
 
 _STEP = (Operation.READ, Scenario.SINGLE)
 _SPEC = ProbeSpec("recorded", 0, 0.0)
 
 
-class Judged(NamedTuple):
+class DayVerdict(NamedTuple):
     """The verdict on a component at the end of a day, from that day and those before.
 
-    ``evidence`` is that of these days together, None where they cannot be compared.
+    ``evidence`` is that of these days together, None if they cannot be compared.
     """
 
     host: str
@@ -138,14 +139,14 @@ class Judged(NamedTuple):
         }
 
     def sentence(self, unit: str) -> str:
-        """Return the sentence, with the unit of the file in the place of a verdict's ``B/s``."""
+        """Return the sentence, with the file's unit instead of a verdict's ``B/s``."""
         return self.verdict.sentence.replace("B/s", unit)
 
 
 def default_limits(rows: Iterable[Sampled], budget: float = 1.0) -> Limits:
-    """Return the default limits where each component is asked about once a day.
+    """Return the default limits if each component is judged once a day.
 
-    ``budget`` is the number of false alarms that all of them may have in a month.
+    ``budget`` is the number of false alarms in a month over all components.
     """
     components = {(row.host, row.component) for row in rows}
     days = MONTH_S / DAY_S
@@ -155,22 +156,22 @@ def default_limits(rows: Iterable[Sampled], budget: float = 1.0) -> Limits:
     )
 
 
-def replay(rows: Iterable[Sampled], limits: Limits) -> Iterator[Judged]:
+def replay(rows: Iterable[Sampled], limits: Limits) -> Iterator[DayVerdict]:
     """Yield a verdict for each component and day, host by host; ``rows`` may come in any order."""
     ordered = sorted(rows, key=attrgetter("host", "day", "at"))
-    for _, of_host in groupby(ordered, key=attrgetter("host")):
+    for _, host_rows in groupby(ordered, key=attrgetter("host")):
         memory = _Memory(limits)
         days = [
-            memory.take(day, list(of_day))
-            for day, of_day in groupby(of_host, key=attrgetter("day"))
+            memory.take(day, list(day_rows))
+            for day, day_rows in groupby(host_rows, key=attrgetter("day"))
         ]
-        take_all([day.weighing for day in days])
+        weigh_all([day.weighing for day in days])
         for day in days:
             yield from day.judged()
 
 
 class _Memory:
-    """Samples of the components of one host up to a day."""
+    """Samples of one host's components up to a day."""
 
     running: tuple[Running, ...] = ()
 
@@ -191,28 +192,28 @@ class _Memory:
         return None
 
     def take(self, day: str, rows: Sequence[Sampled]) -> _Day:
-        """Take in the rows of one day, in the order of time, and return what is known then."""
-        own = [row for row in rows if _speaks(row, self._limits)]
+        """Add the rows of one day, in the order of time, and return the day's measurements."""
+        usable = [row for row in rows if _usable(row, self._limits)]
         runs = [
             {row.component: row.rate for row in run}
-            for _, run in groupby(own, key=attrgetter("at"))
+            for _, run in groupby(usable, key=attrgetter("at"))
         ]
-        of_day = one_day(runs)
-        every: dict[str, list[Sampled]] = {}
+        losses = one_day(runs)
+        by_component: dict[str, list[Sampled]] = {}
         for row in rows:
-            every.setdefault(row.component, []).append(row)
-        for component, of_component in every.items():
-            self._latest[component] = of_component[-1]
-            if component in of_day:
-                self._remember(_whole_day(of_component, of_day[component], self._limits), component)
+            by_component.setdefault(row.component, []).append(row)
+        for component, own in by_component.items():
+            self._latest[component] = own[-1]
+            if component in losses:
+                self._remember(_day_sample(own, losses[component], self._limits), component)
             else:
-                for row in of_component:
+                for row in own:
                     self._remember(_sample(row), component)
         expected = [_expectation(row, self._limits) for row in self._latest.values()]
         series = {
             expectation.component: (expectation, self.of(expectation.layer, expectation.component))
             for expectation in expected
-            if expectation.component in every
+            if expectation.component in by_component
         }
         return _Day(day, series, Weighing({"": expected}, {"": self}))
 
@@ -221,7 +222,7 @@ class _Memory:
 
 
 class _Day(NamedTuple):
-    """Measurements of a day, each component with its series until then."""
+    """Measurements of a day: each component with its series until then."""
 
     day: str
     series: Mapping[str, tuple[Expectation, tuple[Series, ...]]]
@@ -233,11 +234,11 @@ class _Day(NamedTuple):
         del layer
         return self.series[component][1]
 
-    def judged(self) -> Iterator[Judged]:
+    def judged(self) -> Iterator[DayVerdict]:
         """Yield the verdicts of the day."""
         for expectation, series in self.series.values():
             judging = Judging(self, self.weighing, series[0].latest.finished_at)
-            yield Judged(
+            yield DayVerdict(
                 expectation.host,
                 expectation.component,
                 self.day,
@@ -246,13 +247,13 @@ class _Day(NamedTuple):
             )
 
 
-def _speaks(row: Sampled, limits: Limits) -> bool:
+def _usable(row: Sampled, limits: Limits) -> bool:
     return row.coverage is None or row.coverage >= limits.min_coverage
 
 
-def _whole_day(rows: Sequence[Sampled], day: Day, limits: Limits) -> Sample:
-    """Return a day as one run, whose repeats were its samples."""
-    rate = midmean([row.rate for row in rows if _speaks(row, limits)])
+def _day_sample(rows: Sequence[Sampled], day: Day, limits: Limits) -> Sample:
+    """Return a day as one run, with its samples as the repeats."""
+    rate = midmean([row.rate for row in rows if _usable(row, limits)])
     return Sample(rows[-1].at, rate, None, rate * exp(day.loss), day.peers, None)
 
 
@@ -300,7 +301,7 @@ def _expectation(row: Sampled, limits: Limits) -> Expectation:
 
 
 def _baseline(row: Sampled, limits: Limits) -> Optional[Baseline]:
-    """Return the baseline that the row itself states, which is taken as firm."""
+    """Return the baseline in the row itself, which counts as firm."""
     if row.baseline is None:
         return None
     return Baseline(
@@ -309,21 +310,21 @@ def _baseline(row: Sampled, limits: Limits) -> Optional[Baseline]:
 
 
 LEAST_BYTES = 64 << 20
-"""A smaller file tells of caches and of the moments at its ends."""
+"""A smaller file shows caches and the moments at its ends."""
 
 FEWEST_PEERS = 4
-"""Targets beside which another one of the same job says something."""
+"""Peers of the same job that a target needs for a comparison."""
 
 _BUDGET = 0.1
-"""False hints a month: nobody has scheduled these measurements, and what disturbs them is unknown.
+"""False hints a month: nobody has scheduled these measurements, and their disturbances are unknown.
 
-Of the default budget, one a month, the simulation had one false hint in ten months.
+With the default budget, one a month, the simulation had one false hint in ten months.
 """
 
 _LOW = 1 - Limits().peer_loss
 
 _APART_S = 1e-5
-"""Between two groups of files, so that each is beside its own peers alone: jobs begin together."""
+"""Distance between groups of files, so that each has only its own peers: jobs begin together."""
 
 
 class JobEvidence(NamedTuple):
@@ -339,32 +340,32 @@ class JobEvidence(NamedTuple):
 
     @property
     def slow(self) -> bool:
-        """Return whether it is slow by the odds that a hint takes."""
+        """Return whether the evidence is enough for a hint."""
         return self.evidence.alarm
 
     @property
     def remedy(self) -> str:
-        """Return how to measure it; what is not in the plan is named by mount and index."""
+        """Return how to measure it; a target outside the plan has the name of mount and index."""
         if " " in self.target:
             return "add it to the topology to measure it"
         return f"measure it: plumbline probe ost --component {self.target}"
 
     def __str__(self) -> str:
-        """Return the evidence in words; a run is what all jobs of a day say."""
+        """Return the evidence in words; all jobs of a day are one run."""
         return f"{shown(self.target)}: jobs {self.operation} at {over_runs(self.evidence)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form; ``odds`` are natural logarithms."""
-        about = {"target": self.target, "operation": self.operation, "slow": self.slow}
+        measurement = {"target": self.target, "operation": self.operation, "slow": self.slow}
         return {
-            **about,
+            **measurement,
             "ratio": self.ratio,
             "odds": self.evidence.odds,
             "needed": self.evidence.needed,
         }
 
 
-class JobsSay(NamedTuple):
+class JobFindings(NamedTuple):
     """Evidence of jobs on targets, slowest first; ``jobs`` and ``targets`` count its sources."""
 
     judgements: Sequence[JobEvidence]
@@ -379,7 +380,7 @@ class JobsSay(NamedTuple):
         )
 
     def sentences(self) -> Iterator[str]:
-        """Yield slow targets, then those that are watched, and last how much this rests on."""
+        """Yield slow targets, then watched ones, and last the numbers of jobs and targets."""
         for judgement in self.judgements:
             if judgement.slow:
                 yield f"{judgement}; a hint, no alarm, {judgement.remedy}"
@@ -396,14 +397,14 @@ class JobsSay(NamedTuple):
         return {"jobs": self.jobs, "targets": self.targets, "said": judgements}
 
 
-def jobs_say(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> JobsSay:
+def judge_jobs(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> JobFindings:
     """Return the evidence of logs on targets; ``traffic`` is all known use of them."""
     load = _Load(traffic)
-    samples_of_logs = [of_log for log in logs if (of_log := list(_samples(log, naming, load)))]
-    every = [group for groups in samples_of_logs for group in groups]
+    by_log = [log_samples for log in logs if (log_samples := list(_samples(log, naming, load)))]
+    all_groups = [group for groups in by_log for group in groups]
     samples = [
         sample._replace(at=sample.at + place * _APART_S)
-        for place, group in enumerate(every)
+        for place, group in enumerate(all_groups)
         for sample in group
     ]
     samples.sort(key=lambda sample: (sample.at, sample.host))
@@ -419,45 +420,45 @@ def jobs_say(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> J
         ),
         key=lambda judgement: judgement.ratio,
     )
-    return JobsSay(low, len(samples_of_logs), len({target for _, target in last}))
+    return JobFindings(low, len(by_log), len({target for _, target in last}))
 
 
 class _Load:
-    """All that is known to have been moved on each target.
+    """All known traffic of each target.
 
-    Traffic is kept by its duration, in powers of two: so little of it is looked at that cannot fall
-    into a time.
+    It is indexed by duration, in powers of two, so that few entries outside of a time span are
+    read.
     """
 
     def __init__(self, traffic: Iterable[JobIo]) -> None:
-        self._kept: dict[str, dict[int, list[JobIo]]] = {}
+        self._traffic: dict[str, dict[int, list[JobIo]]] = {}
         for job_io in sorted(traffic, key=lambda io: io.begin):
-            lasts = frexp(job_io.end - job_io.begin)[1]
-            self._kept.setdefault(job_io.target, {}).setdefault(lasts, []).append(job_io)
+            duration = frexp(job_io.end - job_io.begin)[1]
+            self._traffic.setdefault(job_io.target, {}).setdefault(duration, []).append(job_io)
         self._begins = {
-            (target, lasts): [io.begin for io in ios]
-            for target, kept in self._kept.items()
-            for lasts, ios in kept.items()
+            (target, duration): [io.begin for io in ios]
+            for target, by_duration in self._traffic.items()
+            for duration, ios in by_duration.items()
         }
 
     def coverage(self, target: str, files: Sequence[FileIo], job: str) -> float:
-        """Return a job's share of what was moved on a target while it used these files."""
+        """Return a job's share of a target's traffic while it used these files."""
         begin, end = min(file.begin for file in files), max(file.end for file in files)
         own = float(sum(file.bytes for file in files))
-        around = (io for io in self._around(target, begin, end) if io.job != job)
-        foreign = sum(part.bytes for io in around if (part := io.within(begin, end)))
-        return own / (own + foreign)
+        traffic = (io for io in self._around(target, begin, end) if io.job != job)
+        others = sum(part.bytes for io in traffic if (part := io.within(begin, end)))
+        return own / (own + others)
 
     def _around(self, target: str, begin: float, end: float) -> Iterator[JobIo]:
         """Yield the traffic that a target may have had between two moments."""
-        for lasts, ios in self._kept.get(target, {}).items():
-            begins = self._begins[target, lasts]
-            first = bisect_left(begins, begin - 2.0**lasts)
+        for duration, ios in self._traffic.get(target, {}).items():
+            begins = self._begins[target, duration]
+            first = bisect_left(begins, begin - 2.0**duration)
             yield from ios[first : bisect_right(begins, end)]
 
 
 def _samples(log: Log, naming: Naming, load: _Load) -> Iterator[list[Sampled]]:
-    """Yield the samples of each group of files of a job that are alike."""
+    """Yield the samples of each group of similar files of a job."""
     begin = log.job.begin
     day = datetime.fromtimestamp(begin, timezone.utc).date().isoformat()
     for mount, operation, files in _groups(log):
@@ -474,7 +475,7 @@ _Files = Mapping[int, Sequence[FileIo]]
 
 
 def _groups(log: Log) -> Iterator[tuple[str, str, _Files]]:
-    """Yield files of one job that are alike, by OST: mount, direction, files."""
+    """Yield similar files of one job by OST: mount, direction, files."""
     kinds: dict[tuple[str, str, int], dict[int, list[FileIo]]] = {}
     for file in log.files:
         if len(file.shares) == 1 and file.bytes >= LEAST_BYTES and file.rate_Bps:

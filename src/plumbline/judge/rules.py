@@ -1,4 +1,4 @@
-"""Rules from a rate to a finding: levels, profile, contention, excuses; the first that applies."""
+"""Rules from a rate to a finding: levels, profile, contention, excuses; the first match wins."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from plumbline.observe.coverage import Others, others_of
 from plumbline.parallel.profile import Distance
 
 
-def course_distance(measured: Measured) -> Optional[Distance]:
+def profile_distance(measured: Measured) -> Optional[Distance]:
     """Return the distance of a run's profile from its baseline's; None if either has none.
 
     Raises:
         DocumentError: the record's profile is damaged.
     """
-    form = (measured.record.details or {}).get("form")
-    if measured.baseline is None or not measured.baseline.profile or form is None:
+    profile = (measured.record.details or {}).get("form")
+    if measured.baseline is None or not measured.baseline.profile or profile is None:
         return None
     from plumbline.parallel.profile import distance
 
-    return distance(_sound(form, measured.record), measured.baseline.profile)
+    return distance(_sound(profile, measured.record), measured.baseline.profile)
 
 
-def other_course(measured: Measured) -> Optional[Finding]:
-    """See whether the rate went otherwise than in the baseline's runs, whatever its mean."""
+def changed_profile(measured: Measured) -> Optional[Finding]:
+    """Return a finding if the rate varied unlike the baseline's runs, whatever its mean."""
     if measured.contended:
         return None
-    distance = course_distance(measured)
+    distance = profile_distance(measured)
     if distance is None or not distance.beyond(measured.limits.profile_distance):
         return None
     text = (
@@ -58,9 +58,9 @@ def other_course(measured: Measured) -> Optional[Finding]:
     return Finding(State.WARNING, Reason.PROFILE, text)
 
 
-def course_over_runs(measured: Measured) -> Optional[Finding]:
-    """Return the same by what the last runs say together: one that went otherwise is watched."""
-    last = other_course(measured)
+def profile_over_runs(measured: Measured) -> Optional[Finding]:
+    """Return the finding on the profiles of the last runs; a single deviating one is watched."""
+    last = changed_profile(measured)
     limit = measured.limits.profile_distance
     shown = [
         (sample.started_at, sample.apart > limit)
@@ -69,16 +69,16 @@ def course_over_runs(measured: Measured) -> Optional[Finding]:
     ]
     recurring = recurrence(shown, measured.limits.alarm_odds)
     if recurring.alarm:
-        text = last.text if last else f"{figures(measured)}: {course_words(measured)}"
+        text = last.text if last else f"{figures(measured)}: {profile_words(measured)}"
         return Finding(State.WARNING, Reason.PROFILE, f"{text}; {recurring.words}")
     if last is None:
         return None
     return Finding(State.OK, Reason.WATCHED, f"watching: {last.text}; {recurring.words}")
 
 
-def course_words(measured: Measured) -> str:
-    """Return the distance of the profile from the baseline's, and the limit; empty without any."""
-    distance = course_distance(measured)
+def profile_words(measured: Measured) -> str:
+    """Return the distance from the baseline's profile, and the limit; empty without a profile."""
+    distance = profile_distance(measured)
     if distance is None:
         return ""
     return (
@@ -89,28 +89,28 @@ def course_words(measured: Measured) -> str:
 
 
 def _explain_profile(measured: Measured) -> str:
-    return course_words(measured) or "no profile to compare, or none of its baseline"
+    return profile_words(measured) or "no profile to compare, or none of its baseline"
 
 
-PROFILE = Rule(Reason.PROFILE, other_course, _explain_profile)
+PROFILE = Rule(Reason.PROFILE, changed_profile, _explain_profile)
 
 
-def _sound(form: Sequence[float], record: Record) -> Sequence[float]:
+def _sound(profile: Sequence[float], record: Record) -> Sequence[float]:
     try:
-        for point in form:
+        for point in profile:
             numbers(form=point)
-        if min(form) < 0 or not sum(form) > 0:
+        if min(profile) < 0 or not sum(profile) > 0:
             raise TypeError("form has no rates")
     except (TypeError, ValueError) as error:
         raise DocumentError(
             f"the profile of {record.component} {record.operation.value} is damaged ({error}); "
             "run the probe again to rewrite it"
         ) from error
-    return form
+    return profile
 
 
 def invalid(measured: Measured) -> Optional[Finding]:
-    """Faster than the hardware allows."""
+    """Return a finding on a rate that is faster than the hardware allows."""
     ceiling = measured.ceiling
     if ceiling is None or measured.rate <= measured.limits.invalid_above * ceiling.rate:
         return None
@@ -122,9 +122,9 @@ def invalid(measured: Measured) -> Optional[Finding]:
 
 
 def incomparable(measured: Measured) -> Optional[Finding]:
-    """Without a firm reference: measured, but nobody knows for certain what it means.
+    """Return the finding on a rate without a firm reference.
 
-    A floor needs none: below it, that is the finding.
+    A floor needs no reference: a rate below it has that finding instead.
     """
     if measured.reference_rate is not None:
         return None
@@ -144,8 +144,8 @@ def incomparable(measured: Measured) -> Optional[Finding]:
     return Finding(State.UNKNOWN, Reason.NO_REFERENCE, text)
 
 
-def beside_provisional(measured: Measured) -> Optional[Finding]:
-    """Without a firm reference: a provisional one decides what is beyond its error."""
+def provisional_loss(measured: Measured) -> Optional[Finding]:
+    """Return a finding if the loss against a provisional reference is beyond its error."""
     reference, percent = measured.provisional, measured.provisional_percent
     if reference is None or percent is None or measured.contended:
         return None
@@ -154,7 +154,7 @@ def beside_provisional(measured: Measured) -> Optional[Finding]:
     shares = [100 * rate / reference.rate for rate in measured.repeats]
     if not (reference.certainly_low(measured.rate) and all(map(measured.low, shares))):
         return None
-    # one low run beside its own few is no reason to wake anybody
+    # one low run among a few of its own is no reason to wake anybody
     gross = measured.limits.critical.alerts(percent) and reference.clears
     state = State.CRITICAL if gross else State.WARNING
     text = f"{measured.what} {measured.shown(measured.rate)}, {provisionally(measured)}"
@@ -163,7 +163,7 @@ def beside_provisional(measured: Measured) -> Optional[Finding]:
 
 
 def beyond_level(measured: Measured) -> Optional[Finding]:
-    """Beyond a level in percent of the reference; CRITICAL when the repeats confirm it."""
+    """Return a finding on a rate beyond a level; CRITICAL if the repeats confirm it."""
     percent, reference_rate = measured.percent, measured.reference_rate
     if percent is None or reference_rate is None or not measured.alerts(percent):
         return None
@@ -179,7 +179,7 @@ def beyond_level(measured: Measured) -> Optional[Finding]:
 
 
 def fine(measured: Measured) -> Finding:
-    """Nothing to say against it."""
+    """Return the finding on a rate without fault."""
     return Finding(State.OK, Reason.FINE, figures(measured))
 
 
@@ -210,24 +210,24 @@ def _explain_level(measured: Measured) -> str:
     return f"{against_levels(measured)}; repeats {repeats(measured)}"
 
 
-def _explain_fine(_of: Measured) -> str:
+def _explain_fine(_measured: Measured) -> str:
     return "no other rule applies"
 
 
 INVALID = Rule(Reason.INVALID, invalid, _explain_invalid)
-PROVISIONAL = Rule(Reason.PROVISIONAL, beside_provisional, _explain_provisional)
+PROVISIONAL = Rule(Reason.PROVISIONAL, provisional_loss, _explain_provisional)
 NO_REFERENCE = Rule(Reason.NO_REFERENCE, incomparable, _explain_reference)
 BELOW_LEVEL = Rule(Reason.BELOW_LEVEL, beyond_level, _explain_level)
 FINE = Rule(Reason.FINE, fine, _explain_fine)
 
 
 _DAYS = 3
-"""In a row: an excuse that comes back each night is a wrong hour for the probe."""
+"""Days in a row: an excuse that comes back each night is a wrong hour for the probe."""
 _SERVER = "server"
 
 
 def contended_for_days(measured: Measured) -> Optional[Finding]:
-    """Low and contended, and so on each of the last days; no excuse lasts for ever."""
+    """Return a finding if a rate is low and contended day after day: no excuse lasts forever."""
     if not (
         measured.low(measured.percent) and measured.contended and _contended_each_day(measured)
     ):
@@ -240,7 +240,7 @@ def contended_for_days(measured: Measured) -> Optional[Finding]:
 
 
 def contended_finding(measured: Measured) -> Optional[Finding]:
-    """Low while others used the component too; says nothing about it."""
+    """Return the finding on a low rate while others used the component; it is no evidence."""
     if not (measured.low(measured.percent) and measured.contended):
         return None
     text = (
@@ -251,24 +251,24 @@ def contended_finding(measured: Measured) -> Optional[Finding]:
 
 
 def job_words(record: Record) -> str:
-    """Return the job that moved most meanwhile, with a comma before it; empty where none is known.
+    """Return the job that moved most meanwhile, after a comma; empty if none is known.
 
     Raises:
-        DocumentError: what the record says of it is damaged.
+        DocumentError: the record's use by others is damaged.
     """
     others = others_of(record)
     return f", {others.job}" if others and others.job else ""
 
 
 def coverage_words(record: Record) -> str:
-    """Return what is known of others during a run, and by whom it was counted; why nothing is.
+    """Return the coverage of a run and the server that counted it, or why it is unknown.
 
     Raises:
-        DocumentError: what the record says of it is damaged.
+        DocumentError: the record's use by others is damaged.
     """
     others = others_of(record)
     if record.coverage is None:
-        return _unknown(record, others)
+        return _no_coverage(record, others)
     words = f"coverage {record.coverage:.2f}"
     if others is None:
         return words
@@ -277,10 +277,10 @@ def coverage_words(record: Record) -> str:
     return f"{words} ({range_text}) by the counters of {others.server}{job_words(record)}"
 
 
-def _unknown(record: Record, others: Optional[Others]) -> str:
+def _no_coverage(record: Record, others: Optional[Others]) -> str:
     if others is not None:
         return f"contention unknown: {others.in_doubt()}{job_words(record)}"
-    # a client of Lustre says of which version the server is, and cannot see what it moves
+    # a Lustre client knows the server's version, and cannot see the server's traffic
     if _SERVER in (record.versions or {}):
         return "contention unknown: no counters of its server"
     return "coverage unknown"
@@ -325,7 +325,7 @@ _KNOWN_STATES = {
 
 
 def known_state(measured: Measured) -> Optional[Finding]:
-    """Degraded or failed over, where slower is expected and never CRITICAL."""
+    """Return a finding on a degraded or failed-over part, which may be slow: never CRITICAL."""
     states = [words for flag, words in _KNOWN_STATES.items() if flag in measured.record.flags]
     if not states:
         return None
@@ -334,14 +334,14 @@ def known_state(measured: Measured) -> Optional[Finding]:
 
 
 def even_share(measured: Measured) -> Optional[Finding]:
-    """Pass an even share of several at once, but for its profile: who got more ended earlier."""
+    """Pass an even share of a joint run, except for its profile: a larger share ends earlier."""
     if not measured.even:
         return None
-    return other_course(measured) or Finding(State.OK, Reason.EVEN_SHARE, figures(measured))
+    return changed_profile(measured) or Finding(State.OK, Reason.EVEN_SHARE, figures(measured))
 
 
 def shared_loss(measured: Measured) -> Optional[Finding]:
-    """Low against the baseline, but so are the peers; the group service has that alarm."""
+    """Excuse a loss against the baseline that the peers share; the group service alarms."""
     if (
         measured.baseline is None
         or measured.peers_rate is None
@@ -390,7 +390,7 @@ RULES: tuple[Rule, ...] = (
     PROFILE,
     FINE,
 )
-"""In the order in which they are asked; the last one always applies."""
+"""In the order of evaluation; the last one always applies."""
 
 
 def apply(measured: Measured) -> Finding:

@@ -1,4 +1,4 @@
-"""The verdict of a service: watch one slow run, alarm on evidence, and show what it rests on."""
+"""Judge for a service: watch one slow run, alarm on evidence, and show the evidence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from plumbline.judge.phrases import (
     so_far,
     weighed,
 )
-from plumbline.judge.rules import course_over_runs, course_words, coverage_words, job_words
+from plumbline.judge.rules import coverage_words, job_words, profile_over_runs, profile_words
 from plumbline.model.ages import age
 from plumbline.model.evidence import Evidence
 from plumbline.model.limits import Limits, Range
@@ -34,19 +34,19 @@ _SAMPLES_SHOWN = 10
 
 
 def evidence(ruling: Ruling, now: float, name: str = "") -> Iterator[str]:
-    """Yield the lines about one operation; ``name`` goes before it, e.g. a partner's."""
-    record, of = ruling.record, ruling.measured
+    """Yield the lines on one operation after ``name``, e.g. a partner's."""
+    record, run = ruling.record, ruling.measured
     why = f"{ruling.finding.state.name}, {ruling.finding.reason.words}"
-    if record is None or of is None:
+    if record is None or run is None:
         yield f"{name}{ruling.finding.text} [{why}]"
         return
-    rate = of.shown(of.rate)
-    yield f"{name}{of.what} {rate} {age(record.finished_at, now)}, repeats {repeats(of)} [{why}]"
-    yield from (f"  {line}" for line in _references(of))
+    rate = run.shown(run.rate)
+    yield f"{name}{run.what} {rate} {age(record.finished_at, now)}, repeats {repeats(run)} [{why}]"
+    yield from (f"  {line}" for line in _references(run))
     yield f"  {_conditions(record)}"
     yield from (
         f"    {_earlier(record.operation.quantity, sample, now)}"
-        for sample in of.samples[1 : _SAMPLES_SHOWN + 1]
+        for sample in run.samples[1 : _SAMPLES_SHOWN + 1]
     )
 
 
@@ -54,22 +54,22 @@ def figure(ruling: Ruling) -> Figure:
     """Return the performance datum of one operation, with its levels, in its quantity."""
     quantity = ruling.operation.quantity
     name = f"{label(ruling.operation, ruling.scenario)}_{quantity.suffix}".replace(" ", "_")
-    of = ruling.measured
-    if of is None:
+    measured = ruling.measured
+    if measured is None:
         return Figure(name, None)
     levels = ("", "")
-    if of.reference_rate is not None:
-        factor = of.reference_rate / 100
+    if measured.reference_rate is not None:
+        factor = measured.reference_rate / 100
         levels = (
-            _level(quantity, of.limits.warning.scaled(factor)),
-            _level(quantity, of.limits.critical.scaled(factor)),
+            _level(quantity, measured.limits.warning.scaled(factor)),
+            _level(quantity, measured.limits.critical.scaled(factor)),
         )
-    maximum = of.ceiling.rate if of.ceiling and not quantity.less_is_better else None
-    return Figure(name, quantity.figure(of.rate), "", *levels, maximum)
+    maximum = measured.ceiling.rate if measured.ceiling and not quantity.less_is_better else None
+    return Figure(name, quantity.figure(measured.rate), "", *levels, maximum)
 
 
 def _level(quantity: Quantity, rates: Range) -> str:
-    """Return a range of rates as one of figures: of whole numbers, or of seconds."""
+    """Return a range of rates as one of figures: whole numbers, or seconds."""
     start, end, inside = rates
     if quantity.less_is_better:
         least, most = (float(f"{quantity.figure(max(0.0, rate)):.4g}") for rate in (end, start))
@@ -92,9 +92,9 @@ def _references(measured: Measured) -> Iterator[str]:
     else:
         yield f"baseline not used: {measured.doubt}"
     yield from evidence_of_floor(measured)
-    course = course_words(measured)
-    if course:
-        yield course
+    profile = profile_words(measured)
+    if profile:
+        yield profile
     if measured.ceiling:
         reached = 100 * measured.rate / measured.ceiling.rate
         yield f"{limited(measured)}, reached to {reached:.0f} %"
@@ -128,9 +128,9 @@ def _earlier(quantity: Quantity, sample: Sample, now: float) -> str:
 
 
 def by_evidence(rulings: Sequence[Ruling], weighed: Optional[Evidence]) -> tuple[Ruling, ...]:
-    """Return the rulings on the last run as a service takes them.
+    """Return the rulings on the last run as a service shows them.
 
-    ``known`` is what the last runs say together, None where they cannot be compared.
+    ``weighed`` is the evidence of the last runs, None if they cannot be compared.
     """
     alarming = _alarming(rulings, weighed) if weighed and weighed.alarm else None
     return tuple(
@@ -140,59 +140,59 @@ def by_evidence(rulings: Sequence[Ruling], weighed: Optional[Evidence]) -> tuple
 
 
 def with_runs(verdict: Verdict, of_runs: Optional[Evidence]) -> Verdict:
-    """Return the verdict of a service with what its last runs say together."""
+    """Return the verdict of a service with the evidence of its last runs."""
     ratio = of_runs.ratio if of_runs else None
     return verdict._replace(evidence=(*weighed(of_runs), *verdict.evidence), ratio_runs=ratio)
 
 
 def severity(ratio: Optional[float], limits: Limits) -> State:
-    """Return the state of an alarm by what is left of the reference, a fraction."""
+    """Return the state of an alarm by the remaining share of the reference."""
     gross = ratio is not None and limits.critical.alerts(100 * ratio)
     return State.CRITICAL if gross else State.WARNING
 
 
 def _alarming(rulings: Sequence[Ruling], weighed: Evidence) -> Optional[Ruling]:
-    """Return the ruling on what has lost most, or on another where that has no figure today."""
+    """Return the ruling with the largest loss, or another if that has no figure today."""
     rated = [ruling for ruling in rulings if ruling.measured and ruling.finding.reason.measured]
     named = [ruling for ruling in rated if ruling.measured and ruling.measured.what == weighed.what]
     return next(iter([*named, *rated]), None)
 
 
 def _finding(ruling: Ruling, weighed: Optional[Evidence], *, alarm: bool) -> Finding:
-    of, finding = ruling.measured, ruling.finding
-    if of is None or finding.reason is Reason.KNOWN_STATE:
+    measured, finding = ruling.measured, ruling.finding
+    if measured is None or finding.reason is Reason.KNOWN_STATE:
         return finding
     if alarm and weighed:
-        # another operation stands for the one that has lost most where that has no figure today
-        lost = "" if of.what == weighed.what else f"{weighed.what} "
-        text = f"{figures_and_ceiling(of)}: {lost}{over_runs(weighed)}{more(weighed)}"
-        return Finding(severity(weighed.ratio, of.limits), Reason.SLOW, text)
-    if weighed and weighed.alarm and weighed.what != of.what and finding.reason.of_one_run:
-        # the operation that has lost most has the alarm
-        return _watched(of, finding, weighed)
-    if finding.reason.of_one_run and _is_low(of):
-        other = below_goal(of) or below_floor(of) or course_over_runs(of)
-        return other or _watched(of, finding, weighed)
+        # another operation represents the one with the largest loss if that has no figure today
+        lost = "" if measured.what == weighed.what else f"{weighed.what} "
+        text = f"{figures_and_ceiling(measured)}: {lost}{over_runs(weighed)}{more(weighed)}"
+        return Finding(severity(weighed.ratio, measured.limits), Reason.SLOW, text)
+    if weighed and weighed.alarm and weighed.what != measured.what and finding.reason.of_one_run:
+        # the operation with the largest loss has the alarm
+        return _watched(measured, finding, weighed)
+    if finding.reason.of_one_run and _is_low(measured):
+        other = below_goal(measured) or below_floor(measured) or profile_over_runs(measured)
+        return other or _watched(measured, finding, weighed)
     if finding.reason is Reason.PROFILE or finding.reason.fine:
-        course = course_over_runs(of)
-        if course:
-            return course
+        profile = profile_over_runs(measured)
+        if profile:
+            return profile
     if weighed and finding.reason is Reason.NO_REFERENCE:
-        return Finding(State.OK, Reason.FINE, figures(of))
-    if weighed and finding.reason.fine and weighed.worth_a_word and weighed.what == of.what:
-        return _watched(of, finding, weighed)
+        return Finding(State.OK, Reason.FINE, figures(measured))
+    if weighed and finding.reason.fine and weighed.worth_a_word and weighed.what == measured.what:
+        return _watched(measured, finding, weighed)
     return finding
 
 
 def _is_low(measured: Measured) -> bool:
-    """Return whether a rate is below a level: too fast, as some levels have it, is no loss."""
+    """Return whether a rate is below a level: some levels also bound it above, which is no loss."""
     return measured.low(measured.percent) or measured.low(measured.provisional_percent)
 
 
 def _watched(measured: Measured, finding: Finding, weighed: Optional[Evidence]) -> Finding:
-    """Return that a slow run is no alarm yet; it is none either where its group is as slow.
+    """Return the finding that a slow run is no alarm yet, or none if its group is as slow.
 
-    Where others may have used the component, and nobody can tell how much, their job is named.
+    The job of others is named if they may have used the component an unknown amount.
     """
     text = f"watching: {finding.text}{job_words(measured.record)}; {so_far(weighed)}"
     return Finding(State.OK, Reason.WATCHED, text)

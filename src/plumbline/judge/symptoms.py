@@ -1,4 +1,4 @@
-"""Verdict on the symptoms of a node: by kind of part, and on the age of the last look."""
+"""Verdicts on the symptoms of a node, by kind of part, and on the age of its report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COUNTED = (State.CRITICAL, State.WARNING, State.OK)
 class JudgedLook(NamedTuple):
     """The report of a node at ``now``, seconds since the epoch.
 
-    It is stale when it is older than ``limit_s`` seconds.
+    It is stale if it is older than ``limit_s`` seconds.
     """
 
     report: Report
@@ -47,13 +47,13 @@ def judge_kind(judged: JudgedLook, kind: str) -> Verdict:
 
 
 def judge_looks(judged: JudgedLook) -> Verdict:
-    """Return the verdict on whether a node is looked at, and by all commands of the site."""
+    """Return the verdict on whether a node is observed, and by all commands of the site."""
     absent = _absent(judged, "")
     if absent:
         return absent
     node, looks = judged.report.node, judged.report.looks
     able = [look for look in looks if not look.unavailable]
-    failed = [look for look in looks if _fails(look)]
+    failed = [look for look in looks if _failed_command(look)]
     age_s = max(0.0, judged.now - judged.report.looked_at)
     text = f"looked at {format_duration(age_s)} ago"
     state, reason = State.OK, Reason.FINE
@@ -67,7 +67,7 @@ def judge_looks(judged: JudgedLook) -> Verdict:
         state,
         reason,
         f"{node}: {text}",
-        evidence=(f"available: {names}", *(_looked(look) for look in looks if look.unavailable)),
+        evidence=(f"available: {names}", *(_look_line(look) for look in looks if look.unavailable)),
         figures=(
             Figure("collectors", len(able), maximum=len(looks)),
             Figure("age", round(age_s), "s"),
@@ -76,28 +76,28 @@ def judge_looks(judged: JudgedLook) -> Verdict:
 
 
 def judge_unread(node: str, kind: str, trouble: str) -> Verdict:
-    """Return the verdict where there is no report that could be read, and why."""
+    """Return the verdict without a readable report, with the reason."""
     return _unknown(node, kind, Reason.DAMAGED, trouble)
 
 
 def state_of(symptom: Symptom) -> State:
-    """Return the state of a service with a symptom; one that is expected to pass is no alarm."""
+    """Return the state of a service with a symptom; a passing symptom is no alarm."""
     if symptom.direction is Direction.RAISES or symptom.kind in _WITHOUT_REDUNDANCY:
         return symptom.severity
     return State.OK
 
 
-def _absent(look: JudgedLook, kind: str) -> Optional[Verdict]:
-    """Return the verdict where the age of a look says that it does not hold."""
-    report = look.report
-    age_s, when = look.now - report.looked_at, moment(report.looked_at)
-    if age_s > look.limit_s:
+def _absent(judged: JudgedLook, kind: str) -> Optional[Verdict]:
+    """Return the verdict on a report that is too old or from the future, else None."""
+    report = judged.report
+    age_s, looked_at = judged.now - report.looked_at, moment(report.looked_at)
+    if age_s > judged.limit_s:
         reason = Reason.STALE
-        text = f"the last look is stale: {when}, {format_duration(age_s)} ago"
-        text += f" (limit {format_duration(look.limit_s)}); see {_UNIT}"
+        text = f"the last look is stale: {looked_at}, {format_duration(age_s)} ago"
+        text += f" (limit {format_duration(judged.limit_s)}); see {_UNIT}"
     elif age_s < -CLOCK_STEP_S:
         reason = Reason.AHEAD
-        text = f"the last look is dated {when}, {format_duration(-age_s)} ahead of the clock"
+        text = f"the last look is dated {looked_at}, {format_duration(-age_s)} ahead of the clock"
         text += f"; set the clock of {report.node} (chronyc tracking)"
     else:
         return None
@@ -119,8 +119,8 @@ def _of_kind(judged: JudgedLook, kind: str, looks: Sequence[Look]) -> Verdict:
     symptoms = by_state(symptom for look in looks for symptom in look.symptoms)
     state = worst((State.OK, *map(state_of, symptoms)))
     reason = Reason.SYMPTOM if state.alarm else Reason.FINE
-    failed = [look for look in looks if _fails(look)]
-    text = _summary(node, symptoms) if symptoms else f"no symptoms; {_asked(looks)}"
+    failed = [look for look in looks if _failed_command(look)]
+    text = _summary(node, symptoms) if symptoms else f"no symptoms; {_tally(looks)}"
     if failed and not state.alarm:
         state, reason = State.UNKNOWN, Reason.NOT_JUDGED
         text = f"{'; '.join(map(_reason_of, failed))}; {text}"
@@ -130,7 +130,7 @@ def _of_kind(judged: JudgedLook, kind: str, looks: Sequence[Look]) -> Verdict:
         state,
         reason,
         f"{name}: {text}",
-        evidence=(*(_line(node, symptom) for symptom in symptoms), *map(_looked, looks)),
+        evidence=(*(_line(node, symptom) for symptom in symptoms), *map(_look_line, looks)),
         figures=tuple(
             Figure(each.name.lower(), sum(symptom.severity is each for symptom in symptoms))
             for each in _COUNTED
@@ -139,7 +139,7 @@ def _of_kind(judged: JudgedLook, kind: str, looks: Sequence[Look]) -> Verdict:
 
 
 def by_state(symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
-    """Return symptoms, those first that are the gravest to a service."""
+    """Return symptoms, the gravest to a service first."""
     return tuple(sorted(gravest(symptoms), key=lambda symptom: -_rank(state_of(symptom))))
 
 
@@ -151,13 +151,13 @@ def _summary(node: str, symptoms: Sequence[Symptom]) -> str:
     """Return the gravest symptom, and how many more there are."""
     first, more = symptoms[0], len(symptoms) - 1
     alarm = state_of(first).alarm
-    text = _where(node, first) + ("" if alarm else "; no suspicion is raised")
+    text = _placed(node, first) + ("" if alarm else "; no suspicion is raised")
     bad = sum(state_of(symptom).alarm for symptom in symptoms[1:])
     counted = f"{bad} of them a problem" if bad else "none of them a problem"
     return f"{text}; {more} more symptom{'s' if more > 1 else ''}, {counted}" if more else text
 
 
-def _where(node: str, symptom: Symptom) -> str:
+def _placed(node: str, symptom: Symptom) -> str:
     quoted = quote(symptom)
     return quoted if symptom.component == node else f"{symptom.component}: {quoted}"
 
@@ -165,17 +165,17 @@ def _where(node: str, symptom: Symptom) -> str:
 def _line(node: str, symptom: Symptom) -> str:
     lowers = symptom.direction is Direction.LOWERS
     expected = " (lowers the suspicion)" if lowers else ""
-    return f"{symptom.severity.name} {_where(node, symptom)}{expected}"
+    return f"{symptom.severity.name} {_placed(node, symptom)}{expected}"
 
 
-def _asked(looks: Sequence[Look]) -> str:
+def _tally(looks: Sequence[Look]) -> str:
     able = [f"{look.collector} {look.examined}" for look in looks if not look.unavailable]
     not_able = [look.collector for look in looks if look.unavailable]
     missing = f"; not available: {', '.join(not_able)}" if not_able else ""
     return f"looked at: {', '.join(able)}{missing}"
 
 
-def _looked(look: Look) -> str:
+def _look_line(look: Look) -> str:
     if look.unavailable:
         return f"{look.collector} not available: {look.unavailable}"
     notes = f"; {'; '.join(look.notes)}" if look.notes else ""
@@ -186,6 +186,6 @@ def _reason_of(look: Look) -> str:
     return f"{look.collector}: {look.unavailable}"
 
 
-def _fails(look: Look) -> bool:
-    """Return whether a command of the site's gave nothing: somebody has asked for it by name."""
+def _failed_command(look: Look) -> bool:
+    """Return whether a command of the site gave nothing: somebody has configured it by name."""
     return bool(look.unavailable) and look.collector not in KIND_OF

@@ -26,7 +26,7 @@ from plumbline.judge.memory import Memory
 from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.phrases import Ruling
-from plumbline.judge.references import FEW_APART, LEAST_SPREAD, ComparedSource, beside_baseline
+from plumbline.judge.references import FEW_APART, LEAST_SPREAD, ComparedSource, baseline_source
 from plumbline.judge.runs import AT, RATIO, SPREAD, Rows, Source
 from plumbline.judge.runs import since as runs_since
 from plumbline.judge.service import severity
@@ -158,7 +158,7 @@ def _weighed(
     weighing: Weighing,
 ) -> Optional[WeighedVote]:
     place = placed.expectation.layer, placed.expectation.component
-    of_all = weighing.of_its_group(place)
+    of_all = weighing.group_evidence(place)
     if of_all and of_all.alarm:
         comparison, since = _against_baseline(comparison), of_all.since
     if comparison is None:
@@ -194,14 +194,14 @@ def _against_baseline(comparison: Optional[_Comparison]) -> Optional[_Comparison
     """Return a measurement beside its baseline; None where it has none of this era."""
     if comparison is None:
         return None
-    source = None if comparison[0].measurement.era else beside_baseline(comparison[0].measurement)
+    source = None if comparison[0].measurement.era else baseline_source(comparison[0].measurement)
     return (comparison[0], source) if source else None
 
 
 def _group_is_low(placed: PlannedMeasurement, weighing: Weighing, limit: float) -> bool:
     """Return whether all of the group mostly are slow, which beside one another does not show."""
     what = label(placed.operation, placed.scenario)
-    compared = weighing.compared_as_one((placed.expectation.layer, placed.expectation.component))
+    compared = weighing.compared_group((placed.expectation.layer, placed.expectation.component))
     for measurement, (source, _) in compared:
         if measurement.what == what:
             return _middle(source.runs[-_MOST:]) < limit

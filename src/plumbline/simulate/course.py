@@ -13,9 +13,9 @@ from itertools import zip_longest
 from random import Random
 from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.confirm import Layer, Past, Place, moved, places, steps_of, turns, wanted
+from plumbline.judge import confirm as confirming
 from plumbline.judge.judging import Judging, judge_day
-from plumbline.judge.weighing import Weighing, take
+from plumbline.judge.weighing import Weighing, weigh_subjects
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation, Measured
 from plumbline.model.layers import LAYERS
@@ -90,7 +90,7 @@ class Confirming:
         for looks in zip_longest(*(self._looks(node, number) for node in self._nodes)):
             every = [_NodeEvidence(look, self._measuring) for look in looks if look]
             # no node asks about what another one measures, so all are weighed in one go
-            take([evidence.unknown() for evidence in every])
+            weigh_subjects([evidence.unknown() for evidence in every])
             for evidence in every:
                 self._confirm(evidence, rates_Bps)
 
@@ -105,21 +105,21 @@ class Confirming:
     def _confirm(self, evidence: _NodeEvidence, rates_Bps: Mapping[Flow, float]) -> None:
         """Confirm what was low in a planned run, from the first look to the end."""
         node, begun, now, ends = evidence.look
-        past = Past(
+        past = confirming.PastRuns(
             node.measured,
             dict.fromkeys((expectation.component for expectation in node.chosen), begun),
         )
-        queue: Sequence[Place] = ()
+        queue: Sequence[confirming.QueuePlace] = ()
         while now < ends:
-            layer = Layer(node.chosen, evidence.verdict, evidence)
-            queue = places(wanted(layer), past, now)
-            due = turns(layer, queue, past, now)
+            layer = confirming.Layer(node.chosen, evidence.verdict, evidence)
+            queue = confirming.places(confirming.find_candidates(layer), past, now)
+            due = confirming.turns(layer, queue, past, now)
             if not due:
                 break
             for number, turn in enumerate(due):
-                records = moved(turn, f"{now} {number}", now, layer)
+                records = confirming.run_entries(turn, f"{now} {number}", now, layer)
                 node.measured.extend(records)
-                self._measuring.again(steps_of(turn, layer), now, rates_Bps)
+                self._measuring.again(confirming.steps_of(turn, layer), now, rates_Bps)
             evidence.forget(
                 {expectation.component for turn in due for expectation in turn.chosen}, now
             )
@@ -159,12 +159,12 @@ class _NodeEvidence:
             key: verdict for key, verdict in self._verdicts.items() if key[1] not in components
         }
         self._weighing = self._weigh()
-        take([self.unknown()])
+        weigh_subjects([self.unknown()])
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence of the last runs on a component or group."""
         if subject not in self._evidence:
-            take([(self._weighing, [subject])])
+            weigh_subjects([(self._weighing, [subject])])
             self._evidence[subject] = self._weighing.evidence(subject)
         return self._evidence[subject]
 

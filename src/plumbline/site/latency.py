@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.latency import Latency, Load, Loads, compare
-from plumbline.judge.references import LEAST
+from plumbline.judge.references import MIN_SIZE
 from plumbline.model.errors import ToolError
 from plumbline.model.evidence import MONTH_S, odds_within
 from plumbline.model.exchange import Suspected
@@ -258,12 +258,12 @@ def _groups(watched: Sequence[PlannedComponent]) -> Iterator[dict[str, PlannedCo
         else:
             rest.setdefault((target.entry.group, _ceiling(target.entry)), {})[target.name] = target
     for group in hosts.values():
-        if len(group) >= LEAST:
+        if len(group) >= MIN_SIZE:
             yield group
             continue
         for name, member in group.items():
             rest.setdefault(_ceiling(member.entry), {})[name] = member
-    yield from (group for group in rest.values() if len(group) >= LEAST)
+    yield from (group for group in rest.values() if len(group) >= MIN_SIZE)
 
 
 def _ceiling(entry: Expectation) -> tuple[float, ...]:

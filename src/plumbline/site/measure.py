@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Any, Callable, ContextManager, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge import confirm as confirming
-from plumbline.judge.judging import By, Judging
+from plumbline.judge.judging import Basis, Judging
 from plumbline.judge.weighing import Weighing
 from plumbline.measure.caches import WITHOUT
 from plumbline.measure.lock import Locks, OwnLocks
@@ -135,7 +135,7 @@ def measure(
     recorded = {record.component for record in records}
     history.prune(clock.wall() - KEEP_DAYS * DAY_S)
     snapshot = publisher(
-        clock.wall(), lambda memory: Weighing({node: expected}, {node: memory}).every()
+        clock.wall(), lambda memory: Weighing({node: expected}, {node: memory}).all()
     )
     chosen = [
         entry
@@ -144,8 +144,8 @@ def measure(
         # another run may be measuring a component for the first time
         if not session.busy or snapshot.of(entry.layer, entry.component)
     ]
-    by = By.LAST_RUN if options.verdicts else By.COMPARISON
-    judging = Judging(snapshot, snapshot, snapshot.written_at, by=by)
+    basis = Basis.LAST_RUN if options.verdicts else Basis.COMPARISON
+    judging = Judging(snapshot, snapshot, snapshot.written_at, basis=basis)
     verdicts = tuple(judging.components(chosen))
     return Result(run_id, records, verdicts, tuple(session.busy), interrupted)
 
@@ -192,7 +192,7 @@ class Confirmation(NamedTuple):
     """
 
     layer: confirming.Layer
-    queue: Sequence[confirming.Place]
+    queue: Sequence[confirming.QueuePlace]
     due: Sequence[confirming.Turn]
     left_bytes: float
     trouble: str = ""
@@ -208,12 +208,12 @@ def confirmation(
     component = judged.judging(expectations.node).component
     state = confirming.Layer(entries, component, judged.weighing, suspected)
     oldest_s = max(entry.limits.stale_after_s for entry in entries)
-    past = confirming.Past(
+    past = confirming.PastRuns(
         [run for run in history.confirmed(layer) if run.at <= now],
         history.planned_at(layer, now - oldest_s, now),
     )
-    queue = confirming.places(confirming.wanted(state), past, now)
-    left_bytes = confirming.bytes_left(entries[0], past.measured, now)
+    queue = confirming.places(confirming.find_candidates(state), past, now)
+    left_bytes = confirming.remaining_bytes(entries[0], past.measured, now)
     turns = confirming.turns(state, queue, past, now)
     return Confirmation(state, queue, turns, left_bytes, trouble)
 
@@ -247,7 +247,7 @@ def confirm(
             break
         turn = queue.due[0]
         run_id = f"{run_id_at(now)}-{len(results)}"
-        history.begin_confirmation(confirming.moved(turn, run_id, now, queue.layer))
+        history.begin_confirmation(confirming.run_entries(turn, run_id, now, queue.layer))
         limit_s = None if deadline is None else max(0.0, deadline - time.monotonic())
         units = units_of(layer, confirming.steps_of(turn, queue.layer))
         run = options._replace(limit_s=limit_s, run_id=run_id)

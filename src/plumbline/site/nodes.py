@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.explain import explain
-from plumbline.judge.judging import By, Judging
+from plumbline.judge.judging import Basis, Judging
 from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.judge.phrases import weighed
@@ -104,10 +104,10 @@ class Judgement(ABC):
     def evidence_source(self) -> EvidenceSource:
         """Return the evidence of all runs."""
 
-    def judging(self, node: str, *, evidence: bool = False, by: By = By.RUNS) -> Judging:
+    def judging(self, node: str, *, evidence: bool = False, basis: Basis = Basis.RUNS) -> Judging:
         """Return the judge of a node's components; ``evidence`` as for :class:`Judging`."""
         return Judging(
-            self.memories[node], self.evidence_source, self.now, evidence=evidence, by=by
+            self.memories[node], self.evidence_source, self.now, evidence=evidence, basis=basis
         )
 
     def verdicts(
@@ -116,7 +116,7 @@ class Judgement(ABC):
         *,
         evidence: bool = False,
         members: bool = False,
-        by: By = By.RUNS,
+        basis: Basis = Basis.RUNS,
     ) -> Iterator[Judged]:
         """Yield the verdicts on components and groups, node by node; no groups for one component.
 
@@ -126,7 +126,7 @@ class Judgement(ABC):
         members = members or choice.component is not None
         for node, measured in self.nodes.items():
             chosen = choice.filter(measured)
-            judging = self.judging(node, evidence=evidence, by=by)
+            judging = self.judging(node, evidence=evidence, basis=basis)
             single = [entry for entry in chosen if members or not LAYERS[entry.layer].whole]
             groups = () if choice.component else judging.groups(chosen)
             for verdict in (*judging.components(single), *groups):

@@ -168,7 +168,7 @@ def publish(expectations: str, state: Path) -> int:
             groups_of(expected),
             lambda snapshot: changes.append(verdicts(snapshot)),
         )
-        publisher(now, lambda memory: Weighing({node.node: expected}, {node.node: memory}).every())
+        publisher(now, lambda memory: Weighing({node.node: expected}, {node.node: memory}).all())
     return sum(changes)
 
 
@@ -468,7 +468,7 @@ class Replay(NamedTuple):
     peers, else empty.
     """
 
-    judged: tuple[replaying.Judged, ...]
+    judged: tuple[replaying.DayVerdict, ...]
     unit: str
     without: int
     hint: str
@@ -493,7 +493,7 @@ def replay_file(path: Path, window_s: float) -> Replay:
     return Replay(judged, read.unit, read.without, hint)
 
 
-def _hint(apart: replaying.Apart, window_s: float) -> str:
+def _hint(apart: replaying.StaggeredHost, window_s: float) -> str:
     """Return the hint for a file in which no component has peers."""
     host = f"host {apart.host}" if apart.host else "the file"
     hosts = f" (and {apart.hosts - 1} more hosts alike)" if apart.hosts > 1 else ""

@@ -6,7 +6,16 @@ from typing import Any, Mapping, Optional
 
 import pytest
 
-from plumbline.judge.confirm import Layer, Past, bytes_left, moved, places, steps_of, turns, wanted
+from plumbline.judge.confirm import (
+    Layer,
+    PastRuns,
+    find_candidates,
+    places,
+    remaining_bytes,
+    run_entries,
+    steps_of,
+    turns,
+)
 from plumbline.model.evidence import WORTH_A_RUN, Evidence, Subject
 from plumbline.model.expectation import OFF, Confirm, Expectation, Measured
 from plumbline.model.limits import Limits
@@ -57,10 +66,12 @@ class Site:
         return Layer(self.entries, self.verdict, self, self.suspected)
 
     def names(self) -> list[str]:
-        return [one.entry.component for one in wanted(self.known) if not one.obstacle]
+        return [one.entry.component for one in find_candidates(self.known) if not one.obstacle]
 
     def obstacles(self) -> dict[str, str]:
-        return {one.entry.component: one.obstacle for one in wanted(self.known) if one.obstacle}
+        return {
+            one.entry.component: one.obstacle for one in find_candidates(self.known) if one.obstacle
+        }
 
 
 def target(name: str, **changes: Any) -> Expectation:
@@ -82,12 +93,12 @@ def done(name: str, at: float, **changes: Any) -> Measured:
     return Measured("confirm", at, "ost", name, **values)
 
 
-def past(*measured: Measured, planned: Mapping[str, float] = {}) -> Past:
-    return Past(measured, {**dict.fromkeys("abcdefgh", PLANNED), **planned})
+def past(*measured: Measured, planned: Mapping[str, float] = {}) -> PastRuns:
+    return PastRuns(measured, {**dict.fromkeys("abcdefgh", PLANNED), **planned})
 
 
-def due(of: Site, before: Past, now: float = NOW) -> list[tuple[list[str], list[str]]]:
-    found = turns(of.known, places(wanted(of.known), before, now), before, now)
+def due(of: Site, before: PastRuns, now: float = NOW) -> list[tuple[list[str], list[str]]]:
+    found = turns(of.known, places(find_candidates(of.known), before, now), before, now)
     return [
         (
             [entry.component for entry in turn.targets],
@@ -181,7 +192,7 @@ def test_a_target_without_healthy_peers_is_measured_alone() -> None:
 )
 def test_of_a_few_nobody_is_measured_again_and_why_is_said(names: str, obstacle: str) -> None:
     of = Site(*map(target, names)).say("a")
-    (place,) = places(wanted(of.known), past(), NOW)
+    (place,) = places(find_candidates(of.known), past(), NOW)
     assert (place.candidate.entry.component, place.obstacle) == ("a", obstacle)
     assert bool(due(of, past())) is not bool(obstacle)
 
@@ -306,12 +317,12 @@ def test_what_was_saved_up_is_for_what_the_odds_speak_for(
 def test_bytes_that_were_moved_come_back_day_by_day_up_to_what_may_be_saved() -> None:
     entry = target("a", confirm=TERMS._replace(daily_bytes=10.0, most_bytes=100.0))
     moved_then = [done("a", NOW, bytes=80)]
-    assert bytes_left(entry, [], NOW) == 100.0
-    assert bytes_left(entry, moved_then, NOW) == 20.0
-    assert bytes_left(entry, moved_then, NOW + DAY_S) == pytest.approx(30.0)
-    assert bytes_left(entry, moved_then, NOW + 30 * DAY_S) == 100.0
+    assert remaining_bytes(entry, [], NOW) == 100.0
+    assert remaining_bytes(entry, moved_then, NOW) == 20.0
+    assert remaining_bytes(entry, moved_then, NOW + DAY_S) == pytest.approx(30.0)
+    assert remaining_bytes(entry, moved_then, NOW + 30 * DAY_S) == 100.0
     # a clock that was stepped back gives nothing and takes nothing
-    assert bytes_left(entry, moved_then, NOW - DAY_S) == 20.0
+    assert remaining_bytes(entry, moved_then, NOW - DAY_S) == 20.0
 
 
 def device(name: str) -> Expectation:
@@ -322,9 +333,9 @@ def device(name: str) -> Expectation:
 def test_devices_are_read_one_by_one_where_not_all_of_them_are() -> None:
     of = Site(*map(device, "abcdef"), layer="raw").say("a")
     before = past()
-    (turn,) = turns(of.known, places(wanted(of.known), before, NOW), before, NOW)
+    (turn,) = turns(of.known, places(find_candidates(of.known), before, NOW), before, NOW)
     assert {len(one.references) for one in steps_of(turn, of.known)} == {1}
-    noted = moved(turn, "run", NOW, of.known)
+    noted = run_entries(turn, "run", NOW, of.known)
     assert sum(one.bytes for one in noted) == 3 * SIZE
     assert {one.component for one in noted if not one.control} == {"a"}
 
@@ -334,7 +345,7 @@ def test_what_comes_back_between_two_runs_is_by_the_second(after_s: float, left:
     """A clock that was stepped back between them gives nothing and takes nothing."""
     entry = target("a", confirm=TERMS._replace(daily_bytes=DAY_S, most_bytes=100.0))
     both = [done("a", NOW, bytes=20), done("b", NOW + after_s, bytes=20)]
-    assert bytes_left(entry, both, NOW + after_s) == left
+    assert remaining_bytes(entry, both, NOW + after_s) == left
 
 
 @pytest.mark.parametrize(("after_s", "is_due"), [(-1.0, True), (0.0, True), (1.0, False)])
@@ -357,7 +368,7 @@ def test_where_planned_runs_are_rare_each_day_has_runs_of_its_own(
 
 
 def test_it_is_said_how_long_ago_it_was_measured() -> None:
-    found = wanted(site().say("a").known)
+    found = find_candidates(site().say("a").known)
     (place,) = places(found, past(done("a", NOW - 50 * 60.0)), NOW)
     assert place.obstacle == "measured 50 min ago"
 
@@ -372,11 +383,11 @@ def test_what_runs_together_is_measured_together_where_all_of_it_is_chosen(
         for name in "abcdef"
     ]
     of = Site(*members, layer="raw").say("a")
-    (turn,) = turns(of.known, places(wanted(of.known), past(), NOW), past(), NOW)
+    (turn,) = turns(of.known, places(find_candidates(of.known), past(), NOW), past(), NOW)
     assert sorted(entry.component for entry in turn.chosen) == ["a", "b", "c"]
     (first,) = [entry for entry in steps_of(turn, of.known) if entry.component == "a"]
     assert len(first.references) == steps
-    (noted,) = [run for run in moved(turn, "run", NOW, of.known) if run.component == "a"]
+    (noted,) = [run for run in run_entries(turn, "run", NOW, of.known) if run.component == "a"]
     assert noted.bytes == steps * SIZE
 
 

@@ -6,7 +6,7 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.judging import By, Judging
+from plumbline.judge.judging import Basis, Judging
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits, Range, Reference
@@ -153,7 +153,7 @@ def test_a_group_without_figures_names_its_critical_member_with_the_reason() -> 
     every = [series(rate, component=name, peers_rate=62e6) for name, rate in rates.items()]
     taken = snapshot(*every)
     assert verdict_on(members, *every).state is State.UNKNOWN
-    verdict = Judging(taken, taken, NOW, by=By.LAST_RUN).group(members)
+    verdict = Judging(taken, taken, NOW, basis=Basis.LAST_RUN).group(members)
     assert verdict.state is State.WARNING
     assert verdict.sentence.startswith("group scratch CRITICAL OST0: read 11.8 MB/s")
     assert "read: 6 of 6 have no figure to compare" in verdict.sentence

@@ -9,7 +9,7 @@ from typing import Iterable, Sequence
 
 import pytest
 
-from plumbline.judge.replay import JobsSay, jobs_say
+from plumbline.judge.replay import JobFindings, judge_jobs
 from plumbline.model.evidence import odds_within
 from plumbline.model.record import Operation
 from plumbline.observe.darshan import FileIo, Log
@@ -48,8 +48,8 @@ def nights(rates: Sequence[float], count: int = 10) -> list[Log]:
     return [log(night, rates, START + night * DAY_S) for night in range(count)]
 
 
-def say(logs: Sequence[Log], traffic: Iterable[JobIo] = ()) -> JobsSay:
-    return jobs_say(logs, named, traffic)
+def say(logs: Sequence[Log], traffic: Iterable[JobIo] = ()) -> JobFindings:
+    return judge_jobs(logs, named, traffic)
 
 
 def test_a_slow_target_is_found_among_jobs_of_all_kinds() -> None:
@@ -77,7 +77,7 @@ def test_a_hint_says_what_jobs_lost_and_what_to_measure() -> None:
 
 def test_a_target_beyond_the_plan_is_shown_safely_and_not_to_be_probed() -> None:
     logs = nights([100e6] * 9 + [60e6])
-    first = next(jobs_say(logs, lambda _, index: f"/s\x1b OST{index}", []).sentences())
+    first = next(judge_jobs(logs, lambda _, index: f"/s\x1b OST{index}", []).sentences())
     assert first.startswith("/s\N{REPLACEMENT CHARACTER} OST9: jobs write at ")
     assert first.endswith("a hint, no alarm, add it to the topology to measure it")
 
@@ -135,7 +135,7 @@ def test_files_that_cannot_be_compared_say_nothing(changes: dict[str, object]) -
 
 def test_few_targets_are_no_peers() -> None:
     said = say(nights([100e6, 100e6, 100e6, 30e6]))
-    assert said == JobsSay([], 0, 0)
+    assert said == JobFindings([], 0, 0)
     assert list(said.sentences()) == ["0 jobs measured 0 targets, none of them slow"]
 
 
@@ -152,7 +152,7 @@ def test_odds_of_a_loss_that_is_not_looked_for_are_no_word() -> None:
 
 def test_a_real_log_says_something_of_each_of_its_targets() -> None:
     said = say([parse_log(ANSWERS[0])])
-    assert said == JobsSay([], 1, 24)
+    assert said == JobFindings([], 1, 24)
 
 
 @pytest.mark.parametrize(("size", "targets"), [((64 << 20) - 1, 0), (64 << 20, 5)])

@@ -13,9 +13,9 @@ import pytest
 
 from plumbline.judge.recursion import weigh
 from plumbline.judge.runs import (
-    ALONE,
-    BESIDE_PEERS,
     FADES,
+    LONE_NOISE,
+    PEER_NOISE,
     Change,
     Claim,
     Noise,
@@ -23,7 +23,7 @@ from plumbline.judge.runs import (
     Source,
     Subject,
     Weight,
-    in_order,
+    merge,
     moments_of,
 )
 from tests.package.judge.rows import Run, rows, runs_of
@@ -39,7 +39,7 @@ def source(
     ratios: Sequence[Optional[float]],
     number: int = 0,
     spread: float = 0.05,
-    noise: Noise = BESIDE_PEERS,
+    noise: Noise = PEER_NOISE,
 ) -> Source:
     """Return a run a night, two minutes after those of the source before."""
     runs = tuple(
@@ -61,7 +61,7 @@ def alone(*ratios: Optional[float], question: Question = ASKED) -> Weight:
 
 def both(writes: Sequence[float], reads: Sequence[float], question: Question = ASKED) -> Weight:
     sources = [source(writes), source(reads, 1)]
-    merged = Source(in_order([each.runs for each in sources]), 0.02)
+    merged = Source(merge([each.runs for each in sources]), 0.02)
     claims = [Claim((each,)) for each in sources]
     return weigh([Subject(claims, [Claim((merged,))], question)])[0]
 
@@ -167,7 +167,7 @@ DRAWN = (
 )
 
 
-@pytest.mark.parametrize("noise", [BESIDE_PEERS, ALONE])
+@pytest.mark.parametrize("noise", [PEER_NOISE, LONE_NOISE])
 @pytest.mark.parametrize("off", [0.0, 0.01, 0.04])
 @pytest.mark.parametrize("count", [2, 3, 4, 5])
 def test_the_odds_are_those_of_the_model(noise: Noise, off: float, count: int) -> None:
@@ -214,7 +214,7 @@ def test_one_moment_adds_twelve_at_most_to_the_logarithm_of_the_odds() -> None:
 # --- its error rate
 
 
-def drawn(chance: Random, count: int, offset: float = 0.0, noise: Noise = BESIDE_PEERS) -> Source:
+def drawn(chance: Random, count: int, offset: float = 0.0, noise: Noise = PEER_NOISE) -> Source:
     """Draw runs from the model itself: a chain of undisturbed, lower and faster nights."""
     runs, state = [], ""
     for number in range(count):

@@ -8,8 +8,8 @@ from typing import Any, Optional, Sequence
 import pytest
 
 from plumbline.judge.recursion import weigh
-from plumbline.judge.references import Against, Era, Measurement, References, common
-from plumbline.judge.runs import ALONE, AT, BESIDE_PEERS, RATIO, SPREAD, Question
+from plumbline.judge.references import Against, Era, Measurement, References, group_source
+from plumbline.judge.runs import AT, LONE_NOISE, PEER_NOISE, RATIO, SPREAD, Question
 from plumbline.judge.weighing import NamedMeasurement, subject_of
 from plumbline.model.limits import Limits
 from plumbline.model.series import Sample
@@ -54,7 +54,7 @@ def test_a_loss_that_all_share_is_taken_away_with_the_peers() -> None:
     found = References(peers).of(peers[0])
     assert found is not None
     assert list(found.source.runs[:, RATIO]) == pytest.approx([0.0, 0.0, 0.0])
-    assert found.source.noise == BESIDE_PEERS
+    assert found.source.noise == PEER_NOISE
 
 
 def test_a_loss_of_its_own_stays() -> None:
@@ -69,7 +69,7 @@ def test_without_peers_the_baseline_is_the_reference_and_busy_days_are_noise() -
     found = References([only]).of(only)
     assert found is not None
     assert found.against == Against.ALONE.value
-    assert found.source.noise == ALONE
+    assert found.source.noise == LONE_NOISE
     assert list(found.source.runs[:, RATIO]) == pytest.approx([0.0, log(0.5)])
 
 
@@ -264,7 +264,7 @@ def test_without_peers_runs_differ_by_five_percent_at_least() -> None:
 @pytest.mark.parametrize(("runs", "off"), [(0, 1.2533 * 0.05), (1, 1.2533 * 0.05), (100, 0.015)])
 def test_a_baseline_is_as_certain_as_its_runs(runs: int, off: float) -> None:
     one = measurement(baseline=BASE._replace(runs=runs))
-    for found in (References([one]).of(one), common([one], 1)):
+    for found in (References([one]).of(one), group_source([one], 1)):
         assert found is not None
         assert found.source.off == pytest.approx(off)
 
@@ -464,7 +464,7 @@ def test_what_was_often_disturbed_is_expected_to_be_so_again(
 @pytest.mark.parametrize(("known", "judged"), [(1, False), (2, False), (3, True), (4, True)])
 def test_more_than_half_of_a_group_must_have_a_baseline(known: int, judged: bool) -> None:
     every = [measurement(str(n), baseline=BASE if n < known else None) for n in range(4)]
-    assert bool(common(every, 4)) is judged
+    assert bool(group_source(every, 4)) is judged
 
 
 @pytest.mark.parametrize(("measured", "days"), [(1, 4), (2, 4), (3, 5), (4, 5)])
@@ -474,7 +474,7 @@ def test_a_day_counts_where_more_than_half_of_a_group_was_measured(
     every = [
         measurement(str(n), samples=samples([RATE] * (5 if n < measured else 4))) for n in range(4)
     ]
-    found = common(every, 4)
+    found = group_source(every, 4)
     assert found is not None
     assert len(found.source.runs) == days
 
@@ -487,7 +487,7 @@ def test_a_group_gave_the_upper_median_of_its_members(
     shares: tuple[float, ...], middle: float
 ) -> None:
     every = [measurement(str(n), samples=samples([RATE * share])) for n, share in enumerate(shares)]
-    found = common(every, len(shares))
+    found = group_source(every, len(shares))
     assert found is not None
     assert list(found.source.runs[:, RATIO]) == pytest.approx([log(middle)])
 
@@ -495,7 +495,7 @@ def test_a_group_gave_the_upper_median_of_its_members(
 def test_the_day_of_a_group_is_as_uncertain_as_its_members_differ() -> None:
     shares = (0.5, 0.6, 0.8, 1.0)
     every = [measurement(str(n), samples=samples([RATE * share])) for n, share in enumerate(shares)]
-    found = common(every, 4)
+    found = group_source(every, 4)
     assert found is not None
     far = sorted(abs(log(share / 0.8)) for share in shares)
     spread = 1.4826 * (far[1] + far[2]) / 2
@@ -507,11 +507,11 @@ def test_a_member_that_ran_more_often_on_a_day_counts_by_its_middle_from_the_fir
     often = tuple(
         Sample(HOUR_S * (3 + n), rate, None, None, 0, None) for n, rate in enumerate(rates)
     )[::-1]
-    found = common([measurement(samples=often)], 1)
+    found = group_source([measurement(samples=often)], 1)
     assert found is not None
     assert [run.at for run in runs_of(found.source)] == [3 * HOUR_S]
     assert list(found.source.runs[:, RATIO]) == pytest.approx([log(0.8)])
-    twice = common([measurement(samples=often[1:])], 1)
+    twice = group_source([measurement(samples=often[1:])], 1)
     assert twice is not None
     assert list(twice.source.runs[:, RATIO]) == pytest.approx([log(0.5) / 2])
 

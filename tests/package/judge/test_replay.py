@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.judge.replay import Judged, default_limits, replay
+from plumbline.judge.replay import DayVerdict, default_limits, replay
 from plumbline.model.limits import Limits
 from plumbline.model.series import Sampled
 from plumbline.model.verdict import Reason, State
@@ -32,7 +32,7 @@ def samples(days: int, slow: float = 1.0, noise: float = 0.15) -> list[Sampled]:
     return rows
 
 
-def alarms(rows: list[Sampled]) -> list[Judged]:
+def alarms(rows: list[Sampled]) -> list[DayVerdict]:
     bad = (State.WARNING, State.CRITICAL)
     return [one for one in replay(rows, Limits()) if one.verdict.state in bad]
 
@@ -112,7 +112,7 @@ def test_the_default_is_one_false_alarm_a_month_for_all_components(
     assert default_limits([*rows, *rows], 0.5).alarm_odds == pytest.approx(2 * odds)
 
 
-def alone(rates: list[float], **changes: Any) -> list[Judged]:
+def alone(rates: list[float], **changes: Any) -> list[DayVerdict]:
     """Judge a component without peers, a sample a day."""
     rows = [
         Sampled(

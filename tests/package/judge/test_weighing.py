@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.judge.phrases import weighed
 from plumbline.judge.recursion import weigh
-from plumbline.judge.runs import ALONE, Claim, Question, Source, Subject, in_order
+from plumbline.judge.runs import LONE_NOISE, Claim, Question, Source, Subject, merge
 from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
@@ -182,7 +182,7 @@ def test_what_all_hosts_have_lost_is_a_loss_of_all_hosts() -> None:
 
     def of_all(slow: Sequence[str]) -> Optional[Evidence]:
         memories = {host: Past(memory) for host, memory in hosts(slow).items()}
-        return Weighing(nodes, memories).of_its_group(("net", "oss3"))
+        return Weighing(nodes, memories).group_evidence(("net", "oss3"))
 
     every, one = of_all(HOSTS), of_all(["oss3"])
     assert every
@@ -207,7 +207,7 @@ def test_a_night_counts_for_all_hosts_where_more_than_a_quarter_of_them_were_mea
         nodes[host] = [one._replace(component=host)]
         measured = [nightly(rates, partner=partners[0], component=host, **given)]
         memories[host] = Past(snapshot(*(measured if number < pairs_a_night else ())))
-    found = Weighing(nodes, memories).of_its_group(("net", four[0]))
+    found = Weighing(nodes, memories).group_evidence(("net", four[0]))
     assert (found is not None) is counts
 
 
@@ -479,7 +479,7 @@ def test_the_odds_of_one_operation_are_those_of_its_runs_alone() -> None:
     write = alone_source([200e6, 80e6, 80e6])
     assert runs.odds == pytest.approx(weigh([Subject([Claim((write,))], [], asked)])[0].odds)
     read = write._replace(runs=rows(run._replace(source=1) for run in runs_of(write)))
-    merged = write._replace(runs=in_order([write.runs, read.runs]))
+    merged = write._replace(runs=merge([write.runs, read.runs]))
     claims = [Claim((write,)), Claim((read,))]
     weight = weigh([Subject(claims, [Claim((merged,))], asked)])[0]
     assert two.odds == pytest.approx(weight.odds)
@@ -491,7 +491,7 @@ def alone_source(rates: Sequence[float]) -> Source:
         Run(NOW - 310 - night * DAY_S, log(rate / BASELINE.median), 0.05)
         for night, rate in zip(range(len(rates) - 1, -1, -1), rates)
     )
-    return Source(rows(runs), 1.2533 * 0.05 / sqrt(BASELINE.runs), ALONE)
+    return Source(rows(runs), 1.2533 * 0.05 / sqrt(BASELINE.runs), LONE_NOISE)
 
 
 def test_two_operations_of_a_host_are_weighed_with_all_its_partners_together() -> None:
@@ -518,7 +518,7 @@ def test_two_operations_of_a_host_are_weighed_with_all_its_partners_together() -
             for night, ratio in enumerate(ratios)
             for number in numbers
         )
-        return Source(rows(runs), 1.2533 * 0.05 / sqrt(SENT.runs), ALONE)
+        return Source(rows(runs), 1.2533 * 0.05 / sqrt(SENT.runs), LONE_NOISE)
 
     claims = [Claim((source(number), source(number))) for number in (0, 1)]
     together = Claim((source(0, 1), source(0, 1)))

@@ -38,7 +38,7 @@ def course(
         confirming.day(day, rates)
         found = set()
         for node, entries in nodes.items():
-            known = Weighing({node: entries}, {node: measuring.memory}).every()
+            known = Weighing({node: entries}, {node: measuring.memory}).all()
             found |= {
                 name for (_, name, group), evidence in known.items() if evidence.alarm and not group
             }

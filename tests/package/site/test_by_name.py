@@ -8,7 +8,7 @@ from typing import Iterator, NamedTuple
 
 import pytest
 
-from plumbline.judge.judging import By
+from plumbline.judge.judging import Basis
 from plumbline.model.expectation import Expectations
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation
@@ -87,8 +87,8 @@ class Node:
         node = Expectations("client1", "lab", raw)
         now = NOW + (self.runs + 1) * MINUTE_S
         judged = SiteJudgement(plan_of_node(node), self.history, now)
-        by = By.LAST_RUN if last_run else By.RUNS
-        judging = judged.judging("client1", evidence=True, by=by)
+        basis = Basis.LAST_RUN if last_run else Basis.RUNS
+        judging = judged.judging("client1", evidence=True, basis=basis)
         (found,) = judging.components(one for one in node.every() if one.component == SLOW)
         return found
 
