@@ -18,10 +18,10 @@ from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
 _TWO_RATES = reach(2)
 
 
-def behind(located: Located, ambiguity: AmbiguitySet) -> Iterator[int]:
+def silent(located: Located, ambiguity: AmbiguitySet) -> Iterator[int]:
     """Yield the observations that do not vote and that every alternative slows as much (indices).
 
-    What is slower than the suspects make it has another fault beside theirs.
+    A measurement slower than its suspects allow has a further fault.
     """
     slowing = {suspect.name: suspect for suspect in ambiguity.suspects if not suspect.drops}
     for index, observation in enumerate(located.observations):
@@ -37,7 +37,7 @@ def behind(located: Located, ambiguity: AmbiguitySet) -> Iterator[int]:
 
 
 def _slowing(observation: Observation, suspects: Mapping[str, Suspect]) -> Iterator[str]:
-    """Yield the parts that slow an observation to what was measured."""
+    """Yield the parts that slow an observation to the measured rate."""
     highest = observation.measured * exp(_TWO_RATES * observation.error) * OVERHEAD
     for name in observation.of.path:
         if name in suspects and suspects[name].leaves(observation.of) < min(
@@ -52,8 +52,8 @@ SCHEMA = 1
 def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
     """Return for each slow component, by layer and name, the ambiguity set that explains it.
 
-    Where several do, the one that explains most: its alarm becomes a note, the others remain.  What
-    does not vote and is as slow as a suspect makes it is explained as well.
+    If several do, the one that explains most: its alarm becomes a note, the others remain.
+    Measurements that do not vote and are as slow as a suspect makes them are explained as well.
     """
     sets: dict[tuple[str, str], AmbiguitySet] = {}
     largest_first = sorted(located.sets, key=lambda ambiguity: -len(ambiguity.explains))
@@ -65,7 +65,7 @@ def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
     explained += [
         (ambiguity_set, index)
         for ambiguity_set in largest_first
-        for index in behind(located, ambiguity_set)
+        for index in silent(located, ambiguity_set)
     ]
     for ambiguity, index in explained:
         sets.setdefault(_place(located, index), ambiguity)
@@ -73,15 +73,15 @@ def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
 
 
 def explained_by(located: Located, ambiguity: AmbiguitySet) -> dict[tuple[str, str], None]:
-    """Return the components that an ambiguity set explains, those that do not vote too."""
+    """Return the components that an ambiguity set explains, including those that do not vote."""
     return {
-        _place(located, index): None for index in (*ambiguity.explains, *behind(located, ambiguity))
+        _place(located, index): None for index in (*ambiguity.explains, *silent(located, ambiguity))
     }
 
 
 def _place(located: Located, index: int) -> tuple[str, str]:
-    of = located.observations[index].of
-    return of.layer, of.component
+    test = located.observations[index].of
+    return test.layer, test.component
 
 
 def document(
@@ -171,14 +171,14 @@ def _measured(observation: Observation) -> Mapping[str, Any]:
 
 
 def _next(probe: NextProbe) -> dict[str, Any]:
-    of = probe.candidate.of
+    test = probe.candidate.of
     return {
         "words": probe.candidate.words,
         "kind": probe.candidate.intrusion.name.lower(),
-        "node": of.node,
-        "layer": of.layer,
-        "component": of.component,
-        "operation": of.operation,
+        "node": test.node,
+        "layer": test.layer,
+        "component": test.component,
+        "operation": test.operation,
         "outcomes": [
             {
                 "ratio": outcome.ratio,

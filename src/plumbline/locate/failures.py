@@ -1,10 +1,10 @@
 """Failures, and the servers, mounts or parts that explain them.
 
-A node says of a target that its server does not answer, or that its own mount is dead.  One alarm
-on the host at fault stands for all targets behind it.
+A node reports of a target that its server does not answer, or that its own mount is dead.  One
+alarm on the faulty host replaces those of all targets behind it.
 
-A failed measurement is never a slow one.  It votes in lanes of its own: a part at fault makes all
-that crosses it fail, and whatever gave a rate, a slow one too, clears what it crosses.
+A failed measurement is never a slow one.  It votes in lanes of its own: a faulty part makes all
+measurements that cross it fail, and any with a rate, even a slow one, clears the parts it crosses.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from plumbline.model.verdict import Reason
 Measured = tuple[str, Expectation, Record]
 
 
-class CutOff(NamedTuple):
-    """A host at fault, for what reason, and the sentence on it."""
+class FailedHost(NamedTuple):
+    """A host at fault, the reason, and the sentence on it."""
 
     host: str
     reason: Reason
     text: str
 
 
-def cut_off(
+def failed_hosts(
     nodes: Iterable[tuple[str, Iterable[Expectation], Memory]], now: float
-) -> Iterator[CutOff]:
+) -> Iterator[FailedHost]:
     """Yield each host that keeps targets from being measured, by the latest records of the nodes.
 
     A server that another node has reached since is not at fault.
@@ -44,20 +44,20 @@ def cut_off(
         StoreError: the history cannot be read.
     """
     latest = tuple(_latest(nodes, now))
-    lost: dict[str, list[Measured]] = {}
-    mounts: dict[str, list[Measured]] = {}
+    by_server: dict[str, list[Measured]] = {}
+    by_node: dict[str, list[Measured]] = {}
     for failure in latest:
         node, entry, record = failure
         if record.outcome is Outcome.UNREACHABLE and not _answered(latest, failure):
-            lost.setdefault(entry.host, []).append(failure)
+            by_server.setdefault(entry.host, []).append(failure)
         elif record.outcome is Outcome.NO_MOUNT:
-            mounts.setdefault(node, []).append(failure)
-    for host, behind in lost.items():
-        nobody = several(tuple(dict.fromkeys(node for node, _, _ in behind)))
-        text = f"server {host} does not answer {nobody}: {_names(behind)}"
-        yield CutOff(host, Reason.UNREACHABLE, text)
-    for node, behind in mounts.items():
-        yield CutOff(node, Reason.NO_MOUNT, f"{behind[0][2].reason}: {_names(behind)}")
+            by_node.setdefault(node, []).append(failure)
+    for host, failures in by_server.items():
+        observers = several(tuple(dict.fromkeys(node for node, _, _ in failures)))
+        text = f"server {host} does not answer {observers}: {_names(failures)}"
+        yield FailedHost(host, Reason.UNREACHABLE, text)
+    for node, failures in by_node.items():
+        yield FailedHost(node, Reason.NO_MOUNT, f"{failures[0][2].reason}: {_names(failures)}")
 
 
 def _latest(
@@ -72,25 +72,25 @@ def _latest(
                         yield node, entry, series.latest
 
 
-def _answered(latest: Iterable[Measured], lost: Measured) -> bool:
+def _answered(latest: Iterable[Measured], failure: Measured) -> bool:
     """Return whether a server has given a rate after it was missed."""
     return any(
-        entry.host == lost[1].host
+        entry.host == failure[1].host
         and record.rate is not None
-        and record.started_at > lost[2].started_at
+        and record.started_at > failure[2].started_at
         for _, entry, record in latest
     )
 
 
-def _names(behind: Iterable[Measured]) -> str:
-    every = tuple(behind)
-    names = tuple(dict.fromkeys(entry.component for _, entry, _ in every))
-    since = min(record.started_at for _, _, record in every)
+def _names(failures: Iterable[Measured]) -> str:
+    measured = tuple(failures)
+    names = tuple(dict.fromkeys(entry.component for _, entry, _ in measured))
+    since = min(record.started_at for _, _, record in measured)
     return f"{several(names)} not measured since {moment(since)}"
 
 
 FAILURES = "failures "
-"""Before a lane: whether what crosses it fails."""
+"""Prefix of a lane for failures: whether the measurements that cross it fail."""
 
 _FAILED = (Outcome.FAILED, Outcome.BROKEN, Outcome.UNREACHABLE)
 
@@ -138,13 +138,13 @@ def failure_sentence(located: Located, ambiguity: AmbiguitySet, parts: Parts) ->
 
 
 def failure_rows(located: Located, ambiguity: AmbiguitySet) -> Iterator[tuple[str, ...]]:
-    """Yield failed measurements, and those that cross a suspect and did not, as ``words.rows``."""
+    """Yield failed measurements, and those that cross a suspect and worked, as ``rows`` does."""
     for vote, name, _, _, _, crossed, reason in rows(located, ambiguity):
         yield "failed" if vote == Vote.BAD.value else "worked", name, "", "", "", crossed, reason
 
 
 def partial_sentences(located: Located, parts: Parts) -> Iterator[str]:
-    """Yield a sentence on each failure of what other measurements cross without trouble.
+    """Yield a sentence on each failure across parts that other measurements cross without trouble.
 
     A disk with a few bad places reads one file well and fails when all of it is read.
     """

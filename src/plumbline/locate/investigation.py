@@ -1,7 +1,7 @@
-"""An investigation of a fault that is there now: its steps, and when it is enough.
+"""An investigation of a present fault: its steps, and when it ends.
 
-Only what was measured since the investigation began votes; what was known before is shown, but an
-old good measurement must not clear a part that has become slow since.
+Only measurements since the investigation began vote; earlier ones are shown, but an old good
+measurement must not clear a part that has become slow since.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ ALL_AT_ONCE = 1_000_000
 class Step(NamedTuple):
     """Measurements of one step: one component or, if that is empty, all of a layer.
 
-    ``node`` measures, empty for all that do.  ``slots`` are those of the rounds of host
-    pairs, empty in other layers; ``partner`` is the other host of a single pair.  ``seconds`` and
-    ``bytes`` are what it takes while everything is healthy.
+    ``node`` measures; if it is empty, all nodes of the layer do.  ``slots`` are those of the rounds
+    of host pairs, empty in other layers; ``partner`` is the other host of a single pair.
+    ``seconds`` and ``bytes`` are the cost while everything is healthy.
     """
 
     layer: str
@@ -48,7 +48,7 @@ class Step(NamedTuple):
         return self.layer, self.component, self.node, self.slots
 
     def covers(self, other: Step) -> bool:
-        """Return whether another step would measure nothing that this one does not."""
+        """Return whether another step would measure nothing new after this one."""
         return (
             self.layer == other.layer
             and self.component in ("", other.component)
@@ -62,32 +62,33 @@ class Step(NamedTuple):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Step:
-        """Build from the document form; raise KeyError or TypeError for wrong ones."""
-        known = {name: raw[name] for name in cls._fields}
-        return cls(**{**known, "slots": tuple(raw["slots"])})
+        """Build from the document form; raise KeyError or TypeError for a wrong one."""
+        fields = {name: raw[name] for name in cls._fields}
+        return cls(**{**fields, "slots": tuple(raw["slots"])})
 
 
 class Steps:
-    """Builds the steps of a site from what its nodes measure."""
+    """Builds the steps of a site from the measurements of its nodes."""
 
     def __init__(self, nodes: Nodes, forks: int = ALL_AT_ONCE) -> None:
-        """Take what each node measures, and how many nodes can be asked at the same time."""
+        """Take the measurements of each node, and how many nodes can work at the same time."""
         self._nodes = nodes
         self._forks = forks
 
     def of(self, candidate: Candidate) -> Optional[Step]:
-        """Return the step that makes a measurement, None where no unit does.
+        """Return the step that makes a measurement, None if no unit does.
 
-        Units exist for what the plan has; reads from another client or on another way do not.
+        Units exist for the plan's own measurements; not for reads from another client or on another
+        path.
         """
-        of = candidate.of
-        if candidate.intrusion is Intrusion.TOGETHER and LAYERS[of.layer].on_devices:
-            return self.all(of.layer, of.node)
+        test = candidate.of
+        if candidate.intrusion is Intrusion.TOGETHER and LAYERS[test.layer].on_devices:
+            return self.all(test.layer, test.node)
         if candidate.intrusion in (Intrusion.OTHER_CLIENT, Intrusion.TOGETHER, Intrusion.FAILOVER):
             return None
-        if LAYERS[of.layer].paired:
-            return self._pair(of)
-        return self.one(of.layer, of.component, of.node)
+        if LAYERS[test.layer].paired:
+            return self._pair(test)
+        return self.one(test.layer, test.component, test.node)
 
     def one(self, layer: str, component: str, node: str) -> Step:
         """Return the step that measures one target or device."""
@@ -96,13 +97,13 @@ class Steps:
             for expectation in self._entries(layer, node)
             if expectation.component == component
         ]
-        seconds, moved = _cost(expectations)
-        return Step(layer, component, node, layer_of(layer).one.format(component), seconds, moved)
+        seconds, volume = _cost(expectations)
+        return Step(layer, component, node, layer_of(layer).one.format(component), seconds, volume)
 
     def all(self, layer: str, node: str = "") -> Optional[Step]:
-        """Return the step that measures a whole layer, None where nobody measures it.
+        """Return the step that measures a whole layer, None if no node measures it.
 
-        A host alone has no pair.
+        A host without others has no pair.
         """
         costs = [
             _cost(expectations)
@@ -119,9 +120,9 @@ class Steps:
         return Step(layer, "", node, words, seconds, sum(moved for _, moved in costs))
 
     def peers(self, step: Step) -> Iterator[Step]:
-        """Yield the steps of the peers of a target or device, the ones with least in common first.
+        """Yield the steps of the peers of a target or device, those with the least in common first.
 
-        What shares most of its path would be slow for the same reason.
+        A peer that shares most of the path would be slow for the same reason.
         """
         entries = self._entries(step.layer, step.node)
         own = next(entry for entry in entries if entry.component == step.component)
@@ -130,7 +131,7 @@ class Steps:
             yield self.one(expectation.layer, expectation.component, step.node)
 
     def _batches(self, nodes: int) -> int:
-        """Return the number of turns that nodes take if they cannot all work at the same time."""
+        """Return the number of turns that nodes need if they cannot all work at the same time."""
         return -(-nodes // self._forks)
 
     def _entries(self, layer: str, node: str) -> list[Expectation]:
@@ -142,7 +143,7 @@ class Steps:
         ]
         slots = max(span(len(_hosts(expectation))) for expectation in entries)
         costs = [_cost([expectation]) for expectation in entries]
-        # in each slot half of the hosts begin, and no pair moves more than the mean of its two
+        # in each slot half of the hosts begin, and a pair moves at most the mean of its two hosts
         seconds = slots * self._batches(len(entries) // 2) * max(seconds for seconds, _ in costs)
         total = slots * sum(moved for _, moved in costs) // 2
         return Step(layer, "", "", words, seconds, total, tuple(range(slots)))
@@ -156,8 +157,8 @@ class Steps:
         partner = measurable.operation.rpartition(" ")[2]
         hosts = _hosts(expectation)
         for slot in range(cycle(len(hosts))):
-            met = turn(hosts, expectation.component, slot)
-            if met and met.partner == partner and met.role is Role.INITIATOR:
+            meeting = turn(hosts, expectation.component, slot)
+            if meeting and meeting.partner == partner and meeting.role is Role.INITIATOR:
                 words = f"the network between {expectation.component} and {partner}"
                 seconds, moved = _cost([expectation], partner)
                 return Step(
@@ -179,30 +180,30 @@ def _hosts(entry: Expectation) -> Sequence[str]:
 
 
 def _cost(expectations: Sequence[Expectation], partner: str = "") -> tuple[float, int]:
-    """Return the seconds, and the bytes at most, of measurements one after the other."""
+    """Return the seconds, and the most bytes, of measurements one after the other."""
     return seconds_of(expectations, partner), bytes_of(expectations, partner)
 
 
 NOTHING = "nothing slow"
-"""The end of an investigation that has found no fault."""
+"""The end of an investigation without a fault."""
 
 _MIN_PEERS = 2
-"""With one, nobody knows which of the two is slow."""
+"""With one, the slow one of the two is unknown."""
 
 _MAX_PEERS = 4
 
 _PAIRS = 3
-"""Partners of a host that is asked about: a slow partner shows beside two others."""
+"""Partners of a host in question: a slow partner shows in comparison with two others."""
 
 
 class Budget(NamedTuple):
-    """Time and traffic that remain: seconds, and bytes that may be moved."""
+    """Remaining time and traffic: seconds, and bytes that may be moved."""
 
     seconds: float
     bytes: float
 
     def allows(self, step: Step) -> bool:
-        """Return whether a step fits while everything is healthy; whoever runs it bounds it."""
+        """Return whether a step fits while everything is healthy; its runner enforces the limit."""
         return step.seconds <= self.seconds and step.bytes <= self.bytes
 
 
@@ -213,14 +214,14 @@ class Findings(NamedTuple):
     failed: Located
 
     def sets(self) -> Iterator[tuple[Located, AmbiguitySet]]:
-        """Yield each ambiguity set with where it comes from."""
+        """Yield each ambiguity set with its source."""
         for located in self:
             for ambiguity_set in located.sets:
                 yield located, ambiguity_set
 
 
 class Decision(NamedTuple):
-    """The next step, or None and why it ends; ``beyond`` are steps that the budget forbids."""
+    """The next step, or None and the reason of the end; ``beyond`` are steps over the budget."""
 
     step: Optional[Step]
     reason: str
@@ -228,7 +229,7 @@ class Decision(NamedTuple):
 
 
 class Investigation:
-    """One question about a site: some of its parts, or all of it when none is named."""
+    """One question about a site: some of its parts, or all of it if none is named."""
 
     def __init__(
         self,
@@ -239,10 +240,10 @@ class Investigation:
         *,
         unreferenced: Collection[tuple[str, str]] = (),
     ) -> None:
-        """Take what the nodes measure, the parts asked about, and nodes that do not answer.
+        """Take the measurements of the nodes, the parts in question, and nodes that do not answer.
 
-        ``forks`` is how many nodes can be asked at the same time.  ``unreferenced`` are targets and
-        devices, by layer and name, of which one alone cannot be judged: nothing is known of them.
+        ``forks`` is how many nodes can work at the same time.  ``unreferenced`` are targets and
+        devices, by layer and name, that cannot be judged alone for lack of a reference.
 
         Raises:
             UsageError: a part is on no path of any measurement.
@@ -253,35 +254,35 @@ class Investigation:
         self._unreferenced = frozenset(unreferenced)
         self._candidates = Candidates(nodes)
         self._steps = Steps(nodes, forks)
-        self._known = {
+        self._names = {
             name
             for expectations in nodes.values()
             for expectation in expectations
             for name in (expectation.component, *expectation.path)
         }
         for name in self._targets:
-            if name not in self._known:
+            if name not in self._names:
                 raise UsageError(
                     f"{name!r} is no part of this site; its targets are {', '.join(self._osts())}"
                 )
 
     def decide(self, findings: Findings, done: Sequence[Step], budget: Budget) -> Decision:
-        """Return the next step by the findings, the steps done and the remaining budget."""
+        """Return the next step, given the findings, the steps done and the remaining budget."""
         beyond: dict[object, Step] = {}
-        steps = self._wanted(findings, done, budget)
-        for step in (each for candidate in steps for each in self._judgeable(candidate, budget)):
-            if any(candidate.covers(step) for candidate in done) or self._unasked(step):
+        steps = self._options(findings, done, budget)
+        for step in (step for option in steps for step in self._judgeable(option, budget)):
+            if any(former.covers(step) for former in done) or self._is_silent(step):
                 continue
             if budget.allows(step):
                 return Decision(step, step.words, tuple(beyond.values()))
             beyond[step.key] = step
         return Decision(None, _end(findings, bool(beyond)), tuple(beyond.values()))
 
-    def _unasked(self, step: Step) -> bool:
+    def _is_silent(self, step: Step) -> bool:
         """Return whether a step needs a node that does not answer."""
         return not self._silent.isdisjoint((step.node, step.partner))
 
-    def _wanted(self, findings: Findings, done: Sequence[Step], budget: Budget) -> Iterator[Step]:
+    def _options(self, findings: Findings, done: Sequence[Step], budget: Budget) -> Iterator[Step]:
         """Yield the steps worth measuring, the most useful first."""
         yield from self._opening()
         yield from self._unjudged(findings, budget)
@@ -289,16 +290,16 @@ class Investigation:
             if not ambiguity_set.certain:
                 yield from self._dividing(located, ambiguity_set, done)
         if self._targets:
-            yield from self._beside(findings.slow)
+            yield from self._sibling_devices(findings.slow)
             if not any(located.sets for located in findings):
-                yield from self._behind()
+                yield from self._path_steps()
         else:
-            yield from self._whole(layer for layer in BY_DEPTH if layer.on_devices)
+            yield from self._layers(layer for layer in BY_DEPTH if layer.on_devices)
 
     def _opening(self) -> Iterator[Step]:
-        """Yield the measurements of what was asked about."""
+        """Yield the measurements of the parts in question."""
         if not self._targets:
-            yield from self._whole(layer for layer in BY_DEPTH if layer.paired or layer.per_target)
+            yield from self._layers(layer for layer in BY_DEPTH if layer.paired or layer.per_target)
         for name in self._targets:
             own = list(self._measuring(name, crossing=False))
             yield from own or self._pairs(name)
@@ -306,7 +307,7 @@ class Investigation:
                 yield from self._measuring(name, crossing=True)
 
     def _pairs(self, host: str) -> Iterator[Step]:
-        """Yield the pairs that a host begins, the first few."""
+        """Yield the first few pairs that a host begins."""
         possible = self._candidates.crossing([host], ())
         own = [
             candidate
@@ -314,9 +315,9 @@ class Investigation:
             if LAYERS[candidate.of.layer].paired and candidate.of.component == host
         ]
         steps = {step.key: step for candidate in own if (step := self._steps.of(candidate))}
-        yield from islice((step for step in steps.values() if not self._unasked(step)), _PAIRS)
+        yield from islice((step for step in steps.values() if not self._is_silent(step)), _PAIRS)
 
-    def _whole(self, layers: Iterable[Layer]) -> Iterator[Step]:
+    def _layers(self, layers: Iterable[Layer]) -> Iterator[Step]:
         yield from (step for layer in layers if (step := self._steps.all(layer.name)))
 
     def _measuring(self, name: str, *, crossing: bool) -> Iterator[Step]:
@@ -337,15 +338,15 @@ class Investigation:
 
         A pair of hosts without a baseline has no peers: it shows lost segments, not a low rate.
         """
-        every = list(self._possible(located, ambiguity, done))
-        silent = [each for each in every if self._rate_says_nothing(each[1])]
-        yield from _best_first(located, ambiguity, [each for each in every if each not in silent])
-        yield from _best_first(located, ambiguity, silent)
+        pairs = list(self._dividing_candidates(located, ambiguity, done))
+        vague = [pair for pair in pairs if self._has_no_reference(pair[1])]
+        yield from _best_first(located, ambiguity, [pair for pair in pairs if pair not in vague])
+        yield from _best_first(located, ambiguity, vague)
 
-    def _rate_says_nothing(self, step: Step) -> bool:
+    def _has_no_reference(self, step: Step) -> bool:
         return LAYERS[step.layer].paired and (step.layer, step.component) in self._unreferenced
 
-    def _possible(
+    def _dividing_candidates(
         self, located: Located, ambiguity: AmbiguitySet, done: Sequence[Step]
     ) -> Iterator[tuple[Candidate, Step]]:
         lanes = {loss.lane for suspect in ambiguity.suspects for loss in suspect.losses}
@@ -354,12 +355,12 @@ class Investigation:
             [suspect.name for suspect in ambiguity.suspects], slow
         ):
             step = self._steps.of(candidate)
-            # what was tried and gave no vote is not asked again
-            if step and not any(each.covers(step) for each in done):
+            # a step that was tried without a vote is not repeated
+            if step and not any(former.covers(step) for former in done):
                 yield from ((answer, step) for answer in _answers(candidate, lanes))
 
-    def _behind(self) -> Iterator[Step]:
-        """Yield the network and the devices on the way to the targets, when these seem fine."""
+    def _path_steps(self) -> Iterator[Step]:
+        """Yield the network and the devices on the path to the targets, if these seem fine."""
         tried = set()
         parts = {
             name
@@ -369,17 +370,17 @@ class Investigation:
             for name in expectation.path
         }
         for candidate in self._candidates.crossing(sorted(parts), ()):
-            of, step = candidate.of, self._steps.of(candidate)
-            if LAYERS[of.layer].paired:
-                is_behind = {of.component, step.partner if step else ""} <= parts
+            test, step = candidate.of, self._steps.of(candidate)
+            if LAYERS[test.layer].paired:
+                on_path = {test.component, step.partner if step else ""} <= parts
             else:
-                is_behind = LAYERS[of.layer].on_devices and of.component in parts
-            if step and is_behind and step.component and step.key not in tried:
+                on_path = LAYERS[test.layer].on_devices and test.component in parts
+            if step and on_path and step.component and step.key not in tried:
                 tried.add(step.key)
                 yield step
 
-    def _beside(self, slow: Located) -> Iterator[Step]:
-        """Yield other devices of a server with a slow one: all of them may be slow alike."""
+    def _sibling_devices(self, slow: Located) -> Iterator[Step]:
+        """Yield other devices of a server with a slow one: all of them may be slow."""
         devices = [
             observation
             for observation in slow.observations
@@ -395,23 +396,23 @@ class Investigation:
                     yield self._steps.one(expectation.layer, expectation.component, node)
 
     def _judgeable(self, step: Step, budget: Budget) -> Iterator[Step]:
-        """Yield a step; with peers where its target or device has no other reference."""
+        """Yield a step; with peers if its target or device has no other reference."""
         if (step.layer, step.component) not in self._unreferenced:
             yield step
             return
-        whole = self._affordable(step, budget)
-        yield whole or step
-        if whole is None:
+        joint = self._joint_step(step, budget)
+        yield joint or step
+        if joint is None:
             yield from islice(self._steps.peers(step), _MIN_PEERS)
 
-    def _affordable(self, step: Step, budget: Budget) -> Optional[Step]:
-        """Return the step that measures all peers at once, None where too little would be left."""
-        whole = self._steps.all(step.layer, step.node)
+    def _joint_step(self, step: Step, budget: Budget) -> Optional[Step]:
+        """Return the step that measures all peers at once; None if over half the budget."""
+        joint = self._steps.all(step.layer, step.node)
         half = Budget(budget.seconds / 2, budget.bytes / 2)
-        return whole if whole and half.allows(whole) else None
+        return joint if joint and half.allows(joint) else None
 
     def _unjudged(self, findings: Findings, budget: Budget) -> Iterator[Step]:
-        """Yield peers of what gave a rate that could not be judged: its references did not do."""
+        """Yield peers of components with a rate but no usable reference."""
         rated = {
             (observation.of.layer, observation.of.component, observation.of.node)
             for observation in findings.failed.observations
@@ -424,9 +425,9 @@ class Investigation:
         }
         for place in sorted(rated - judged):
             step = self._steps.one(*place)
-            whole = self._affordable(step, budget)
-            if whole:
-                yield whole
+            joint = self._joint_step(step, budget)
+            if joint:
+                yield joint
             else:
                 yield from islice(self._steps.peers(step), _MAX_PEERS)
 
@@ -442,7 +443,7 @@ class Investigation:
 def _best_first(
     located: Located, ambiguity: AmbiguitySet, possible: Sequence[tuple[Candidate, Step]]
 ) -> Iterator[Step]:
-    """Yield the steps that divide the alternatives, until nothing is left that does."""
+    """Yield the steps that divide the alternatives, until none of the rest does."""
     while possible:
         probe = next_probe(located, ambiguity, [candidate for candidate, _ in possible])
         if probe is None:

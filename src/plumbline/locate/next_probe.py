@@ -1,9 +1,9 @@
-"""Measurements that could be made next, and the one that divides an ambiguity best.
+"""Possible next measurements, and the one that divides an ambiguity best.
 
-Each alternative says how fast a measurement would be.  Alternatives that say the same stay together
-whatever it shows, so the best measurement leaves the fewest in the mean; among equals the one that
-disturbs least.  What was measured since the trouble began is not measured again: it has voted, and
-all alternatives agree with it.
+Each alternative predicts the rate of a measurement.  Alternatives with the same prediction stay
+together whatever it shows, so the best measurement leaves the fewest in the mean; among equals the
+one that disturbs least.  Measurements since the fault began are not repeated: they have voted, and
+all alternatives agree with them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_SLOW = 4
 
 
 class Candidate(NamedTuple):
-    """A measurement that could be made; ``words`` say which, beginning with a small letter."""
+    """A possible measurement; ``words`` name it, beginning with a small letter."""
 
     of: Measurable
     intrusion: Intrusion
@@ -42,10 +42,10 @@ class Candidate(NamedTuple):
 
 
 class Candidates:
-    """All measurements of a site, found by the component that they cross."""
+    """All measurements of a site, indexed by the components that they cross."""
 
     def __init__(self, nodes: Nodes) -> None:
-        """Index what the nodes measure."""
+        """Index the measurements of the nodes."""
         site = Site(nodes)
         self._clients = {
             node: expectation.path
@@ -55,7 +55,7 @@ class Candidates:
         }
         self._crossing: dict[str, list[PlannedMeasurement]] = {}
         for placed in site.measurables():
-            # what loads a whole file system is never the next to be asked for
+            # a test that loads a whole file system is never the next one
             if LAYERS[placed.of.layer].whole:
                 continue
             for name in placed.of.path:
@@ -64,7 +64,7 @@ class Candidates:
     def crossing(self, suspects: Iterable[str], slow: Iterable[str]) -> Iterator[Candidate]:
         """Yield the measurements that cross one of the suspects, each once.
 
-        Other ways and company are for the targets that are ``slow``, the first few of them.
+        Other paths and joint runs are for the first few ``slow`` targets.
         """
         names = tuple(suspects)
         chosen = frozenset(islice(dict.fromkeys(slow), _MOST_SLOW))
@@ -77,7 +77,7 @@ class Candidates:
                         yield candidate
 
     def _from(self, placed: PlannedMeasurement, suspects: tuple[str, ...]) -> Iterator[Candidate]:
-        """Yield a measurement of the plan, and what follows from it."""
+        """Yield a measurement of the plan, and its variants."""
         if not placed.of.expected:
             return
         yield _planned(placed)
@@ -98,30 +98,30 @@ class Candidates:
     def _together(
         self, placed: PlannedMeasurement, suspects: tuple[str, ...]
     ) -> Iterator[Candidate]:
-        of = placed.of
+        read = placed.of
         for name in suspects:
-            if name not in of.path:
+            if name not in read.path:
                 continue
             members = [
                 other.of
                 for other in self._crossing[name]
                 if LAYERS[other.of.layer].per_target
                 and other.of.operation == READ
-                and other.of.path[0] == of.path[0]
+                and other.of.path[0] == read.path[0]
             ]
             if len(members) > 1:
-                counts = dict.fromkeys(of.path, 0)
+                counts = dict.fromkeys(read.path, 0)
                 for member in members:
-                    counts.update({p: counts[p] + 1 for p in member.path if p in counts})
+                    counts.update({hop: counts[hop] + 1 for hop in member.path if hop in counts})
                 words = f"a read of all {len(members)} targets behind {name} together"
-                candidate = _derived(of, words, of.path, Intrusion.TOGETHER)
-                flows = tuple(counts[part] for part in of.path)
+                candidate = _derived(read, words, read.path, Intrusion.TOGETHER)
+                flows = tuple(counts[hop] for hop in read.path)
                 yield candidate._replace(of=candidate.of._replace(flows=flows))
 
     def _failover(self, placed: PlannedMeasurement) -> Iterator[Candidate]:
-        """Yield the way by another server that shares a part behind the servers."""
-        of, host = placed.of, placed.expectation.host
-        own = of.path[of.path.index(host) + 1 : -1] if host in of.path else ()
+        """Yield the path over another server that shares a part behind the servers."""
+        read, host = placed.of, placed.expectation.host
+        own = read.path[read.path.index(host) + 1 : -1] if host in read.path else ()
         partners: dict[str, tuple[str, PlannedMeasurement]] = {}
         for part in own:
             for other in self._crossing[part]:
@@ -129,32 +129,32 @@ class Candidates:
                 if LAYERS[other.of.layer].per_target and server != host:
                     partners.setdefault(server, (part, other))
         for server, (part, other) in partners.items():
-            way = other.of.path
-            path = way[: way.index(part)] + of.path[of.path.index(part) :]
-            words = f"a read of {of.component} failed over to {server}"
-            yield _derived(of, words, path, Intrusion.FAILOVER)
+            chain = other.of.path
+            path = chain[: chain.index(part)] + read.path[read.path.index(part) :]
+            words = f"a read of {read.component} failed over to {server}"
+            yield _derived(read, words, path, Intrusion.FAILOVER)
 
 
 def _planned(placed: PlannedMeasurement) -> Candidate:
-    expectation, of = placed.expectation, placed.of
+    expectation, test = placed.expectation, placed.of
     if placed.partner:
         words = f"a network test of {expectation.component} with {placed.partner.name}"
         words += f" ({placed.operation.value})"
-        return Candidate(of, Intrusion.PAIR, words)
+        return Candidate(test, Intrusion.PAIR, words)
     if placed.scenario is Scenario.TOGETHER:
-        words = f"a raw read of all devices of {of.node} together, {of.component} among them"
-        return Candidate(of, Intrusion.TOGETHER, words)
+        words = f"a raw read of all devices of {test.node} together, {test.component} among them"
+        return Candidate(test, Intrusion.TOGETHER, words)
     if LAYERS[expectation.layer].on_devices:
-        return Candidate(of, Intrusion.RAW_READ, f"a raw read of {of.component} on {of.node}")
-    words = f"a {of.operation} of {of.component} from {of.node}"
+        return Candidate(test, Intrusion.RAW_READ, f"a raw read of {test.component} on {test.node}")
+    words = f"a {test.operation} of {test.component} from {test.node}"
     reads = placed.operation is Operation.READ
-    return Candidate(of, Intrusion.TARGET_READ if reads else Intrusion.TARGET_WRITE, words)
+    return Candidate(test, Intrusion.TARGET_READ if reads else Intrusion.TARGET_WRITE, words)
 
 
 def _derived(
     measurable: Measurable, words: str, path: tuple[str, ...], intrusion: Intrusion
 ) -> Candidate:
-    """Return the measurement that reads the same target on another path, in the lane of reading."""
+    """Return the measurement that reads the same target on another path, in the read lane."""
     derived = measurable._replace(
         name=words, path=path, lanes=tuple((READ,) for _ in path), flows=()
     )
@@ -162,11 +162,11 @@ def _derived(
 
 
 ALIKE = 0.15
-"""Rates that differ by less of the expected one are taken for the same outcome."""
+"""Share of the expected rate below which a difference counts as the same outcome."""
 
 
 class Outcome(NamedTuple):
-    """One thing a measurement may show, as a share of the expected rate, and who is left then."""
+    """One possible result, as a share of the expected rate, and the remaining alternatives."""
 
     ratio: float
     alternatives: tuple[tuple[str, ...], ...]
@@ -207,7 +207,7 @@ def next_probe(
 def _outcomes(
     measurable: Measurable, ambiguity: AmbiguitySet, suspects: Mapping[str, Suspect]
 ) -> tuple[Outcome, ...]:
-    """Return the alternatives by the rate that they leave, the slowest first."""
+    """Return the alternatives by the rate that they allow, the slowest first."""
     rated = sorted(
         (min(_ratio(measurable, suspects[name]) for name in names), names)
         for names in ambiguity.alternatives
@@ -222,5 +222,5 @@ def _outcomes(
 
 
 def _ratio(measurable: Measurable, suspect: Suspect) -> float:
-    """Return the share of the expected rate that a suspect would leave of a measurement."""
+    """Return the share of the expected rate that a suspect would leave to a measurement."""
     return min(1.0, suspect.leaves(measurable) / measurable.expected)

@@ -1,4 +1,4 @@
-"""Measurements of a site with their paths, and whether each votes."""
+"""Measurements of a site with their paths, and their votes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Nodes = Mapping[str, Sequence[Expectation]]
 
 
 class PlannedMeasurement(NamedTuple):
-    """A measurement and the expectation it comes from; ``partner`` is None but for host pairs."""
+    """A measurement and its expectation; ``partner`` is None except for host pairs."""
 
     of: Measurable
     expectation: Expectation
@@ -47,26 +47,26 @@ class Site:
         }
 
     def measurables(self) -> Iterator[PlannedMeasurement]:
-        """Yield all that the nodes measure, in their order."""
+        """Yield all measurements of the nodes, in their order."""
         for node in self._nodes:
             yield from self.of(node)
 
     def of(self, node: str) -> Iterator[PlannedMeasurement]:
         """Yield the measurables of one node.
 
-        The expected rate is the baseline's, else the ceiling, else 0.  A path's part is crossed
-        towards storage by what is written and away from it by what is read; a host's test sends
-        away from storage where the host is a server, and crosses what both hosts share in both
-        lanes.  What is driven at once is its targets; the sum of them says nothing of its own.
-        Parts carry bytes: what is counted in another quantity is left out.
+        The expected rate is the baseline's, else the ceiling, else 0.  Writes cross a part towards
+        storage, reads away from it; a host's test sends away from storage if the host is a server,
+        and crosses the parts that both hosts share in both lanes.  A joint run counts as its
+        targets; their sum is no measurement of its own.  Parts carry bytes: other quantities are
+        left out.
         """
         expectations = self._nodes[node]
-        together, left_out = _sharing(expectations), _left_out(expectations)
+        flows, excluded = _flows_by_part(expectations), _not_one_path(expectations)
         for expectation in expectations:
             if LAYERS[expectation.layer].paired:
                 yield from self._pairs(node, expectation)
-            elif (expectation.layer, expectation.component) not in left_out:
-                yield from _alone(node, expectation, together)
+            elif (expectation.layer, expectation.component) not in excluded:
+                yield from _unpaired(node, expectation, flows)
 
     def _pairs(self, node: str, entry: Expectation) -> Iterator[PlannedMeasurement]:
         for operation, scenario, reference in steps_in_bytes(entry):
@@ -80,7 +80,7 @@ class Site:
                     for name in partner.path
                 )
                 words = f"{operation.value} with {partner.name}"
-                of = Measurable(
+                test = Measurable(
                     f"net {entry.component} {words}",
                     entry.layer,
                     entry.component,
@@ -91,29 +91,29 @@ class Site:
                     (),
                     node,
                 )
-                yield PlannedMeasurement(of, entry, operation, scenario, partner)
+                yield PlannedMeasurement(test, entry, operation, scenario, partner)
 
 
-def _sharing(expectations: Sequence[Expectation]) -> Counter[tuple[str, str]]:
-    """Return the flows that cross each part when members of a group run together, by both names."""
+def _flows_by_part(expectations: Sequence[Expectation]) -> Counter[tuple[str, str]]:
+    """Return the flows that cross each part in a joint run, by the names of run and part."""
     return Counter(
-        (_company(expectation), name)
+        (_joint_group(expectation), name)
         for expectation in expectations
-        if _company(expectation)
+        if _joint_group(expectation)
         for name in expectation.path
     )
 
 
-def _company(entry: Expectation) -> str:
-    """Return a name for those that run together, empty for what runs alone."""
+def _joint_group(entry: Expectation) -> str:
+    """Return a name for the members of a joint run, empty for others."""
     together = any(key.endswith(f"/{Scenario.TOGETHER.value}") for key in entry.references)
     return f"{entry.layer} {entry.group}" if together else ""
 
 
-def _left_out(expectations: Sequence[Expectation]) -> set[tuple[str, str]]:
-    """Return what is no measurement of one path, by layer and component.
+def _not_one_path(expectations: Sequence[Expectation]) -> set[tuple[str, str]]:
+    """Return the tests that do not measure one path, by layer and component.
 
-    With several clients the rank that reads is on another one than the rank that has written.
+    With several clients the reading rank is on another client than the writing one.
     """
     wholes = {
         expectation.component: expectation for expectation in expectations if expectation.parallel
@@ -141,17 +141,17 @@ def steps(entry: Expectation) -> Iterator[tuple[Operation, Scenario, Reference]]
 
 
 def steps_in_bytes(entry: Expectation) -> Iterator[tuple[Operation, Scenario, Reference]]:
-    """Yield those that give bytes per second, which is what parts carry."""
+    """Yield those steps that give bytes per second, which parts carry."""
     return (step for step in steps(entry) if step[0].quantity == BYTES_PER_S)
 
 
-def _alone(
-    node: str, entry: Expectation, together: Counter[tuple[str, str]]
+def _unpaired(
+    node: str, entry: Expectation, flows: Counter[tuple[str, str]]
 ) -> Iterator[PlannedMeasurement]:
     for operation, scenario, reference in steps_in_bytes(entry):
         shared = scenario is Scenario.TOGETHER
         words = f"{operation.value} together" if shared else operation.value
-        of = Measurable(
+        test = Measurable(
             f"{entry.layer} {entry.component} {words}",
             entry.layer,
             entry.component,
@@ -159,14 +159,14 @@ def _alone(
             entry.path,
             _rate(reference),
             tuple((WRITE if operation is Operation.WRITE else READ,) for _ in entry.path),
-            tuple(together[_company(entry), name] for name in entry.path) if shared else (),
+            tuple(flows[_joint_group(entry), name] for name in entry.path) if shared else (),
             node,
         )
-        yield PlannedMeasurement(of, entry, operation, scenario)
+        yield PlannedMeasurement(test, entry, operation, scenario)
 
 
 def _lane(server: bool, leaves: bool) -> str:
-    """Return the lane of a host's own parts: what leaves a server has been read."""
+    """Return the lane of a host's own parts: data that leaves a server was read."""
     return READ if server is leaves else WRITE
 
 
@@ -179,19 +179,20 @@ def _rate(reference: Reference) -> float:
 READ = "read"
 WRITE = "write"
 BOTH = (READ, WRITE)
-"""The lanes of a part: towards storage (write), and back (read).  A part can lose one alone."""
+"""The lanes of a part: towards storage (write), and back (read).  A part can lose only one of
+them."""
 
 
 NETWORK = "network "
-"""Before a lane of a host: what it has left for tests of the network, which end in it, where that
-is not what it has left for its devices."""
+"""Prefix of a host's lane: its remaining rate in tests of the network, which end in it, if that
+differs from the rate of its devices."""
 
 SEGMENTS = "segments "
-"""Before a lane: whether segments are retransmitted, which a bad cable shows before rates fall."""
+"""Prefix of a lane for retransmitted segments, which show a bad cable before rates fall."""
 
 
 class Vote(str, Enum):
-    """Vote of an observation; contended, invalid and unknown ones have none."""
+    """Vote of an observation; contended, invalid and unknown ones do not vote."""
 
     BAD = "bad"
     GOOD = "good"
@@ -199,14 +200,13 @@ class Vote(str, Enum):
 
 
 class Measurable(NamedTuple):
-    """A measurement that can be made, and what its bytes cross.
+    """A measurement that can be made, and the parts that its bytes cross.
 
-    ``name`` is its own among all of a site; ``component`` is what is measured (a target, a disk, a
-    host), ``path`` the components crossed, each once, client end first.  ``lanes`` says for each
-    of them in which lanes, and is empty where all are crossed in the lane ``operation``;
-    ``flows`` how many flows of the same run share it evenly, and is empty where this is the only
-    one.  ``expected`` is the rate in bytes per second while everything is healthy, ``node``
-    the one that measures.
+    ``name`` is unique in a site; ``component`` is the measured target, disk or host, ``path`` the
+    components crossed, each once, client end first.  ``lanes`` are the lanes crossed in each of
+    them, empty if all are crossed in the lane ``operation``; ``flows`` the number of flows of the
+    same run that share each evenly, empty if this is the only one.  ``expected`` is the rate in
+    bytes per second while everything is healthy, ``node`` the measuring node.
     """
 
     name: str
@@ -221,7 +221,7 @@ class Measurable(NamedTuple):
 
     @property
     def is_rate(self) -> bool:
-        """Return whether a rate is measured, and not whether segments are retransmitted."""
+        """Return whether it measures a rate, not retransmitted segments."""
         return not (self.lanes and self.lanes[0][0].startswith(SEGMENTS))
 
     def crossings(self) -> Iterator[tuple[str, tuple[str, ...], int]]:
@@ -246,11 +246,11 @@ class _ObservationFields(NamedTuple):
 class Observation(_ObservationFields):
     """One measurement with its verdict.
 
-    ``error`` is the standard error of ``measured`` as a fraction of it; a rate of 0 stands
-    for a measurement that hung.  ``at`` is when it was measured, ``since`` when a bad one was
-    not yet known to be bad, in seconds since the epoch; ``reason`` is the sentence of the
-    verdict, ``state`` that of the alarm of a bad one.  What votes has a finite rate that is not
-    negative, an expectation and an error; anything else cannot be built.
+    ``error`` is the standard error of ``measured`` as a fraction of it; a rate of 0 is that of a
+    hung measurement.  ``at`` is its time, ``since`` the time when a bad one was not yet known to be
+    bad, in seconds since the epoch; ``reason`` is the sentence of the verdict, ``state`` that of
+    the alarm of a bad one.  A voting observation has a finite rate that is not negative, an
+    expectation and an error; anything else cannot be built.
     """
 
     __slots__ = ()
@@ -274,5 +274,5 @@ class Observation(_ObservationFields):
 
     @property
     def ratio(self) -> float:
-        """Return measured / expected, of what votes."""
+        """Return measured / expected of a voting observation."""
         return self.measured / self.of.expected

@@ -1,17 +1,16 @@
-"""Observations that vote, from what was measured and how it was judged.
+"""Observations that vote, from measurements and their verdicts.
 
-A mild loss may be in the noise of each of them and yet be certain, for chance does not make the
-same nights low in all of them.
+A mild loss may be within the noise of each of several measurements and yet be certain: chance does
+not make all of them low in the same nights.
 
-The judge weighs the runs.  A measurement is bad where its component, its pair of hosts or a part
-that it shares has an alarm and its own runs are low since that began; it is good where its last
-runs are not low.  What the whole group has lost shows beside the baseline alone.
+The judge weighs the runs.  A measurement is bad if its component, its pair of hosts or a shared
+part has an alarm and its own runs are low since the alarm began; it is good if its last runs are
+not low.  A loss of the whole group shows only against the baseline.
 
 Earlier runs never vote: an old good measurement must not clear a part that has become slow since.
 
-A verdict excuses a component when all of its peers are as slow; here that loss votes, because it
-is what a shared part is found by.  What is contended, invalid, degraded or was not measured does
-not vote.
+A verdict excuses a component if all of its peers are as slow; here that loss votes, because it
+incriminates a shared part.  Contended, invalid, degraded and missing measurements do not vote.
 """
 
 from __future__ import annotations
@@ -55,33 +54,33 @@ from plumbline.model.verdict import Reason, State
 def correlated(measured: Sequence[PlannedMeasurement]) -> list[tuple[int, ...]]:
     """Return sets of measurements that one node makes (indices), each of two or more.
 
-    All that is measured of one component, or between two hosts; and what devices give that are read
-    together, for each part that they share.
+    All measurements of one component, or between two hosts; and joint reads of devices, for each
+    part that they share.
     """
     streams: dict[Hashable, list[int]] = {}
-    for index, placed in enumerate(measured):
-        of = placed.of
-        streams.setdefault((of.node, of.layer, of.component, placed.partner), []).append(index)
-        if LAYERS[of.layer].on_devices and placed.scenario is Scenario.TOGETHER:
-            for part in of.path[:-1]:
-                streams.setdefault((of.node, part), []).append(index)
-    return list(dict.fromkeys(tuple(each) for each in streams.values() if len(each) > 1))
+    for index, plan in enumerate(measured):
+        test = plan.of
+        streams.setdefault((test.node, test.layer, test.component, plan.partner), []).append(index)
+        if LAYERS[test.layer].on_devices and plan.scenario is Scenario.TOGETHER:
+            for part in test.path[:-1]:
+                streams.setdefault((test.node, part), []).append(index)
+    return list(dict.fromkeys(tuple(indices) for indices in streams.values() if len(indices) > 1))
 
 
 _Comparison = tuple[NamedMeasurement, ComparedSource]
 
 _FEWEST = 3
-"""Runs of a measurement that speak of today, of a young history two."""
+"""Runs of a measurement that show today's speed; two of a young history."""
 _MOST = 9
-"""Runs that say how fast it is, and of which most must be low for a group that is not just busy."""
+"""Runs that show its usual speed; most must be low for a slow group, not just a busy one."""
 _TWO = 2
 
 
 class WeighedVote(NamedTuple):
-    """The vote of the last runs, what they should give and their middle rate, both in B/s.
+    """The vote of the last runs, their expected and their median rate, both in B/s.
 
-    ``error`` is that of the rate, a fraction; ``begun`` is when they began, in epoch seconds.
-    ``state`` is that of the alarm if it is bad.
+    ``error`` is that of the rate, a fraction; ``begun`` is the start of the runs, in epoch seconds.
+    ``state`` is that of the alarm of a bad one.
     """
 
     vote: Vote
@@ -93,7 +92,7 @@ class WeighedVote(NamedTuple):
 
 
 def votes(placed: Sequence[PlannedMeasurement], weighing: Weighing) -> list[Optional[WeighedVote]]:
-    """Return the vote of the last runs of each measurement, None where they are too few.
+    """Return the vote of the last runs of each measurement, None if they are too few.
 
     All measurements of a site in one call take a tenth of the time of one node after another.
     """
@@ -102,17 +101,17 @@ def votes(placed: Sequence[PlannedMeasurement], weighing: Weighing) -> list[Opti
     groups = [
         group
         for group in correlated(placed)
-        # what is measured of one component the judge has weighed together
+        # the judge has weighed all measurements of one component together
         if not _of_one_component([placed[index] for index in group])
     ]
-    for begun, index in _together(groups, comparisons, weighing):
+    for begun, index in _shared_alarms(groups, comparisons, weighing):
         if since[index] is None:
             since[index] = begun
-    return [_weighed(*each, weighing) for each in zip(placed, comparisons, since)]
+    return [_weighed_vote(*vote, weighing) for vote in zip(placed, comparisons, since)]
 
 
 def _of_one_component(group: Sequence[PlannedMeasurement]) -> bool:
-    """Return whether all that is measured of a component makes a group, and not a pair of hosts."""
+    """Return whether a group has the measurements of one component, not of a pair of hosts."""
     return (
         group[0].partner is None
         and len({measurement.expectation.subject for measurement in group}) == 1
@@ -120,59 +119,59 @@ def _of_one_component(group: Sequence[PlannedMeasurement]) -> bool:
 
 
 def _comparison(placed: PlannedMeasurement, weighing: Weighing) -> Optional[_Comparison]:
-    """Return a measurement beside its reference, None where there is none."""
+    """Return a measurement with its reference, None without one."""
     expectation = placed.expectation
     what = label(placed.operation, placed.scenario)
     partner = placed.partner.name if placed.partner else ""
     compared = weighing.compared((expectation.layer, expectation.component))
-    return next((each for each in compared if each[0][:2] == (what, partner)), None)
+    return next((entry for entry in compared if entry[0][:2] == (what, partner)), None)
 
 
 def _own_alarm(placed: PlannedMeasurement, weighing: Weighing) -> Optional[float]:
-    """Return since when the component has an alarm, in epoch seconds, None where it has none."""
+    """Return when the alarm of the component began, in epoch seconds, None without one."""
     evidence = weighing.evidence(placed.expectation.subject)
     return evidence.since if evidence and evidence.alarm else None
 
 
-def _together(
+def _shared_alarms(
     groups: Sequence[Sequence[int]],
     comparisons: Sequence[Optional[_Comparison]],
     weighing: Weighing,
 ) -> Iterator[tuple[float, int]]:
-    """Yield since when correlated measurements are slow together, for each of them."""
+    """Yield when correlated measurements became slow together, for each of them."""
     parts: list[dict[int, _Comparison]] = []
     for group in groups:
         compared = {index: comparison for index in group if (comparison := comparisons[index])}
         if len(compared) > 1:
             parts.append(compared)
-    every = weighing.weigh([list(compared.values()) for compared in parts])
-    for compared, evidence in zip(parts, every):
+    weighed = weighing.weigh([list(compared.values()) for compared in parts])
+    for compared, evidence in zip(parts, weighed):
         if evidence.alarm:
             yield from ((evidence.since, index) for index in compared)
 
 
-def _weighed(
+def _weighed_vote(
     placed: PlannedMeasurement,
     comparison: Optional[_Comparison],
     since: Optional[float],
     weighing: Weighing,
 ) -> Optional[WeighedVote]:
     place = placed.expectation.layer, placed.expectation.component
-    of_all = weighing.group_evidence(place)
-    if of_all and of_all.alarm:
-        comparison, since = _against_baseline(comparison), of_all.since
+    group = weighing.group_evidence(place)
+    if group and group.alarm:
+        comparison, since = _against_baseline(comparison), group.since
     if comparison is None:
         return None
     measurement, (source, _) = comparison
     limit = log(1 - measurement.measurement.limits.peer_loss)
     if since is not None:
-        # the same runs as the service shows: one good run before them would halve a loss of two
+        # the same runs as in the service: one good run before them would halve a loss of two
         runs = runs_since(source.runs, since)
         if len(runs) and (middle := _middle(runs)) <= limit:
             ratio = _ratio_of_service(weighing.evidence((*place, False)), measurement.what) or exp(
                 middle
             )
-            vote = _of(Vote.BAD, measurement, source, runs)
+            vote = _vote_of(Vote.BAD, measurement, source, runs)
             return vote._replace(state=severity(ratio, measurement.measurement.limits))
     runs = source.runs[-_MOST:]
     if len(runs) < _TWO:
@@ -180,7 +179,7 @@ def _weighed(
     last = runs[-_FEWEST:, RATIO].tolist()
     low = median(last) < limit or last[-1] < limit
     busy = _group_is_low(placed, weighing, limit)
-    return _of(Vote.NONE if low or busy else Vote.GOOD, measurement, source, runs)
+    return _vote_of(Vote.NONE if low or busy else Vote.GOOD, measurement, source, runs)
 
 
 def _ratio_of_service(evidence: Optional[Evidence], what: str) -> Optional[float]:
@@ -191,7 +190,7 @@ def _ratio_of_service(evidence: Optional[Evidence], what: str) -> Optional[float
 
 
 def _against_baseline(comparison: Optional[_Comparison]) -> Optional[_Comparison]:
-    """Return a measurement beside its baseline; None where it has none of this era."""
+    """Return a measurement with its baseline; None without one of this era."""
     if comparison is None:
         return None
     source = None if comparison[0].measurement.era else baseline_source(comparison[0].measurement)
@@ -199,7 +198,7 @@ def _against_baseline(comparison: Optional[_Comparison]) -> Optional[_Comparison
 
 
 def _group_is_low(placed: PlannedMeasurement, weighing: Weighing, limit: float) -> bool:
-    """Return whether all of the group mostly are slow, which beside one another does not show."""
+    """Return whether most of the group are slow, which comparing them does not show."""
     what = label(placed.operation, placed.scenario)
     compared = weighing.compared_group((placed.expectation.layer, placed.expectation.component))
     for measurement, (source, _) in compared:
@@ -209,21 +208,21 @@ def _group_is_low(placed: PlannedMeasurement, weighing: Weighing, limit: float) 
 
 
 def _middle(runs: Rows) -> float:
-    """Return the middle of some runs, one at least, a logarithm."""
+    """Return the median of some runs, a logarithm; there must be one."""
     ratios: list[float] = runs[:, RATIO].tolist()
     return median(ratios)
 
 
-def _of(vote: Vote, named: NamedMeasurement, source: Source, runs: Rows) -> WeighedVote:
+def _vote_of(vote: Vote, named: NamedMeasurement, source: Source, runs: Rows) -> WeighedVote:
     middle = _middle(runs)
     # the error of a median of values that differ by s_1 ... s_n is 1.2533 sqrt(n) / sum(1 / s_i)
     own = OF_A_MEDIAN * sqrt(len(runs)) / float((1 / runs[:, SPREAD]).sum())
-    expected = _expected_loss(named, source)
+    expected = _healthy_rate(named, source)
     error = max(LEAST_SPREAD, hypot(own, source.off))
     return WeighedVote(vote, expected, expected * exp(middle), error, float(runs[0, AT]))
 
 
-def _expected_loss(named: NamedMeasurement, source: Source) -> float:
+def _healthy_rate(named: NamedMeasurement, source: Source) -> float:
     """Return the healthy rate of a measurement, in B/s."""
     if named.measurement.baseline:
         return named.measurement.baseline.median
@@ -234,11 +233,11 @@ def _expected_loss(named: NamedMeasurement, source: Source) -> float:
 
 
 _SAME_FILL = 0.2
-"""Fractions of a target: a filled one is slower (model.expectation.Limits.fill_change)."""
+"""Fractions of a target: a fuller one is slower (model.expectation.Limits.fill_change)."""
 
 
 class WithEarlier:
-    """A memory of what was measured since, each series with the runs before beside it."""
+    """A memory of recent measurements, each series with its earlier runs."""
 
     def __init__(self, memory: Memory, earlier: Memory) -> None:
         self._memory = memory
@@ -246,11 +245,11 @@ class WithEarlier:
         self.running: tuple[Running, ...] = memory.running
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
-        """Return every series of a component; raise DocumentError when one is damaged."""
+        """Return every series of a component; raise DocumentError if one is damaged."""
         series = self._memory.of(layer, component)
-        before = _known(self._earlier, layer, component) if series else ()
+        before = _earlier_series(self._earlier, layer, component) if series else ()
         return tuple(
-            measured_series._replace(earlier=tuple(_before(measured_series, before)))
+            measured_series._replace(earlier=tuple(_earlier_samples(measured_series, before)))
             for measured_series in series
         )
 
@@ -260,8 +259,8 @@ def unreferenced(
 ) -> frozenset[tuple[str, str]]:
     """Return the targets and devices, by layer and name, that cannot be judged alone.
 
-    They have no baseline on the terms of today, and no run of the last days beside peers.  So it is
-    with hosts without a baseline.
+    They have no baseline on today's terms, and no run of the last days with peers; likewise hosts
+    without a baseline.
     """
     return frozenset(
         (expectation.layer, expectation.component)
@@ -282,26 +281,26 @@ def _has_baseline(entry: Expectation) -> bool:
 def _has_run(entry: Expectation, earlier: Memory, now: float) -> bool:
     return any(
         series.latest.spec_hash == entry.spec.hash() and clearing(series.samples, now, entry.limits)
-        for series in _known(earlier, entry.layer, entry.component)
+        for series in _earlier_series(earlier, entry.layer, entry.component)
     )
 
 
-def _known(earlier: Memory, layer: str, component: str) -> tuple[Series, ...]:
+def _earlier_series(earlier: Memory, layer: str, component: str) -> tuple[Series, ...]:
     try:
         return earlier.of(layer, component)
     except DocumentError:
-        # what is damaged is no reference; the measurements since are judged without it
+        # a damaged series is no reference; the measurements since are judged without it
         return ()
 
 
-def _before(series: Series, before: tuple[Series, ...]) -> Iterator[Sample]:
-    """Yield the samples of the same operation, where they were made under the same conditions."""
+def _earlier_samples(series: Series, before: tuple[Series, ...]) -> Iterator[Sample]:
+    """Yield the earlier samples of the same operation under the same conditions."""
     latest, first = series.latest, min(sample.started_at for sample in series.samples)
-    for other in before:
-        then = other.latest
-        same = (then.operation, then.scenario) == (latest.operation, latest.scenario)
-        if same and not differences(of_record(then), of_record(latest), _SAME_FILL):
-            yield from (sample for sample in other.samples if sample.started_at < first)
+    for candidate in before:
+        past = candidate.latest
+        same = (past.operation, past.scenario) == (latest.operation, latest.scenario)
+        if same and not differences(of_record(past), of_record(latest), _SAME_FILL):
+            yield from (sample for sample in candidate.samples if sample.started_at < first)
 
 
 _MOST_SAMPLES = 5
@@ -309,15 +308,16 @@ _LEAST_BPS = 1.0
 _ERROR_OF_SHARES = 0.01
 _ALL = 100.0
 _CLEAN = 0.1
-"""Of the limit: more segments than that are lost somewhere, though not enough to accuse."""
+"""Share of the limit: with more retransmits segments are lost somewhere, but not enough to
+accuse."""
 _SELDOM_S = DAY_S
-"""After this a parallel run, of which there is one a week, does not speak of today any more."""
+"""After this a parallel run, which is weekly, does not show today's speed."""
 _SUPERSEDED = "superseded by newer daily measurements"
 _TWO_HOSTS = 2
 
 
 class _Run(NamedTuple):
-    """The rate of the latest runs that are alike, what may be off, and when they began."""
+    """The rate of the latest runs at one level, its error, and when they began."""
 
     rate: float
     error: float
@@ -332,25 +332,22 @@ def observe(
 ) -> Iterator[Observation]:
     """Yield an observation for each measurement, at ``now`` in seconds since the epoch.
 
-    ``memories`` are those of the nodes, by their names.  While one looks for a fault, the verdict
-    on the latest run votes; while one waits for one, the evidence of the last runs does.
+    ``memories`` are those of the nodes, by their names.  Without ``weighing``, while somebody looks
+    for a fault, the verdict on the latest run votes; with it, the evidence of the last runs.
     """
     placed = tuple(measured)
-    observations = [_observe(each, memories[each.of.node], now, weighing) for each in placed]
+    observations = [_observe(item, memories[item.of.node], now, weighing) for item in placed]
     weighed = votes(placed, weighing) if weighing else [None] * len(placed)
-    for observation, over in zip(observations, weighed):
-        yield (
-            _over(observation.of_one, over)
-            if weighing and observation.telling
-            else observation.of_one
-        )
+    for observation, vote in zip(observations, weighed):
+        latest, telling = observation.latest, weighing and observation.telling
+        yield _over_runs(latest, vote) if telling else latest
         yield from observation.segments
 
 
 class _Observed(NamedTuple):
     """Observation of the latest run; with ``telling``, the last runs vote instead."""
 
-    of_one: Observation
+    latest: Observation
     telling: bool = False
     segments: Sequence[Observation] = ()
 
@@ -364,10 +361,10 @@ def _observe(
         expected = _with_pair(placed, over_runs=weighing is not None)
         ruling = rule(expected, (placed.operation, placed.scenario), series, now)
     except DocumentError as error:
-        # what is damaged says nothing about its component, and the others go on
+        # a damaged document is no evidence on its component, and the others go on
         return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, 0.0, 0.0, str(error)))
     if weighing:
-        # who waits for more runs has a better reference in these
+        # further runs are a better reference
         ruling = firmly(ruling)
     if series and LAYERS[expectation.layer].whole and now - series.latest.started_at > _SELDOM_S:
         begun = series.latest.started_at
@@ -389,9 +386,9 @@ def _series(placed: PlannedMeasurement, series: Sequence[Series]) -> Optional[Se
 
 
 def _with_pair(placed: PlannedMeasurement, *, over_runs: bool) -> Expectation:
-    """Return the expectation; of a host that of the pair.
+    """Return the expectation; for a host that of the pair.
 
-    Over several runs a pair speaks of today until it meets again, which of many hosts takes days.
+    Over several runs a pair is current until it meets again, which takes days with many hosts.
     """
     expectation = placed.expectation
     if placed.partner is None:
@@ -408,55 +405,55 @@ def _with_pair(placed: PlannedMeasurement, *, over_runs: bool) -> Expectation:
 def _observation(
     placed: PlannedMeasurement, series: Optional[Series], ruling: Ruling
 ) -> Observation:
-    finding, of = ruling.finding, ruling.measured
+    finding, rate = ruling.finding, ruling.measured
     at = series.latest.started_at if series else 0.0
     if finding.reason is Reason.HUNG and placed.of.expected:
         hung = Observation(placed.of, Vote.BAD, 0.0, LEAST_SPREAD, at, 0.0, finding.text)
         return hung._replace(state=finding.state)
-    expected = _expected(of)
+    expected = _expected(rate)
     vote = _vote(ruling)
-    if of is None or not expected or vote is Vote.NONE:
+    if rate is None or not expected or vote is Vote.NONE:
         return Observation(placed.of, Vote.NONE, 0.0, 0.0, at, 0.0, finding.text)
-    run = _run(of, expected)
+    run = _run(rate, expected)
     if vote is Vote.BAD and not finding.reason.lasting and not _certain(run, expected):
         text = f"{finding.text}; within what its runs differ by"
         return Observation(placed.of, Vote.NONE, 0.0, 0.0, at, 0.0, text)
     measurable = placed.of._replace(expected=expected)
-    # what its whole group has lost is no alarm of its own
-    lost = severity(run.rate / expected, of.limits)
+    # a loss of its whole group is no alarm of its own
+    lost = severity(run.rate / expected, rate.limits)
     state = finding.state if finding.state.alarm else lost
     values = (vote, run.rate, run.error, at, run.since, finding.text, state)
     return Observation(measurable, *values)
 
 
-def _over(of_one: Observation, vote: Optional[WeighedVote]) -> Observation:
-    """Return the observation of the last runs in the place of that of the latest."""
+def _over_runs(latest: Observation, vote: Optional[WeighedVote]) -> Observation:
+    """Return the observation of the last runs instead of that of the latest."""
     if vote is None:
-        return of_one._replace(vote=Vote.NONE)
-    measurable = of_one.of._replace(expected=vote.expected)
-    values = (vote.vote, vote.rate, vote.error, of_one.at, vote.begun, of_one.reason)
+        return latest._replace(vote=Vote.NONE)
+    measurable = latest.of._replace(expected=vote.expected)
+    values = (vote.vote, vote.rate, vote.error, latest.at, vote.begun, latest.reason)
     return Observation(measurable, *values, vote.state)
 
 
 def _vote(ruling: Ruling) -> Vote:
-    finding, of = ruling.finding, ruling.measured
-    if of is None:
+    finding, rate = ruling.finding, ruling.measured
+    if rate is None:
         return Vote.NONE
     if finding.reason.fine:
-        # a rate may be fine because its reference is too uncertain to say more
-        return Vote.NONE if of.low(of.provisional_percent) else Vote.GOOD
+        # a rate may be fine only because its reference is uncertain
+        return Vote.NONE if rate.low(rate.provisional_percent) else Vote.GOOD
     shared = finding.reason is Reason.SHARED_LOSS
     slow = finding.reason.slow and finding.state.alarm
-    return Vote.BAD if (shared or slow) and of.rate < (_expected(of) or 0.0) else Vote.NONE
+    return Vote.BAD if (shared or slow) and rate.rate < (_expected(rate) or 0.0) else Vote.NONE
 
 
 def _certain(run: _Run, expected: float) -> bool:
-    """Return whether a loss is more than noise: no page is for one mild loss of one night."""
+    """Return whether a loss is beyond noise: one mild loss of one night wakes nobody."""
     return log(expected / max(run.rate, _LEAST_BPS)) >= CERTAIN * run.error
 
 
 def _expected(measured: Optional[Measured]) -> Optional[float]:
-    """Return the rate that is held against a measurement, None where there is none."""
+    """Return the reference rate of a measurement, None without one."""
     if measured is None:
         return None
     if measured.provisional:
@@ -465,31 +462,30 @@ def _expected(measured: Optional[Measured]) -> Optional[float]:
 
 
 def _run(measured: Measured, expected: float) -> _Run:
-    """Return the middle of the latest runs that are all low, or all not."""
+    """Return the median of the latest runs that are all low, or all not."""
     limit = (1 - measured.limits.peer_loss) * expected
     low = measured.rate < limit
-    alike, since = [measured.rate], 0.0
+    level, since = [measured.rate], 0.0
     for sample in measured.samples[1:]:
         if sample.rate is None:
             continue
         if (sample.rate < limit) is not low:
             since = sample.started_at
             break
-        alike.append(sample.rate)
+        level.append(sample.rate)
     spread = measured.baseline.spread if measured.baseline else FEW_APART
-    kept = alike[:_MOST_SAMPLES]
-    error = max(LEAST_SPREAD, spread / sqrt(len(kept)))
+    recent = level[:_MOST_SAMPLES]
+    error = max(LEAST_SPREAD, spread / sqrt(len(recent)))
     if measured.provisional:
-        # what it is compared with is uncertain, however many runs there are
+        # its reference is uncertain, however many runs there are
         error = measured.provisional.error
-    return _Run(median(kept), error, since)
+    return _Run(median(recent), error, since)
 
 
 def resending(measurable: Measurable) -> Measurable:
-    """Return a measurement of a pair as one of whether segments are retransmitted.
+    """Return a measurement of a pair as one of retransmitted segments.
 
-    Segments are lost between the hosts, so these are left out where the site says what lies
-    between.
+    Segments are lost between the hosts, so these are left out if the site names the parts between.
     """
     between = slice(1, -1) if len(measurable.path) > _TWO_HOSTS else slice(None)
     return measurable._replace(
@@ -506,8 +502,8 @@ def resending(measurable: Measurable) -> Measurable:
 def _segments(placed: PlannedMeasurement, ruling: Ruling) -> Iterator[Observation]:
     """Yield the vote of a pair on retransmits, as if half of the rate were lost.
 
-    It is yes or no, so the size of a loss says nothing; it has lanes of its own.  A buffer that is
-    too small overflows near full speed only, so a slow pair that loses none is inconclusive.
+    It is yes or no, so the size of a loss is meaningless; it has lanes of its own.  A buffer that
+    is too small overflows only near full speed, so a slow pair without losses is inconclusive.
     """
     record, measured = ruling.record, ruling.measured
     if measured is None or record is None:
@@ -517,11 +513,11 @@ def _segments(placed: PlannedMeasurement, ruling: Ruling) -> Iterator[Observatio
         return
     limits = placed.expectation.limits
     limit, slow = limits.retransmit_share, 1 - limits.peer_loss
-    of = resending(placed.of)
+    measurable = resending(placed.of)
     text = f"{100 * share:.2f} % of the segments retransmitted"
     vote, rate = (Vote.BAD, _ALL / 2) if share > limit else (Vote.GOOD, _ALL)
     some = share > _CLEAN * limit
     too_slow = measured.rate < slow * (_expected(measured) or 0.0)
     if vote is Vote.GOOD and (some or too_slow):
         vote, text = Vote.NONE, f"{text}, inconclusive"
-    yield Observation(of, vote, rate, _ERROR_OF_SHARES, record.started_at, 0.0, text)
+    yield Observation(measurable, vote, rate, _ERROR_OF_SHARES, record.started_at, 0.0, text)

@@ -1,41 +1,41 @@
 """Parts that could have slowed the slow measurements, each with one remaining capacity.
 
-Sets of one size that all explain what is bad need not be equally likely: good measurements
+Sets of one size that all explain the bad measurements need not be equally likely: good measurements
 may all be a little slow, or bad ones differ by more than one remaining capacity makes likely.  A
 set is scored against the claim that everything is healthy: by each measurement that it crosses,
 with a normal error of its logarithm.  No measurement may count for more than ``MOST_ERRORS``
 standard errors either way, because real errors have long tails.
 
-The model: a part with the capacity R left slows a flow that needs more than R to R, and no other.
-So one R must explain all rates that a part is blamed for, and no measurement, good or bad, may
-have passed it faster than R.  Whatever R is, the smallest that the measurements allow explains the
-most: what a part can explain is found without search.
+The model: a part with the remaining capacity R slows a flow that needs more than R to R, and no
+other.  So one R must explain all rates that a part is blamed for, and no measurement, good or bad,
+may have passed it faster than R.  The smallest R that the measurements allow explains the most, so
+the measurements that a part can explain are found without search.
 
-Four things soften the comparison of two rates, and nothing else does:
+Four effects soften the comparison of two rates, and nothing else does:
 
 - noise: a rate is known within some of its standard errors.  ``reach`` takes so many that rates of
-  one and the same truth overlap in at least 999 of 1000 cases, however many there are.
-- overhead: what a file system moves is less than what its disks do, and it may fall in the same
-  proportion (Red Storm: 179.84 of 196.23 MB/s, its section III-B).  A flow of a layer whose highest
-  healthy rate is below that of another layer that crosses the same part may be slowed below R in
-  that proportion, down to 1 / ``OVERHEAD`` of R.
+  one and the same truth overlap in at least 999 of 1000 cases, for any number of them.
+- overhead: a file system moves less than its disks do, and may fall in the same proportion (Red
+  Storm: 179.84 of 196.23 MB/s, its section III-B).  A flow of a layer whose highest healthy rate is
+  below that of another layer across the same part may be slowed below R in that proportion, down to
+  1 / ``OVERHEAD`` of R.
 - chance: a part that drops segments slows each connection by another amount, and some not at all.
-  No rate clears it, and it explains all that are bad.
-- time: a good measurement from before the trouble says nothing about it.
+  No rate clears it, and it explains all bad ones.
+- time: a good measurement from before the fault is no evidence on it.
 
 A controller that writes through, a degraded adapter, a server that saves power or a wrong firmware
-leave each stream the same share, and do not fill up as a part does that has lost capacity.  From
-outside that looks like one fault of each device, all of one size; so a part explains it only where
-two devices or more behind it are slow, none that was measured is healthy, and one share fits all.
+leave each stream the same share, and do not fill up like a part with a lost capacity.  From outside
+that looks like one fault of each device, all of one size; so a part explains it only if two devices
+or more behind it are slow, no measured one is healthy, and one share fits all.
 
-What each stream gets is compared as capacities are (``parts``), in units of what its device gives
-while healthy, and whoever runs beside it does not count.  Tests of the network end in the host and
-say nothing about it.
+The rates of streams are compared as capacities are (``parts``), in units of the healthy rate of
+their device, and concurrent streams do not count.  Tests of the network end in the host and are no
+evidence on these shares.
 
 A wire or an adapter has one capacity; a host that saves power, swaps or is overloaded is slow in
-tests of the network, which end in it, and in what its devices give, which crosses it, and nothing
-says that one rate is left for both.  So what it has left is shown for each of them.  As with what
-slows devices alike (``alike``), that counts only where capacities alone take more faults.
+tests of the network, which end in it, and in the rates of its devices, which cross it, and the two
+need not have one remaining rate.  So each has its own.  As for devices that are slow by the same
+share (``alike``), that counts only if capacities alone take more faults.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ _LEAST_REMAINING_BPS = 1.0
 
 
 def expected(part: Part) -> dict[int, tuple[float, float]]:
-    """Return the range that a part leaves of each measurement that it slows, by index.
+    """Return the range that a part leaves to each measurement that it slows, by index.
 
-    A range of the logarithm of B/s of one flow: from what overhead may take away to all that the
-    part has left.
+    A range of the logarithm of B/s of one flow: from the most overhead to the whole remaining
+    capacity.
     """
     bounds: dict[int, tuple[float, float]] = {}
     for lane in part.lanes:
@@ -112,15 +112,15 @@ _ANY = log(1e12)
 """Room of a measurement that a part slows by chance."""
 
 _LEAST_BPS = 1.0
-"""A measurement that hung moved this much at most; it keeps logarithms finite."""
+"""The most that a hung measurement moved; it keeps logarithms finite."""
 
 
 class Member(NamedTuple):
-    """One vote in one lane: what the part carried and carries while healthy, as logarithms of B/s.
+    """One vote in one lane: the part's load now and while healthy, as logarithms of B/s.
 
-    Flows that share the part evenly count as often as there are, since each got its share.
-    ``room`` is the logarithm of what overhead may explain.  Of measurements that
-    are slow alike (``alike``) the ``flows`` are the most that a device gives / what this one gives.
+    Flows that share the part evenly count with their number, since each got its share.  ``room`` is
+    the logarithm of the possible overhead.  For measurements that are slow by one share (``alike``)
+    ``flows`` is the most that a device gives / the rate of this one.
     """
 
     observation: int
@@ -132,9 +132,9 @@ class Member(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """One direction of a part, all its votes, and the least that it must have left (log B/s).
+    """One direction of a part, all its votes, and its least remaining capacity (log B/s).
 
-    ``blamed`` are the bad ones that a part with this much left explains.
+    ``blamed`` are the bad votes that a part with this capacity explains.
     """
 
     name: str
@@ -144,10 +144,10 @@ class Lane(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A component that bad measurements cross, with what it explains (indices).
+    """A component that bad measurements cross, and those that it explains (indices).
 
-    ``alike`` are the devices behind it where each stream gets the same share, whoever runs beside
-    it; empty where the component has so much left for all together.
+    ``alike`` are the devices behind it if each stream gets the same share, regardless of others;
+    empty if the component has one remaining capacity for all together.
     """
 
     name: str
@@ -159,8 +159,8 @@ class Part(NamedTuple):
 def reach(count: int) -> float:
     """Return the standard errors by which ``count`` rates of one truth may be off, each way.
 
-    A line through half of the range that holds 999 of 1000 samples of ``count`` normal values:
-    2.33 for 2, 2.99 for 10, 3.67 for 100.
+    A line through half of the range that holds 999 of 1000 samples of ``count`` normal values: 2.33
+    for 2, 2.99 for 10, 3.67 for 100.
     """
     return 2.4 + 0.23 * log2(max(count, 2) / 2)
 
@@ -168,7 +168,7 @@ def reach(count: int) -> float:
 def find_parts(observations: Sequence[Observation]) -> dict[str, Part]:
     """Return each component that explains a bad observation, by name, in the order of the paths.
 
-    Takes time in proportion to the summed length of the paths.
+    The time is proportional to the summed length of the paths.
     """
     suspected = {
         name: None
@@ -207,13 +207,13 @@ _Crossed = dict[str, dict[str, list[tuple[int, int]]]]
 
 
 def _crossed(observations: Sequence[Observation], suspected: Mapping[str, None]) -> _Crossed:
-    """Return by component and lane the voters that cross it, and how many flows shared it."""
+    """Return the voters that cross each component, by lane, and how many flows shared it."""
     crossed: _Crossed = {name: {} for name in suspected}
     names = suspected.keys()
-    for index, each in enumerate(observations):
-        if each.vote is Vote.NONE or names.isdisjoint(each.of.path):
+    for index, observation in enumerate(observations):
+        if observation.vote is Vote.NONE or names.isdisjoint(observation.of.path):
             continue
-        for name, lanes, flows in each.of.crossings():
+        for name, lanes, flows in observation.of.crossings():
             if name in crossed:
                 for lane in lanes:
                     crossed[name].setdefault(lane, []).append((index, flows))
@@ -226,9 +226,9 @@ def make_lane(
     observations: Sequence[Observation],
     room: float = log(OVERHEAD),
 ) -> Lane:
-    """Return a lane of what crosses it: indices with their ``flows``.
+    """Return a lane of the measurements that cross it: indices with their ``flows``.
 
-    ``room`` is the logarithm of what overhead may explain at most.
+    ``room`` is the logarithm of the largest possible overhead.
     """
     begun = max(
         (observations[index].since for index, _ in crossing if _bad(observations[index])),
@@ -254,22 +254,22 @@ def make_lane(
 def _members(
     crossing: Sequence[tuple[int, float]], observations: Sequence[Observation], room: float
 ) -> Iterator[Member]:
-    most: dict[str, float] = {}
+    largest: dict[str, float] = {}
     for index, flows in crossing:
-        of = observations[index].of
-        most[of.layer] = max(most.get(of.layer, 0.0), of.expected * flows)
-    rooms = dict.fromkeys(most, room)
+        test = observations[index].of
+        largest[test.layer] = max(largest.get(test.layer, 0.0), test.expected * flows)
+    rooms = dict.fromkeys(largest, room)
     if room != _ANY:
-        highest = max(most.values(), default=1.0)
-        rooms = {layer: min(log(highest / rate), room) for layer, rate in most.items()}
+        highest = max(largest.values(), default=1.0)
+        rooms = {layer: min(log(highest / rate), room) for layer, rate in largest.items()}
     for index, flows in crossing:
-        each = observations[index]
+        observation = observations[index]
         yield Member(
             index,
-            log(max(each.measured * flows, _LEAST_BPS)),
-            log(each.of.expected * flows),
-            rooms[each.of.layer],
-            each.error,
+            log(max(observation.measured * flows, _LEAST_BPS)),
+            log(observation.of.expected * flows),
+            rooms[observation.of.layer],
+            observation.error,
             flows,
         )
 
@@ -279,10 +279,10 @@ def _bad(observation: Observation) -> bool:
 
 
 def remaining(lane: Lane) -> float:
-    """Return the most likely capacity left, in bytes per second.
+    """Return the most likely remaining capacity, in bytes per second.
 
-    The one from which the blamed rates, and the good ones that passed faster, are off least, by
-    weighted squares of logarithms.  Each rate pulls from where it is to the nearest place that it
+    It minimizes the weighted squares of the logarithmic distances to the blamed rates, and to the
+    good ones that passed faster.  Each rate pulls from its value to the nearest place that it
     allows, so a few rounds of the mean settle it.
     """
     blamed = {member.observation for member in lane.blamed}
@@ -313,7 +313,7 @@ def _mean(values: Sequence[tuple[float, float]]) -> float:
     return sum(value * weight for (value, _), weight in zip(values, weights)) / sum(weights)
 
 
-_DIFFER = 0.02
+_LOSS_SPREAD = 0.02
 """Standard deviation of the losses that one cause brings to several devices."""
 
 
@@ -329,21 +329,21 @@ _Most = dict[tuple[str, str], float]
 
 
 def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
-    """Return the parts that slow all devices behind them alike, by name, in the order of paths.
+    """Return the parts that slow all devices behind them by one share, by name, in path order.
 
-    Each is a host of devices or lies behind one: beyond it the tests of the network tell.
+    Each is a host of devices or lies behind one: farther parts show in the tests of the network.
     """
-    hosts = {each.of.component for each in observations if LAYERS[each.of.layer].paired}
-    hosts |= {each.of.node for each in observations if LAYERS[each.of.layer].on_devices}
+    hosts = {vote.of.component for vote in observations if LAYERS[vote.of.layer].paired}
+    hosts |= {vote.of.node for vote in observations if LAYERS[vote.of.layer].on_devices}
     slow: dict[str, set[str]] = {}
-    for observation in observations:
-        if observation.vote is Vote.BAD:
-            for name in between(observation.of, hosts):
-                slow.setdefault(name, set()).add(device_of(observation.of) or "")
+    for vote in observations:
+        if vote.vote is Vote.BAD:
+            for name in between(vote.of, hosts):
+                slow.setdefault(name, set()).add(device_of(vote.of) or "")
     suspected = [name for name, devices in slow.items() if len(devices) > 1]
     if not suspected:
         return {}
-    observations = [each._replace(error=hypot(each.error, _DIFFER)) for each in observations]
+    observations = [vote._replace(error=hypot(vote.error, _LOSS_SPREAD)) for vote in observations]
     streams, most = _streams(observations, hosts, suspected)
     parts = {}
     for name in suspected:
@@ -355,21 +355,21 @@ def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
 
 
 def device_of(measurable: Measurable) -> Optional[str]:
-    """Return the device that a measurement of storage ends in, None for any other."""
+    """Return the device at the end of a storage measurement, None for any other."""
     if not LAYERS[measurable.layer].of_storage or not set(
         measurable.lanes[0] if measurable.lanes else ()
     ) <= set(BOTH):
         return None
-    on_it = (
+    on_device = (
         not LAYERS[measurable.layer].on_devices
         and measurable.path[-1] == measurable.component
         and len(measurable.path) > 1
     )
-    return measurable.path[-2] if on_it else measurable.path[-1]
+    return measurable.path[-2] if on_device else measurable.path[-1]
 
 
 def between(measurable: Measurable, hosts: set[str]) -> Sequence[str]:
-    """Return the parts from the host of the device on up to the device, none for any other."""
+    """Return the parts from the device's host up to the device, empty for other measurements."""
     device = device_of(measurable)
     if device is None:
         return ()
@@ -384,7 +384,7 @@ def between(measurable: Measurable, hosts: set[str]) -> Sequence[str]:
 def _streams(
     observations: Sequence[Observation], hosts: set[str], suspected: Sequence[str]
 ) -> tuple[_Streams, _Most]:
-    """Return by part and lane what is measured behind it, and the most that each device gives."""
+    """Return the streams behind each part, by lane, and the most that each device gives."""
     streams: _Streams = {name: {} for name in suspected}
     most: _Most = {}
     for index, observation in enumerate(observations):
@@ -404,7 +404,7 @@ def _streams(
 def _lanes(
     streams: Mapping[str, Sequence[_Stream]], most: _Most, observations: Sequence[Observation]
 ) -> Iterator[Lane]:
-    """Yield the lanes in which one share fits all devices; nothing unless it fits two in one."""
+    """Yield the lanes in which one share fits all devices, if it fits two or more in one."""
     lanes = []
     several = False
     for name, members in sorted(streams.items()):
@@ -433,7 +433,7 @@ def find_hosts(
 ) -> Iterator[tuple[str, Part]]:
     """Yield by name the hosts that explain slow tests of the network and slow devices.
 
-    ``alike`` are the parts that slow all of their devices alike.
+    ``alike`` are the parts that slow all of their devices by one share.
     """
     suspected = {
         name: None
@@ -461,7 +461,7 @@ def _ends(measurable: Measurable) -> tuple[str, str]:
 def _crossing(
     observations: Sequence[Observation], hosts: Mapping[str, None]
 ) -> dict[str, tuple[_Crossing, _Crossing]]:
-    """Return by host and lane the tests of the network that end in it, and all else."""
+    """Return by host and lane the tests of the network that end in it, and the others."""
     crossings: dict[str, tuple[_Crossing, _Crossing]] = {name: ({}, {}) for name in hosts}
     for index, observation in enumerate(observations if hosts else ()):
         if (
@@ -473,10 +473,10 @@ def _crossing(
         for name, lanes, flows in observation.of.crossings():
             if name not in hosts:
                 continue
-            ends = LAYERS[observation.of.layer].paired and name in _ends(observation.of)
+            is_end = LAYERS[observation.of.layer].paired and name in _ends(observation.of)
             for lane in lanes:
-                into, key = (0, NETWORK + lane) if ends else (1, lane)
-                crossings[name][into].setdefault(key, []).append((index, flows))
+                kind, key = (0, NETWORK + lane) if is_end else (1, lane)
+                crossings[name][kind].setdefault(key, []).append((index, flows))
     return crossings
 
 

@@ -1,6 +1,6 @@
 """Suspects in sentences and tables, with advice and symptoms.
 
-Symptoms never make a suspect and never take one away: measurements do that.
+Symptoms never add or remove a suspect: only measurements do.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ _WEIGHTS = {Suspicion.RAISED: -1, Suspicion.NONE: 0, Suspicion.LOWERED: 1}
 
 
 def ordered(located: Located, symptoms: Sequence[Symptom]) -> Located:
-    """Return the same sets, in each the alternatives first that symptoms speak for.
+    """Return the same sets, each with the alternatives first that symptoms incriminate.
 
-    An alternative of several components counts as the mean of them, so that a longer one is not
-    favoured by its length.
+    An alternative of several components counts with their mean, so that its length is no advantage.
     """
     return located._replace(
         sets=tuple(_ordered(ambiguity_set, symptoms) for ambiguity_set in located.sets)
@@ -56,7 +55,7 @@ Parts = Mapping[str, SitePart]
 HEADERS = ("vote", "measurement", "measured", "expected", "share", "crosses", "verdict")
 
 _SHOWN = 4
-_WHOLE = 0.97
+_FINE_RATIO = 0.97
 
 
 def sentence(
@@ -70,17 +69,17 @@ def sentence(
     else:
         begin = f"Suspects, ambiguous: {listed(named, ' or ')}"
     alike = _alike(ambiguity)
-    tally = _all_alike(located, alike, parts) if alike else _tally(located, ambiguity)
+    tally = _alike_tally(located, alike, parts) if alike else _tally(located, ambiguity)
     lines = [f"{begin} ({tally})."]
-    lines += _losses(alike or ambiguity.suspects, ambiguity, parts)
-    layers = _by_layer(located, ambiguity)
+    lines += _loss_lines(alike or ambiguity.suspects, ambiguity, parts)
+    layers = _layer_text(located, ambiguity)
     if layers:
         lines.append(f"{layers[0].upper()}{layers[1:]}.")
-    return " ".join([*lines, *_rest(ambiguity, parts, probe)])
+    return " ".join([*lines, *_ending(ambiguity, parts, probe)])
 
 
 def headline(ambiguity: AmbiguitySet) -> tuple[tuple[str, ...], ...]:
-    """Return the alternatives that are named first: all, or what slows its devices alike."""
+    """Return the alternatives to name first: all, or those that slow their devices by one share."""
     shared = {suspect.name for suspect in _alike(ambiguity)}
     return tuple(
         alternative
@@ -90,7 +89,7 @@ def headline(ambiguity: AmbiguitySet) -> tuple[tuple[str, ...], ...]:
 
 
 def _alike(ambiguity: AmbiguitySet) -> tuple[Suspect, ...]:
-    """Return the suspects that slow their devices alike, none where others come first."""
+    """Return the suspects that slow their devices by one share, empty if others come first."""
     suspects = tuple(suspect for suspect in ambiguity.suspects if suspect.alike)
     first = ambiguity.alternatives[0]
     return suspects if {suspect.name for suspect in suspects}.issuperset(first) else ()
@@ -100,8 +99,8 @@ def _joined(names: Sequence[str], parts: Parts) -> str:
     return " and ".join(titled(name, parts) for name in names)
 
 
-def _rest(ambiguity: AmbiguitySet, parts: Parts, probe: Optional[NextProbe]) -> Iterator[str]:
-    """Yield the less likely suspects, and the next thing to look at."""
+def _ending(ambiguity: AmbiguitySet, parts: Parts, probe: Optional[NextProbe]) -> Iterator[str]:
+    """Yield the less likely suspects, and the next measurement."""
     alike, first = _alike(ambiguity), headline(ambiguity)
     pairs = [alternative for alternative in ambiguity.alternatives if alternative not in first]
     if pairs:
@@ -109,7 +108,7 @@ def _rest(ambiguity: AmbiguitySet, parts: Parts, probe: Optional[NextProbe]) -> 
         faults = f"{such}{_joined(pairs[0], parts)}"
         yield f"Less likely: two faults at once that happen to be alike, {faults}."
     if probe:
-        yield f"Next: {asked(probe, parts)}."
+        yield f"Next: {probe_text(probe, parts)}."
     elif alike:
         yield f"Next: look at what its {_devices_of(alike[0], parts)} share: {_SHARED_CAUSES}."
     elif not ambiguity.certain:
@@ -119,7 +118,7 @@ def _rest(ambiguity: AmbiguitySet, parts: Parts, probe: Optional[NextProbe]) -> 
 _SHARED_CAUSES = "cache mode (write-through), battery, firmware, cabling, power saving"
 
 
-def _all_alike(located: Located, alike: Sequence[Suspect], parts: Parts) -> str:
+def _alike_tally(located: Located, alike: Sequence[Suspect], parts: Parts) -> str:
     """Return e.g. ``all 2 of its 2 disks are slow alike, at 40 % of what is expected``."""
     suspect = alike[0]
     behind = {
@@ -143,19 +142,19 @@ def _devices_of(suspect: Suspect, parts: Parts) -> str:
 
 
 def titled(name: str, parts: Parts) -> str:
-    """Return kind and name of a component, the name alone where the kind is not known."""
+    """Return kind and name of a component, the name alone if the kind is unknown."""
     part = parts.get(name)
     return f"{part.kind} {name}" if part else name
 
 
-def asked(probe: NextProbe, parts: Parts) -> str:
-    """Return a measurement and what each of its outcomes would mean."""
+def probe_text(probe: NextProbe, parts: Parts) -> str:
+    """Return a measurement and the meaning of each of its outcomes."""
     meanings = "; ".join(_meaning(outcome, parts) for outcome in probe.outcomes)
     return f"{probe.candidate.words} ({meanings})"
 
 
 def remarks(located: Located, parts: Parts) -> Iterator[str]:
-    """Yield remarks on the suspects: what they share, and what they leave open."""
+    """Yield remarks on the suspects: their common parts, and unexplained measurements."""
     yield from _shared_host(located, parts)
     names = [located.observations[index].of.name for index in located.unexplained]
     if names:
@@ -166,9 +165,9 @@ def remarks(located: Located, parts: Parts) -> Iterator[str]:
 
 
 def _shared_host(located: Located, parts: Parts) -> Iterator[str]:
-    """Yield hosts all of whose devices are slow, by a suspect each.
+    """Yield hosts whose devices are all slow, with a suspect each.
 
-    Two faults at once are rare beside one adapter or shelf that the topology does not know.
+    Two faults at once are rare compared with one adapter or shelf missing in the topology.
     """
     accused = {
         located.observations[index].of.name: ambiguity_set.alternatives
@@ -205,7 +204,7 @@ def summary(located: Located) -> str:
 
 
 def listed(names: Sequence[str], joint: str) -> str:
-    """Return names, those beyond the first few as a number."""
+    """Return the first names, and the number of further ones."""
     if len(names) <= _SHOWN + 1:
         return joint.join(names)
     return joint.join([*names[:_SHOWN], f"{len(names) - _SHOWN} more"])
@@ -214,7 +213,7 @@ def listed(names: Sequence[str], joint: str) -> str:
 def rows(located: Located, ambiguity: AmbiguitySet) -> Iterator[tuple[str, ...]]:
     """Yield the evidence on an ambiguity set as rows under ``HEADERS``, the slow ones first.
 
-    Good measurements follow that cross a suspect without being slowed.
+    Good measurements that cross a suspect without being slowed follow.
     """
     suspects = {suspect.name for suspect in ambiguity.suspects}
     passes = {index for suspect in ambiguity.suspects for index in suspect.passes}
@@ -239,9 +238,9 @@ def _figures(observation: Observation) -> tuple[str, str, str]:
 
 
 def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
-    """Return how many slow and healthy components cross the suspects, of the layer that says most.
+    """Return how many slow and healthy components of the main layer cross the suspects.
 
-    Where the suspects differ, those are counted that cross any of them.
+    If the suspects differ, components that cross any of them count.
     """
     layer = _main_layer(located.observations[index] for index in ambiguity.explains)
     suspects = {suspect.name for suspect in ambiguity.suspects}
@@ -249,9 +248,9 @@ def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
     healthy: dict[str, bool] = {}
     for observation in located.observations:
         if observation.of.layer == layer and observation.vote is not Vote.NONE:
-            into = slow if observation.vote is Vote.BAD else healthy
+            side = slow if observation.vote is Vote.BAD else healthy
             crosses = not suspects.isdisjoint(observation.of.path)
-            into[observation.of.component] = into.get(observation.of.component, False) or crosses
+            side[observation.of.component] = side.get(observation.of.component, False) or crosses
     fine = [crosses for name, crosses in healthy.items() if name not in slow]
     noun = LAYERS[layer].noun
     them = "it" if len(suspects) == 1 else "them"
@@ -274,42 +273,42 @@ def _counted(count: int) -> str:
 
 
 def _main_layer(explained: Iterable[Observation]) -> str:
-    """Return the layer to count in: targets are what people ask about, then disks, then hosts."""
+    """Return the layer to count in: targets are the most asked for, then disks, then hosts."""
     layers = {observation.of.layer for observation in explained}
     return next((layer for layer in LAYERS if layer in layers), min(layers))
 
 
-def _losses(suspects: Sequence[Suspect], ambiguity: AmbiguitySet, parts: Parts) -> list[str]:
-    """Return the sentence on the rate that the suspects have left, if it is the same for all."""
+def _loss_lines(suspects: Sequence[Suspect], ambiguity: AmbiguitySet, parts: Parts) -> list[str]:
+    """Return the sentence on the remaining rate of the suspects, if it is the same for all."""
     if any(len(alternative) > 1 for alternative in headline(ambiguity)):
         return []
-    texts = {_left(suspect, parts) for suspect in suspects}
+    texts = {_loss_text(suspect, parts) for suspect in suspects}
     if len(texts) > 1:
-        texts = {_left(suspect, {}) for suspect in suspects}
+        texts = {_loss_text(suspect, {}) for suspect in suspects}
     text = texts.pop()
     return [f"{text[0].upper()}{text[1:]}."] if text and not texts else []
 
 
-def _left(suspect: Suspect, parts: Parts) -> str:
+def _loss_text(suspect: Suspect, parts: Parts) -> str:
     if suspect.drops:
         return "segments are lost, which slows each connection by another amount"
     part = parts.get(suspect.name)
     texts = []
     for loss in suspect.losses:
         rated = {"read": part.read_Bps, "write": part.write_Bps}.get(loss.lane) if part else None
-        each = suspect.alike and not loss.lane.startswith(NETWORK)
-        texts.append(f"{_of(loss, None)} each" if each else _of(loss, rated))
+        per_stream = suspect.alike and not loss.lane.startswith(NETWORK)
+        texts.append(f"{_lane_text(loss, None)} each" if per_stream else _lane_text(loss, rated))
     return ", ".join(dict.fromkeys(texts))
 
 
-def _of(loss: Loss, rated: Optional[float]) -> str:
+def _lane_text(loss: Loss, rated: Optional[float]) -> str:
     text = f"{loss.lane}s get {format_rate(loss.left_Bps)} of {format_rate(loss.needed_Bps)}"
     if rated is not None and rated > 1.5 * loss.needed_Bps:
         text += f" (rated {format_rate(rated)})"
     return text
 
 
-def _by_layer(located: Located, ambiguity: AmbiguitySet) -> str:
+def _layer_text(located: Located, ambiguity: AmbiguitySet) -> str:
     """Return for each layer that crosses the suspects whether it is slow there."""
     suspects = {suspect.name for suspect in ambiguity.suspects}
     layers: dict[str, list[Observation]] = {}
@@ -345,14 +344,14 @@ def _meaning(outcome: Outcome, parts: Parts) -> str:
         ],
         " or ",
     )
-    if outcome.ratio >= _WHOLE:
+    if outcome.ratio >= _FINE_RATIO:
         return f"if it is fine, {names}"
     return f"if it is at {100 * outcome.ratio:.0f} % of what is expected, {names}"
 
 
 _WIRE = "read its link speed and error counters at both ends, then change transceiver and cable"
 _HOST = "look at its load, memory and CPU frequency, its kernel's messages and what changed there"
-_OF_KIND = {
+_ADVICE = {
     "disk": "read its SMART values, the state of its array and its server's kernel messages, "
     "and replace it when they agree",
     "array": "look whether it is rebuilt or scrubbed, and which of its members is slow",
@@ -378,7 +377,7 @@ _FAILS = (
 def advice(ambiguity: AmbiguitySet, parts: Mapping[str, SitePart], fails: bool = False) -> str:
     """Return e.g. `` Next: read its SMART values, ...``, empty for a part of unknown kind.
 
-    The sentence on what slows its devices alike has said so itself.
+    It is empty for a part that slows its devices by one share: that sentence has its own advice.
     """
     if headline(ambiguity) != ambiguity.alternatives or ambiguity.suspects[0].alike:
         return ""
@@ -390,7 +389,7 @@ def advice(ambiguity: AmbiguitySet, parts: Mapping[str, SitePart], fails: bool =
     if len(kinds) > 1:
         return " Next: look at each of them."
     kind = kinds.pop()
-    text = _OF_KIND.get(kind, "")
+    text = _ADVICE.get(kind, "")
     if fails and kind in ("disk", "array", "target"):
         text = _FAILS
     elif any(suspect.drops for suspect in ambiguity.suspects):

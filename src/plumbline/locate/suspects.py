@@ -1,16 +1,16 @@
-"""Suspects: the smallest sets of parts that explain what is slow, the likelier ones kept.
+"""Suspects: the smallest sets of parts that explain the slow measurements, the likelier ones kept.
 
-Rows are what must be explained, columns what explains them.  The search deepens one column at a
-time, so the first size with a cover is the smallest and all covers of that size are found, each
-once: rows with one column left take it, then it branches on a row with the fewest columns, and what
-one branch has tried the next ones leave out.  Two bounds cut it: rows that have no column in common
-need one each, which is also the size to begin with, and no column covers more rows than the
-largest.
+Rows are the measurements to explain, columns the parts that explain them.  The search deepens one
+column at a time, so the first size with a cover is the smallest and all covers of that size are
+found, each once: rows with one remaining column take it, then it branches on a row with the fewest
+columns, and columns that one branch has tried are excluded from the next ones.  Two bounds cut it:
+rows without a common column need one each, which is also the initial size, and no column covers
+more rows than the largest.
 
 Storage trees take a few steps.  ``MOST_VISITS`` and ``MOST_COVERS`` end a search that no real
-system needs, and the answer then says that it is not complete.
+system needs, and the answer is then marked incomplete.
 
-The bad measurements are divided into pieces that share no part, so that each piece is small.
+The bad measurements are divided into pieces without common parts, so that each piece is small.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.verdict import State, worst
 
 MOST_VISITS = 1_000_000
-"""Rows looked at; each step of the search looks at all that are left: about a second."""
+"""Rows visited; each step of the search visits all remaining ones: about a second."""
 MOST_COVERS = 500
 
 
 class Covers(NamedTuple):
-    """Sets of columns, each of the smallest size; ``complete`` is False where there may be more.
+    """Sets of columns, each of the smallest size; ``complete`` is False if there may be more.
 
-    A search that was cut before the first smallest one gives one that need not be the smallest.
+    A search cut before the first smallest set gives one that need not be the smallest.
     """
 
     sets: tuple[tuple[int, ...], ...]
@@ -49,11 +49,11 @@ class Covers(NamedTuple):
 
 
 class _Cut(Exception):
-    """The search took more than it may."""
+    """The search exceeded its limit."""
 
 
 class _Search:
-    """One search; sets of rows are the bits of whole numbers."""
+    """One search; sets of rows are the bits of integers."""
 
     def __init__(self, rows: Sequence[Sequence[int]]) -> None:
         self._rows = rows
@@ -66,15 +66,15 @@ class _Search:
         }
         self._largest = max((len(rows_of_column) for rows_of_column in covered.values()), default=1)
         self._visits = 0
-        self.found: list[tuple[int, ...]] = []
+        self.covers: list[tuple[int, ...]] = []
 
     def run(
         self, uncovered: int, size: int, chosen: tuple[int, ...], banned: frozenset[int]
     ) -> None:
         """Find all covers of the rows ``uncovered`` by ``size`` more columns; raise _Cut."""
         if not uncovered:
-            self.found.append(tuple(sorted(chosen)))
-            if len(self.found) > MOST_COVERS:
+            self.covers.append(tuple(sorted(chosen)))
+            if len(self.covers) > MOST_COVERS:
                 raise _Cut
             return
         count = _size(uncovered)
@@ -84,7 +84,7 @@ class _Search:
         if count > size * self._largest:
             return
         choices = self.choices(uncovered, banned)
-        if apart(choices) > size:
+        if disjoint_rows(choices) > size:
             return
         forced = {choice[0] for choice in choices if len(choice) == 1}
         if forced:
@@ -119,24 +119,24 @@ class _Search:
 def smallest_covers(rows: Sequence[Sequence[int]]) -> Covers:
     """Return all smallest sets of columns that cover the rows.
 
-    A row is given as the numbers of the columns that cover it, of which it has one at least.
+    A row is given as the numbers of the columns that cover it, at least one.
     """
     if not rows:
         return Covers(((),), True)
     search = _Search(rows)
     try:
         everything = _bits(range(len(rows)))
-        for size in range(apart(search.choices(everything, frozenset())), len(rows) + 1):
+        for size in range(disjoint_rows(search.choices(everything, frozenset())), len(rows) + 1):
             search.run(everything, size, (), frozenset())
-            if search.found:
+            if search.covers:
                 break
     except _Cut:
-        return Covers(tuple(sorted(search.found)) or (search.greedy(),), False)
-    return Covers(tuple(sorted(search.found)), True)
+        return Covers(tuple(sorted(search.covers)) or (search.greedy(),), False)
+    return Covers(tuple(sorted(search.covers)), True)
 
 
-def apart(choices: Sequence[Sequence[int]]) -> int:
-    """Return a number of rows that have no column in common; a row without columns ends all."""
+def disjoint_rows(choices: Sequence[Sequence[int]]) -> int:
+    """Return a number of rows without a common column; more than all if one has no column."""
     if not choices[0]:
         return len(choices) + 1
     used: set[int] = set()
@@ -149,7 +149,7 @@ def apart(choices: Sequence[Sequence[int]]) -> int:
 
 
 def _bits(rows: Sequence[int]) -> int:
-    """Return a set of ascending rows; by bytes, for sums of bits take the square of their time."""
+    """Return a set of ascending rows; bytes, as sums of single bits take quadratic time."""
     bits = bytearray(rows[-1] // 8 + 1)
     for row in rows:
         bits[row // 8] |= 1 << row % 8
@@ -164,29 +164,29 @@ Class = tuple[str, ...]
 Alternatives = Sequence[tuple[str, ...]]
 
 
-class Solved(NamedTuple):
-    """Alternatives for each set of faults that cannot be told apart, and whether these are all."""
+class Solution(NamedTuple):
+    """Alternatives for each set of indistinguishable faults, and whether these are all."""
 
     sets: tuple[Alternatives, ...]
     complete: bool
 
 
 class _Piece(NamedTuple):
-    """Bad observations that share components which explain them, and these, by what they do."""
+    """Bad observations with shared explaining components, and these, by what they explain."""
 
     bad: tuple[int, ...]
     classes: Mapping[frozenset[int], Class]
 
 
-def solve(weighing: Weighing, bad: frozenset[int]) -> Solved:
+def solve(weighing: Weighing, bad: frozenset[int]) -> Solution:
     """Return the smallest sets of parts that explain ``bad`` (indices), as far as parts do."""
     sets: list[Alternatives] = []
     complete = True
     for piece in _pieces(weighing.parts, bad):
-        alternatives, whole = _solve(piece, weighing)
+        alternatives, all_found = _solve(piece, weighing)
         sets += alternatives
-        complete &= whole
-    return Solved(tuple(sets), complete)
+        complete &= all_found
+    return Solution(tuple(sets), complete)
 
 
 def fewest(parts: Mapping[str, Part], bad: frozenset[int]) -> int:
@@ -210,18 +210,18 @@ def _pieces(parts: Mapping[str, Part], bad: frozenset[int]) -> Iterator[_Piece]:
     pieces: dict[int, list[frozenset[int]]] = {}
     for explains in classes:
         pieces.setdefault(_root(roots, next(iter(explains))), []).append(explains)
-    for joined in pieces.values():
-        within = tuple(sorted(frozenset().union(*joined)))
-        yield _Piece(within, {column: tuple(sorted(classes[column])) for column in joined})
+    for members in pieces.values():
+        observations = tuple(sorted(frozenset().union(*members)))
+        yield _Piece(observations, {column: tuple(sorted(classes[column])) for column in members})
 
 
 def _root(roots: dict[int, int], index: int) -> int:
-    """Return the root of all that is joined with ``index``, and shorten the path to it."""
-    way = []
+    """Return the root of the set of ``index``, and shorten the path to it."""
+    path = []
     while roots.setdefault(index, index) != index:
-        way.append(index)
+        path.append(index)
         index = roots[index]
-    roots.update(dict.fromkeys(way, index))
+    roots.update(dict.fromkeys(path, index))
     return index
 
 
@@ -236,16 +236,16 @@ def _solve(piece: _Piece, weighing: Weighing) -> tuple[list[Alternatives], bool]
     solutions: list[Alternatives] = [
         [(name,) for name in likely[column]] for column in sorted(shared)
     ]
-    rest = [tuple(column for column in cover if column not in shared) for cover in kept]
+    remainders = [tuple(column for column in cover if column not in shared) for cover in kept]
     complete = covers.complete
-    if rest[0]:
-        spelled = [
+    if remainders[0]:
+        alternatives = [
             names_of_cover
-            for cover in rest
+            for cover in remainders
             for names_of_cover in product(*(likely[c] for c in cover))
         ]
-        complete &= len(spelled) <= MOST_COVERS
-        solutions.append(spelled[:MOST_COVERS])
+        complete &= len(alternatives) <= MOST_COVERS
+        solutions.append(alternatives[:MOST_COVERS])
     return solutions, complete
 
 
@@ -259,14 +259,14 @@ def _rows(piece: _Piece) -> list[tuple[int, ...]]:
 
 
 class Weighing(NamedTuple):
-    """Parts and observations, to compare what explains the same number of bad ones."""
+    """Parts and observations, to compare explanations of equal size."""
 
     parts: Mapping[str, Part]
     observations: Sequence[Observation]
     equal: float
 
     def likely(self, names: Class) -> Class:
-        """Return those that explain the rates equally well, of parts that explain the same."""
+        """Return those parts that explain the rates equally well, of a class."""
         if len(names) == 1:
             return names
         odds_of = {name: odds([expected(self.parts[name])], self.observations) for name in names}
@@ -285,7 +285,7 @@ class Weighing(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """Rate that a suspect has left in one lane, and the most that was asked of it, in B/s."""
+    """Remaining rate of a suspect in one lane, and the most that it had to carry, in B/s."""
 
     lane: str
     left_Bps: float
@@ -297,7 +297,7 @@ class Suspect(NamedTuple):
 
     ``explains`` are the bad observations that it explains, ``passes`` the good ones that cross it
     and that it would not have slowed, as indices.  ``alike`` are the devices behind it that are
-    slow alike, each of whose streams gets what is left, alone or together; empty for all others.
+    slow by one share, alone or together; empty for all others.
     """
 
     name: str
@@ -312,20 +312,20 @@ class Suspect(NamedTuple):
         return any(loss.lane.startswith(SEGMENTS) for loss in self.losses)
 
     def leaves(self, measurable: Measurable) -> float:
-        """Return the rate that it leaves of a measurement, in B/s, or infinity."""
+        """Return the rate that it leaves to a measurement, in B/s, or infinity."""
         rates = {loss.lane: loss.left_Bps for loss in self.losses}
-        before = ""
+        prefix = ""
         if LAYERS[measurable.layer].paired and any(lane.startswith(NETWORK) for lane in rates):
-            before = NETWORK
+            prefix = NETWORK
         elif LAYERS[measurable.layer].paired and self.alike:
             return inf
         return min(
             (
-                # who runs beside it takes nothing from a stream that is slowed alike
-                rates[before + lane] / (1 if self.alike else flows)
+                # concurrent streams take nothing from one that is slowed by a share
+                rates[prefix + lane] / (1 if self.alike else flows)
                 for name, lanes, flows in measurable.crossings()
                 for lane in lanes
-                if name == self.name and before + lane in rates
+                if name == self.name and prefix + lane in rates
             ),
             default=inf,
         )
@@ -334,9 +334,9 @@ class Suspect(NamedTuple):
 class AmbiguitySet(NamedTuple):
     """Sets of components that explain the same observations equally well: one of them is true.
 
-    Mostly each alternative is one component; where faults cannot be told apart it is several.  What
-    slows all of its devices alike comes first, before the two faults that it may also be.
-    ``suspects`` has every component of them once, ``explains`` the bad observations (indices).
+    Mostly each alternative is one component; it is several if faults cannot be told apart.  A part
+    that slows all of its devices by one share comes first, before the two faults that it may also
+    be.  ``suspects`` has each component once, ``explains`` the bad observations (indices).
     """
 
     alternatives: tuple[tuple[str, ...], ...]
@@ -345,15 +345,15 @@ class AmbiguitySet(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """Return whether there is one alternative alone."""
+        """Return whether there is only one alternative."""
         return len(self.alternatives) == 1
 
 
 class Located(NamedTuple):
-    """All that follows from observations.
+    """The result of locating.
 
     ``unexplained`` are the bad observations that no component explains (indices); ``complete`` is
-    False where a search was cut short and there may be other or smaller sets.
+    False if a search was cut short and there may be other or smaller sets.
     """
 
     observations: tuple[Observation, ...]
@@ -370,8 +370,8 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
     """Return the smallest sets of components that explain all bad observations.
 
     Of sets of one size those remain whose odds are within ``equal`` (a natural logarithm) of the
-    best.  Parts that slow all of their devices alike count where they make the sets smaller.  The
-    order of the observations decides nothing.
+    best.  Parts that slow all of their devices by one share count if they make the sets smaller.
+    The order of the observations has no effect.
     """
     observations = tuple(observations)
     parts = _likely(find_parts(observations), observations)
@@ -380,28 +380,28 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
     )
     weighing = Weighing(parts, observations, equal)
     sets: list[AmbiguitySet] = []
-    open_rows = bad
+    remaining_bad = bad
     for names, alike in _shared(weighing, bad):
         explained = alike[names[0]].explains
-        pairs = _coincidences(weighing, open_rows & explained, alike, names)
+        pairs = _coincidences(weighing, remaining_bad & explained, alike, names)
         sets.append(_set([*((name,) for name in names), *pairs], {**parts, **alike}))
-        open_rows -= explained
-    solved = solve(weighing, open_rows)
+        remaining_bad -= explained
+    solution = solve(weighing, remaining_bad)
     sets += [
         _set(sorted(tuple(sorted(alternative)) for alternative in alternatives), parts)
-        for alternatives in solved.sets
+        for alternatives in solution.sets
     ]
     sets.sort(key=lambda ambiguity: (-len(ambiguity.explains), ambiguity.alternatives))
     unexplained = bad.difference(*(ambiguity_set.explains for ambiguity_set in sets))
-    return Located(observations, tuple(sets), tuple(sorted(unexplained)), solved.complete)
+    return Located(observations, tuple(sets), tuple(sorted(unexplained)), solution.complete)
 
 
 def _shared(
     weighing: Weighing, bad: frozenset[int]
 ) -> Iterator[tuple[tuple[str, ...], Mapping[str, Part]]]:
-    """Yield parts that with a loss of another kind explain what takes several capacities.
+    """Yield parts that with another kind of loss explain measurements that take several capacities.
 
-    Those that explain the same are yielded together, what explains most first.
+    Those that explain the same are yielded together, the largest explanation first.
     """
     if any(part.explains == bad for part in weighing.parts.values()):
         return
@@ -414,25 +414,25 @@ def _shared(
         return
     faults = fewest(weighing.parts, bad)
     for explains in sorted(classes, key=len, reverse=True):
-        here = explains & bad
-        if here and faults > 1 + (others := fewest(weighing.parts, bad - here)):
-            bad, faults = bad - here, others
+        explained = explains & bad
+        if explained and faults > 1 + (fewer := fewest(weighing.parts, bad - explained)):
+            bad, faults = bad - explained, fewer
             yield weighing._replace(parts=alike).likely(tuple(classes[explains])), alike
 
 
 def _coincidences(
     weighing: Weighing, explained: frozenset[int], alike: Mapping[str, Part], names: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the pairs of faults that two devices which are slow alike may be; of more none are."""
+    """Yield the pairs of faults that two similarly slow devices may be; none for more devices."""
     shared = alike[names[0]]
-    apart = any(lane.name.startswith(NETWORK) for lane in shared.lanes)
-    if apart or len(shared.alike) != _TWO:
+    on_network = any(lane.name.startswith(NETWORK) for lane in shared.lanes)
+    if on_network or len(shared.alike) != _TWO:
         return
-    solved = solve(weighing, explained)
-    for chosen in islice(product(*solved.sets), _MOST_PAIRS):
+    solution = solve(weighing, explained)
+    for chosen in islice(product(*solution.sets), _MOST_PAIRS):
         pair = tuple(sorted(name for alternative in chosen for name in alternative))
-        done = (weighing.parts[name].explains for name in pair)
-        if alike.keys().isdisjoint(pair) and explained <= frozenset().union(*done):
+        covered = (weighing.parts[name].explains for name in pair)
+        if alike.keys().isdisjoint(pair) and explained <= frozenset().union(*covered):
             yield pair
 
 
@@ -441,7 +441,7 @@ _MOST_PAIRS = 16
 
 
 def _likely(parts: Mapping[str, Part], observations: Sequence[Observation]) -> dict[str, Part]:
-    """Return the parts with whose loss all that crosses them is likelier than while all is fine."""
+    """Return the parts whose loss makes the measurements across them likelier than health does."""
     return {
         name: part
         for name, part in parts.items()

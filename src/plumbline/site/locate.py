@@ -17,7 +17,7 @@ from plumbline.judge.memory import Memory
 from plumbline.judge.phrases import date_of, over_runs
 from plumbline.judge.weighing import Weighing
 from plumbline.locate.document import document
-from plumbline.locate.failures import CutOff, cut_off
+from plumbline.locate.failures import FailedHost, failed_hosts
 from plumbline.locate.next_probe import Candidates, NextProbe, next_probe
 from plumbline.locate.observation import Site, Vote
 from plumbline.locate.observe import WithEarlier, observe
@@ -239,7 +239,7 @@ class SiteLocated(NamedTuple):
     located: Located
     probes: Sequence[Optional[NextProbe]]
     symptoms: SiteSymptoms
-    cut_off: Mapping[str, CutOff]
+    failed_hosts: Mapping[str, FailedHost]
     """Servers and nodes that prevent measurements, by name."""
     shared: Sequence[SharedLoss] = ()
     """Losses of whole groups that no part explains."""
@@ -258,7 +258,7 @@ class SiteLocated(NamedTuple):
 
     def missed(self) -> list[str]:
         """Return a sentence on each host that prevents measurements."""
-        return [f"Not measured: {host.text}." for host in self.cut_off.values()]
+        return [f"Not measured: {host.text}." for host in self.failed_hosts.values()]
 
     def to_json(self, plan: SitePlan) -> dict[str, Any]:
         """Return the document form, with the kinds of parts from the plan."""
@@ -304,7 +304,7 @@ def locate_in(
         )
     weighing = None if last_run else site.weighing
     measured = ((node, nodes[node], memory) for node, memory in site.memories.items())
-    missed = {host.host: host for host in cut_off(measured, now)}
+    missed = {host.host: host for host in failed_hosts(measured, now)}
     memories = {
         node: WithEarlier(memory, earlier[node]) if node in earlier else memory
         for node, memory in site.memories.items()

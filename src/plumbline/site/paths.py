@@ -12,7 +12,7 @@ from typing import Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.phrases import moment
 from plumbline.locate.document import explained_by, explanations
-from plumbline.locate.failures import CutOff
+from plumbline.locate.failures import FailedHost
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.sentences import headline, listed
 from plumbline.locate.suspects import AmbiguitySet, Located
@@ -49,7 +49,7 @@ def path_verdicts(
 
     ``standing`` are the names of path services that bear an alarm so far.
     """
-    located, cut_off = suspects.located, suspects.cut_off
+    located, failed_hosts = suspects.located, suspects.failed_hosts
     shared = _shared(site)
     alarms = [
         _Alarm(
@@ -65,8 +65,8 @@ def path_verdicts(
     for path in site.paths:
         if path.component:
             verdict = _component_verdict(path, located, alarms, crossing, shared)
-            missed = cut_off.get(path.component)
-            verdicts[path.name] = _with_cut_off(verdict, missed) if missed else verdict
+            missed = failed_hosts.get(path.component)
+            verdicts[path.name] = _with_failed_host(verdict, missed) if missed else verdict
         else:
             verdicts[path.name] = _file_system_verdict(path, site, suspects, alarms, silenced)
     return verdicts
@@ -193,7 +193,7 @@ def _explained_names(located: Located, alarms: Sequence[_Alarm]) -> list[str]:
     return [" ".join(place) for place in places]
 
 
-def _with_cut_off(verdict: Verdict, missed: CutOff) -> Verdict:
+def _with_failed_host(verdict: Verdict, missed: FailedHost) -> Verdict:
     """Return the verdict on a host that prevents measurements and so bears their alarm."""
     slow = verdict.state.alarm
     sentence = f"{missed.text}; {verdict.sentence}" if slow else missed.text

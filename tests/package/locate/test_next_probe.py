@@ -16,7 +16,7 @@ LAB = Scene(lab())
 REDSTORM = redstorm()
 
 
-def asked(scene: Scene, located: Located) -> Optional[NextProbe]:
+def probe_text(scene: Scene, located: Located) -> Optional[NextProbe]:
     """Return the next measurement for the only ambiguity set."""
     (found,) = located.sets
     slow = [located.observations[index].of.component for index in found.explains]
@@ -25,7 +25,7 @@ def asked(scene: Scene, located: Located) -> Optional[NextProbe]:
 
 
 def words(scene: Scene, left: Left, silent: Iterable[str]) -> str:
-    found = asked(scene, scene.locate(left, silent))
+    found = probe_text(scene, scene.locate(left, silent))
     return found.candidate.words if found else ""
 
 
@@ -65,7 +65,7 @@ def test_the_next_measurement(scene: Scene, left: Left, silent: list[str], expec
 def test_a_network_test_is_preferred_to_a_raw_read() -> None:
     """One client sees one server slow, and neither network nor disks are known."""
     located = LAB.locate({"oss2": both(25e6)}, ["net", "raw", "ost scratch-OST0003"])
-    found = asked(LAB, located)
+    found = probe_text(LAB, located)
     assert found is not None
     kinds = {
         candidate.intrusion
@@ -77,7 +77,7 @@ def test_a_network_test_is_preferred_to_a_raw_read() -> None:
 
 
 def test_each_outcome_leaves_its_own_suspects() -> None:
-    found = asked(LAB, LAB.locate({"oss2-disk1": both(80e6)}, ["raw"]))
+    found = probe_text(LAB, LAB.locate({"oss2-disk1": both(80e6)}, ["raw"]))
     assert found is not None
     slow, fine = found.outcomes
     assert slow.alternatives == (("oss2-disk1",),)
@@ -94,7 +94,7 @@ def test_what_has_voted_since_the_trouble_began_is_not_asked_again() -> None:
         if one.of.layer != "raw" or one.of.component != "oss2-disk1"
     ]
     old = [one._replace(at=50.0) for one in LAB.observe({}) if one.of.name == "raw oss2-disk1 read"]
-    found = asked(LAB, locate([*seen, *old]))
+    found = probe_text(LAB, locate([*seen, *old]))
     assert found is not None
     assert found.candidate.of.name == "raw oss2-disk1 read"
     assert asked_after(seen, old[0]._replace(at=150.0)) == {"scratch-OST0002"}
@@ -143,7 +143,7 @@ def test_a_client_that_is_alike_is_told_by_another_client() -> None:
 
     scene = Scene(build(document))
     located = scene.locate({"client1": both(40e6)}, ["net"])
-    found = asked(scene, located)
+    found = probe_text(scene, located)
     assert found is not None
     assert found.candidate.intrusion is Intrusion.PAIR
 
