@@ -21,7 +21,7 @@ from plumbline.model.record import Record
 from plumbline.plan.baseline import Key, write_baselines
 from plumbline.plan.expectations import Plan
 from plumbline.plan.policy import load
-from plumbline.simulate.course import begin
+from plumbline.simulate.course import prepare
 from plumbline.simulate.fleet import NOISES, Fault, Fleet, Flow, build
 from plumbline.simulate.weather import Capacity, Weather
 from plumbline.site.inventory import plan_of, read_inventory, topology_of
@@ -45,7 +45,7 @@ def main() -> None:
         inventory = read_inventory(str(inventories() / name))
         fleet, plan = build(topology_of(inventory), load(inventory.policy)), plan_of(inventory)
         capacity = Capacity(fleet)
-        begun = begin(fleet, capacity, Weather(NOISES["year"], Random(seed)))
+        begun = prepare(fleet, capacity, Weather(NOISES["year"], Random(seed)))
         series: dict[str, dict[str, Any]] = {}
         for day in range(1, NIGHTS + 1):
             for record in begun.measuring.day(day, capacity.healthy_Bps):

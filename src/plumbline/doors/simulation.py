@@ -14,11 +14,11 @@ from plumbline.simulate.summary import (
     Alarms,
     Size,
     alarms_a_fault,
+    daily_traffic,
+    false_alarm_rate,
     false_alarms,
-    moved_a_day,
     silent_faults,
     sizes,
-    truth,
     unknown_share,
 )
 
@@ -58,7 +58,7 @@ def tables(setup: Setup, outcome: Outcome) -> Iterator[str]:
 
 def _summary(setup: Setup, outcome: Outcome) -> Iterator[str]:
     """Yield the false alarms, and the setup of the simulation."""
-    alarms, days = truth(outcome), outcome.fleets * outcome.days
+    alarms, days = false_alarm_rate(outcome), outcome.fleets * outcome.days
     side = "within" if alarms.a_month <= setup.budget else "above"
     share = f"{alarms.days} of {days} days ({100 * alarms.days_share:.1f} %)"
     yield (
@@ -77,7 +77,7 @@ def _summary(setup: Setup, outcome: Outcome) -> Iterator[str]:
     ]
     if longest:
         yield f"a run takes at most, while everything is healthy: {', '.join(longest)}"
-    moved = moved_a_day(outcome)
+    moved = daily_traffic(outcome)
     if moved.planned:
         planned, confirmed = map(format_bytes, moved)
         yield f"planned runs move {planned} a day in the mean, confirmation {confirmed}"

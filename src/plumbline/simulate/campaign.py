@@ -1,6 +1,6 @@
 """Random faults and whether they are located; faults that no measurement can tell apart.
 
-What is measured, judged and located is what a console has; only the rates are drawn.
+Measurements, verdicts and locating are those of a console; only the rates are drawn.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.rounds import cycle
 from plumbline.model.units import DAY_S
-from plumbline.simulate.course import begin, weigh
+from plumbline.simulate.course import prepare, weigh
 from plumbline.simulate.fleet import Fault, Fleet, Flow, Losses, Noise
 from plumbline.simulate.memory import Memory
 from plumbline.simulate.weather import Capacity, Weather, end_of
 
 VISIBLE = 0.2
 """A fault that takes less than this of every measurement is hidden: within a part's slack, or
-within what healthy measurements differ by (WARNING is at 80 % by default)."""
+within the spread of healthy measurements (WARNING is at 80 % by default)."""
 ALIKE = 0.1
-"""Faults that change no rate by more than this against one another cannot be told apart."""
+"""Faults whose rates differ by less than this cannot be told apart."""
 _HALVINGS = 20
 
 
 def visible(capacity: Capacity, faults: Sequence[Fault]) -> bool:
-    """Return whether each fault takes ``VISIBLE`` of a measurement from what the others leave."""
+    """Return whether each fault takes ``VISIBLE`` of a measurement, given the others."""
     for fault in faults:
         without = capacity.under([other for other in faults if other is not fault])
         rates = {
@@ -51,7 +51,7 @@ _ROUNDING = 1e-9
 
 
 def twins(capacity: Capacity, fault: Fault) -> Iterator[str]:
-    """Yield the other parts of which some loss gives the same rates within ``ALIKE``.
+    """Yield the other parts that could give the same rates within ``ALIKE`` by some loss.
 
     The fault must slow something.
     """
@@ -60,7 +60,7 @@ def twins(capacity: Capacity, fault: Fault) -> Iterator[str]:
     for name in capacity.path(worst):
         if name == fault.component:
             continue
-        other = _ratios(capacity, [_like(capacity, worst, ratios[worst], name)])
+        other = _ratios(capacity, [_equivalent(capacity, worst, ratios[worst], name)])
         if all(
             abs(ratios.get(flow, 1.0) - other.get(flow, 1.0)) <= ALIKE for flow in {*ratios, *other}
         ):
@@ -72,23 +72,23 @@ def _ratios(capacity: Capacity, faults: Sequence[Fault]) -> Mapping[Flow, float]
     return {flow: rate / capacity.healthy_Bps[flow] for flow, rate in rates.items()}
 
 
-def _like(capacity: Capacity, flow: Flow, ratio: float, name: str) -> Fault:
-    """Return the fault of a part that leaves so much of a flow; by halves, rates fall steadily."""
+def _equivalent(capacity: Capacity, flow: Flow, ratio: float, name: str) -> Fault:
+    """Return the fault of a part that leaves this share of a flow, by bisection."""
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        remaining = capacity.left_to(flow, Fault(name, middle)) / capacity.healthy_Bps[flow]
+        remaining = capacity.rate_under(flow, Fault(name, middle)) / capacity.healthy_Bps[flow]
         low, high = (middle, high) if remaining > ratio else (low, middle)
     return Fault(name, (low + high) / 2)
 
 
 _FURTHER = 1.5
-"""Days for each run that is wanted, as some are contended."""
+"""Days for each needed run, as some are contended."""
 _RUNS, _DAYS = 3, 9
 """Runs of each measurement that tell a fifth from chance, beside what else is measured; in days,
 of what is measured nightly."""
 _MOST_HIDDEN = 1000
-"""So many faults in a row that nothing sees: the site measures too little for a campaign."""
+"""Draws in a row that nothing sees: the site then measures too little for a campaign."""
 
 
 class Terms(NamedTuple):
@@ -103,11 +103,10 @@ class Terms(NamedTuple):
 class Attempt(NamedTuple):
     """Result of one trial.
 
-    ``hidden`` counts the draws before it that no measurement could see; ``named`` are all
-    suspects; ``twins`` are other parts whose
-    loss would look the same, of a single fault.  ``alarms`` is how many components that the faults
-    slow have a verdict that alarms, ``beside`` how many of these no suspect explains;
-    ``unexplained`` counts slow measurements that no part explains.
+    ``hidden`` counts the draws before it that no measurement could see; ``named`` are all suspects;
+    ``twins`` are other parts whose loss would look the same, for a single fault.  ``alarms`` counts
+    the slowed components with an alarm, ``beside`` those of them that no suspect explains;
+    ``unexplained`` are slow measurements that no part explains.
     """
 
     faults: tuple[Fault, ...]
@@ -131,7 +130,7 @@ class Attempt(NamedTuple):
 
 
 def days_for(fleet: Fleet) -> int:
-    """Return the days until each target, and each pair of hosts, has had runs enough to tell."""
+    """Return the days until each target, and each pair of hosts, has had enough runs."""
     layers = {member.key[0] for member in fleet.members}
     hosts = sum(LAYERS[member.key[0]].paired for member in fleet.members)
     periods = [fleet.periods_s[layer] for layer in layers if not LAYERS[layer].paired]
@@ -142,7 +141,7 @@ def days_for(fleet: Fleet) -> int:
 
 
 def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Iterator[Attempt]:
-    """Yield attempts without end on one fleet, each from the day of its baselines on.
+    """Yield endless attempts on one fleet, each from the day of its baselines on.
 
     Equal seeds give equal attempts.
 
@@ -151,25 +150,25 @@ def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Itera
     """
     weather = Weather(terms.noise, Random(seed))
     chance = Random(f"{seed}/faults")
-    measuring, nodes = begin(fleet, capacity, weather)
-    past, now = measuring.memory, end_of(terms.days)
+    measuring, nodes = prepare(fleet, capacity, weather)
+    initial, now = measuring.memory, end_of(terms.days)
     while True:
         faults, hidden = _draw(capacity, terms, chance)
-        slower = capacity.under(faults)
-        measuring.memory = past.copy()
+        slowed = capacity.under(faults)
+        measuring.memory = initial.copy()
         for day in range(1, terms.days + 1):
             weather.next_day()
-            for _ in measuring.day(day, {**capacity.healthy_Bps, **slower}):
+            for _ in measuring.day(day, {**capacity.healthy_Bps, **slowed}):
                 pass
         weighing = weigh(nodes, measuring.memory)
         located = locate(_observed(nodes, measuring.memory, weighing, now))
-        slow = {(flow.layer, flow.component) for flow in slower}
+        components = {(flow.layer, flow.component) for flow in slowed}
         alarming = frozenset(
             (verdict.layer, verdict.component)
             for verdict in judge_day(nodes, measuring.memory, weighing, now)
             if verdict.state.alarm
             and not verdict.group
-            and (verdict.layer, verdict.component) in slow
+            and (verdict.layer, verdict.component) in components
         )
         alike = tuple(twins(capacity, faults[0])) if len(faults) == 1 else ()
         yield _attempt((faults, hidden), located, alike, alarming)
@@ -178,13 +177,13 @@ def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Itera
 def _observed(
     nodes: Mapping[str, Sequence[Expectation]], memory: Memory, weighing: Weighing, now: float
 ) -> list[Observation]:
-    """Return what votes on the suspects of a site, as ``plumbline locate`` has it."""
+    """Return the votes on the suspects of a site, as in ``plumbline locate``."""
     memories = dict.fromkeys(nodes, memory)
     return list(observe(Site(nodes).measurables(), memories, now, weighing))
 
 
 def _draw(capacity: Capacity, terms: Terms, chance: Random) -> tuple[tuple[Fault, ...], int]:
-    """Return faults of different parts that measurements see, and how many draws were hidden."""
+    """Return visible faults of different parts, and the number of hidden draws."""
     for hidden in range(_MOST_HIDDEN):
         names = chance.sample(capacity.components, terms.faults)
         faults = tuple(Fault(name, terms.losses.draw(chance)) for name in names)
@@ -216,7 +215,7 @@ def _attempt(
 
 
 class Tally(NamedTuple):
-    """The sum over attempts: each field counts attempts but for those that say what."""
+    """The sum over attempts: fields count attempts unless they name something else."""
 
     attempts: int = 0
     hidden: int = 0
@@ -244,4 +243,4 @@ class Tally(NamedTuple):
             attempt.alarms,
             attempt.beside,
         )
-        return Tally(*(mine + other for mine, other in zip(self, more)))
+        return Tally(*(total + added for total, added in zip(self, more)))

@@ -1,9 +1,9 @@
-"""The days of a fleet: faults begin, runs are made and confirmed, the judge answers.
+"""Simulate the days of a fleet: faults begin, runs are made and confirmed, the judge decides.
 
-By default runs are planned at two or three in the night and confirmed from five on, on the days
-after as well until the next planned run.
+By default runs are planned at two or three in the night and confirmed from five on, and on the
+following days until the next planned run.
 
-``Today`` holds what each node expects and all that was measured, of all layers, for instance to
+``Today`` has the expectations of each node and all measurements, of all layers, for instance to
 find the parts that explain the verdicts of a day.
 """
 
@@ -28,21 +28,21 @@ from plumbline.simulate.memory import Memory
 from plumbline.simulate.weather import Capacity, Measuring, Weather, end_of, starts
 
 _AFTER_S = 10_800.0
-"""From a planned run to the first that confirms it."""
+"""From a planned run to its first confirmation."""
 _FIRST_S = 18_000.0
-"""The first look on a day without a planned run: at five, as the default policy has it."""
+"""The first look on a day without a planned run: at five, as in the default policy."""
 
 
 class _Node(NamedTuple):
-    """One layer of a node: what it measures, all that the node does, and what it has confirmed.
+    """One layer of a node: its confirmable components, all of the node's, and its confirmations.
 
-    ``open`` is when the last planned run began, while somebody is in question.
+    ``doubts`` has the start of the last planned run while a component is in question.
     """
 
     chosen: tuple[Expectation, ...]
-    every: Sequence[Expectation]
+    expectations: Sequence[Expectation]
     measured: list[Measured]
-    open: list[float]
+    doubts: list[float]
 
 
 class _Look(NamedTuple):
@@ -54,7 +54,7 @@ class _Look(NamedTuple):
     ends: float
 
 
-class Confirming:
+class Confirmer:
     """Confirms on all nodes of a fleet."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Confirming:
         nodes: Mapping[str, Sequence[Expectation]],
         periods_s: Mapping[str, float],
     ) -> None:
-        """Begin with nothing confirmed; ``periods_s`` is between two planned runs of a layer."""
+        """Begin without confirmations; ``periods_s`` is between two planned runs of a layer."""
         self._measuring = measuring
         self._periods_s = periods_s
         self._nodes = [
@@ -82,28 +82,28 @@ class Confirming:
 
     @property
     def moved_bytes(self) -> int:
-        """Return the bytes that the nodes have counted against what they may move."""
+        """Return the bytes that the nodes have counted against their limit."""
         return sum(run.bytes for node in self._nodes for run in node.measured)
 
     def day(self, number: int, rates_Bps: Mapping[Flow, float]) -> None:
-        """Confirm what was low on a day, the first of which is 1, or before it and is not done."""
+        """Confirm the low runs of a day, the first of which is 1, and those in question before."""
         for looks in zip_longest(*(self._looks(node, number) for node in self._nodes)):
-            every = [_NodeEvidence(look, self._measuring) for look in looks if look]
-            # no node asks about what another one measures, so all are weighed in one go
-            weigh_subjects([evidence.unknown() for evidence in every])
-            for evidence in every:
+            looked = [_NodeEvidence(look, self._measuring) for look in looks if look]
+            # no node needs another one's measurements, so all are weighed at once
+            weigh_subjects([evidence.unweighed() for evidence in looked])
+            for evidence in looked:
                 self._confirm(evidence, rates_Bps)
 
     def _looks(self, node: _Node, number: int) -> Iterator[_Look]:
-        """Yield when a node looks at its runs on a day: after each, or in the morning once."""
+        """Yield the times when a node looks at its runs on a day: after each, or in the morning."""
         planned = [*starts(number, self._periods_s[node.chosen[0].layer])]
         for begun, ends in zip(planned, [*planned[1:], end_of(number)]):
             yield _Look(node, begun, begun + _AFTER_S, ends)
-        if node.open and not planned:
-            yield _Look(node, node.open[0], end_of(number - 1) + _FIRST_S, end_of(number))
+        if node.doubts and not planned:
+            yield _Look(node, node.doubts[0], end_of(number - 1) + _FIRST_S, end_of(number))
 
     def _confirm(self, evidence: _NodeEvidence, rates_Bps: Mapping[Flow, float]) -> None:
-        """Confirm what was low in a planned run, from the first look to the end."""
+        """Confirm the low results of a planned run, from the first look to the end."""
         node, begun, now, ends = evidence.look
         past = confirming.PastRuns(
             node.measured,
@@ -119,16 +119,16 @@ class Confirming:
             for number, turn in enumerate(due):
                 records = confirming.run_entries(turn, f"{now} {number}", now, layer)
                 node.measured.extend(records)
-                self._measuring.again(confirming.steps_of(turn, layer), now, rates_Bps)
+                self._measuring.confirm(confirming.steps_of(turn, layer), now, rates_Bps)
             evidence.forget(
                 {expectation.component for turn in due for expectation in turn.chosen}, now
             )
             now += node.chosen[0].confirm.every_s
-        node.open[:] = [begun] if any(not place.candidate.obstacle for place in queue) else []
+        node.doubts[:] = [begun] if any(not place.candidate.obstacle for place in queue) else []
 
 
 class _NodeEvidence:
-    """Evidence and verdicts on what a node measures, kept until something is measured again."""
+    """Evidence and verdicts on a node's measurements, kept until the next measurement."""
 
     def __init__(self, look: _Look, measuring: Measuring) -> None:
         self.look = look
@@ -139,13 +139,13 @@ class _NodeEvidence:
         self._weighing = self._weigh()
 
     def _weigh(self) -> Weighing:
-        every, memory = self.look.node.every, self._measuring.memory
-        return Weighing({"": every}, {"": memory}, counting=False)
+        expectations, memory = self.look.node.expectations, self._measuring.memory
+        return Weighing({"": expectations}, {"": memory}, counting=False)
 
-    def unknown(self) -> tuple[Weighing, list[Subject]]:
-        """Return what is not known of the components, and who weighs it."""
+    def unweighed(self) -> tuple[Weighing, list[Subject]]:
+        """Return the components without evidence, and their weighing."""
         subjects = (entry.subject for entry in self.look.node.chosen)
-        return self._weighing, [each for each in subjects if each not in self._evidence]
+        return self._weighing, [subject for subject in subjects if subject not in self._evidence]
 
     def forget(self, components: Collection[str], now: float) -> None:
         """Weigh some components again, at a moment in epoch seconds."""
@@ -159,7 +159,7 @@ class _NodeEvidence:
             key: verdict for key, verdict in self._verdicts.items() if key[1] not in components
         }
         self._weighing = self._weigh()
-        weigh_subjects([self.unknown()])
+        weigh_subjects([self.unweighed()])
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence of the last runs on a component or group."""
@@ -181,14 +181,14 @@ CLIENT = "client"
 """The name of the client's version in records."""
 
 _EARLIER = "earlier"
-"""The version before a release, whatever it was."""
+"""The version before a release."""
 
 
 class Scenario(NamedTuple):
     """Scenario: the days after the baselines, with their noise and faults.
 
-    Equal seeds give equal days.  ``new`` says that the first day is that of the installation: no
-    healthy days have passed, and nothing has a baseline.
+    Equal seeds give equal days.  ``new`` is whether the first day is that of the installation,
+    without healthy days before and without baselines.
     """
 
     days: int
@@ -199,13 +199,12 @@ class Scenario(NamedTuple):
 
 
 class Today(NamedTuple):
-    """One day, from 1 on: the verdicts of all layers at its end, and the faults that are there.
+    """One day, from 1 on: the verdicts of all layers at its end, and its faults.
 
-    ``nodes`` is what each node expects, with its baselines; ``memory`` holds what was measured
-    until ``now``, in epoch seconds, and goes on when the next day is asked for; ``weighing`` is its
-    evidence.
-    ``planned_bytes`` is what planned runs have moved since day 1, ``confirmed_bytes`` what was
-    measured again.
+    ``nodes`` are the expectations of each node, with baselines; ``memory`` has the measurements
+    until ``now``, in epoch seconds, and continues with the next day; ``weighing`` is its evidence.
+    ``planned_bytes`` is the traffic of planned runs since day 1, ``confirmed_bytes`` that of
+    confirmations.
     """
 
     day: int
@@ -219,25 +218,25 @@ class Today(NamedTuple):
     confirmed_bytes: int
 
 
-class Begun(NamedTuple):
-    """A fleet before its first day, and what each node expects, with its baselines."""
+class NewFleet(NamedTuple):
+    """A fleet before its first day, and the expectations of each node, with baselines."""
 
     measuring: Measuring
     nodes: Mapping[str, Sequence[Expectation]]
 
 
-def begin(fleet: Fleet, capacity: Capacity, weather: Weather) -> Begun:
-    """Let the healthy days pass that baselines are taken on."""
-    return _begin(Measuring(fleet, weather), fleet, capacity, weather, ())
+def prepare(fleet: Fleet, capacity: Capacity, weather: Weather) -> NewFleet:
+    """Simulate the healthy days on which baselines are taken."""
+    return _prepare(Measuring(fleet, weather), fleet, capacity, weather, ())
 
 
-def _begin(
+def _prepare(
     measuring: Measuring,
     fleet: Fleet,
     capacity: Capacity,
     weather: Weather,
     faults: Sequence[Fault],
-) -> Begun:
+) -> NewFleet:
     records: list[Record] = []
     rates = _Rates(capacity).under(tuple(fault for fault in faults if fault.day < 0))
     for day in range(1 - measuring.days_before, 1):
@@ -245,15 +244,15 @@ def _begin(
         records += measuring.day(day, rates)
     nodes = _nodes(fleet.members, _accepted(records, fleet.members))
     measuring.expect(nodes)
-    return Begun(measuring, nodes)
+    return NewFleet(measuring, nodes)
 
 
-def course(fleet: Fleet, capacity: Capacity, scenario: Scenario) -> Iterator[Today]:
+def simulated_days(fleet: Fleet, capacity: Capacity, scenario: Scenario) -> Iterator[Today]:
     """Yield the days of a scenario; before the first, healthy ones for baselines have passed."""
     weather = Weather(scenario.noise, Random(scenario.seed))
-    measuring, nodes = _begun(fleet, capacity, scenario, weather)
-    rates, confirming = _Rates(capacity), Confirming(measuring, nodes, fleet.periods_s)
-    before = measuring.planned_bytes
+    measuring, nodes = _new_fleet(fleet, capacity, scenario, weather)
+    rates, confirming = _Rates(capacity), Confirmer(measuring, nodes, fleet.periods_s)
+    earlier_bytes = measuring.planned_bytes
     for day in range(1, scenario.days + 1):
         weather.next_day()
         faults = tuple(fault for fault in scenario.faults if fault.blamed(day))
@@ -262,32 +261,32 @@ def course(fleet: Fleet, capacity: Capacity, scenario: Scenario) -> Iterator[Tod
                 flows = _under_release(fleet, fault)
                 measuring.memory.install(flows, {CLIENT: fault.version})
         slowing = (fault.on(day, scenario.seed) for fault in faults)
-        under = rates.under(tuple(fault for fault in slowing if fault))
-        for _ in measuring.day(day, under):
+        slowed = rates.under(tuple(fault for fault in slowing if fault))
+        for _ in measuring.day(day, slowed):
             pass
-        confirming.day(day, under)
+        confirming.day(day, slowed)
         now = end_of(day)
         memory = measuring.memory
         weighing = weigh(nodes, memory)
         verdicts = tuple(judge_day(nodes, memory, weighing, now))
-        moved = measuring.planned_bytes - before, measuring.confirmed_bytes
-        yield Today(day, now, verdicts, faults, nodes, memory, weighing, *moved)
+        traffic = measuring.planned_bytes - earlier_bytes, measuring.confirmed_bytes
+        yield Today(day, now, verdicts, faults, nodes, memory, weighing, *traffic)
 
 
 def weigh(nodes: Mapping[str, Sequence[Expectation]], memory: Memory) -> Weighing:
-    """Return the evidence of all nodes; how many more runs raise an alarm is not asked."""
+    """Return the evidence of all nodes, without the number of further runs."""
     return Weighing(nodes, dict.fromkeys(nodes, memory), counting=False)
 
 
-def _begun(fleet: Fleet, capacity: Capacity, scenario: Scenario, weather: Weather) -> Begun:
+def _new_fleet(fleet: Fleet, capacity: Capacity, scenario: Scenario, weather: Weather) -> NewFleet:
     """Return the fleet before the first day of a scenario, with the versions of that time."""
     measuring = Measuring(fleet, weather)
     for fault in scenario.faults:
         if fault.version:
             measuring.memory.install(_under_release(fleet, fault), {CLIENT: _EARLIER})
     if scenario.new:
-        return Begun(measuring, _nodes(fleet.members, {}))
-    return _begin(measuring, fleet, capacity, weather, scenario.faults)
+        return NewFleet(measuring, _nodes(fleet.members, {}))
+    return _prepare(measuring, fleet, capacity, weather, scenario.faults)
 
 
 def _under_release(fleet: Fleet, fault: Fault) -> Iterator[Flow]:
@@ -313,7 +312,7 @@ class _Rates:
 
 
 def _accepted(records: Iterable[Record], members: Sequence[Member]) -> Baselines:
-    """Return the baselines of all but those far below their peers, or below their floor.
+    """Return all baselines except those far below their peers, or below their floor.
 
     Nobody accepts these without a look.
     """

@@ -1,7 +1,7 @@
-"""Fleets: what nodes measure and how often, with noise and faults.
+"""Fleets: the measurements of nodes and their periods, with noise and faults.
 
 Losses are natural logarithms, standard deviations those of logarithms, shares are fractions of 1.
-``make bench`` fits most of them again, tests/bench/fit_noise.py is how.
+``make bench`` fits most of them again (tests/bench/fit_noise.py).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from plumbline.topology.paths import sharings
 class Noise(NamedTuple):
     """Variation of the measurements of one healthy fleet.
 
-    ``component``: between alike parts, for good.  ``host``: shared by all parts of a host on a day;
+    ``component``: lasting, between equal parts.  ``host``: shared by all parts of a host on a day;
     ``day``: shared by a whole file system on a day.  ``run``: of one run; ``repeat``: of the
-    repeats within it.  A share ``tail_share`` of the runs loses a fifth and a further
-    ``tail_loss`` in the mean.
+    repeats within it.  A share ``tail_share`` of the runs loses a fifth and a further ``tail_loss``
+    in the mean.
 
     A busy spell of a file system begins after a quiet day with probability ``spell_begins`` and
     goes on after a busy one with ``spell_goes_on``; each of its days loses SPELL_LEAST and a
@@ -43,7 +43,7 @@ class Noise(NamedTuple):
     COVERAGE_MOST; it is lower by ``coverage_lost`` in the mean, and the run loses
     ``contention_cost`` x -log(coverage).  ``network``: of one test of a host pair.
 
-    What disturbs a run meets one that follows at once with probability ``goes_on``, which fades
+    A disturbance goes on into a run that follows at once with probability ``goes_on``, which fades
     with (1 + hours) ** -FADES; a share ``alike`` of these takes as much again.
     """
 
@@ -68,17 +68,17 @@ class Noise(NamedTuple):
 
 
 FADES = 0.3
-"""Of the year's benchmarks that followed a low one of their file system 39 to 51 % were low within
-2 hours, 30 % after a day or two and 23 % after eight, where 18 % are low anyway."""
+"""After a low benchmark of the year 39 to 51 % of the next ones of its file system were low within
+2 hours, 30 % after a day or two and 23 % after eight, compared with 18 % of all."""
 
 LASTS = 0.5
-"""Correlation of what a host or file system shares on two days in a row: 0.62 of the hosts of a
-cluster in production (tests/bench/fit_noise.py).  That its tails are heavy is taken."""
+"""Correlation of a host's or file system's shared loss on two days in a row: 0.62 for the hosts of
+a cluster in production (tests/bench/fit_noise.py).  Its heavy tails are an assumption."""
 
 OVERNIGHT = 0.02
-"""The chance that what disturbs a single target lasts into the next night.  It is taken: no day on
-which a disk of that cluster was low by three standard deviations was followed by another one.  On
-whole file systems much more lasts, and is a busy spell here."""
+"""The chance that a disturbance of a single target lasts into the next night, an assumption: no day
+on which a disk of that cluster was low by three standard deviations was followed by another one.
+Disturbances of whole file systems last much longer, and are busy spells here."""
 
 TAIL_LEAST = 0.223
 """-log(0.8): a run of the tail has lost at least a fifth."""
@@ -91,10 +91,10 @@ COVERAGE_ALONE = 0.99
 NONE = Noise()
 
 QUIET = Noise(component=0.02, host=0.01, day=0.01, run=0.025, repeat=0.01, network=0.01)
-"""A file system in good order that few use.
+"""A file system in good order with little use.
 
-``run`` is that of the steadiest benchmarks of the year, Mira's hacc_io (0.025).  Nothing in the
-year tells the rest: ``day``, ``host`` and ``repeat`` are taken as half of it or less.
+``run`` is that of the steadiest benchmarks of the year, Mira's hacc_io (0.025).  The year has no
+data on the rest: ``day``, ``host`` and ``repeat`` are assumed as half of it or less.
 """
 
 YEAR = Noise(
@@ -123,34 +123,34 @@ Fitted to a year of scheduled benchmarks on five file systems (scratch1 to 3 of 
 Cori, mira-fs1 of Mira; NERSC and ALCF, published with pytokio), by medians over the file systems:
 ``run`` and ``day`` from benchmarks of one day and direction set against one another, days that are
 busy by the median of their benchmarks, runs of both kinds of days by their coverage.
-``spell_goes_on`` lies between 0.22 and 0.56 and is chosen so that 15 % of the days are busy, as
-they were.  Not fitted and yet alike: 14.4 % of the runs are below 80 % of their level (the year's
+``spell_goes_on`` lies between 0.22 and 0.56 and is chosen so that 15 % of the days are busy, as in
+the year.  Not fitted and yet similar: 14.4 % of the runs are below 80 % of their level (the year's
 14.8 %), 4.7 % of the pairs of runs in a row both are (3.2 %; 7.2 % on the busiest).
 
-Each benchmark wrote or read a whole file system without repeats, so the year does not tell what
-single targets, hosts and repeats differ by.  ``component`` is what the peers of good arrays
-differ by (disks of a cluster in production: 0.012; ORNL accepts 5 to 7.5 % between all of a group).
-``host`` is at most 0.033 in that cluster, where its cause may be load; 0.02 is taken.  ``repeat``
-is taken as half of ``run``, a run's own noise and its tail as holding for all of its repeats, and
-a spell as meeting all targets of a file system alike but for ``spell_run``.  No test of a network
-is in the year: ``network`` is taken.  ``goes_on`` is of second benchmarks within 15 minutes of a
-low one; ``alike``: of runs low on two days in a row 43 % lost the same within a tenth, where any
-two low ones have in 24 %.
+Each benchmark wrote or read a whole file system without repeats, so the year does not show the
+spread of single targets, hosts and repeats.  ``component`` is the spread of the peers of good
+arrays (disks of a cluster in production: 0.012; ORNL accepts 5 to 7.5 % between all of a group).
+``host`` is at most 0.033 in that cluster, perhaps caused by load; 0.02 is assumed.  ``repeat`` is
+assumed as half of ``run``, a run's own noise and its tail as common to all of its repeats, and a
+spell as common to all targets of a file system except for ``spell_run``.  The year has no test of a
+network: ``network`` is assumed.  ``goes_on`` is of second benchmarks within 15 minutes of a low
+one; ``alike``: of runs low on two days in a row 43 % lost the same within a tenth, compared with
+24 % of any two low ones.
 """
 
 NOISES = {"none": NONE, "quiet": QUIET, "year": YEAR}
 
 REACHED = 0.88
-"""Demonstrated / theoretical rate of a healthy path: Red Storm's 176.31 of 200 MB/s a port
-(section V).  Only the distance to the ceiling depends on it, which no run exceeds."""
+"""Demonstrated / theoretical rate of a healthy path: Red Storm's 176.31 of 200 MB/s a port (section
+V).  It only sets the distance to the ceiling, which no run exceeds."""
 
 
-_KNOWS_COVERAGE = ("device", "directory")
-"""Kinds of targets whose traffic the node that measures them can see."""
+_COVERED_KINDS = ("device", "directory")
+"""Kinds of targets whose traffic the measuring node can see."""
 
 
 class Flow(NamedTuple):
-    """One operation of one component; ``partner`` is empty but for host pairs."""
+    """One operation of one component; ``partner`` is empty except for host pairs."""
 
     layer: str
     component: str
@@ -160,10 +160,10 @@ class Flow(NamedTuple):
 
 
 class Member(NamedTuple):
-    """One component in one layer: its expectation without baselines, and what it shares.
+    """One component in one layer: its expectation without baselines, and its shared losses.
 
-    ``system`` is the file system whose busy days it has, empty for a host.  ``covered`` says
-    whether the node that measures it knows what else it moved meanwhile.
+    ``system`` is the file system whose busy days it shares, empty for a host.  ``covered`` is
+    whether the measuring node knows its other traffic meanwhile.
     """
 
     node: str
@@ -177,7 +177,7 @@ class Member(NamedTuple):
         return self.expectation.layer, self.expectation.component
 
     def flows(self) -> Iterator[Flow]:
-        """Yield all that moves bytes of it, for each partner where there are some."""
+        """Yield its operations that move bytes, for each partner if there are any."""
         for operation, scenario, _ in steps_in_bytes(self.expectation):
             step = (*self.key, operation, scenario)
             for partner in self.expectation.partners:
@@ -187,7 +187,7 @@ class Member(NamedTuple):
 
 
 class Longest(NamedTuple):
-    """The node whose run of a layer takes longest, and how long."""
+    """The node whose run of a layer takes longest, and its duration."""
 
     layer: str
     node: str
@@ -195,7 +195,7 @@ class Longest(NamedTuple):
 
 
 class Fleet(NamedTuple):
-    """A site as it is measured: ``periods_s`` is the time between two runs of each layer."""
+    """A site with its measurements: ``periods_s`` is the time between two runs of each layer."""
 
     site: str
     members: tuple[Member, ...]
@@ -204,9 +204,9 @@ class Fleet(NamedTuple):
     kinds: Mapping[str, str]
     """The kind of each part, ``target`` of a target."""
     services: tuple[Service, ...] = ()
-    """Those of the plan, which show the verdicts."""
+    """The services of the plan, which show the verdicts."""
     paths: tuple[PathService, ...] = ()
-    """Those of the plan that say the suspects."""
+    """The services of the plan that show the suspects."""
     parts: Mapping[str, SitePart] = MappingProxyType({})
     """Kind of each part of the plan."""
     demonstrated: Mapping[Flow, float] = MappingProxyType({})
@@ -222,7 +222,7 @@ class Fleet(NamedTuple):
         )
 
     def longest(self) -> Iterator[Longest]:
-        """Yield for each layer the node whose run takes longest, while everything is healthy."""
+        """Yield for each layer the node whose run takes longest while everything is healthy."""
         for layer in (kind.name for kind in LAYERS.values() if kind.grouped):
             nodes: dict[str, list[Expectation]] = {}
             for member in self.members:
@@ -243,31 +243,31 @@ class Fleet(NamedTuple):
         own = [place for place in self.members if place.key[1] == component]
         for member in own:
             parts = set(member.expectation.path) - {component}
-            others = [
+            candidates = [
                 (len(parts.intersection(other.expectation.path)), other.key[1])
                 for other in self.members
                 if other.key[0] == member.key[0] and other.key[1] != component
             ]
-            shared, name = max(others, key=lambda pair: pair[0], default=(0, ""))
+            shared, name = max(candidates, key=lambda pair: pair[0], default=(0, ""))
             if shared:
                 return name
-        what = "shares no part with another one" if own else "is no target or device"
-        raise UsageError(f"{component!r} {what}, so it has no neighbour; name two faults instead")
+        flaw = "shares no part with another one" if own else "is no target or device"
+        raise UsageError(f"{component!r} {flaw}, so it has no neighbour; name two faults instead")
 
 
 def build(topology: Topology, policy: Policy, healthy: Optional[Baselines] = None) -> Fleet:
-    """Return the fleet of a site; ``healthy`` are baselines that it gives while all is well.
+    """Return the fleet of a site; ``healthy`` are its baselines while all is well.
 
     Raises:
-        DocumentError: the documents do not fit together, nothing is measured, or something is on
-            a path where no part has a rate.
+        DocumentError: the documents do not fit together, nothing is measured, or a path has no part
+            with a rate.
     """
     plan = compile_plan(topology, policy, {})
     systems = {target.on: target.file_system for target in topology.targets.values()}
     periods = {
         name: policy.layer(name).period_s() for name, layer in LAYERS.items() if layer.has_peers
     }
-    # what other layers measure has a noise of its own, which nobody has fitted
+    # measurements of other layers have a noise of their own, which nobody has fitted
     members = tuple(
         Member(node, expectation, _system(expectation, systems), _covered(expectation, node))
         for node, expectations in plan.expectations.items()
@@ -299,9 +299,10 @@ def build(topology: Topology, policy: Policy, healthy: Optional[Baselines] = Non
 def _demonstrated(
     topology: Topology, members: Sequence[Member], healthy: Baselines
 ) -> dict[Flow, float]:
-    """Return the baseline of each flow, or else its even share of those that it is part of.
+    """Return the baseline of each flow, or else its even share of a joint one.
 
-    Of several such the one of the fewest flows counts, and of two layers the lower one.
+    Of several joint baselines the one with the fewest flows counts, and of two layers the lower
+    one.
     """
     shares: dict[tuple[str, str, str], float] = {}
     for sharing in reversed(list(sharings(topology))):
@@ -336,9 +337,9 @@ def _system(expectation: Expectation, systems: Mapping[str, str]) -> str:
 def _covered(expectation: Expectation, node: str) -> bool:
     if LAYERS[expectation.layer].paired:
         return False
-    # the server of a Lustre target sees what it moves, a mere client does not
+    # the server of a Lustre target sees its traffic, a mere client does not
     local = expectation.target["kind"] == "lustre" and expectation.host == node
-    return local or expectation.target["kind"] in _KNOWS_COVERAGE
+    return local or expectation.target["kind"] in _COVERED_KINDS
 
 
 def _refuse_unlimited(expectation: Expectation) -> None:
@@ -358,7 +359,7 @@ SITE = "site"
 """Name of the whole site."""
 
 NEIGHBOUR = "+neighbour"
-"""Ends the name of a target or device, with whose nearest neighbour something is wrong as well."""
+"""Suffix of a target's or device's name, to include its nearest neighbour in the fault."""
 
 
 REPAIRED_DAYS = 2
@@ -366,19 +367,19 @@ REPAIRED_DAYS = 2
 
 
 BEFORE = -(10**6)
-"""The day of a fault that is there before the first one."""
+"""The day of a fault that precedes the first one."""
 
 
 class Fault(NamedTuple):
     """A component with ``1 - loss`` of its speed from ``day`` on; the first day is 1.
 
     ``component`` is a part or target; or a file system, the whole ``site``, ``release-2.4.0`` or
-    ``release-2.4.0/scratch``, which slow what they name and no part.  Day 0 is that of the
-    installation, ``BEFORE`` one before those on which baselines are taken.  ``operation`` is empty
-    where all are slower; what has a ``loss`` below 0 was replaced by something faster.
+    ``release-2.4.0/scratch``, which slow flows and no part.  Day 0 is that of the installation,
+    ``BEFORE`` precedes the days of the baselines.  ``operation`` is empty if all are slower; a
+    ``loss`` below 0 is a replacement by something faster.
 
-    It is repaired after the day ``last``, None where it stays; it comes and goes where ``share`` of
-    the days are slow, by chance; it loses ``loss`` more each week where it is a ``drift``.
+    It is repaired after the day ``last``, None if it stays; with a ``share`` below 1 it is slow on
+    a random share of the days; a ``drift`` loses ``loss`` more each week.
     """
 
     component: str
@@ -390,7 +391,7 @@ class Fault(NamedTuple):
     drift: bool = False
 
     def on(self, day: int, seed: str) -> Optional[Fault]:
-        """Return the fault as it is on a day, None where nothing is slower then."""
+        """Return the fault as it is on a day, None if nothing is slower then."""
         if day < self.day or (self.last is not None and day > self.last):
             return None
         if self.share < 1 and Random(f"{seed}/{self}/{day}").random() >= self.share:
@@ -400,13 +401,13 @@ class Fault(NamedTuple):
         return self._replace(loss=1 - (1 - self.loss) ** ((day - self.since + 1) / 7))
 
     def blamed(self, day: int) -> bool:
-        """Return whether an alarm is no false one: until two days after a repair it may stand."""
+        """Return whether an alarm is justified: it may stand until two days after a repair."""
         repaired = self.last is not None and day > self.last + REPAIRED_DAYS
         return self.day <= day and not repaired
 
     @property
     def version(self) -> str:
-        """Return the version of a release, empty where the fault is none."""
+        """Return the version of a release, empty for other faults."""
         name, _, _ = self.component.partition("/")
         return name[len(RELEASE) :] if name.startswith(RELEASE) else ""
 
@@ -422,7 +423,7 @@ class Fault(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Losses to draw from: ``chosen`` ones, or all between the ``lowest`` and the ``highest``."""
+    """Losses to draw from: ``chosen`` ones, or a range from ``lowest`` to ``highest``."""
 
     lowest: float
     highest: float
@@ -444,7 +445,7 @@ _FAULT = re.compile(
 
 
 def parse_fault(text: str) -> Fault:
-    """Return the fault of ``oss03-hba=40%``, ``oss03-hba=40%:read@12``; raise UsageError else."""
+    """Parse ``oss03-hba=40%`` or ``oss03-hba=40%:read@12``; raise UsageError for a wrong one."""
     match = _FAULT.fullmatch(text)
     operations = dict.fromkeys(op.value for layer in LAYERS.values() for op in layer.operations)
     if match and match["operation"] and match["operation"] not in operations:
@@ -469,7 +470,7 @@ def parse_fault(text: str) -> Fault:
 
 
 def parse_losses(text: str) -> Losses:
-    """Return the losses of ``20-90%``, ``40%`` or ``15,20,30%``; raise UsageError else."""
+    """Parse ``20-90%``, ``40%`` or ``15,20,30%``; raise UsageError for wrong ones."""
     first, dash, last = text.rstrip("%").partition("-")
     if dash:
         lowest, highest = _percent(first, text), _percent(last, text)
@@ -480,14 +481,14 @@ def parse_losses(text: str) -> Losses:
     return Losses(min(chosen), max(chosen), chosen)
 
 
-def _percent(text: str, whole: str, *, faster: bool = False) -> float:
+def _percent(text: str, argument: str, *, faster: bool = False) -> float:
     try:
         value = float(text.strip().rstrip("%")) / 100
     except ValueError:
         value = 0.0
     if not value or not (-1 if faster else 0) < value < 1:
         raise UsageError(
-            f"the loss in {whole!r} is not understood; write percent between 0 and 100, for "
+            f"the loss in {argument!r} is not understood; write percent between 0 and 100, for "
             "example 40%"
         )
     return value
@@ -505,7 +506,7 @@ def random_faults(
 
 
 def refuse_unknown(faults: Iterable[Fault], names: FaultTargets, days: int) -> None:
-    """Refuse faults of what no measurement crosses, or that begin after the last day.
+    """Refuse faults of names that no measurement crosses, or that begin after the last day.
 
     Raises:
         UsageError: it names the fault.

@@ -11,7 +11,7 @@ from plumbline.simulate.fleet import Flow, Member
 
 
 class Rate(NamedTuple):
-    """Sample of one run of a flow; ``coverage`` is None if the node cannot know it."""
+    """Sample of one run of a flow; ``coverage`` is None if the node cannot measure it."""
 
     started_at: float
     rate: float
@@ -26,7 +26,7 @@ class Rate(NamedTuple):
 
 
 class _Series:
-    """One flow, growing."""
+    """One growing flow."""
 
     def __init__(self, record: Record, samples: tuple[Sample, ...] = ()) -> None:
         self.record = record
@@ -51,18 +51,18 @@ class _Series:
 
 
 class Memory:
-    """The series of a fleet; it answers as a snapshot or a history does."""
+    """The series of a fleet, with the interface of a snapshot or a history."""
 
     running: tuple[Running, ...] = ()
 
     def __init__(self, members: Sequence[Member]) -> None:
-        """Know the members, and nothing about them yet."""
+        """Begin with the members, without measurements."""
         self._places: dict[tuple[str, str], list[_Series]] = {}
         self._series: dict[Flow, _Series] = {}
         self._blank = {flow: _blank(member, flow) for member in members for flow in member.flows()}
 
     def copy(self) -> Memory:
-        """Return one that knows the same, for another future."""
+        """Return an independent copy, for another future."""
         duplicate = Memory(())
         duplicate._blank = self._blank
         for flow, series in self._series.items():
@@ -80,31 +80,31 @@ class Memory:
         )
 
     def changed_at(self, latest: Record) -> Optional[float]:
-        """Return since when a series has the versions of its latest record, None if always."""
+        """Return when the versions of a series' latest record began, None if always."""
         place = latest.layer, latest.component, latest.operation, latest.scenario
         return self._series[Flow(*place, latest.partner or "")].changed_at
 
     def install(self, flows: Iterable[Flow], versions: Mapping[str, str]) -> None:
-        """Have the next runs of some flows made under these versions."""
+        """Install versions for the next runs of some flows."""
         for flow in flows:
             self._blank[flow] = self._blank[flow]._replace(versions=versions)
             if flow in self._series:
                 self._series[flow].versions = versions
 
     def add_run(self, rates: Mapping[Flow, Rate]) -> None:
-        """Take in what peers gave in one run, each beside the others."""
+        """Add the rates of peers in one run, each with the median of the others."""
         ordered = sorted(rates.items(), key=lambda item: item[1].rate)
         values = [rate.rate for _, rate in ordered]
         peers = len(values) - 1
         for place, (flow, rate) in enumerate(ordered):
             peers_rate = median_without(values, place) if peers else None
-            self._known(flow).add(rate, peers_rate, peers)
+            self._series_of(flow).add(rate, peers_rate, peers)
 
     def latest(self, flow: Flow) -> Record:
         """Return the last record of a flow that has been measured."""
         return self._series[flow].record
 
-    def _known(self, flow: Flow) -> _Series:
+    def _series_of(self, flow: Flow) -> _Series:
         series = self._series.get(flow)
         return self._add(flow, _Series(self._blank[flow])) if series is None else series
 

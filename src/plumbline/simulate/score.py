@@ -1,7 +1,7 @@
-"""Scores of a course: false alarms a month, notifications, days until faults show.
+"""Scores of simulated days: false alarms a month, notifications, days until faults show.
 
-Notifications follow from the plan, as dependencies of Nagios and Icinga do: a service is silent
-while one that it is ``behind`` is in alarm, or the suspect that it is a member of.
+Notifications follow from the plan, like dependencies of Nagios and Icinga: a service is silent
+while one that it is ``behind`` is in alarm, or a suspect that it belongs to.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from plumbline.judge.weighing import Alarming
 from plumbline.model.layers import LAYERS
 from plumbline.model.service import PathService, Service
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.simulate.course import Scenario, Today, course
+from plumbline.simulate.course import Scenario, Today, simulated_days
 from plumbline.simulate.fleet import Fault, Fleet, Flow, Losses, Noise, random_faults
 from plumbline.simulate.weather import Capacity
 
@@ -24,8 +24,7 @@ _ALARMS = {State.WARNING: 1, State.CRITICAL: 2}
 """States that notify somebody, by severity."""
 
 _MOST = 0.5
-"""Share of the members of a group, or of the partners of a host, that must be slower for it to be
-the one that is slow."""
+"""Share of a group's members, or of a host's partners, that must be slow for it to be slow."""
 
 
 class Source(NamedTuple):
@@ -37,14 +36,15 @@ class Source(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """One fault, and what became of it.
+    """One fault and its result.
 
-    ``slows`` is the largest share of its rate that a measurement loses, 0 where the part has slack;
+    ``slows`` is the largest share of its rate that a measurement loses, 0 if the part has slack;
     ``followed`` the days from its first to the last, both included.  ``found`` counts days
-    likewise, None where no alarm was raised; ``by`` is the first alarm: its service, e.g. ``ost
-    scratch-OST0003`` or ``raw group oss02``, and its sentence; ``services`` is how many services
-    it made WARNING or CRITICAL, ``notifications`` how many, suspects included, notified of it.
-    ``hidden`` says that all components that it slows were in alarm before it began.
+    likewise, None without an alarm; ``by`` is the first alarm: its service, e.g. ``ost
+    scratch-OST0003`` or ``raw group oss02``, and its sentence; ``services`` is the number of
+    services that it made WARNING or CRITICAL, ``notifications`` the number of those, suspects
+    included, that notified.  ``hidden`` is whether all components that it slows were in alarm
+    before it began.
     """
 
     fault: Fault
@@ -59,19 +59,19 @@ class Trial(NamedTuple):
 
     @property
     def identifiable(self) -> bool:
-        """Return whether any measurement is slower for it, and could say so by a new alarm."""
+        """Return whether it slows any measurement, and a new alarm could show that."""
         return self.slows > 0 and not self.hidden
 
 
 class Outcome(NamedTuple):
-    """The sum over some courses of equal length.
+    """The sum over several fleets of equal length.
 
-    ``healthy_days`` counts verdicts on components that no fault makes slower, one a day;
-    ``raised`` how often one of these, of their groups, or a suspect notified, by source;
-    ``standing`` on how many of the days it stood; ``unknown`` the days without a judgement.
-    ``false_days`` are the days of all fleets on which any of these alarms stood.  ``chance`` is
-    what would be said of the faults had there been none: the same days without them.
-    ``planned_bytes`` is what planned runs moved, ``confirmed_bytes`` what was measured again.
+    ``healthy_days`` counts verdicts on components that no fault slows, one a day; ``raised`` how
+    often one of these, of their groups, or a suspect notified, by source; ``standing`` the days on
+    which the alarm stood; ``unknown`` the days without a judgement.  ``false_days`` are the days of
+    all fleets with any of these alarms.  ``chance`` has the trials on the same days without the
+    faults.  ``planned_bytes`` is the traffic of planned runs, ``confirmed_bytes`` that of
+    confirmations.
     """
 
     fleets: int
@@ -88,7 +88,7 @@ class Outcome(NamedTuple):
 
 
 class Score:
-    """Takes the days of one course in their order."""
+    """Counts the days of one simulation in their order."""
 
     def __init__(
         self,
@@ -98,11 +98,11 @@ class Score:
         days: int,
         suspects: Optional[Suspects] = None,
     ) -> None:
-        """Find out what each fault makes slower; the course has ``days``.
+        """Determine the slower measurements of each fault; the simulation has ``days``.
 
-        Without ``suspects`` nobody looks for them.
+        Without ``suspects`` nobody locates them.
         """
-        self._notifying = Notifying(fleet.services, fleet.paths, suspects)
+        self._monitoring = MonitoringSystem(fleet.services, fleet.paths, suspects)
         self._days = days
         self._healthy = 0
         self._raised: Counter[Source] = Counter()
@@ -132,7 +132,7 @@ class Score:
     def take(self, today: Today) -> None:
         """Count the verdicts of one day."""
         self._hide(fault for fault in today.faults if fault.since == today.day)
-        notified = self._notifying.take(today)
+        notified = self._monitoring.take(today)
         false = False
         for verdict in today.verdicts:
             key = verdict.layer, verdict.component, verdict.group
@@ -150,28 +150,29 @@ class Score:
         self._false_days += false
         self._moved = today.planned_bytes, today.confirmed_bytes
 
-    def _hide(self, begun: Iterable[Fault]) -> None:
-        """Mark faults that slow no component but those in alarm the day before."""
-        for fault in begun:
+    def _hide(self, faults: Iterable[Fault]) -> None:
+        """Mark faults that only slow components in alarm the day before."""
+        for fault in faults:
             components = [key for key in self._slow[fault].most if not key[2]]
             hidden = bool(components) and all(self._before.get(key) for key in components)
             self._trials[fault] = self._trials[fault]._replace(hidden=hidden)
 
-    def _take_paths(self, notified: Notified, today: Today) -> None:
-        """Count the suspects that notify: of a fault that slows half of what is in alarm there.
+    def _take_paths(self, notified: Notifications, today: Today) -> None:
+        """Count the suspects that notify: of a fault that slows half of the members in alarm.
 
-        Where several runs of several members make a suspect, none of these may be in alarm yet: a
-        fault that slows half of all is meant then.
+        If several runs of several members make a suspect, none of these may be in alarm yet: then a
+        fault that slows half of all members counts.
         """
-        there = list(today.faults)
+        faults = list(today.faults)
+        slow = {key for fault in faults for key in self._slow[fault].any}
         for name, suspect in notified.paths.items():
             members = suspect.alarms or suspect.members
-            slowed = {fault: [key in self._slow[fault].most for key in members] for fault in there}
-            causes = [fault for fault, of in slowed.items() if of and sum(of) >= _MOST * len(of)]
+            hits = {fault: [key in self._slow[fault].most for key in members] for fault in faults}
+            causes = [fault for fault, own in hits.items() if own and sum(own) >= _MOST * len(own)]
             for fault in causes:
                 self._find(fault, today.day, (f"{PATH} {name}", f"{name} is a suspect"))
             self._notify(causes, (PATH, name, False))
-            excused = any(key in self._slow[fault].any for fault in there for key in suspect.alarms)
+            excused = not slow.isdisjoint(suspect.alarms)
             if not causes and not excused:
                 self._raised[Source(PATH, False, Reason.SUSPECT)] += 1
 
@@ -252,27 +253,27 @@ def _kind(fleet: Fleet, fault: Fault) -> str:
     return "file system" if fault.component in fleet.systems else "site"
 
 
-class _Slow(NamedTuple):
+class _SlowKeys(NamedTuple):
     """Components and hosts that a fault slows; of groups ``any`` member, or ``most`` of them."""
 
     any: frozenset[Key]
     most: frozenset[Key]
 
 
-def _slow(fleet: Fleet, rates: Mapping[Flow, float]) -> _Slow:
-    """Return the components that are slower, the hosts most of which is, and their groups."""
-    some: set[Key] = set()
+def _slow(fleet: Fleet, rates: Mapping[Flow, float]) -> _SlowKeys:
+    """Return the slower components, the mostly slower hosts, and their groups."""
+    components: set[Key] = set()
     groups: dict[Key, list[bool]] = {}
     for member in fleet.members:
         layer, component = member.key
         flows = list(member.flows())
         slower = [flow in rates for flow in flows]
         if sum(slower) >= _MOST * len(flows) if LAYERS[layer].paired else any(slower):
-            some.add((layer, component, False))
+            components.add((layer, component, False))
         groups.setdefault((layer, member.expectation.group, True), []).append(any(slower))
-    most = {key for key, of in groups.items() if any(of) and sum(of) >= _MOST * len(of)}
-    touched = {key for key, of in groups.items() if any(of)}
-    return _Slow(frozenset(some | touched), frozenset(some | most))
+    most = {key for key, hits in groups.items() if any(hits) and sum(hits) >= _MOST * len(hits)}
+    some = {key for key, hits in groups.items() if any(hits)}
+    return _SlowKeys(frozenset(components | some), frozenset(components | most))
 
 
 Key = tuple[str, str, bool]
@@ -280,7 +281,7 @@ Key = tuple[str, str, bool]
 
 
 Suspects = Callable[[Alarming], frozenset[str]]
-"""Gives the names of the path services that are in alarm, day after day."""
+"""Returns the names of the path services in alarm, day after day."""
 
 
 class Suspect(NamedTuple):
@@ -290,10 +291,10 @@ class Suspect(NamedTuple):
     alarms: tuple[Key, ...]
 
 
-class Notified(NamedTuple):
-    """Notifications of a day: services that ``speak``, and those that did not yet.
+class Notifications(NamedTuple):
+    """Notifications of a day: ``speaking`` services, and those that did not speak before.
 
-    ``paths`` are the suspects that are new, by the names of their services.
+    ``paths`` are the new suspects, by the names of their services.
     """
 
     speaking: frozenset[Key]
@@ -301,8 +302,8 @@ class Notified(NamedTuple):
     paths: Mapping[str, Suspect]
 
 
-class Notifying:
-    """The monitoring system of a fleet, asked day after day."""
+class MonitoringSystem:
+    """The monitoring system of a fleet, day after day."""
 
     def __init__(
         self,
@@ -310,7 +311,7 @@ class Notifying:
         paths: Sequence[PathService],
         suspects: Optional[Suspects] = None,
     ) -> None:
-        """Know what the plan has; without ``suspects`` the services of paths are not there."""
+        """Read the services of the plan; without ``suspects`` path services are left out."""
         self._services = services
         self._paths = [service for service in paths if service.component] if suspects else []
         self._suspects = suspects
@@ -319,10 +320,10 @@ class Notifying:
             for service in services
         ]
         self._places = {key: place for place, key in enumerate(self._keys)}
-        self._told: frozenset[int] = frozenset()
+        self._notified: frozenset[int] = frozenset()
         self._suspected: frozenset[str] = frozenset()
 
-    def take(self, today: Today) -> Notified:
+    def take(self, today: Today) -> Notifications:
         """Return the notifications of a day."""
         keys = (
             (verdict.layer, verdict.component, verdict.group)
@@ -332,12 +333,12 @@ class Notifying:
         alarms = frozenset(self._places[key] for key in keys if key in self._places)
         suspected: frozenset[str] = frozenset()
         if self._suspects:
-            of_today = today.nodes, today.memory, today.weighing, today.now
-            suspected = self._suspects(Alarming(*of_today, alarms))
+            site = today.nodes, today.memory, today.weighing, today.now
+            suspected = self._suspects(Alarming(*site, alarms))
         speaking = alarms - self._silent(alarms, suspected)
-        notified = Notified(
+        notified = Notifications(
             self._named(speaking),
-            self._named(speaking - self._told),
+            self._named(speaking - self._notified),
             {
                 path.name: Suspect(
                     tuple(self._keys[place] for place in path.members),
@@ -347,15 +348,15 @@ class Notifying:
                 if path.name in suspected - self._suspected
             },
         )
-        # what was notified and is silent now is no second alarm when it speaks again
-        self._told = (self._told & alarms) | speaking
+        # a notified service that is silent now raises no second alarm when it speaks again
+        self._notified = (self._notified & alarms) | speaking
         self._suspected = suspected
         return notified
 
     def _silent(self, alarms: frozenset[int], suspected: frozenset[str]) -> frozenset[int]:
         behind = {place for path in self._paths if path.name in suspected for place in path.members}
-        borne = {place for place in alarms if not alarms.isdisjoint(self._services[place].behind)}
-        return frozenset(behind | borne)
+        masked = {place for place in alarms if not alarms.isdisjoint(self._services[place].behind)}
+        return frozenset(behind | masked)
 
     def _named(self, places: Iterable[int]) -> frozenset[Key]:
         return frozenset(self._keys[place] for place in places)
@@ -374,17 +375,17 @@ class Setting(NamedTuple):
     seed: int
     budget: float
     suspects: Optional[Callable[[], Suspects]] = None
-    """Gives what looks for suspects, and knows nothing of the days before; None: nobody looks."""
+    """Makes a locator without earlier days; None: nobody locates suspects."""
 
 
 def outcome_of(
     setting: Setting, number: int, show: Optional[Callable[[int], None]] = None
 ) -> Outcome:
-    """Return the outcome of one fleet; it depends on the seed and its number alone.
+    """Return the outcome of one fleet; it depends only on the seed and its number.
 
-    ``show`` is called with each day that is over.
+    ``show`` is called after each day.
     """
-    seed, of = f"{setting.seed}/{number}", (setting.fleet, setting.capacity)
+    seed, site = f"{setting.seed}/{number}", (setting.fleet, setting.capacity)
     faults = setting.faults + random_faults(
         setting.capacity.components,
         setting.random_faults,
@@ -394,10 +395,10 @@ def outcome_of(
     )
     new = any(fault.day == 0 for fault in faults)
     scenario = Scenario(setting.days, setting.noise, faults, seed, new)
-    outcome = _scored(setting, faults, course(*of, scenario), show)
+    outcome = _scored(setting, faults, simulated_days(*site, scenario), show)
     if faults:
         healthy = scenario._replace(faults=())
-        without = _scored(setting, faults, course(*of, healthy), show)
+        without = _scored(setting, faults, simulated_days(*site, healthy), show)
         outcome = outcome._replace(chance=without.trials)
     return outcome
 

@@ -12,14 +12,14 @@ MONTH_DAYS = 30.44
 WITHIN_DAYS = (1, 3, 7, 14, 30)
 
 _MOST_SIZES = 10
-"""More different losses than this are put together by tens of percent."""
+"""More different losses than this are grouped by tens of percent."""
 
 
 class Alarms(NamedTuple):
     """False alarms of one source.
 
     ``a_month`` is of one fleet; ``per_thousand`` of 1,000 healthy components in a month;
-    ``standing`` the share of the healthy components' days on which it stood.
+    ``standing`` the share of the healthy components' days on which an alarm stood.
     """
 
     source: Source
@@ -33,8 +33,8 @@ class Size(NamedTuple):
     """Faults of about one size: the part's loss as a fraction, from ``least`` to ``most``.
 
     Of those that slow a measurement, ``found`` raised an alarm; ``within`` are the shares found in
-    so many days of those that were followed as long; ``median`` and ``most_days`` (nine of ten) are
-    days, None where that many were not found.
+    so many days, of the faults followed as long; ``median`` and ``most_days`` (nine of ten) are
+    days, None if fewer were found.
     """
 
     least: float
@@ -63,7 +63,7 @@ def false_alarms(outcome: Outcome) -> tuple[Alarms, ...]:
     )
 
 
-class Truth(NamedTuple):
+class FalseAlarmRate(NamedTuple):
     """False alarms of one fleet in a month, and the share of bad days.
 
     ``number`` and ``months`` are of all fleets; ``days_share`` is of the days on which a false
@@ -81,22 +81,19 @@ class Truth(NamedTuple):
         return self.number / self.months
 
 
-def truth(outcome: Outcome) -> Truth:
+def false_alarm_rate(outcome: Outcome) -> FalseAlarmRate:
     """Return the false alarms of a fleet."""
-    every = outcome.fleets * outcome.days
-    return Truth(
+    fleet_days = outcome.fleets * outcome.days
+    return FalseAlarmRate(
         sum(outcome.raised.values()),
-        every / MONTH_DAYS,
+        fleet_days / MONTH_DAYS,
         outcome.false_days,
-        outcome.false_days / every,
+        outcome.false_days / fleet_days,
     )
 
 
 def alarms_a_fault(outcome: Outcome) -> Optional[float]:
-    """Return the mean number of services that notified of a fault, over faults with any.
-
-    None where none did.
-    """
+    """Return the mean number of services that notified of a fault, None if none did."""
     alarms = [
         trial.notifications
         for trial in outcome.trials
@@ -112,21 +109,21 @@ def silent_faults(outcome: Outcome) -> int:
 
 def unknown_share(outcome: Outcome) -> float:
     """Return the share of healthy components' days that could not be judged."""
-    alone = sum(count for source, count in outcome.unknown.items() if not source.group)
-    return alone / max(1, outcome.healthy_days)
+    days = sum(count for source, count in outcome.unknown.items() if not source.group)
+    return days / max(1, outcome.healthy_days)
 
 
-class Moved(NamedTuple):
-    """The bytes that one fleet moved on a day, in the mean: by planned runs, and confirming."""
+class Traffic(NamedTuple):
+    """The mean traffic of one fleet on a day, in bytes: of planned runs, and of confirmations."""
 
     planned: float
     confirmed: float
 
 
-def moved_a_day(outcome: Outcome) -> Moved:
+def daily_traffic(outcome: Outcome) -> Traffic:
     """Return the traffic of the probes."""
-    every = outcome.fleets * outcome.days
-    return Moved(outcome.planned_bytes / every, outcome.confirmed_bytes / every)
+    fleet_days = outcome.fleets * outcome.days
+    return Traffic(outcome.planned_bytes / fleet_days, outcome.confirmed_bytes / fleet_days)
 
 
 def sizes(trials: Sequence[Trial]) -> Iterator[Size]:
@@ -164,7 +161,7 @@ def _within(trials: Sequence[Trial], limit: int) -> Optional[float]:
 
 
 def _quantile(ordered: Sequence[float], share: float) -> Optional[int]:
-    """Return the smallest value that ``share`` of all do not exceed; None where it is infinite."""
+    """Return the smallest value that ``share`` of all do not exceed; None if it is infinite."""
     if not ordered:
         return None
     value = ordered[ceil(share * len(ordered)) - 1]
@@ -172,17 +169,17 @@ def _quantile(ordered: Sequence[float], share: float) -> Optional[int]:
 
 
 def to_json(outcome: Outcome, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document form; ``given`` is what was asked for, and comes first."""
-    first, moved = truth(outcome), moved_a_day(outcome)
+    """Return the document form; the ``options`` of the command come first."""
+    rate, traffic = false_alarm_rate(outcome), daily_traffic(outcome)
     return {
         "schema": SCHEMA,
         **options,
-        "false_alarms_a_month": first.a_month,
-        "false_alarm_days_share": first.days_share,
+        "false_alarms_a_month": rate.a_month,
+        "false_alarm_days_share": rate.days_share,
         "alarms_a_fault": alarms_a_fault(outcome),
         "silent_faults": silent_faults(outcome),
-        "planned_bytes_a_day": moved.planned,
-        "confirmed_bytes_a_day": moved.confirmed,
+        "planned_bytes_a_day": traffic.planned,
+        "confirmed_bytes_a_day": traffic.confirmed,
         "healthy_component_days": outcome.healthy_days,
         "false_alarms": [_alarms(false_alarm) for false_alarm in false_alarms(outcome)],
         "unknown_share": unknown_share(outcome),

@@ -1,12 +1,12 @@
-"""Rates of a simulated day: capacities, noise, and the runs that are due.
+"""Rates of a simulated day: capacities, noise, and the due runs.
 
-What disturbs a single run tends to go on into the next one, over nights too; what a host or file
-system shares on a day has heavy tails and lasts.  All figures of it are the simulation's own, taken
-from data (simulate/fleet.py): the judge is not examined in its own handwriting.  Further runs draw
-from a source of their own, so that a fleet meets the same planned days whether or not it confirms.
+A disturbance of a single run tends to go on into the next one, over nights too; the shared loss of
+a host or file system on a day has heavy tails and lasts.  All figures are the simulation's own,
+taken from data (simulate/fleet.py), independent of the judge's.  Further runs draw from a random
+source of their own, so that a fleet has the same planned days with and without confirmation.
 
-A part without a rate is taken to be just fast enough for the most that is ever asked of it,
-whatever way, so that any loss of it shows.
+A part without a rate is just fast enough for its largest load, in either direction, so that any
+loss of it shows.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from plumbline.simulate.memory import Memory, Rate
 from plumbline.topology.ceiling import Capacities, Limit, alone, together
 
 _NIGHT_S = 0.75 * DAY_S
-"""Runs that are further apart are not of one night and the day after it."""
+"""Runs farther apart are not of one night and the following day."""
 
 _KEY = 8
-"""So many words of a source's state tell it apart."""
+"""Words of a source's state that identify it."""
 
 
-class Sky(NamedTuple):
-    """Day of a file system: the loss that all share, a logarithm, and whether it is busy.
+class SystemDay(NamedTuple):
+    """Day of a file system: its shared loss, a logarithm, and whether it is busy.
 
-    ``calm`` is the loss without that of a busy spell, which goes on by itself.
+    ``calm`` is the loss without that of a busy spell, which lasts independently.
     """
 
     loss: float
@@ -76,33 +76,33 @@ class _Disturbance(NamedTuple):
     coverage: float
 
 
-_CLEAR = Sky(0.0, False)
+_FIRST_DAY = SystemDay(0.0, False)
 
 
 class Weather:
     """Disturbances of one fleet; systems, hosts and components are given by name."""
 
     def __init__(self, noise: Noise, chance: Random) -> None:
-        """Draw from ``chance``, which nobody else may use."""
+        """Draw from ``chance``, which has no other user."""
         self._noise = noise
         self._chance = self._planned = chance
         self._further = Random(repr(chance.getstate()[1][:_KEY]))
         self._disturbances: dict[Flow, _Disturbance] = {}
-        self._again: dict[Flow, _Disturbance] = {}
-        self._skies: dict[str, Sky] = {}
+        self._reruns: dict[Flow, _Disturbance] = {}
+        self._system_days: dict[str, SystemDay] = {}
         self._hosts: dict[str, float] = {}
         self._components: dict[tuple[str, str], float] = {}
 
     def next_day(self) -> None:
-        """Let every known file system and host have another day, much like the one before."""
+        """Draw another day for every known file system and host, correlated with the last one."""
         for host, before in self._hosts.items():
             self._hosts[host] = self._lasting(before, self._noise.host)
-        for system, sky in self._skies.items():
-            self._skies[system] = self._sky(sky)
+        for system, day in self._system_days.items():
+            self._system_days[system] = self._next_system_day(day)
 
     @contextmanager
     def further(self) -> Iterator[None]:
-        """Draw what runs meet that nobody has planned from a source of their own."""
+        """Draw the disturbances of unplanned runs from a source of their own."""
         self._chance = self._further
         try:
             yield
@@ -112,9 +112,9 @@ class Weather:
     def run(self, flow: Flow, host: str, system: str, at: float) -> Draw:
         """Return the disturbance of one run of a flow today, at a moment in epoch seconds."""
         noise, gauss = self._noise, self._chance.gauss
-        sky = self._skies.get(system)
-        if sky is None:
-            sky = self._skies[system] = self._sky(_CLEAR)
+        day = self._system_days.get(system)
+        if day is None:
+            day = self._system_days[system] = self._next_system_day(_FIRST_DAY)
         shared = self._hosts.get(host)
         if shared is None:
             shared = self._hosts[host] = self._heavy(noise.host)
@@ -122,24 +122,24 @@ class Weather:
         own = self._components.get(component)
         if own is None:
             own = self._components[component] = gauss(0, noise.component)
-        loss = own + shared + sky.loss + gauss(0, noise.spell_run if sky.busy else noise.run)
-        met = self._disturbed(self._last(flow), at, sky)
-        (self._again if self._chance is self._further else self._disturbances)[flow] = met
-        loss += met.tail
-        if met.coverage < COVERAGE_MOST:
-            loss -= noise.contention_cost * log(met.coverage)
-        return Draw(loss, met.coverage)
+        loss = own + shared + day.loss + gauss(0, noise.spell_run if day.busy else noise.run)
+        disturbance = self._disturb(self._last_disturbance(flow), at, day)
+        (self._reruns if self._chance is self._further else self._disturbances)[flow] = disturbance
+        loss += disturbance.tail
+        if disturbance.coverage < COVERAGE_MOST:
+            loss -= noise.contention_cost * log(disturbance.coverage)
+        return Draw(loss, disturbance.coverage)
 
-    def _last(self, flow: Flow) -> Optional[_Disturbance]:
-        """Return what the run before met; for a planned one no further run has been."""
+    def _last_disturbance(self, flow: Flow) -> Optional[_Disturbance]:
+        """Return the disturbance of the run before; planned runs ignore further ones."""
         planned = self._disturbances.get(flow)
-        again = self._again.get(flow) if self._chance is self._further else None
-        return again if again and not (planned and planned.at > again.at) else planned
+        further = self._reruns.get(flow) if self._chance is self._further else None
+        return further if further and not (planned and planned.at > further.at) else planned
 
-    def _disturbed(self, before: Optional[_Disturbance], at: float, sky: Sky) -> _Disturbance:
-        """Return the disturbance of a run: often the same as of the one before it."""
+    def _disturb(self, before: Optional[_Disturbance], at: float, day: SystemDay) -> _Disturbance:
+        """Return the disturbance of a run: often that of the run before."""
         if before is None or self._chance.random() >= self._goes_on(at - before.at):
-            return _Disturbance(at, self._tail(), self._coverage(sky.busy))
+            return _Disturbance(at, self._tail(), self._coverage(day.busy))
         tail, coverage = before.tail, before.coverage
         if tail and self._chance.random() >= self._noise.alike:
             tail = self._size_of_tail()
@@ -156,29 +156,29 @@ class Weather:
         sigma, gauss = self._noise.repeat, self._chance.gauss
         return tuple([min(most_Bps, rate_Bps * exp(gauss(0, sigma))) for _ in range(count)])
 
-    def _sky(self, before: Sky) -> Sky:
+    def _next_system_day(self, before: SystemDay) -> SystemDay:
         noise, chance = self._noise, self._chance
         shared = self._lasting(before.calm, noise.day)
         calm = shared
         busy = chance.random() < (noise.spell_goes_on if before.busy else noise.spell_begins)
         if busy:
             shared += SPELL_LEAST + self._exponential(noise.spell_loss)
-        return Sky(shared, busy, calm)
+        return SystemDay(shared, busy, calm)
 
     def _heavy(self, deviation: float) -> float:
         """Return a draw with heavy tails: Student's t with four degrees of freedom."""
         chance = self._chance
         if not deviation:
             return 0.0
-        # of the variance that is asked for: that of t is two
+        # scaled to the requested variance: that of t is two
         return deviation * chance.gauss(0, 1) / sqrt(2 * chance.gammavariate(2, 0.5))
 
     def _lasting(self, before: float, deviation: float) -> float:
-        """Return what is shared on a day after one on which it was so much."""
+        """Return the shared loss of a day, given that of the day before."""
         return LASTS * before + sqrt(1 - LASTS**2) * self._heavy(deviation)
 
     def _goes_on(self, apart_s: float) -> float:
-        """Return the chance that a run meets what the one before it met, so many seconds ago."""
+        """Return the chance that the disturbance of the last run, ``apart_s`` ago, goes on."""
         if apart_s > _NIGHT_S:
             return OVERNIGHT if self._noise.goes_on else 0.0
         faded: float = (1 + max(0.0, apart_s) / HOUR_S) ** -FADES
@@ -206,25 +206,25 @@ class Weather:
         return self._chance.expovariate(1 / mean) if mean else 0.0
 
 
-_WAYS = {Operation.WRITE: "away", Operation.SEND: "pair", Operation.RECEIVE: "pair"}
-"""A pair of hosts is limited by the slower direction of each part, all else by its own."""
+_DIRECTIONS = {Operation.WRITE: "away", Operation.SEND: "pair", Operation.RECEIVE: "pair"}
+"""A pair of hosts is limited by the slower direction of each part, all others by their own."""
 
 
 class _Place(NamedTuple):
-    """A flow with its direction and path, and the flows at the same time, itself included."""
+    """A flow's direction and path, and the concurrent flows, itself included."""
 
-    way: str
+    direction: str
     path: tuple[str, ...]
-    beside: tuple[Flow, ...]
+    concurrent: tuple[Flow, ...]
 
 
 class Capacity:
-    """The rates of all flows of a fleet, in bytes per second, before noise."""
+    """The rates of all flows of a fleet, in bytes per second, without noise."""
 
     def __init__(self, fleet: Fleet) -> None:
-        """Find what is healthy."""
+        """Compute the healthy rates."""
         writes, reads = fleet.speeds.writes, fleet.speeds.reads
-        self._given = {"away": writes, "back": reads, "pair": _both(reads, writes)}
+        self._speeds = {"away": writes, "back": reads, "pair": _slower_direction(reads, writes)}
         self._places = _places(fleet)
         self._systems = {
             member.key[1]: member.system
@@ -236,10 +236,10 @@ class Capacity:
             for name in place.path:
                 self._crossing.setdefault(name, {})[flow] = None
         self._needed: dict[str, float] = {}
-        # so that the rate of a run, which is REACHED of this, is what was demonstrated
-        self._most = {flow: rate / REACHED for flow, rate in fleet.demonstrated.items()}
+        # so that the rate of a run, REACHED times this, is the demonstrated one
+        self._caps_Bps = {flow: rate / REACHED for flow, rate in fleet.demonstrated.items()}
         self.healthy_Bps: dict[Flow, float] = self._rates(self._places, ())
-        self._needed = self._most_asked()
+        self._needed = self._largest_loads()
 
     @property
     def components(self) -> tuple[str, ...]:
@@ -253,44 +253,44 @@ class Capacity:
             other: self._places[other]
             for fault in parts
             for flow in self._crossing[fault.component]
-            for other in self._places[flow].beside
+            for other in self._places[flow].concurrent
         }
         rates = self._rates(crossing, parts)
         for fault in faults:
-            for flow in self._named(fault) if fault not in parts else ():
+            for flow in self._named_flows(fault) if fault not in parts else ():
                 rates[flow] = rates.get(flow, self.healthy_Bps[flow]) * (1 - fault.loss)
-        # rounding changes nobody
+        # rounding is no change
         return {f: rate for f, rate in rates.items() if abs(rate / self.healthy_Bps[f] - 1) > 1e-9}
 
-    def _named(self, fault: Fault) -> Iterator[Flow]:
-        """Yield the flows that a fault of no part slows: of a release, a file system, the site."""
+    def _named_flows(self, fault: Fault) -> Iterator[Flow]:
+        """Yield the flows slowed by a fault of no part: a release, a file system, the site."""
         system = fault.system if fault.version else fault.component
         for flow in self._places:
-            ours = LAYERS[flow.layer].per_target and self._systems[flow.component] == system
-            every = LAYERS[flow.layer].per_target if fault.version else fault.component == SITE
-            if (ours or (every and not fault.system)) and _concerns(fault, flow.operation):
+            own = LAYERS[flow.layer].per_target and self._systems[flow.component] == system
+            wide = LAYERS[flow.layer].per_target if fault.version else fault.component == SITE
+            if (own or (wide and not fault.system)) and _concerns(fault, flow.operation):
                 yield flow
 
     def path(self, flow: Flow) -> tuple[str, ...]:
         """Return the components that a flow crosses."""
         return self._places[flow].path
 
-    def left_to(self, flow: Flow, fault: Fault) -> float:
+    def rate_under(self, flow: Flow, fault: Fault) -> float:
         """Return the rate of one flow under one fault."""
         return self._rates({flow: self._places[flow]}, [fault])[flow]
 
     def _rates(self, places: Mapping[Flow, _Place], faults: Sequence[Fault]) -> dict[Flow, float]:
         rates: dict[Flow, float] = {}
-        lefts: dict[Operation, dict[str, float]] = {}
+        remaining: dict[Operation, dict[str, float]] = {}
         for flow, place in places.items():
             if flow in rates:
                 continue
-            if flow.operation not in lefts:
-                lefts[flow.operation] = _left(faults, flow.operation)
-            share = lefts[flow.operation]
-            paths = {other: self._places[other].path for other in place.beside}
+            if flow.operation not in remaining:
+                remaining[flow.operation] = _remaining_shares(faults, flow.operation)
+            share = remaining[flow.operation]
+            paths = {other: self._places[other].path for other in place.concurrent}
             capacities = {
-                name: self._capacity(name, place.way, share)
+                name: self._capacity(name, place.direction, share)
                 for path in paths.values()
                 for name in path
             }
@@ -299,20 +299,20 @@ class Capacity:
                 continue
             shares = together(capacities, {str(n): path for n, path in enumerate(paths.values())})
             rates.update(zip(paths, map(_rate, shares.values())))
-        return {flow: min(rate, self._most.get(flow, rate)) for flow, rate in rates.items()}
+        return {flow: min(rate, self._caps_Bps.get(flow, rate)) for flow, rate in rates.items()}
 
-    def _capacity(self, name: str, way: str, share: Mapping[str, float]) -> Optional[float]:
-        rate_Bps = self._given[way].get(name)
+    def _capacity(self, name: str, direction: str, share: Mapping[str, float]) -> Optional[float]:
+        rate_Bps = self._speeds[direction].get(name)
         if name not in share:
             return rate_Bps
         return share[name] * (self._needed[name] if rate_Bps is None else rate_Bps)
 
-    def _most_asked(self) -> dict[str, float]:
-        """Return the most that the flows ask of each part, whatever way they run."""
+    def _largest_loads(self) -> dict[str, float]:
+        """Return the largest load of the flows on each part, in either direction."""
         demands: dict[str, float] = {}
         for place in self._places.values():
             sums: dict[str, float] = {}
-            for other in place.beside:
+            for other in place.concurrent:
                 for name in self._places[other].path:
                     sums[name] = sums.get(name, 0.0) + self.healthy_Bps[other]
             for name, total in sums.items():
@@ -320,8 +320,8 @@ class Capacity:
         return demands
 
 
-def _left(faults: Sequence[Fault], operation: Operation) -> dict[str, float]:
-    """Return the share that faults leave of each part for an operation."""
+def _remaining_shares(faults: Sequence[Fault], operation: Operation) -> dict[str, float]:
+    """Return the share of each part that faults leave for an operation."""
     shares: dict[str, float] = {}
     for fault in faults:
         if _concerns(fault, operation):
@@ -339,7 +339,7 @@ def _rate(limit: Optional[Limit]) -> float:
     return limit.ceiling.rate
 
 
-def _both(reads: Capacities, writes: Capacities) -> Capacities:
+def _slower_direction(reads: Capacities, writes: Capacities) -> Capacities:
     both: dict[str, Optional[float]] = {}
     for name, read in reads.items():
         write = writes[name]
@@ -358,7 +358,7 @@ def _places(fleet: Fleet) -> dict[Flow, _Place]:
                 groups.setdefault(servers[flow], []).append(flow)
     return {
         flow: _Place(
-            _WAYS.get(flow.operation, "back"),
+            _DIRECTIONS.get(flow.operation, "back"),
             path,
             tuple(groups[servers[flow]]) if flow in servers else (flow,),
         )
@@ -373,16 +373,16 @@ def _paths(member: Member) -> Iterator[tuple[Flow, tuple[str, ...]]]:
 
 
 FIRST_DAY = 20454
-"""The day after those on which baselines are taken, in days since the epoch: 2026-01-01."""
+"""The day after those of the baselines, in days since the epoch: 2026-01-01."""
 
 _HOUR_S = 7200.0
-"""Runs begin at two in the night, as the default policy has it."""
+"""Runs begin at two in the night, as in the default policy."""
 
 _Step = tuple[Operation, Scenario]
 
 
 class _Group(NamedTuple):
-    """Peers: what one node measures in one run of a layer, of one group."""
+    """Peers: the members of one group that one node measures in one run of a layer."""
 
     layer: str
     node: str
@@ -391,13 +391,13 @@ class _Group(NamedTuple):
 
 
 class Measuring:
-    """Measures a fleet run by run; what it finds goes into ``memory``.
+    """Measures a fleet run by run, into ``memory``.
 
-    ``planned_bytes`` is what planned runs have moved, ``confirmed_bytes`` what was measured again.
+    ``planned_bytes`` is the traffic of planned runs, ``confirmed_bytes`` that of confirmations.
     """
 
     def __init__(self, fleet: Fleet, weather: Weather) -> None:
-        """Begin with an empty memory; nothing else may draw from ``weather``."""
+        """Begin with an empty memory; ``weather`` must have no other user."""
         self.memory = Memory(fleet.members)
         self.planned_bytes = self.confirmed_bytes = 0
         self._weather = weather
@@ -412,7 +412,7 @@ class Measuring:
         self._expected: Mapping[tuple[str, str], Expectation] = {}
 
     def expect(self, nodes: Mapping[str, Sequence[Expectation]]) -> None:
-        """Have runs end early from now on that are as these expectations say."""
+        """Let runs end early from now on if their rates are as expected."""
         expectations = (expectation for entries in nodes.values() for expectation in entries)
         self._expected = {
             (expectation.layer, expectation.component): expectation for expectation in expectations
@@ -426,9 +426,9 @@ class Measuring:
         return max(1, ceil(LAST_RUNS * longest / DAY_S), self._days_of_rounds())
 
     def day(self, number: int, rates_Bps: Mapping[Flow, float]) -> Iterator[Record]:
-        """Measure what is due on a day, the first of which is 1, and yield the records.
+        """Measure the due runs of a day, the first of which is 1, and yield the records.
 
-        ``rates_Bps`` is what each flow would give without noise.
+        ``rates_Bps`` are the rates of the flows without noise.
         """
         for group in self._groups:
             for start in starts(number, self._periods_s[group.layer]):
@@ -437,17 +437,17 @@ class Measuring:
                     yield record
         if number > -self._days_of_rounds():
             for slot in _slots(number, self._periods_s[NET.name]) if self._hosts else ():
-                yield from self._meet(slot, rates_Bps)
+                yield from self._test_pairs(slot, rates_Bps)
 
     def _days_of_rounds(self) -> int:
         if not self._hosts:
             return 0
         return ceil(cycle(len(self._hosts)) * self._periods_s[NET.name] / DAY_S)
 
-    def again(
+    def confirm(
         self, chosen: Sequence[Expectation], start: float, rates_Bps: Mapping[Flow, float]
     ) -> None:
-        """Measure some peers of one node and layer once more, in what they are to give now."""
+        """Measure some peers of one node and layer once more, at their present rates."""
         members = [
             self._members[expectation.layer, expectation.component] for expectation in chosen
         ]
@@ -473,11 +473,11 @@ class Measuring:
                 rate = self._measure(member, flow, start, rates_Bps[flow])
                 steps.setdefault(step, {})[flow] = rate
         for (_, scenario), flows in steps.items():
-            self.memory.add_run(self._ended(flows, together=scenario is Scenario.TOGETHER))
+            self.memory.add_run(self._ended_early(flows, together=scenario is Scenario.TOGETHER))
             yield from map(self.memory.latest, flows)
 
-    def _ended(self, rates: Mapping[Flow, Rate], *, together: bool) -> Mapping[Flow, Rate]:
-        """Return a run with the first repeats alone of what they were enough for."""
+    def _ended_early(self, rates: Mapping[Flow, Rate], *, together: bool) -> Mapping[Flow, Rate]:
+        """Return a run with only the first repeats of the flows for which they were enough."""
         enough = {flow for flow, rate in rates.items() if self._usual(flow, rate)}
         if together and len(enough) < len(rates):
             return rates
@@ -496,7 +496,7 @@ class Measuring:
         coverage = draw.coverage if member.covered else None
         return Rate(start, median(repeats), repeats, coverage)
 
-    def _meet(self, slot: int, rates_Bps: Mapping[Flow, float]) -> Iterator[Record]:
+    def _test_pairs(self, slot: int, rates_Bps: Mapping[Flow, float]) -> Iterator[Record]:
         slot_s = self._periods_s[NET.name]
         for host, turn in pairing(self._partners, slot).items():
             if turn.role is not Role.INITIATOR:
@@ -510,7 +510,7 @@ class Measuring:
 
 
 def _moved(record: Record) -> int:
-    """Return the bytes of the repeats that a run has made."""
+    """Return the bytes of the repeats of a run."""
     return len(record.repeats) * int((record.spec or {}).get("bytes", 0))
 
 
@@ -524,11 +524,11 @@ def _groups(members: Sequence[Member]) -> tuple[_Group, ...]:
         if not LAYERS[member.expectation.layer].paired:
             place = (member.expectation.layer, member.node, member.expectation.group)
             groups.setdefault(place, []).append(member)
-    return tuple(_Group(*place, tuple(of)) for place, of in groups.items())
+    return tuple(_Group(*place, tuple(peers)) for place, peers in groups.items())
 
 
 def end_of(day: int) -> float:
-    """Return the moment at which a day, of which the first is 1, is over, in epoch seconds."""
+    """Return the end of a day, the first of which is 1, in epoch seconds."""
     return (FIRST_DAY + day) * DAY_S
 
 

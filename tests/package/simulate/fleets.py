@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Optional
 
 from plumbline.plan.policy import load
-from plumbline.simulate.course import Scenario, Today, course
+from plumbline.simulate.course import Scenario, Today, simulated_days
 from plumbline.simulate.fleet import NONE, Fault, Fleet, Noise, build
 from plumbline.simulate.score import Outcome, Score
 from plumbline.simulate.weather import Capacity
@@ -24,7 +24,7 @@ def days(
     of: Fleet, number: int, *faults: Fault, noise: Noise = NONE, seed: str = "1"
 ) -> Iterator[Today]:
     """Yield the days of a course."""
-    return course(of, Capacity(of), Scenario(number, noise, faults, seed))
+    return simulated_days(of, Capacity(of), Scenario(number, noise, faults, seed))
 
 
 def outcome(

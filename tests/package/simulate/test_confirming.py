@@ -8,7 +8,7 @@ from typing import Any, Optional
 import yaml
 
 from plumbline.judge.weighing import Weighing
-from plumbline.simulate.course import Confirming, begin
+from plumbline.simulate.course import Confirmer, prepare
 from plumbline.simulate.fleet import QUIET, Fault
 from plumbline.simulate.weather import Capacity, Weather
 from tests.package.simulate.fleets import fleet
@@ -27,8 +27,8 @@ def course(
     """Return who has an alarm at the end of each day, and what confirmation has moved."""
     of = fleet(LAB, policy)
     capacity, weather = Capacity(of), Weather(QUIETER, Random("1"))
-    measuring, nodes = begin(of, capacity, weather)
-    confirming = Confirming(measuring, nodes, of.periods_s)
+    measuring, nodes = prepare(of, capacity, weather)
+    confirming = Confirmer(measuring, nodes, of.periods_s)
     alarms = []
     for day in range(1, days + 1):
         weather.next_day()

@@ -6,7 +6,7 @@ import pytest
 
 from plumbline.judge.pair import judge_pair_service
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.simulate.course import Scenario, Today, course
+from plumbline.simulate.course import Scenario, Today, simulated_days
 from plumbline.simulate.fleet import BEFORE, NONE, YEAR, Fault
 from plumbline.simulate.weather import Capacity
 from tests.package.judgements import judge_service
@@ -93,7 +93,7 @@ def test_when_a_release_was_seen_is_remembered() -> None:
 def test_a_site_that_never_gave_what_it_should_is_seen_without_baselines() -> None:
     of = fleet()
     scenario = Scenario(6, NONE, (Fault("site", 0.75, 0),), "1", new=True)
-    found = list(course(of, Capacity(of), scenario))
+    found = list(simulated_days(of, Capacity(of), scenario))
     assert found[-1].memory.of("ost", "scratch-OST0")[0].samples[5:] != ()
     assert found[-1].memory.of("ost", "scratch-OST0")[0].samples[6:] == ()
     below = [verdict for verdict in found[4].verdicts if verdict.reason is Reason.BELOW_FLOOR]

@@ -9,7 +9,7 @@ from typing import Any, Optional
 import pytest
 
 from plumbline.model.record import Record
-from plumbline.simulate.course import begin
+from plumbline.simulate.course import prepare
 from plumbline.simulate.fleet import NONE, QUIET, YEAR, Noise
 from plumbline.simulate.weather import Capacity, Measuring, Weather, end_of
 from tests.package.simulate.fleets import fleet
@@ -93,7 +93,7 @@ def test_a_history_is_as_long_as_a_node_keeps_it() -> None:
 def test_runs_end_early_once_it_is_known_what_is_usual() -> None:
     site = fleet()
     capacity = Capacity(site)
-    measuring = begin(site, capacity, Weather(QUIET, Random("1"))).measuring
+    measuring = prepare(site, capacity, Weather(QUIET, Random("1"))).measuring
     slow = {
         flow: rate / 2 if flow.component == "scratch-OST0" else rate
         for flow, rate in capacity.healthy_Bps.items()

@@ -12,11 +12,11 @@ from plumbline.simulate.fleet import Fault
 from plumbline.simulate.score import Outcome, Source, Trial
 from plumbline.simulate.summary import (
     alarms_a_fault,
+    false_alarm_rate,
     false_alarms,
     silent_faults,
     sizes,
     to_json,
-    truth,
     unknown_share,
 )
 
@@ -92,7 +92,7 @@ def test_what_slows_nothing_is_not_among_what_can_be_found() -> None:
 
 
 def test_false_alarms_are_set_against_months_and_days_of_all_fleets() -> None:
-    found = truth(outcome(fleets=4))
+    found = false_alarm_rate(outcome(fleets=4))
     assert found.number == 36
     assert found.a_month == pytest.approx(9 / 60 * 30.44)
     assert found.days == 12
