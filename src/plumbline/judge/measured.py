@@ -30,7 +30,7 @@ CERTAIN = 4.5
 
 _RUN_ERROR = 0.19
 """Spread of one healthy component's runs over a year of scheduled benchmarks
-(simulate/noise.py)."""
+(simulate/fleet.py)."""
 
 _VARIANCE_OF_A_MEDIAN = 1.57
 """Of n values, in units of their variance / n: pi / 2."""

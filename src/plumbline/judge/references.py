@@ -260,7 +260,7 @@ def _apart(levels: Sequence[float]) -> float:
 _SPREAD_ALONE = 0.05
 """The least spread of runs without peers, that of the year's steady benchmarks."""
 _SPREAD_BUSY = 0.19
-"""Spread of single runs on busy days of the year's benchmarks (simulate/noise.py)."""
+"""Spread of single runs on busy days of the year's benchmarks (simulate/fleet.py)."""
 _HALVED = 0.5
 """Share of its usual coverage: a run that loses half and more to others shows nothing."""
 _BEFORE = 8

@@ -32,7 +32,7 @@ class Noise(NamedTuple):
 
 PEER_NOISE = Noise(0.1, 0.01, 0.25, 0.5, 0.1)
 """Noise of a run compared with its peers.  2 % lose a fifth and more, and 8 % meet other traffic
-that a client cannot see (simulate/noise.py).  Of second benchmarks of one file system within 15
+that a client cannot see (simulate/fleet.py).  Of second benchmarks of one file system within 15
 minutes of a low one, 48 % were low as well in a year of them, and single targets have not been seen
 to be worse.  ``alike`` is assumed: lasting disturbances are mostly shared, and cancel out."""
 LONE_NOISE = Noise(0.15, 0.01, 0.4, 0.9, 0.4)
