@@ -38,7 +38,7 @@ OPTIONS = {
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """Runs on the control host, once for all hosts of the play."""
+    """Action plug-in: runs on the control host, once for all hosts of the play."""
 
     TRANSFERS_FILES = False
     _requires_connection = False
@@ -47,7 +47,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def run(
         self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None
     ) -> dict[str, Any]:
-        """Return what was found; raise AnsibleActionFail for a question without an answer."""
+        """Return the findings; raise AnsibleActionFail if there is no answer."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
         _, options = self.validate_argument_spec(argument_spec=OPTIONS)
@@ -67,15 +67,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         )
         with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
             console = Console(
-                Plumbline(options).ask, Path(folder), _say, verbose=bool(Display().verbosity)
+                Plumbline(options).ask, Path(folder), _display, verbose=bool(Display().verbosity)
             )
             try:
-                found = Investigation(options["plan"], question, crew, console).run(
+                findings = Investigation(options["plan"], question, crew, console).run(
                     dry=bool(self._task.check_mode)
                 )
             except (NobodyAnswers, NotFound) as error:
                 raise AnsibleActionFail(str(error)) from error
-        return {**result, "changed": bool(found["steps"]), "found": found, "lost": crew.lost}
+        return {**result, "changed": bool(findings["steps"]), "found": findings, "lost": crew.lost}
 
 
 class Plumbline:
@@ -87,7 +87,7 @@ class Plumbline:
         self._environment = {**os.environ, **({"PYTHONPATH": f"{source}/src"} if source else {})}
 
     def ask(self, arguments: Sequence[str]) -> str:
-        """Return what the command prints; raise AnsibleActionFail with its sentence otherwise."""
+        """Return the output of the command, or raise AnsibleActionFail with its sentence."""
         argv = [*self._start, *arguments]
         try:
             done = subprocess.run(
@@ -100,6 +100,6 @@ class Plumbline:
         return done.stdout
 
 
-def _say(lines: Iterable[str]) -> None:
+def _display(lines: Iterable[str]) -> None:
     for line in lines:
         Display().display(line)

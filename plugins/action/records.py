@@ -20,7 +20,7 @@ OPTIONS = {
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """Runs on the control host, once for all hosts of the play."""
+    """Action plug-in: runs on the control host, once for all hosts of the play."""
 
     TRANSFERS_FILES = False
     _requires_connection = False
@@ -29,7 +29,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def run(
         self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None
     ) -> dict[str, Any]:
-        """Return the files; raise AnsibleActionFail where a host gives no records."""
+        """Return the files; raise AnsibleActionFail if a host gives no records."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
         _, options = self.validate_argument_spec(argument_spec=OPTIONS)
@@ -40,17 +40,17 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             return str(path), bring(node, path, age_s)
 
         nodes = Nodes(self, variables["hostvars"], int(variables["ansible_forks"]))
-        found = nodes.each(variables["ansible_play_hosts"], work)
-        for name, one in found.items():
-            if isinstance(one, NoAnswer):
-                raise AnsibleActionFail(f"{name} does not answer: {one}")
-            if one[1]:
-                Display().warning(f"{name}: {one[1]} damaged records are left out")
-        return {**result, "changed": False, "files": [path for path, _ in found.values()]}
+        results = nodes.each(variables["ansible_play_hosts"], work)
+        for name, answer in results.items():
+            if isinstance(answer, NoAnswer):
+                raise AnsibleActionFail(f"{name} does not answer: {answer}")
+            if answer[1]:
+                Display().warning(f"{name}: {answer[1]} damaged records are left out")
+        return {**result, "changed": False, "files": [path for path, _ in results.values()]}
 
 
 def bring(node: Node, path: Path, age_s: float) -> int:
-    """Write the records of the last seconds into a file; return how many were damaged.
+    """Write the records of the last ``age_s`` seconds to a file; return the number of damaged ones.
 
     Raises:
         NoAnswer: the node does not answer, or its plumbline gives no records.

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the command ``plumbline`` is called: the options of all that runs it on the control host."""
+"""Options for calling the command ``plumbline`` on the control host."""
 
 from __future__ import annotations
 

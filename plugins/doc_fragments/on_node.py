@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What runs on a node that plumbline was deployed on."""
+"""Options of modules that run on a node with plumbline."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where hosts are reached, by what the inventory says of them."""
+"""Addresses of hosts, from their variables in the inventory."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ def addresses(
     variables: Sequence[str] = ("ansible_host",),
 ) -> dict[str, Any]:
     """Return the address of each host."""
-    found = {}
+    result = {}
     for host in hosts:
         planned = isinstance(host, Mapping)
         name, address = (host["name"], host["address"]) if planned else (host, host)
         # Ansible's hostvars raise no KeyError
-        known = hostvars[name] if name in hostvars else {}  # noqa: SIM401
-        found[name] = next((known[key] for key in variables if key in known), address)
-    return found
+        values = hostvars[name] if name in hostvars else {}  # noqa: SIM401
+        result[name] = next((values[key] for key in variables if key in values), address)
+    return result
 
 
 class FilterModule:
-    """What Ansible asks for the filters of a file."""
+    """Filters of this file, for Ansible."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

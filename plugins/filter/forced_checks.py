@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands that have Nagios check services at once."""
+"""External commands that make Nagios check services at once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def forced_checks(services: Iterable[tuple[str, str]], now: Union[int, str]) -> 
 
 
 class FilterModule:
-    """What Ansible asks for the filters of a file."""
+    """Filters of this file, for Ansible."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

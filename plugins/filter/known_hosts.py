@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The host keys of nodes, as lines of known_hosts(5)."""
+"""Host keys of nodes, as lines of known_hosts(5)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def known_hosts(
     nodes: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], earlier: str = ""
 ) -> list[str]:
     """Return a line for each node whose key is known."""
-    # name, type and key: any other line was not written here
+    # name, type and key; any other line is not from this filter
     lines = {
         words[0]: " ".join(words)
         for words in map(str.split, earlier.splitlines())
@@ -72,7 +72,7 @@ def _key(facts: Mapping[str, Any]) -> Optional[str]:
 
 
 class FilterModule:
-    """What Ansible asks for the filters of a file."""
+    """Filters of this file, for Ansible."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hosts that a log does not tell apart."""
+"""Hosts that cannot be distinguished in a log."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from typing import Any, Callable, Iterable
 
 
 def namesakes(hosts: Iterable[str]) -> list[str]:
-    """Return the hosts that share their first word with another one."""
-    called: dict[str, list[str]] = {}
+    """Return the hosts whose name up to the first dot is also another host's."""
+    by_word: dict[str, list[str]] = {}
     for host in dict.fromkeys(hosts):
-        called.setdefault(host.split(".")[0], []).append(host)
-    return [host for alike in called.values() if len(alike) > 1 for host in alike]
+        by_word.setdefault(host.split(".")[0], []).append(host)
+    return [host for same_word in by_word.values() if len(same_word) > 1 for host in same_word]
 
 
 class FilterModule:
-    """What Ansible asks for the filters of a file."""
+    """Filters of this file, for Ansible."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a person chose to measure, held against the plan."""
+"""Layers and target to measure, checked against the plan."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Optional
 from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import LAYERS
 
 WHOLE = "parallel"
-"""The kind of target that stands for a file system as a whole."""
+"""Kind of target for an entire file system."""
 
 
 def selection(
@@ -56,15 +56,15 @@ def selection(
     target: str = "",
     hosts: Optional[Iterable[str]] = None,
 ) -> dict[str, Any]:
-    """Return the layers and the target, or why they are refused."""
+    """Return layers and target, and the reason if they are refused."""
     layers = _layers(plan, target) if layer == "all" else [layer]
     refused = _refused(plan, layers, target, hosts)
     return {"layers": layers, "target": target, "refused": refused}
 
 
 def _layers(plan: Mapping[str, Any], target: str) -> list[str]:
-    wholes = [name for _, name in _components(plan, ["fs"])]
-    driven = target in wholes if target else bool(wholes)
+    systems = [name for _, name in _components(plan, ["fs"])]
+    driven = target in systems if target else bool(systems)
     return [layer for layer in LAYERS if layer != "fs" or driven]
 
 
@@ -81,9 +81,9 @@ def _refused(
     components = list(_components(plan, layers))
     nodes = list(dict.fromkeys(node for node, name in components if name == target))
     if target and not nodes:
-        known = ", ".join(sorted({name for _, name in components})) or "nothing"
-        return f"The plan has no {target} in layer {', '.join(layers)}; it has {known}."
-    # two clients on one target halve each other's rates, and locks hold on one host
+        names = ", ".join(sorted({name for _, name in components})) or "nothing"
+        return f"The plan has no {target} in layer {', '.join(layers)}; it has {names}."
+    # two clients on one target would halve each other's rates, and locks are local to a host
     if target and hosts is not None and not set(nodes) & set(hosts):
         return (
             f"{target} is measured by {', '.join(nodes)}, which --limit leaves out. Take it into "
@@ -94,16 +94,16 @@ def _refused(
 
 
 def _components(plan: Mapping[str, Any], layers: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield node and name of what can be chosen in some layers."""
+    """Yield node and name of the components that can be chosen in some layers."""
     for node, document in plan["nodes"].items():
         for entry in document["entries"]:
-            whole = entry["target"].get("kind") == WHOLE
-            if entry["layer"] in layers and (entry["layer"] != "fs" or whole):
+            parallel = entry["target"].get("kind") == WHOLE
+            if entry["layer"] in layers and (entry["layer"] != "fs" or parallel):
                 yield node, entry["component"]
 
 
 class FilterModule:
-    """What Ansible asks for the filters of a file."""
+    """Filters of this file, for Ansible."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The services of plumbline in Nagios."""
+"""Services of plumbline in Nagios."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ def services(
 ) -> list[list[str]]:
     """Return host and description of each service."""
     nodes = sorted({service["node"] for service in plan["services"]})
-    judged = [*plan["services"], *paths]
+    checked = [*plan["services"], *paths]
     return [
         *([node, agent] for node in nodes),
         *([path["host"], collection] for path in paths[:1] if collection),
-        *([service["host"], service["description"]] for service in judged),
+        *([service["host"], service["description"]] for service in checked),
     ]
 
 
 class FilterModule:
-    """What Ansible asks for the filters of a file."""
+    """Filters of this file, for Ansible."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the targets of a node are on its file systems."""
+"""Mounts and directories of the targets of a node."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from typing import Any, Callable, Iterable, Mapping
 
 
 def target_folders(targets: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the places of targets."""
-    given = list(targets)
+    """Return the mounts and directories of targets."""
+    entries = list(targets)
     return {
-        name: list(dict.fromkeys(target[key] for target in given if key in target))
+        name: list(dict.fromkeys(target[key] for target in entries if key in target))
         for name, key in (("mounts", "mount"), ("directories", "directory"))
     }
 
 
 class FilterModule:
-    """What Ansible asks for the filters of a file."""
+    """Filters of this file, for Ansible."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

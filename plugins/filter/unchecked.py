@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Services that Nagios has not checked since a moment."""
+"""Services that Nagios has not checked since a given time."""
 
 from __future__ import annotations
 
@@ -48,28 +48,26 @@ from typing import Any, Callable, Iterable, Union
 from ansible.errors import AnsibleFilterError
 
 HEADER = re.compile(r"\A.*?\r?\n\r?\n", re.DOTALL)
-"""What a CGI prints before its document, up to the first empty line."""
+"""Header of a CGI's output, up to the first empty line."""
 
 
 def unchecked(
     services: Iterable[tuple[str, str]], answer: str, since: Union[int, str]
 ) -> list[str]:
-    """Return the services that still have to be checked."""
+    """Return the services that are still unchecked."""
     try:
-        shown = json.loads(HEADER.sub("", answer, count=1))["data"]["servicelist"]
+        status = json.loads(HEADER.sub("", answer, count=1))["data"]["servicelist"]
     except (ValueError, KeyError, TypeError) as error:
         raise AnsibleFilterError(
             f"statusjson.cgi of Nagios gave no list of services: {answer[:200]!r}"
         ) from error
-    asked = [(shown.get(host, {}).get(name), name) for host, name in services]
+    rows = [(status.get(host, {}).get(name), name) for host, name in services]
     # Nagios gives milliseconds
-    return [
-        name for service, name in asked if service and service["last_check"] < int(since) * 1000
-    ]
+    return [name for service, name in rows if service and service["last_check"] < int(since) * 1000]
 
 
 class FilterModule:
-    """What Ansible asks for the filters of a file."""
+    """Filters of this file, for Ansible."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

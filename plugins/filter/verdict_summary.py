@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The verdicts of all nodes as one table, and whether all is well."""
+"""Verdicts of all nodes as one table, with the result in one sentence."""
 
 from __future__ import annotations
 
@@ -61,33 +61,33 @@ def verdict_summary(
     layers: Sequence[str],
     target: str = "",
 ) -> dict[str, Any]:
-    """Return the table, what is not OK, and a sentence."""
-    every = [one for found in verdicts.values() for one in found]
-    every.sort(key=lambda one: (one["layer"], one["component"]))
+    """Return the table, the names that are not OK, and a sentence."""
+    ordered = [verdict for entries in verdicts.values() for verdict in entries]
+    ordered.sort(key=lambda verdict: (verdict["layer"], verdict["component"]))
     silent = _silent([name for name in hosts if name not in verdicts], plan, layers, target)
-    excused = [one for one in every if _lacks_only_a_baseline(one)]
-    bad = [one for one in every if one["state"] != "OK" and one not in excused]
-    named = [f"{one['state']} {one['component']}" for one in bad]
-    named = list(dict.fromkeys([*named, *(f"UNKNOWN {node}" for node in silent)]))
-    lines = [f"{one['state']:<8}  {one['sentence']}" for one in every]
+    excused = [verdict for verdict in ordered if _lacks_only_a_baseline(verdict)]
+    bad = [verdict for verdict in ordered if verdict["state"] != "OK" and verdict not in excused]
+    not_ok = [f"{verdict['state']} {verdict['component']}" for verdict in bad]
+    not_ok = list(dict.fromkeys([*not_ok, *(f"UNKNOWN {node}" for node in silent)]))
+    lines = [f"{verdict['state']:<8}  {verdict['sentence']}" for verdict in ordered]
     lines += [
-        f"UNKNOWN   {node} does not answer, or failed above: nothing is known of {', '.join(own)}"
-        for node, own in silent.items()
+        f"UNKNOWN   {node} does not answer, or failed above: nothing is known of {', '.join(names)}"
+        for node, names in silent.items()
     ]
-    weak = [f"{one['component']} without a firm baseline" for one in excused]
-    well = ", ".join([f"All {len(every)} verdicts are OK", *weak])
+    weak = [f"{verdict['component']} without a firm baseline" for verdict in excused]
+    all_ok = ", ".join([f"All {len(ordered)} verdicts are OK", *weak])
     return {
         "lines": lines,
-        "bad": named,
-        "sentence": f"Not OK: {', '.join(named)}" if named else well,
+        "bad": not_ok,
+        "sentence": f"Not OK: {', '.join(not_ok)}" if not_ok else all_ok,
     }
 
 
 def _silent(
     nodes: Sequence[str], plan: Mapping[str, Any], layers: Sequence[str], target: str
 ) -> dict[str, list[str]]:
-    """Return what each node without verdicts would have been asked for."""
-    found = {
+    """Return the components that each node without verdicts should have judged."""
+    components = {
         name: [
             f"{entry['layer']} {entry['component']}"
             for entry in plan["nodes"].get(name, {"entries": ()})["entries"]
@@ -95,7 +95,7 @@ def _silent(
         ]
         for name in nodes
     }
-    return {name: own for name, own in found.items() if own}
+    return {name: names for name, names in components.items() if names}
 
 
 def _lacks_only_a_baseline(verdict: Mapping[str, Any]) -> bool:
@@ -103,7 +103,7 @@ def _lacks_only_a_baseline(verdict: Mapping[str, Any]) -> bool:
 
 
 class FilterModule:
-    """What Ansible asks for the filters of a file."""
+    """Filters of this file, for Ansible."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Groups and variables of a site, from the plan that ``plumbline plan`` compiles."""
+"""Groups and variables of a site, from the plan compiled by ``plumbline plan``."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ from ansible_collections.hpcops.plumbline.plugins.module_utils.plan import (
 try:
     from ansible.template import trust_as_template
 except ImportError:
-    # before ansible-core 2.19 every text of an inventory was trusted
+    # before ansible-core 2.19 all text from inventories was trusted
     trust_as_template = str
 
 COLLECTION = Path(__file__).resolve().parents[2]
@@ -105,37 +105,37 @@ THIS_PACKAGE = (sys.executable, "-m", "plumbline.cli")
 
 
 class Process:
-    """What a module offers, where there is no module: run a command, fail with a sentence."""
+    """Replacement for a module: run a command, fail with a sentence."""
 
     def run_command(
         self, argv: Sequence[str], environ_update: Mapping[str, str], **_options: Any
     ) -> tuple[int, str, str]:
-        """Return code, output and errors of a command; raise OSError where it cannot be run."""
+        """Return exit code, output and errors of a command; raise OSError if it cannot be run."""
         environment = {**os.environ, **environ_update}
         done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout, done.stderr
 
     def fail_json(self, msg: str, **_result: Any) -> NoReturn:
-        """Raise what Ansible shows of an inventory that cannot be read."""
+        """Raise the error that Ansible shows for an unreadable inventory."""
         raise AnsibleParserError(msg)
 
 
 class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
-    """Reads a file with ``plugin: hpcops.plumbline.plumbline``."""
+    """Inventory plug-in for files with ``plugin: hpcops.plumbline.plumbline``."""
 
     NAME = "hpcops.plumbline.plumbline"
 
     def verify_file(self, path: str) -> bool:
-        """Return whether the file may be one for this plug-in, by its name."""
+        """Return True if the file may be for this plug-in, by its name."""
         return bool(super().verify_file(path)) and path.endswith((".yml", ".yaml"))
 
     def parse(self, inventory: Any, loader: Any, path: str, cache: bool = True) -> None:
-        """Add groups and variables to the hosts that were read before."""
+        """Add groups and variables to the hosts of files read earlier."""
         super().parse(inventory, loader, path, cache)
         self._refuse_unknown(path, self._read_config_data(path))
         folder = Path(self.get_option("inventory") or Path(path).parent).resolve()
-        kept = Path(self.get_option("cache_directory")) if cache else None
-        plan = self._plan(folder, kept)
+        cache_folder = Path(self.get_option("cache_directory")) if cache else None
+        plan = self._plan(folder, cache_folder)
         if not any(host["name"] in inventory.hosts for host in plan["hosts"]):
             raise AnsibleParserError(
                 f"{path} is read before any host of {plan['site']}; give the file a name that comes"
@@ -144,23 +144,23 @@ class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
         self._add_groups(plan)
         self._add_variables(plan)
 
-    def _refuse_unknown(self, path: str, given: Mapping[str, Any]) -> None:
-        """Refuse a word that Ansible would ignore, such as an option with a slip in it."""
-        known = sorted(self.get_options())
-        for key in given:
-            if key not in known:
+    def _refuse_unknown(self, path: str, options: Mapping[str, Any]) -> None:
+        """Refuse a key that Ansible would ignore, such as a misspelt option."""
+        names = sorted(self.get_options())
+        for key in options:
+            if key not in names:
                 raise AnsibleParserError(
-                    f"{path}: there is no option {key}; known are {', '.join(known)}"
+                    f"{path}: there is no option {key}; known are {', '.join(names)}"
                 )
 
     def _plan(self, folder: Path, cache: Optional[Path]) -> dict[str, Any]:
-        """Return the plan of an inventory, compiled now or kept in a folder."""
+        """Return the plan of an inventory, compiled or from the cache."""
         command = self.get_option("command")
         source = None if command else str(COLLECTION)
         plumbline = Plumbline(Process(), command or THIS_PACKAGE, source)
         try:
-            made_from = PlanSource(folder, program_of(plumbline, source))
-            plan = plan_of(plumbline, made_from, cache)
+            plan_source = PlanSource(folder, program_of(plumbline, source))
+            plan = plan_of(plumbline, plan_source, cache)
         except OSError as error:
             raise AnsibleParserError(f"{error.filename}: {error.strerror}") from error
         if plan.unkept:
@@ -174,7 +174,7 @@ class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
             name = self.get_option(f"{kind}_group")
             if name:
                 groups[name] = hosts_of(plan, kind)
-        # a host of a layer is a node by that
+        # a host in the group of a layer is in the group of nodes through it
         layers = {name: hosts for name, hosts in groups.items() if name in LAYER_GROUPS}
         measuring = {host for hosts in layers.values() for host in hosts}
         groups[NODES] = [node for node in groups[NODES] if node not in measuring]
@@ -195,9 +195,9 @@ class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
 
 
 def _trusted(value: Any) -> Any:
-    """Return a value as Ansible takes those of files beside it, from which the plan was made.
+    """Return a value that Ansible trusts, like those of the documents behind the plan.
 
-    ansible-inventory marks any other text as unsafe.
+    ansible-inventory marks all other text as unsafe.
     """
     if isinstance(value, dict):
         return {key: _trusted(part) for key, part in value.items()}

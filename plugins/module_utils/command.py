@@ -1,9 +1,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the command ``plumbline`` for a module, and map how it ended to one sentence.
+"""Run the command ``plumbline`` for a module, and report a failure in one sentence.
 
-The contract with the package is its command line, its JSON and its exit codes
-(docs/reference.md): 0 to 3 are verdicts, on all others one line on standard error says why.
+The interface of the package is its command line, its JSON and its exit codes (docs/reference.md):
+0 to 3 are verdicts; for all others one line on standard error has the reason.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 DONE = (0,)
-"""How a command ends that judges nothing."""
+"""Exit code of a command without verdicts."""
 VERDICTS = (0, 1, 2, 3)
-"""How a command ends that judges: OK, WARNING, CRITICAL, UNKNOWN."""
+"""Exit codes of a command with verdicts: OK, WARNING, CRITICAL, UNKNOWN."""
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "command": {"type": "list", "elements": "str", "default": ["plumbline"]},
     "source": {"type": "path"},
 }
-"""The options of what runs on the control host, as doc_fragments/command.py documents them."""
+"""Options of plug-ins on the control host, documented in doc_fragments/command.py."""
 
 
 class Answer(NamedTuple):
-    """What a command printed, and the code it ended with."""
+    """Exit code and output of a command."""
 
     code: int
     stdout: str
@@ -35,10 +35,10 @@ class Answer(NamedTuple):
 
 
 class Plumbline:
-    """The command as a module calls it: ``ask`` for text, ``ask_json`` for a document.
+    """The command for a module: ``ask`` returns text, ``ask_json`` a document.
 
-    ``command`` is the start of the argument list, ``source`` a checkout whose package is used,
-    ``user`` who runs it where the module runs as root.
+    ``command`` is the start of the argument list, ``source`` a checkout with the package to use,
+    ``user`` the user to run it as if the module runs as root.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Plumbline:
         self._environment = {"PYTHONPATH": f"{source}/src"} if source else {}
 
     def ask(self, *arguments: str, codes: Sequence[int] = DONE) -> Answer:
-        """Return the answer; end the module with the command's sentence on any other code."""
+        """Return the answer; on any other exit code end the module with the command's sentence."""
         argv = [*self._start, *arguments]
         try:
             answer = Answer(
@@ -71,12 +71,12 @@ class Plumbline:
         return answer
 
     def ask_json(self, *arguments: str, codes: Sequence[int] = DONE) -> tuple[int, Any]:
-        """Return the code and the document that was printed; end the module where there is none."""
+        """Return exit code and printed document; end the module if there is no document."""
         answer = self.ask(*arguments, codes=codes)
         try:
             return answer.code, json.loads(answer.stdout)
         except ValueError:
-            # a traceback of Python ends with 1, as WARNING does
+            # a Python traceback also has exit code 1, like WARNING
             self._fail([*self._start, *arguments], answer, f"no JSON: {sentence(answer)}")
 
     def _fail(self, argv: Sequence[str], answer: Answer, msg: str) -> NoReturn:
@@ -87,7 +87,7 @@ class Plumbline:
 
 
 def sentence(answer: Answer) -> str:
-    """Return the one line that says why a command failed."""
+    """Return the line with the reason of a failed command."""
     lines = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
     if lines:
         return lines[-1]

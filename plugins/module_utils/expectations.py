@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node measures, from the document that the role agent has put there."""
+"""Measurements of a node, from the document that the role agent installs."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import LAYER
 
 EXPECTATIONS = "/etc/plumbline/expectations.json"
 
-_WHOLE = "parallel"
-"""The kind of target that stands for a file system as a whole."""
+_PARALLEL = "parallel"
+"""Kind of target for an entire file system."""
 
 
 class Unmeasured(Exception):
-    """What is asked for is not measured here; the message says what is."""
+    """This node does not measure the requested components; the message lists its own."""
 
 
 class Measures(NamedTuple):
-    """The components of each layer that a node measures; of layer fs the whole file systems.
+    """Components of each layer that a node measures; for layer fs entire file systems.
 
-    ``judged`` are all that it judges, with their layers: targets of layer fs and groups too.
+    ``judged`` has layer and name of all that it judges: also targets of layer fs, and groups.
     """
 
     node: str
     layers: Mapping[str, Sequence[str]]
     judged: frozenset[tuple[str, str]]
     tests: frozenset[str] = frozenset()
-    """Further tests of its file systems, which are measured where one is named."""
+    """Additional tests of its file systems, which are measured only if named."""
 
-    def components(self, layer: str, wanted: Sequence[str]) -> list[str]:
-        """Return the components of a layer that are asked for, all without a wish.
+    def components(self, layer: str, requested: Sequence[str]) -> list[str]:
+        """Return the requested components of a layer, or all if none is requested.
 
         Raises:
-            Unmeasured: the node measures no such layer, or not all of these.
+            Unmeasured: the node does not measure the layer, or not all of these components.
         """
-        known = self.layers.get(layer, ())
-        if not known:
-            others = ", ".join(self.layers) or "nothing"
-            raise Unmeasured(f"{self.node} measures nothing in layer {layer}; it measures {others}")
-        for name in wanted:
-            if name not in known and not (layer == "fs" and name in self.tests):
+        measured = self.layers.get(layer, ())
+        if not measured:
+            names = ", ".join(self.layers) or "nothing"
+            raise Unmeasured(f"{self.node} measures nothing in layer {layer}; it measures {names}")
+        for name in requested:
+            if name not in measured and not (layer == "fs" and name in self.tests):
                 raise Unmeasured(
                     f"{self.node} measures no {name} in layer {layer}; it measures "
-                    f"{', '.join(known)}"
+                    f"{', '.join(measured)}"
                 )
-        return list(wanted or known)
+        return list(requested or measured)
 
     def judges(self, layers: Sequence[str], names: Sequence[str]) -> bool:
-        """Return whether the node judges any of these in any of these layers; none is all."""
+        """Return True if the node judges one of the names in one of the layers; empty means all."""
         return any(
             (not layers or layer in layers) and (not names or name in names)
             for layer, name in self.judged
@@ -58,29 +58,29 @@ class Measures(NamedTuple):
 
 
 def read_measures(path: str) -> Measures:
-    """Return what the node measures.
+    """Return the measurements of the node.
 
     Raises:
-        Unmeasured: nothing is deployed there.
+        Unmeasured: nothing is deployed.
         ValueError: the document is damaged.
     """
     try:
         with open(path, encoding="utf-8") as file:
             raw = json.load(file)
-        # in layer fs a unit measures a whole file system; one target is measured in layer ost
+        # a unit of layer fs measures an entire file system; layer ost measures single targets
         chosen = [
             (entry["layer"], entry["component"])
             for entry in raw["entries"]
-            if entry["layer"] != "fs" or entry["target"]["kind"] == _WHOLE
+            if entry["layer"] != "fs" or entry["target"]["kind"] == _PARALLEL
         ]
         tests = frozenset(
             entry["component"]
             for entry in raw["entries"]
             if entry["target"].get("file_system", entry["component"]) != entry["component"]
-            and entry["target"]["kind"] == _WHOLE
+            and entry["target"]["kind"] == _PARALLEL
         )
         layers = {
-            layer: [name for of, name in chosen if of == layer and name not in tests]
+            layer: [name for key, name in chosen if key == layer and name not in tests]
             for layer in LAYERS
         }
         judged = frozenset(

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The groups and variables of hosts that a plan gives: read from it, nothing is calculated."""
+"""Groups and variables of hosts, read from a plan."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ ASKED = "plumbline_asked"
 SYMPTOMS = "plumbline_symptoms"
 CLIENTS = "plumbline_fs_clients"
 LAYER_GROUPS = tuple(f"plumbline_{layer}" for layer in LAYERS)
-"""All groups are there even where they are empty: Ansible warns of a play for an unknown group."""
+"""Groups of layers; even empty ones exist, as Ansible warns about unknown groups."""
 
 
 def groups_of(plan: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the hosts of each group of a plan; those of a layer are all in ``plumbline_nodes``."""
+    """Return the hosts of each group; hosts of a layer are all in ``plumbline_nodes``."""
     groups: dict[str, list[str]] = {NODES: list(plan["nodes"])}
     groups.update({name: [] for name in LAYER_GROUPS})
     for node, document in plan["nodes"].items():
@@ -25,8 +25,8 @@ def groups_of(plan: Mapping[str, Any]) -> dict[str, list[str]]:
             groups[f"plumbline_{layer}"].append(node)
     groups[CLIENTS] = list(plan.get("fs", {}).get("clients", []))
     groups[ASKED] = list(dict.fromkeys(service["node"] for service in plan["services"]))
-    told = (one["node"] for one in plan["services"] if one.get("layer") == "symptoms")
-    groups[SYMPTOMS] = list(dict.fromkeys(told))
+    symptoms = [entry for entry in plan["services"] if entry.get("layer") == "symptoms"]
+    groups[SYMPTOMS] = list(dict.fromkeys(service["node"] for service in symptoms))
     return groups
 
 
@@ -45,9 +45,9 @@ def variables_of(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         for node, document in plan["nodes"].items()
     }
     for host in plan["hosts"]:
-        known = variables.setdefault(host["name"], {})
-        known["plumbline_kind"] = host["kind"]
-        known["plumbline_address"] = host["address"]
+        host_variables = variables.setdefault(host["name"], {})
+        host_variables["plumbline_kind"] = host["kind"]
+        host_variables["plumbline_address"] = host["address"]
     return variables
 
 

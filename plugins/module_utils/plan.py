@@ -1,9 +1,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The plan of an inventory: compiled by ``plumbline plan``, kept until its documents change.
+"""Plan of an inventory: compiled by ``plumbline plan``, and cached until its documents change.
 
-One file for each inventory: the first line is the key, a digest of documents and program, the rest
-the plan.  It is replaced atomically, so that runs side by side read a complete one.
+The cache has one file for each inventory: the first line is the key, a digest of documents and
+program, followed by the plan.  It is replaced atomically, so parallel runs read a complete file.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ansible_collections.hpcops.plumbline.plugins.module_utils.command import Plumbline
 
 DOCUMENTS = Path("group_vars") / "all"
-"""Where an inventory keeps topology, policy and baselines."""
+"""Folder of an inventory with topology, policy and baselines."""
 
 
 class Plan(NamedTuple):
-    """The document, whether it was compiled now, and why it could not be kept."""
+    """Plan document; ``compiled`` if new; ``unkept`` is the reason if it cannot be cached."""
 
     document: dict[str, Any]
     compiled: bool
@@ -31,16 +31,16 @@ class Plan(NamedTuple):
 
 
 class PlanSource(NamedTuple):
-    """What a plan is made from: the folder of an inventory, and the program that compiles it.
+    """Source of a plan: the folder of an inventory, and the program that compiles it.
 
-    ``program`` is the version of an installed plumbline, or the checkout whose package is used.
+    ``program`` is the version of an installed plumbline, or the checkout with the package.
     """
 
     folder: Path
     program: str
 
     def key(self) -> str:
-        """Return the digest of all that the plan follows from.
+        """Return the digest of everything that the plan depends on.
 
         Raises:
             OSError: a document cannot be read.
@@ -60,25 +60,25 @@ class PlanSource(NamedTuple):
 
 
 def program_of(plumbline: Plumbline, source: Optional[str]) -> str:
-    """Return what says which program compiles: a checkout, or the version that is installed."""
+    """Return the identity of the compiling program: a checkout, or the installed version."""
     return str(Path(source).resolve()) if source else plumbline.ask("--version").stdout.strip()
 
 
 def plan_of(plumbline: Plumbline, source: PlanSource, cache: Optional[Path]) -> Plan:
     """Return the plan, from ``cache`` if nothing has changed since it was compiled.
 
-    Trouble ends the module or the inventory plug-in with the sentence of ``plumbline plan``.
+    A failure ends the module or inventory plug-in with the sentence of ``plumbline plan``.
 
     Raises:
         OSError: a document cannot be read.
     """
     key = source.key()
-    kept = cache / _name(source.folder) if cache else None
-    document = _read(kept, key) if kept else None
+    path = cache / _name(source.folder) if cache else None
+    document = _read(path, key) if path else None
     if document is not None:
         return Plan(document, compiled=False)
     _, document = plumbline.ask_json("plan", "--inventory", str(source.folder), "--json")
-    return Plan(document, compiled=True, unkept=_keep(kept, key, document) if kept else None)
+    return Plan(document, compiled=True, unkept=_keep(path, key, document) if path else None)
 
 
 def _name(folder: Path) -> str:
@@ -86,17 +86,17 @@ def _name(folder: Path) -> str:
 
 
 def _read(path: Path, key: str) -> Optional[dict[str, Any]]:
-    """Return the plan that was kept under ``key``; none where there is no such plan."""
+    """Return the plan cached under ``key``, None if there is none."""
     try:
-        found, _, text = path.read_text(encoding="utf-8").partition("\n")
-        document = json.loads(text) if found == key else None
+        cached_key, _, text = path.read_text(encoding="utf-8").partition("\n")
+        document = json.loads(text) if cached_key == key else None
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) else None
 
 
 def _keep(path: Path, key: str, document: dict[str, Any]) -> Optional[str]:
-    """Replace what was kept before; return the reason where that cannot be done."""
+    """Replace the cached plan; return the reason if that fails."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

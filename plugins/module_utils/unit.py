@@ -1,9 +1,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Measure through the units of the timers, so that what is tried by hand is what runs at night.
+"""Measure with the systemd units of the timers, so a manual run equals a nightly one.
 
-How a command is run on the node comes in as a parameter: a module runs it where it is, an action
-plug-in through the connection to the node.
+The function that runs commands is a parameter: modules run them locally, action plug-ins through
+the connection to the node.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from __future__ import annotations
 from typing import Callable, NamedTuple, Optional, Sequence
 
 LAYERS = ("ost", "raw", "fs", "net")
-"""In the order in which they are measured."""
+"""Layers in measuring order."""
 
 RECEIVER = "plumbline-netserver.service"
-"""The receiving end of network measurements; it closes when its window is over."""
+"""Receiving end of network measurements; it closes at the end of its window."""
 
 _LATE = 124
-"""How timeout(1) ends when time is up (coreutils)."""
+"""Exit code of timeout(1) at its limit (coreutils)."""
 _STOPPING_S = 20
 
 Run = Callable[[Sequence[str]], "tuple[int, str, str]"]
-"""Runs an argument list on the node and returns exit code, standard output and standard error."""
+"""Function that runs a command on the node; returns exit code, output and error output."""
 
 
 class Outcome(NamedTuple):
-    """How a unit ended: ``trouble`` is empty when it has measured to its end.
+    """Result of a unit; ``trouble`` is empty on success.
 
-    ``late`` says that it was stopped when its time was up.
+    ``late`` is True if it was stopped at its time limit.
     """
 
     unit: str
@@ -36,29 +36,29 @@ class Outcome(NamedTuple):
 
 
 def unit_name(layer: str, component: str = "", slot: Optional[int] = None) -> str:
-    """Return the unit that measures a component or slot, or all that the node has of a layer."""
+    """Return the unit for a component or slot, or for the entire layer of the node."""
     instance = str(slot) if slot is not None else component
     return f"plumbline-{layer}{'@' if instance else ''}{instance}.service"
 
 
 def measure(run: Run, unit: str, limit_s: Optional[int] = None) -> Outcome:
-    """Start a unit, wait for its end, and say what went wrong.
+    """Start a unit, wait for its end, and return the outcome.
 
-    Without a limit the unit's own holds.  A unit that is stopped keeps its records and removes
-    what it has begun.
+    Without a limit the unit's own applies.  A stopped unit keeps its records and removes its
+    unfinished files.
     """
     bounded = [] if limit_s is None else ["timeout", str(limit_s)]
-    code, _, said = run([*bounded, "systemctl", "start", unit])
+    code, _, errors = run([*bounded, "systemctl", "start", unit])
     if code == 0:
         return Outcome(unit)
     if limit_s is not None and code == _LATE:
         run(["timeout", str(_STOPPING_S), "systemctl", "stop", unit])
         return Outcome(unit, f"did not finish within {limit_s} s", late=True)
-    return Outcome(unit, f"failed: {_reason(run, unit, said)}")
+    return Outcome(unit, f"failed: {_reason(run, unit, errors)}")
 
 
 def open_window(run: Run) -> None:
-    """Open the receiving end of network measurements for one more window."""
+    """Open the receiving end of network measurements for another window."""
     run(["systemctl", "restart", RECEIVER])
 
 
@@ -67,11 +67,11 @@ def close_window(run: Run) -> None:
     run(["systemctl", "stop", RECEIVER])
 
 
-def _reason(run: Run, unit: str, said: str) -> str:
-    """Return the last sentence of a unit in the journal, or what systemctl said."""
-    asked = ["--unit", unit, "--identifier=plumbline", "--lines=1", "--output=cat", "--no-pager"]
-    code, out, _ = run(["journalctl", *asked])
-    lines = (out if code == 0 else "").split("\n") + said.split("\n")
+def _reason(run: Run, unit: str, errors: str) -> str:
+    """Return the last sentence of a unit in the journal, or the error of systemctl."""
+    words = ["--unit", unit, "--identifier=plumbline", "--lines=1", "--output=cat", "--no-pager"]
+    code, out, _ = run(["journalctl", *words])
+    lines = (out if code == 0 else "").split("\n") + errors.split("\n")
     return next(
         (line.strip() for line in lines if line.strip()), f"no reason in journalctl --unit {unit}"
     )

@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Baselines of an inventory: captured, compared, accepted."""
+"""Capture, compare and accept the baselines of an inventory."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def main() -> None:
-    """Bring about the state, or fail with the sentence of the command."""
+    """Achieve the state, or fail with the sentence of the command."""
     module = AnsibleModule(
         argument_spec=OPTIONS,
         required_if=[("state", "accepted", ["reason"]), ("state", "captured", ["records"])],
@@ -148,19 +148,19 @@ def main() -> None:
     comparison = work.compare()
     if state == "compared":
         module.exit_json(changed=changed, sentences=sentences, comparison=comparison)
-    said = work.accept()
+    accepted = work.accept()
     module.exit_json(
-        changed=said["changed"],
-        file=said["file"],
-        accepted=said["accepted"],
-        sentences=[*sentences, *said["sentences"]],
+        changed=accepted["changed"],
+        file=accepted["file"],
+        accepted=accepted["accepted"],
+        sentences=[*sentences, *accepted["sentences"]],
         comparison=comparison,
-        diff=_diff(said),
+        diff=_diff(accepted),
     )
 
 
 class _Baselines:
-    """The steps, on the candidates of the inventory or, in check mode, on others."""
+    """Steps on the candidates of the inventory or, in check mode, on temporary ones."""
 
     def __init__(self, module: AnsibleModule, plumbline: Plumbline) -> None:
         self._module = module
@@ -169,28 +169,28 @@ class _Baselines:
         self._candidates: Optional[Path] = None
 
     def capture(self) -> tuple[bool, list[str]]:
-        """Capture; return whether the candidates change, and what became candidates."""
-        kept = Path(self._module.params["inventory"], ".plumbline-candidates.yml")
+        """Capture; return True if the candidates change, and the lines of the command."""
+        candidates = Path(self._module.params["inventory"], ".plumbline-candidates.yml")
         if self._module.check_mode:
             self._candidates = Path(self._module.tmpdir, "candidates.yml")
-        before = _text(kept)
-        said = self._plumbline.ask(
+        before = _text(candidates)
+        captured = self._plumbline.ask(
             *("baseline", "capture", *self._inventory),
             *("--last", str(self._module.params["last"])),
             *(["--output", str(self._candidates)] if self._candidates else []),
             *("--records", *self._module.params["records"]),
         )
-        return _text(self._candidates or kept) != before, said.stdout.splitlines()
+        return _text(self._candidates or candidates) != before, captured.stdout.splitlines()
 
     def compare(self) -> list[str]:
-        """Return old beside new as lines."""
-        said = self._plumbline.ask("baseline", "diff", *self._inventory, *self._chosen())
-        return list(said.stdout.splitlines())
+        """Return old and new values as lines."""
+        compared = self._plumbline.ask("baseline", "diff", *self._inventory, *self._chosen())
+        return list(compared.stdout.splitlines())
 
     def accept(self) -> dict[str, Any]:
-        """Return what is accepted, or would be."""
+        """Accept; return the accepted baselines, in check mode those to accept."""
         params = self._module.params
-        _, said = self._plumbline.ask_json(
+        _, answer = self._plumbline.ask_json(
             *("baseline", "accept", *self._inventory, *self._chosen(), "--json"),
             *("--reason", params["reason"]),
             *(["--by", params["accepted_by"]] if params["accepted_by"] else []),
@@ -198,8 +198,8 @@ class _Baselines:
             *(["--below-floor"] if params["below_floor"] else []),
             *(["--dry-run"] if self._module.check_mode else []),
         )
-        found: dict[str, Any] = said
-        return found
+        document: dict[str, Any] = answer
+        return document
 
     def _chosen(self) -> list[str]:
         return ["--candidates", str(self._candidates)] if self._candidates else []
@@ -209,13 +209,13 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
-def _diff(said: dict[str, Any]) -> dict[str, str]:
-    """Return both texts of the file as Ansible shows them."""
+def _diff(accepted: dict[str, Any]) -> dict[str, str]:
+    """Return both texts of the file for Ansible's diff."""
     return {
-        "before": said.get("before", ""),
-        "after": said.get("after", ""),
-        "before_header": said["file"],
-        "after_header": said["file"],
+        "before": accepted.get("before", ""),
+        "after": accepted.get("after", ""),
+        "before_header": accepted["file"],
+        "after_header": accepted["file"],
     }
 
 

@@ -122,12 +122,10 @@ def main() -> None:
     )
     source, cache = module.params["source"], module.params["cache_directory"]
     plumbline = Plumbline(module, module.params["command"], source)
-    given = Path(module.params["inventory"]).resolve()
-    made_from = PlanSource(
-        given.parent if given.is_file() else given, program_of(plumbline, source)
-    )
+    path = Path(module.params["inventory"]).resolve()
+    plan_source = PlanSource(path.parent if path.is_file() else path, program_of(plumbline, source))
     try:
-        plan = plan_of(plumbline, made_from, Path(cache) if cache else None)
+        plan = plan_of(plumbline, plan_source, Path(cache) if cache else None)
     except OSError as error:
         module.fail_json(msg=f"{error.filename}: {error.strerror}")
     if plan.unkept:

@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Measure now what this node measures, through the units of the timers."""
+"""Measure now on this node, with the units of the timers."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import (
 
 
 def main() -> None:
-    """Measure, or fail with the sentence of what went wrong."""
+    """Measure, or fail with the reason in one sentence."""
     module = AnsibleModule(
         argument_spec={
             **OPTIONS,
@@ -139,19 +139,19 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    layer, wanted, slot = (module.params[name] for name in ("layer", "components", "slot"))
-    if slot is not None and (layer != "net" or wanted):
+    layer, requested, slot = (module.params[name] for name in ("layer", "components", "slot"))
+    if slot is not None and (layer != "net" or requested):
         module.fail_json(msg="slot pairs all hosts of layer net; leave out slot, or components")
     try:
-        components = read_measures(module.params["expectations"]).components(layer, wanted)
+        components = read_measures(module.params["expectations"]).components(layer, requested)
     except Unmeasured as error:
         if module.params["unmeasured"] == "skip":
             module.exit_json(skipped=True, msg=str(error))
         module.fail_json(msg=str(error))
     except (OSError, ValueError) as error:
         module.fail_json(msg=str(error))
-    # plumbline-fs.service goes on with the tests in turn; who looks wants to see the targets
-    named = components if layer == "fs" else wanted
+    # plumbline-fs.service also runs additional tests; a person at work wants the targets
+    named = components if layer == "fs" else requested
     units = [unit_name(layer, name) for name in named] or [unit_name(layer, slot=slot)]
     if module.check_mode:
         module.exit_json(changed=True, components=components, units=units)
@@ -162,21 +162,21 @@ def main() -> None:
 def _measure(
     module: AnsibleModule, layer: str, components: list[str], units: list[str]
 ) -> dict[str, object]:
-    """Start the units, one after the other, and return records and verdicts."""
-    begun = time.time()
+    """Start one unit after another, and return records and verdicts."""
+    start = time.time()
     for unit in units:
         outcome = measure(module.run_command, unit, module.params["limit_s"])
         if outcome.trouble:
             module.fail_json(msg=f"{outcome.unit} {outcome.trouble}", changed=True, units=units)
     plumbline = as_prober(module)
-    recent = records_of(plumbline, layer, int(time.time() - begun) + 60)
-    said = verdicts_of(plumbline, last_run=True)
-    verdicts = [one for one in said if one["layer"] == layer]
-    records = [one for one in recent if one["started_at"] >= begun]
-    # a file system is measured with all of its targets
+    recent = records_of(plumbline, layer, int(time.time() - start) + 60)
+    judged = verdicts_of(plumbline, last_run=True)
+    verdicts = [verdict for verdict in judged if verdict["layer"] == layer]
+    records = [record for record in recent if record["started_at"] >= start]
+    # layer fs measures a file system with all its targets
     if layer != "fs":
-        records = [one for one in records if one["component"] in components]
-        verdicts = [one for one in verdicts if one["component"] in components]
+        records = [record for record in records if record["component"] in components]
+        verdicts = [verdict for verdict in verdicts if verdict["component"] in components]
     return {"records": records, "verdicts": verdicts, "state": worst(verdicts)}
 
 

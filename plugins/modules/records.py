@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The documentation of the action plug-in, which does the work on the control host."""
+"""Documentation of the action plug-in, which does the work on the control host."""
 
 from __future__ import annotations
 

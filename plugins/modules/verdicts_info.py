@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The verdicts of a node, without measuring."""
+"""Verdicts of a node, without measuring."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import LAYER
 
 
 def main() -> None:
-    """Return the verdicts that are asked for."""
+    """Return the requested verdicts."""
     module = AnsibleModule(
         argument_spec={
             **OPTIONS,
@@ -125,13 +125,13 @@ def main() -> None:
         measures = read_measures(module.params["expectations"])
     except (OSError, Unmeasured, ValueError) as error:
         module.fail_json(msg=str(error))
-    asked = measures.judges(layers, components)
-    found = verdicts_of(as_prober(module), last_run=module.params["last_run"]) if asked else []
+    judges = measures.judges(layers, components)
+    judged = verdicts_of(as_prober(module), last_run=module.params["last_run"]) if judges else []
     verdicts = [
-        one
-        for one in found
-        if one["layer"] in (layers or LAYERS)
-        and one["component"] in (components or [one["component"]])
+        verdict
+        for verdict in judged
+        if verdict["layer"] in (layers or LAYERS)
+        and verdict["component"] in (components or [verdict["component"]])
     ]
     module.exit_json(changed=False, node=measures.node, state=worst(verdicts), verdicts=verdicts)
 

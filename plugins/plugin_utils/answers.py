@@ -1,8 +1,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bring records to the control host as ``plumbline export`` on a node gives them.
+"""Bring records from a node to the control host with ``plumbline export``.
 
-The lines are those of ``plumbline export``: a head, ``[place, record]`` for each record, an end.
+Its output is a head, a line ``[place, record]`` for each record, and an end.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Any, Iterator, NamedTuple, Optional
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import NoAnswer, Node
 
 COMMAND = ("runuser", "-u", "plumbline", "--", "plumbline")
-"""As the user of the probes, who owns the history."""
+"""Command as the probes' user, who owns the history."""
 
 _SCHEMA = 1
 _LIMIT_S = 120.0
 _MOST_RECORDS = 500
-"""As many as one answer of plumbline export may hold."""
+"""Limit of records in one answer of plumbline export."""
 
 
 class Refused(NoAnswer):  # type: ignore[misc]
-    """A node whose plumbline gives no records; the message is its sentence."""
+    """The plumbline of a node gives no records; the message has the reason."""
 
 
 class Answer(NamedTuple):
-    """One answer: its head, records as lines of JSON, and how many of them could not be read.
+    """One answer: its head, records as lines of JSON, and the number of damaged records.
 
-    ``cursor`` is the place and the id of the last record that was given so far.
+    ``cursor`` is the place and id of the last record so far.
     """
 
     head: dict[str, Any]
@@ -39,21 +39,21 @@ class Answer(NamedTuple):
 
 
 def head(node: Node) -> dict[str, Any]:
-    """Return the clock of a node, its symptoms, and what is being measured.
+    """Return a node's clock, its symptoms, and measurements in progress.
 
     Raises:
         Unreachable: the node does not answer.
-        Refused: plumbline there gives no answer.
+        Refused: its plumbline gives no answer.
     """
     return _ask(node, (0, ""), None, 1).head
 
 
 def records(node: Node, cursor: tuple[int, str], since: float) -> Iterator[Answer]:
-    """Yield the answers with the records after a cursor that began at ``since`` or later.
+    """Yield answers with the records after a cursor that began at ``since`` or later.
 
     Raises:
         Unreachable: the node does not answer.
-        Refused: plumbline there gives no answer.
+        Refused: its plumbline gives no answer.
     """
     more = True
     while more:
@@ -69,29 +69,29 @@ def _ask(node: Node, cursor: tuple[int, str], since: Optional[float], limit: int
     done = node.run([*COMMAND, "export"], json.dumps(request) + "\n", _LIMIT_S)
     lines = [line for line in done.stdout.split("\n") if line.strip()]
     try:
-        first = json.loads(lines[0])
+        head_line = json.loads(lines[0])
         if done.code == 0:
-            return _answer(first, lines[1:], cursor)
-        said = str(first["error"])
+            return _answer(head_line, lines[1:], cursor)
+        reason = str(head_line["error"])
     except (IndexError, KeyError, TypeError, ValueError):
         errors = [line for line in done.stderr.split("\n") if line.strip()]
-        said = errors[-1] if errors else "its answer is damaged"
-    raise Refused(f"{said}; deploy plumbline there with site.yml")
+        reason = errors[-1] if errors else "its answer is damaged"
+    raise Refused(f"{reason}; deploy plumbline there with site.yml")
 
 
-def _answer(first: dict[str, Any], rest: list[str], cursor: tuple[int, str]) -> Answer:
-    """Return an answer; a record that is no JSON is left out and counted."""
-    *rows, end = rest
-    read = [_row(row) for row in rows]
-    if read:
-        cursor = read[-1][0]
-    found = tuple(record for _, record in read if record)
+def _answer(head_line: dict[str, Any], lines: list[str], cursor: tuple[int, str]) -> Answer:
+    """Return an answer, with the number of records that are no JSON and left out."""
+    *rows, end = lines
+    parsed = [_row(row) for row in rows]
+    if parsed:
+        cursor = parsed[-1][0]
+    valid = tuple(record for _, record in parsed if record)
     more = json.loads(end)["more"] is True
-    return Answer(first, found, cursor, more, len(read) - len(found))
+    return Answer(head_line, valid, cursor, more, len(parsed) - len(valid))
 
 
 def _row(text: str) -> tuple[tuple[int, str], str]:
-    """Return the place and the id of a record with its JSON; a damaged one has neither of these."""
+    """Return place and id of a record, and its JSON; a damaged record has only a place."""
     place = int(text[1:].partition(",")[0])
     try:
         _, record = json.loads(text)

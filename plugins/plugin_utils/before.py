@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a node stands before anything is measured: its clock, its verdicts, its earlier runs."""
+"""State of a node before an investigation: its clock, its verdicts, its earlier runs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Node
 SNAPSHOT = "/var/lib/plumbline/snapshot.json"
 
 _VERDICTS = (0, 1, 2, 3)
-"""How plumbline judge ends when it judges."""
+"""Exit codes of plumbline judge with verdicts."""
 _JUDGING_S = 120.0
 _BAD = ("CRITICAL", "WARNING")
-"""The worst first."""
+"""Bad states, the worst first."""
 
 
 class Before(NamedTuple):
-    """Of one node: its clock in seconds since the epoch, and what it knew by then.
+    """State of one node; ``begun`` is its clock in seconds since the epoch.
 
-    ``snapshot`` is the text of its file, empty where it has none.
+    ``snapshot`` is the text of its snapshot file, empty if there is none.
     """
 
     begun: float
@@ -32,17 +32,17 @@ class Before(NamedTuple):
 
 
 def look_before(node: Node) -> Before:
-    """Return how a node stands; one that has measured nothing yet knows nothing.
+    """Return the state of a node, without verdicts if it has measured nothing yet.
 
     Raises:
         NoAnswer: the node does not answer, or its plumbline is broken.
     """
-    first = head(node)
-    judged = node.run([*COMMAND, "judge", "--json", "--last-run"], limit_s=_JUDGING_S)
-    verdicts = _verdicts(judged.stdout) if judged.code in _VERDICTS else ()
-    kept = node.run(["cat", SNAPSHOT])
-    snapshot = kept.stdout if kept.code == 0 else ""
-    return Before(float(first["now"]), first["symptoms"], verdicts, snapshot)
+    answer = head(node)
+    judgement = node.run([*COMMAND, "judge", "--json", "--last-run"], limit_s=_JUDGING_S)
+    verdicts = _verdicts(judgement.stdout) if judgement.code in _VERDICTS else ()
+    snapshot_file = node.run(["cat", SNAPSHOT])
+    snapshot = snapshot_file.stdout if snapshot_file.code == 0 else ""
+    return Before(float(answer["now"]), answer["symptoms"], verdicts, snapshot)
 
 
 def _verdicts(text: str) -> tuple[dict[str, Any], ...]:
@@ -52,17 +52,17 @@ def _verdicts(text: str) -> tuple[dict[str, Any], ...]:
         raise Refused("plumbline judge gives no verdicts; deploy it there with site.yml") from error
 
 
-def known(found: Iterable[Before]) -> list[str]:
-    """Return the components that were not fine, the worst first."""
-    verdicts = [verdict for one in found for verdict in one.verdicts]
+def not_ok(nodes: Iterable[Before]) -> list[str]:
+    """Return the components that were not OK, the worst first."""
+    verdicts = [verdict for node in nodes for verdict in node.verdicts]
     return [
         verdict["component"] for state in _BAD for verdict in verdicts if verdict["state"] == state
     ]
 
 
-def known_lines(found: Iterable[Before]) -> Iterator[str]:
-    """Yield what was not fine, which does not vote."""
-    bad = [verdict for one in found for verdict in one.verdicts if verdict["state"] != "OK"]
+def not_ok_lines(nodes: Iterable[Before]) -> Iterator[str]:
+    """Yield a line for each earlier verdict that was not OK; these are no evidence."""
+    bad = [verdict for node in nodes for verdict in node.verdicts if verdict["state"] != "OK"]
     for verdict in bad:
         yield f"known: {verdict['state']} {verdict['sentence']}"
     if not bad:

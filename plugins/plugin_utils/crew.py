@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The nodes of the plan while a fault is looked for: who answers, and who is not asked."""
+"""Nodes of the plan during an investigation: answering, silent, and outside of --limit."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import NoAnswer, Node, Nodes
 
 Say = Callable[[Iterable[str]], None]
-"""Shows lines to whoever runs the playbook."""
+"""Function that shows lines to the user of the playbook."""
 
 
 class NobodyAnswers(Exception):
-    """Nothing can be asked; the message names each node and why."""
+    """No node answers; the message has the reason for each."""
 
 
 class Crew:
-    """The nodes by the layers they measure; one that gives no answer is not asked again.
+    """Nodes by the layers they measure; a node that gives no answer is not asked again.
 
-    ``lost`` says why each of those gave none that have answered Ansible before.
+    ``lost`` has the reason for each node that stopped answering during the play.
     """
 
     def __init__(
         self, plan: Mapping[str, Any], answering: Sequence[str], limit: Sequence[str], nodes: Nodes
     ) -> None:
-        """Take the plan, who answers, and all that may be asked: hosts of the play."""
+        """Take the plan, the answering hosts, and all hosts of the play, ``limit``."""
         self._layers = {
             name: {entry["layer"] for entry in document["entries"]}
             for name, document in plan["nodes"].items()
@@ -43,15 +43,15 @@ class Crew:
     def each(
         self, work: Callable[[Node], Any], say: Say, names: Optional[Sequence[str]] = None
     ) -> dict[str, Any]:
-        """Return what came of the work on these nodes, or all, as far as they answer."""
-        asked = self.answering if names is None else [one for one in self.answering if one in names]
-        found = {}
-        for name, one in self._nodes.each(asked, work).items():
-            if isinstance(one, NoAnswer):
-                say([f"{name} does not answer: {one}"])
+        """Run the work on these nodes, or all; return the results of those that answer."""
+        nodes = [name for name in self.answering if names is None or name in names]
+        results = {}
+        for name, result in self._nodes.each(nodes, work).items():
+            if isinstance(result, NoAnswer):
+                say([f"{name} does not answer: {result}"])
                 self.answering.remove(name)
                 self.silent.append(name)
-                self.lost[name] = str(one)
+                self.lost[name] = str(result)
             else:
-                found[name] = one
-        return found
+                results[name] = result
+        return results

@@ -1,8 +1,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The loop of looking for a fault: bring what was measured, ask what comes next, measure it.
+"""Loop of an investigation: bring records, ask for the next step, measure it.
 
-What to measure, and what it means, ``plumbline investigate`` decides; nothing of that is here.
+``plumbline investigate`` chooses the steps and interprets the results; this module does neither.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import (
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils import answers
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.before import (
     Before,
-    known,
-    known_lines,
     look_before,
+    not_ok,
+    not_ok_lines,
 )
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew, NobodyAnswers, Say
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Node
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.whereabouts import targets_of
 
 _GRACE_S = 20.0
-"""For a unit that is ended because time is up."""
+"""Extra time for a unit to stop at its limit."""
 _START = (0, "")
-"""The cursor before the first record."""
+"""Cursor before the first record."""
 
 
 class Question(NamedTuple):
-    """What is asked: parts of the site or a user's file, none for all; and what may be spent."""
+    """Question: parts of the site or a user's file, none for everything; and the budget."""
 
     targets: tuple[str, ...]
     user_path: Optional[str]
@@ -47,9 +47,9 @@ class Question(NamedTuple):
 
 
 class Console(NamedTuple):
-    """Means of the control host: plumbline, a folder for this alone, lines, and a clock.
+    """Interfaces on the control host: plumbline, a private folder, output, and a clock.
 
-    ``verbose`` asks for the commands of the tools and for all that was measured.
+    ``verbose`` also shows the commands of tools and all measurements.
     """
 
     plumbline: Callable[[Sequence[str]], str]
@@ -60,16 +60,16 @@ class Console(NamedTuple):
 
 
 _SHOWN = 5
-"""Rows of evidence where nobody asks for more."""
+"""Rows of evidence to show unless verbose."""
 
 
 class Investigation:
-    """One question and how it stands."""
+    """Search for the answer to one question."""
 
     def __init__(
         self, plan: Mapping[str, Any], question: Question, crew: Crew, console: Console
     ) -> None:
-        """Take the plan as ``plumbline plan --json`` prints it, and who may be asked."""
+        """Take the plan as ``plumbline plan --json`` prints it, and the nodes."""
         self._question = question
         self._crew = crew
         self._console = console
@@ -81,16 +81,16 @@ class Investigation:
         self._write("plan.json", json.dumps(plan))
 
     def run(self, *, dry: bool) -> dict[str, Any]:
-        """Return the last answer with the ``steps``; a dry run ends before the first of them.
+        """Return the last answer with the ``steps``; a dry run ends before the first step.
 
         Raises:
-            NobodyAnswers: there is nobody to ask.
+            NobodyAnswers: no node answers.
             NotFound: no host finds the user's file.
         """
         self._begin()
         answer = self._decide()
         while (step := answer["next"]) and self._crew.answering:
-            self._say_step(answer)
+            self._show_step(answer)
             if dry:
                 self._console.say(["Check mode: nothing is measured."])
                 return self._result(answer)
@@ -98,75 +98,75 @@ class Investigation:
             self._measure(step, answer)
             self._bring()
             answer = self._decide()
-        self._say_end(answer)
+        self._show_end(answer)
         return self._result(answer)
 
     def _begin(self) -> None:
-        """Ask all nodes how they stand: clocks may differ, so each has its own beginning."""
+        """Ask all nodes for their state; clocks may differ, so each node has its own start."""
         self._before = self._crew.each(look_before, self._console.say)
         if not self._before:
             lost = [f"{name}: {reason}" for name, reason in self._crew.lost.items()]
             raise NobodyAnswers(f"No node answers. {'; '.join(lost)}")
-        self._symptoms = {name: one.symptoms for name, one in self._before.items()}
-        for name, one in self._before.items():
-            if one.snapshot:
-                self._write(f"{name}.snapshot", one.snapshot)
+        self._symptoms = {name: state.symptoms for name, state in self._before.items()}
+        for name, state in self._before.items():
+            if state.snapshot:
+                self._write(f"{name}.snapshot", state.snapshot)
         if self._question.user_path is not None:
             self._find_file(self._question.user_path)
-        self._console.say(known_lines(self._before.values()))
+        self._console.say(not_ok_lines(self._before.values()))
 
     def _find_file(self, path: str) -> None:
-        """Ask about the targets that hold a user's file too."""
+        """Add the targets that hold a user's file to the question."""
 
-        def each(work: Callable[[Node], Any]) -> dict[str, Any]:
+        def run_on(work: Callable[[Node], Any]) -> dict[str, Any]:
             nodes = self._crew.measuring("ost")
-            found: dict[str, Any] = self._crew.each(work, self._console.say, nodes)
-            return found
+            results: dict[str, Any] = self._crew.each(work, self._console.say, nodes)
+            return results
 
-        names = [*self._question.targets, *targets_of(path, each)]
+        names = [*self._question.targets, *targets_of(path, run_on)]
         self._question = self._question._replace(targets=tuple(dict.fromkeys(names)))
         self._console.say([f"{path} lies on {', '.join(self._question.targets)}"])
 
     def _decide(self) -> dict[str, Any]:
-        """Return what plumbline concludes and what it would measure next."""
+        """Return plumbline's conclusions so far and its next step."""
         folder = self._console.folder
         self._write("request.json", json.dumps(self._request()))
         arguments = ["--plan", "plan.json", "--request", "request.json"]
         arguments += [
             "--snapshots",
-            *(f"{n}.snapshot" for n, one in self._before.items() if one.snapshot),
+            *(f"{n}.snapshot" for n, state in self._before.items() if state.snapshot),
         ]
         arguments += ["--records", *(f"{name}.jsonl" for name in self._cursors)]
-        named = [one if one.startswith("--") else str(folder / one) for one in arguments]
-        answer: dict[str, Any] = json.loads(self._console.plumbline(["investigate", *named]))
+        argv = [word if word.startswith("--") else str(folder / word) for word in arguments]
+        answer: dict[str, Any] = json.loads(self._console.plumbline(["investigate", *argv]))
         return answer
 
     def _request(self) -> dict[str, Any]:
-        """Return the document that docs/debugging.md describes.
+        """Return the request document (docs/debugging.md).
 
-        What a node has measured before it fell silent stays true, so its beginning stays too.
+        Records of a node that fell silent remain valid, so its start stays in the document.
         """
         question, crew = self._question, self._crew
         return {
             "targets": question.targets,
-            "known": known(self._before.values()),
+            "known": not_ok(self._before.values()),
             "budget": question.budget,
             "budget_bytes": question.budget_bytes,
             "elapsed_s": self._elapsed_s(),
             "done": self._done,
-            "begun": {name: one.begun for name, one in self._before.items()},
+            "begun": {name: state.begun for name, state in self._before.items()},
             "forks": question.forks,
             "silent": crew.silent,
             "outside": crew.outside,
             "symptoms": {
-                name: said
-                for name, said in self._symptoms.items()
-                if name in crew.answering and said
+                name: value
+                for name, value in self._symptoms.items()
+                if name in crew.answering and value
             },
         }
 
     def _measure(self, step: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        """Measure a step within what is left of the budget."""
+        """Measure a step within the remaining budget."""
         until = self._console.clock() + answer["left_s"]
         if step["layer"] == "net":
             for slot in step["slots"]:
@@ -178,28 +178,28 @@ class Investigation:
     def _measure_slot(
         self, step: Mapping[str, Any], slot: int, idle: Sequence[str], until: float
     ) -> None:
-        """Measure the pairs of a slot; all windows are open before the first of them begins."""
+        """Measure the pairs of a slot; open the windows of all hosts before the first test."""
         if self._console.clock() >= until:
             return
-        here = [step["node"], step["partner"]] if step["node"] else self._crew.measuring("net")
-        begin = [one for one in here if step["node"] in ("", one) and one not in idle]
+        hosts = [step["node"], step["partner"]] if step["node"] else self._crew.measuring("net")
+        begin = [name for name in hosts if step["node"] in ("", name) and name not in idle]
         try:
-            self._crew.each(lambda node: open_window(node.run), self._console.say, here)
+            self._crew.each(lambda node: open_window(node.run), self._console.say, hosts)
             self._start(begin, unit_name("net", slot=slot), until)
         finally:
-            self._crew.each(lambda node: close_window(node.run), self._console.say, here)
+            self._crew.each(lambda node: close_window(node.run), self._console.say, hosts)
 
     def _start(self, names: Sequence[str], unit: str, until: float) -> None:
-        """Start a unit on these nodes and say what went wrong.
+        """Start a unit on these nodes and show failures.
 
-        Where there are more nodes than forks, some are asked when others are done.
+        With more nodes than forks, some start only when others have ended.
         """
 
         def work(node: Node) -> Outcome:
-            left_s = until - self._console.clock()
-            if left_s <= 0:
+            remaining_s = until - self._console.clock()
+            if remaining_s <= 0:
                 return Outcome(unit, "was not begun within the budget")
-            limit_s = max(1, int(left_s))
+            limit_s = max(1, int(remaining_s))
             ended = measure(lambda argv: node.run(argv, limit_s=limit_s + _GRACE_S), unit, limit_s)
             return (
                 ended._replace(trouble="did not finish within the budget") if ended.late else ended
@@ -207,31 +207,31 @@ class Investigation:
 
         ended = self._crew.each(work, self._console.say, names)
         self._console.say(
-            f"{name}: {one.unit} {one.trouble}" for name, one in ended.items() if one.trouble
+            f"{name}: {end.unit} {end.trouble}" for name, end in ended.items() if end.trouble
         )
 
     def _bring(self) -> None:
-        """Bring what each node has measured since its beginning, and what it says of its parts."""
+        """Bring new records and the symptoms of each node."""
 
         def work(node: Node) -> list[answers.Answer]:
             begun = self._before[node.name].begun
             return list(answers.records(node, self._cursors.get(node.name, _START), begun))
 
-        for name, found in self._crew.each(work, self._console.say).items():
+        for name, replies in self._crew.each(work, self._console.say).items():
             with (self._console.folder / f"{name}.jsonl").open("a", encoding="utf-8") as file:
-                file.writelines(f"{record}\n" for one in found for record in one.records)
-            self._cursors[name] = found[-1].cursor
-            self._symptoms[name] = found[-1].head["symptoms"]
-            if damaged := sum(one.damaged for one in found):
+                file.writelines(f"{record}\n" for reply in replies for record in reply.records)
+            self._cursors[name] = replies[-1].cursor
+            self._symptoms[name] = replies[-1].head["symptoms"]
+            if damaged := sum(reply.damaged for reply in replies):
                 self._console.say([f"{name}: {damaged} damaged records are left out"])
 
-    def _say_step(self, answer: Mapping[str, Any]) -> None:
+    def _show_step(self, answer: Mapping[str, Any]) -> None:
         step = answer["next"]
-        coming = f"Step {len(self._done) + 1}: {step['words']}, about {round(step['seconds'])} s"
-        self._console.say([*answer["sentences"], answer["summary"], coming])
+        step_line = f"Step {len(self._done) + 1}: {step['words']}, about {round(step['seconds'])} s"
+        self._console.say([*answer["sentences"], answer["summary"], step_line])
 
-    def _say_end(self, answer: Mapping[str, Any]) -> None:
-        """Say the evidence first and the result last, where whoever waits looks."""
+    def _show_end(self, answer: Mapping[str, Any]) -> None:
+        """Show the evidence first and the result last, where users look for it."""
         table, unused, beyond = answer["table"], answer["unused"], answer["beyond"]
         if self._console.verbose:
             self._console.say([*table, "Commands:", *answer["commands"]])

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run commands on several hosts of the inventory at once, from one action plug-in.
 
-Ansible runs a task on many hosts, but a task cannot ask many hosts and go on by what they say.
-This makes for each host the connection and the become plug-in that Ansible itself would make.
+Ansible runs a task on many hosts, but one task cannot query many hosts and act on their answers.
+This module builds for each host the connection and the become plug-in that Ansible would use.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import become_loader, connection_loader
 
 _NOTHING = b"\n"
-"""As standard input: without any, ssh takes a terminal, which mixes both outputs."""
+"""Standard input: without any, ssh allocates a terminal, which mixes both outputs."""
 
 _SSH = {"smart": "ansible.builtin.ssh", "ssh": "ansible.builtin.ssh"}
-"""By its whole name, which no strategy replaces by a connection of its kind."""
+"""Full names, which no strategy replaces with its own connections."""
 
 _GIVEN_UP_AFTER_S = 60.0
-"""For a command that should take a moment; a longer one says so."""
+"""Default limit, for quick commands."""
 
 Result = TypeVar("Result")
 
 
 class NoAnswer(Exception):
-    """A host that does not answer a question; the message says why."""
+    """A host does not answer; the message has the reason."""
 
 
 class Unreachable(NoAnswer):
-    """A host that cannot be reached, or that does not end a command in time."""
+    """A host cannot be reached, or does not finish a command in time."""
 
 
 class Done(NamedTuple):
-    """How a command ended on a host."""
+    """Result of a command on a host."""
 
     code: int
     stdout: str
@@ -49,39 +49,39 @@ class Done(NamedTuple):
 
 
 class Node:
-    """One host, and how to run a command there."""
+    """One host, with its connection."""
 
     def __init__(self, name: str, action: ActionBase) -> None:
-        """Take the name, and the action plug-in with the host's own connection."""
+        """Take the name, and the action plug-in with the host's connection."""
         self.name = name
         self._action = action
 
-    def run(self, argv: Sequence[str], given: str = "", limit_s: float = _GIVEN_UP_AFTER_S) -> Done:
-        """Run an argument list, ``given`` being its standard input.
+    def run(self, argv: Sequence[str], stdin: str = "", limit_s: float = _GIVEN_UP_AFTER_S) -> Done:
+        """Run a command with ``given`` as its standard input.
 
         Raises:
             Unreachable: the host does not answer, or not within ``limit_s`` seconds.
         """
 
         def ask() -> Done:
-            # Ansible's own: a strategy may have put one in its place for connections of its kind
-            said = ActionBase._low_level_execute_command(
-                self._action, shlex.join(argv), in_data=given.encode() or _NOTHING
+            # the method of Ansible itself: a strategy may have replaced it for its own connections
+            reply = ActionBase._low_level_execute_command(
+                self._action, shlex.join(argv), in_data=stdin.encode() or _NOTHING
             )
-            return Done(said["rc"], said["stdout"], said["stderr"])
+            return Done(reply["rc"], reply["stdout"], reply["stderr"])
 
         try:
             return _within(ask, limit_s)
-        # a connection that fails, or a host on which nobody can become root
+        # the connection failed, or this user cannot become root on the host
         except AnsibleError as error:
             raise Unreachable(" ".join(str(error).split())) from error
 
 
 class Nodes:
-    """The hosts that a task may ask, each connected when it is first asked."""
+    """Hosts that a task may query; each is connected at its first query."""
 
     def __init__(self, action: ActionBase, hosts: Mapping[str, Any], forks: int) -> None:
-        """Take the plug-in that asks, ``hostvars``, and how many hosts are asked at once."""
+        """Take the action plug-in, ``hostvars``, and the number of hosts to query at once."""
         self._action = action
         self._hosts = hosts
         self._forks = max(1, forks)
@@ -90,28 +90,28 @@ class Nodes:
     def each(
         self, names: Sequence[str], work: Callable[[Node], Result]
     ) -> dict[str, Result | NoAnswer]:
-        """Return what came of the work on each host, or why there is no answer.
+        """Run the work on each host; return the result or NoAnswer of each.
 
-        What else the work raises is raised when all have ended.
+        Any other exception of the work is raised when all hosts are done.
         """
         waiting: queue.SimpleQueue[Node] = queue.SimpleQueue()
-        found: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        results: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         for name in names:
             waiting.put(self._node(name))
         for _ in range(min(self._forks, len(names))):
-            threading.Thread(target=_work_on, args=(waiting, found, work), daemon=True).start()
-        ended = dict(found.get() for _ in names)
-        for one in ended.values():
-            if isinstance(one, Exception) and not isinstance(one, NoAnswer):
-                raise one
-        return {name: ended[name] for name in names}
+            threading.Thread(target=_work_on, args=(waiting, results, work), daemon=True).start()
+        by_name = dict(results.get() for _ in names)
+        for result in by_name.values():
+            if isinstance(result, Exception) and not isinstance(result, NoAnswer):
+                raise result
+        return {name: by_name[name] for name in names}
 
     def _node(self, name: str) -> Node:
         if name not in self._nodes:
             action = copy.copy(self._action)
             action._play_context = copy.copy(self._action._play_context)
             variables = self._hosts[name]
-            # connection plug-ins without an option for the address ask the context
+            # connection plug-ins without an option for the address read it from the context
             action._play_context.remote_addr = variables.get("ansible_host", name)
             action._connection = _connection(action, variables)
             self._nodes[name] = Node(name, action)
@@ -119,7 +119,7 @@ class Nodes:
 
 
 def _work_on(
-    waiting: queue.SimpleQueue[Node], found: queue.SimpleQueue[Any], work: Callable[[Node], Any]
+    waiting: queue.SimpleQueue[Node], results: queue.SimpleQueue[Any], work: Callable[[Node], Any]
 ) -> None:
     while True:
         try:
@@ -127,35 +127,35 @@ def _work_on(
         except queue.Empty:
             return
         try:
-            found.put((node.name, work(node)))
-        # whoever waits for a result would wait for ever
+            results.put((node.name, work(node)))
+        # without a result the caller would wait for ever
         except Exception as error:  # noqa: BLE001
-            found.put((node.name, error))
+            results.put((node.name, error))
 
 
 def _within(ask: Callable[[], Done], limit_s: float) -> Done:
-    """Return the answer; give up a command that a dead host holds longer than it may take."""
-    found: queue.SimpleQueue[Done | Exception] = queue.SimpleQueue()
+    """Return the answer; give up if a dead host blocks the command beyond the limit."""
+    results: queue.SimpleQueue[Done | Exception] = queue.SimpleQueue()
 
     def answer() -> None:
         try:
-            found.put(ask())
-        # it is raised again where somebody waits for it
+            results.put(ask())
+        # raised again in the waiting thread
         except Exception as error:  # noqa: BLE001
-            found.put(error)
+            results.put(error)
 
     threading.Thread(target=answer, daemon=True).start()
     try:
-        said = found.get(timeout=limit_s)
+        result = results.get(timeout=limit_s)
     except queue.Empty:
         raise Unreachable(f"no answer within {limit_s:.0f} s") from None
-    if isinstance(said, Exception):
-        raise said
-    return said
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 def _connection(action: ActionBase, variables: Mapping[str, Any]) -> Any:
-    """Return a connection to a host as its variables and the task say, with its become plug-in."""
+    """Return a connection to a host, from its variables and the task, with its become plug-in."""
     task, context = action._task, action._play_context
     kind = variables.get("ansible_connection") or task.connection
     connection = connection_loader.get(_SSH.get(kind, kind), context, None)
@@ -190,6 +190,6 @@ def _become(action: ActionBase, variables: Mapping[str, Any]) -> Optional[Any]:
 def _set_options(
     kind: str, plugin: Any, keywords: Mapping[str, Any], variables: Mapping[str, Any]
 ) -> None:
-    known = constants.config.get_plugin_vars(kind, plugin._load_name)
-    given = {name: variables[name] for name in known if name in variables}
-    plugin.set_options(task_keys=dict(keywords), var_options=given)
+    names = constants.config.get_plugin_vars(kind, plugin._load_name)
+    values = {name: variables[name] for name in names if name in variables}
+    plugin.set_options(task_keys=dict(keywords), var_options=values)

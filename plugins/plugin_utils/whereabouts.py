@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find the targets that hold a user's file: its layout alone is read, with few privileges."""
+"""Find the targets that hold a user's file; only its layout is read, with few privileges."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Done
 
 _CAPABILITY = "-all,+dac_read_search"
 _LIMIT_S = 120.0
-"""A file system that is in trouble may take its time."""
+"""Long limit: a file system in trouble may be slow."""
 
 
 class NotFound(Exception):
-    """No host finds the file; the message is what they say."""
+    """No host finds the file; the message has their errors."""
 
 
 Each = Callable[[Callable[[Node], Done]], Mapping[str, Done]]
-"""Runs work on the nodes that measure targets, and returns the answers."""
+"""Function that runs work on the nodes that measure targets, and returns the results."""
 
 
-def targets_of(path: str, each: Each) -> list[str]:
-    """Return the targets that hold a file, by the names of the site.
+def targets_of(path: str, run_on: Each) -> list[str]:
+    """Return the site's names of the targets that hold a file.
 
     Raises:
-        NotFound: no host finds it; the file system may be mounted on some only, so one is enough.
+        NotFound: no host finds the file; one is enough, as not all hosts mount the file system.
     """
-    said: list[Done] = []
-    # GlusterFS goes by the user alone and shows to root only what is closed to others; this root
-    # may do no more than that user
+    answers: list[Done] = []
+    # GlusterFS ignores the capability and shows closed folders only to root; this root has no more
+    # privileges than the user
     for user in ("plumbline", "root"):
-        said += each(partial(_ask, path, user)).values()
-        found = [json.loads(one.stdout)["holders"] for one in said if one.code == 0]
-        if found:
-            return _names([holder for holders in found for holder in holders])
-    refused = dict.fromkeys(one.stderr.strip() for one in said)
+        answers += run_on(partial(_ask, path, user)).values()
+        holder_lists = [json.loads(done.stdout)["holders"] for done in answers if done.code == 0]
+        if holder_lists:
+            return _names([holder for holders in holder_lists for holder in holders])
+    refused = dict.fromkeys(done.stderr.strip() for done in answers)
     raise NotFound(" ".join(refused) or "No host that answers measures targets.")
 
 
@@ -46,7 +46,7 @@ def _ask(path: str, user: str, node: Node) -> Done:
 
 
 def _command(path: str, user: str) -> list[str]:
-    """Return the command for a user who may enter the folders of others and do nothing else."""
+    """Return the command for a user with the sole privilege to enter the folders of others."""
     return [
         "setpriv",
         f"--reuid={user}",
@@ -61,8 +61,8 @@ def _command(path: str, user: str) -> list[str]:
 
 
 def _names(holders: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the components; a target that one host does not measure may be another host's."""
-    measured = {one["name"]: one["component"] for one in holders if one["component"]}
-    names = [one["component"] for one in holders if one["component"]]
-    names += [one["name"] for one in holders if one["name"] not in measured]
+    """Return components; a target that one host does not measure may be measured by another."""
+    measured = {holder["name"]: holder["component"] for holder in holders if holder["component"]}
+    names = [holder["component"] for holder in holders if holder["component"]]
+    names += [holder["name"] for holder in holders if holder["name"] not in measured]
     return list(dict.fromkeys(names))

@@ -1,4 +1,4 @@
-"""The verbs of the lab: arguments in, lines out, exit."""
+"""Command line of the lab: run one verb, and print its changes."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ WISHES = (*breakage.FAULTS, breakage.HEAL)
 
 
 def prepare(run_dir: Path) -> list[str]:
-    """A run directory in memory; a lab of which no host runs is of no use and goes first."""
+    """Create the run directory in memory; first remove a lab whose hosts have all ended."""
     done = teardown.down(run_dir) if hosts.all_lost(run_dir) else []
     if os.path.ismount(run_dir):
         return done
     run_dir.mkdir(parents=True, exist_ok=True)
-    # Room for copies of disks (breakage.py): the default half of the memory is only a bound.
+    # The default size, half of the memory, is only a limit; it has room for copies of disks.
     run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(run_dir)])
     seed = run_dir / "seed"
     seed.mkdir(mode=0o700)
@@ -47,7 +47,7 @@ def prepare(run_dir: Path) -> list[str]:
 
 
 def mirror_up(lab: Lab) -> list[str]:
-    """The packages, served on the bridge."""
+    """Serve the packages on the bridge."""
     if services.running(MIRROR):
         return []
     inside = ["ip", "netns", "exec", naming.control()]
@@ -58,7 +58,7 @@ def mirror_up(lab: Lab) -> list[str]:
 
 
 def page_up(lab: Lab) -> list[str]:
-    """The Nagios page, on the machine's own 127.0.0.1."""
+    """Forward the Nagios page to 127.0.0.1 of the machine."""
     if services.running(PAGE):
         return []
     forwarder.port_is_free(lab.page_port)
@@ -74,7 +74,7 @@ def _myself(lab: Lab) -> list[str]:
 
 
 def check_kernel() -> list[str]:
-    """Refuse a machine that cannot have a lab."""
+    """Refuse a machine that cannot run a lab."""
     sentences = kernel.missing()
     if sentences:
         raise LabError(" ".join(sentences))
@@ -82,7 +82,7 @@ def check_kernel() -> list[str]:
 
 
 def down(run_dir: Path) -> list[str]:
-    """Nothing of the lab is left."""
+    """Remove everything of the lab."""
     done = teardown.down(run_dir)
     _lock_file(run_dir).unlink(missing_ok=True)
     return done
@@ -102,7 +102,7 @@ def _perform(options: argparse.Namespace) -> list[str]:
     run_dir: Path = options.run_dir
     if options.verb == "kernel":
         return check_kernel()
-    with _alone(run_dir):
+    with _locked(run_dir):
         if options.verb == "prepare":
             return prepare(run_dir)
         if options.verb == "down":
@@ -120,8 +120,8 @@ def _lock_file(run_dir: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _alone(run_dir: Path) -> Iterator[None]:
-    """Two runs at once would trip over each other: the second waits."""
+def _locked(run_dir: Path) -> Iterator[None]:
+    """Lock the run directory: a second run waits, as two would disturb each other."""
     with _lock_file(run_dir).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -153,7 +153,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Do what was asked; one sentence and exit code 1 when that cannot be done."""
+    """Run the verb; print one sentence and exit with 1 if it fails."""
     options = _arguments()
     naming.use(options.run_dir)
     try:

@@ -1,4 +1,4 @@
-"""Names and keys: what each host gets before it boots, and how ssh on the machine reaches it."""
+"""Names and keys: files for each host before it boots, and the ssh configuration."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ KEY = "id_ed25519"
 
 
 def up(lab: Lab) -> list[str]:
-    """Keys of this lab and the ssh configuration; made once."""
+    """Create keys and ssh configuration of this lab, unless they exist."""
     folder = lab.run_dir / "ssh"
     folder.mkdir(mode=0o700, exist_ok=True)
     done: list[str] = []
     for name in [KEY, *(_host_key_name(host) for host in lab.hosts)]:
         if not (folder / f"{name}.pub").exists():
-            (folder / name).unlink(missing_ok=True)  # half of a pair, left by a crash
+            (folder / name).unlink(missing_ok=True)  # half of a pair, after a crash
             run(
                 [
                     "ssh-keygen",
@@ -60,7 +60,7 @@ def _known_hosts(lab: Lab, folder: Path) -> str:
 
 
 def _config(lab: Lab, folder: Path) -> str:
-    """netcat connects in the control namespace and hands the connection to ssh, which stays out."""
+    """Return the ssh configuration: netcat connects in the control namespace on behalf of ssh."""
     names = "".join(f"Host {host.name}\n  HostName {host.address}\n" for host in lab.hosts.values())
     return (
         f"{names}Host *\n"
@@ -76,7 +76,7 @@ def _config(lab: Lab, folder: Path) -> str:
 
 
 def seed(lab: Lab, host: Host) -> Path:
-    """The files that make a base this very host."""
+    """Write the files that turn a base system into this host; return their folder."""
     folder = lab.run_dir / "seed" / host.name
     if folder.exists():
         shutil.rmtree(folder)
@@ -95,7 +95,7 @@ def seed(lab: Lab, host: Host) -> Path:
     everyone = "".join(f"{other.address}\t{other.name}\n" for other in lab.hosts.values())
     itself = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n"
     (folder / "etc/hosts").write_text(itself + everyone, encoding="utf-8")
-    # Unsigned on purpose: the mirror is made by this machine, and no one else is on the bridge.
+    # Unsigned on purpose: this machine creates the mirror, and nobody else is on the bridge.
     source = f"deb [trusted=yes] http://{lab.control_address}/{host.release} ./\n"
     (folder / "etc/apt/sources.list.d/lab.list").write_text(source, encoding="utf-8")
     return folder

@@ -1,4 +1,4 @@
-"""Breaks parts of the running lab by name, and heals them."""
+"""Break parts of the running lab by name, and heal them."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ HEAL = "heal"
 
 
 def choose(lab: Lab, wishes: dict[str, str], rate: str) -> list[str]:
-    """Do the one thing that was asked for."""
-    given = {wish: name for wish, name in wishes.items() if name}
-    if len(given) != 1:
-        what = "and ".join(f"{wish}={name} " for wish, name in given.items()) or "nothing "
+    """Break or heal one part."""
+    chosen = {wish: name for wish, name in wishes.items() if name}
+    if len(chosen) != 1:
+        text = "and ".join(f"{wish}={name} " for wish, name in chosen.items()) or "nothing "
         ways = ", ".join(f"-e {wish}={fault.example}" for wish, fault in FAULTS.items())
         raise LabError(
-            f"Break or heal one thing at a time, but {what}was given; the ways are {ways}, "
+            f"Break or heal one thing at a time, but {text}was given; the ways are {ways}, "
             "-e heal=DISK, -e heal=HOST or -e heal=all."
         )
-    ((wish, name),) = given.items()
+    ((wish, name),) = chosen.items()
     fault = FAULTS.get(wish)
     if rate and not (fault and fault.rate):
         rated = " or ".join(other for other, fault in FAULTS.items() if fault.rate)
         raise LabError(f"A rate goes with {rated} alone, not with {wish}={name}.")
     if fault is None:
         return heal(lab, name)
-    _known(name, fault.part, lab.disks if fault.part == "disk" else lab.hosts)
+    _refuse_unknown(name, fault.part, lab.disks if fault.part == "disk" else lab.hosts)
     if not fault.rate:
         return fault.inflict(lab, name, 0)
     if not rate:
@@ -41,29 +41,29 @@ def choose(lab: Lab, wishes: dict[str, str], rate: str) -> list[str]:
     return fault.inflict(lab, name, fault.rate(rate))
 
 
-def _known(name: str, part: str, names: Mapping[str, object]) -> None:
+def _refuse_unknown(name: str, part: str, names: Mapping[str, object]) -> None:
     if name not in names:
         raise LabError(f"The lab has no {part} '{name}'; it has {', '.join(names)}.")
 
 
 def _note(lab: Lab, kind: str, name: str, value: Optional[dict[str, object]]) -> bool:
-    """Write down what is broken now, or no longer; True when that is news."""
-    now = state.load(lab.run_dir)
-    if now[kind].get(name) == value:
+    """Record a fault, or with None its end; return True if this is a change."""
+    faults = state.load(lab.run_dir)
+    if faults[kind].get(name) == value:
         return False
     if value is None:
-        del now[kind][name]
+        del faults[kind][name]
     else:
-        now[kind][name] = value
-    state.save(lab.run_dir, now)
+        faults[kind][name] = value
+    state.save(lab.run_dir, faults)
     return True
 
 
 def slow_disk(lab: Lab, name: str, rate_Bps: int) -> list[str]:
     """Give a disk another rate."""
-    news = _note(lab, "disks", name, {"rate_Bps": rate_Bps})
+    changed = _note(lab, "disks", name, {"rate_Bps": rate_Bps})
     disks.set_rate(lab, lab.disks[name], rate_Bps)
-    return [f"disk {name} runs at {rate_Bps / 1e6:g} MB/s"] if news else []
+    return [f"disk {name} runs at {rate_Bps / 1e6:g} MB/s"] if changed else []
 
 
 def slow_link(lab: Lab, host: str, rate_bit: int) -> list[str]:
@@ -72,21 +72,21 @@ def slow_link(lab: Lab, host: str, rate_bit: int) -> list[str]:
 
 
 def bad_cable(lab: Lab, host: str, _rate: int) -> list[str]:
-    """Give a link the small buffers that lose packets as a bad cable does."""
+    """Give a link small buffers, which lose packets like a bad cable."""
     return _change_link(lab, host, {"cable": True}, "loses packets")
 
 
-def _change_link(lab: Lab, host: str, value: dict[str, object], how: str) -> list[str]:
-    news = _note(lab, "links", host, value)
+def _change_link(lab: Lab, host: str, value: dict[str, object], change: str) -> list[str]:
+    changed = _note(lab, "links", host, value)
     network.shape_host(lab, host)
-    return [f"link of {host} {how}"] if news else []
+    return [f"link of {host} {change}"] if changed else []
 
 
 def unreadable_disk(lab: Lab, name: str, _rate: int) -> list[str]:
-    """Make a disk fail: its image loses the tail and the room for one: real I/O errors there.
+    """Make a disk fail: without the tail of its image and space for it, there are real I/O errors.
 
-    The head stays, with ext4's structures and journal in it; the tail is kept aside until the disk
-    is healed.
+    The head with ext4's structures and journal stays; a copy of the image is kept until the disk is
+    healed.
     """
     if name in state.load(lab.run_dir)["errors"]:
         return []
@@ -101,7 +101,7 @@ def unreadable_disk(lab: Lab, name: str, _rate: int) -> list[str]:
     _note(lab, "errors", name, {"readable_bytes": disks.HEAD_BYTES})
     with path.open("r+b") as stream:
         stream.truncate(disks.HEAD_BYTES)
-        # No holes in the head: writing there shall not need room.
+        # No holes in the head: writing there must not need space.
         os.posix_fallocate(stream.fileno(), 0, disks.HEAD_BYTES)
     room = path.stat().st_blocks * 512
     run(["mount", "-o", f"remount,size={room}", str(place)])
@@ -126,23 +126,23 @@ FAULTS = {
     "cable": Fault("HOST", "host", bad_cable),
     "errors": Fault("DISK", "disk", unreadable_disk),
 }
-"""Faults by the names with which they are asked for."""
+"""Faults by the names of their options."""
 
 
 def heal(lab: Lab, name: str) -> list[str]:
-    """Make a disk or a host's link as good as new, or everything."""
+    """Heal a disk, a host's link, or everything."""
     if name != "all" and name not in lab.disks:
-        _known(name, "disk or host", {**lab.disks, **lab.hosts})
+        _refuse_unknown(name, "disk or host", {**lab.disks, **lab.hosts})
     broken = state.load(lab.run_dir)
     done: list[str] = []
     for kind, table in broken.items():
         for part in sorted(table):
             if name in ("all", part):
-                done += _heal_one(lab, kind, part)
+                done += _heal_part(lab, kind, part)
     return done
 
 
-def _heal_one(lab: Lab, kind: str, name: str) -> list[str]:
+def _heal_part(lab: Lab, kind: str, name: str) -> list[str]:
     if kind == "links":
         _note(lab, kind, name, None)
         network.shape_host(lab, name)
@@ -158,15 +158,15 @@ def _heal_one(lab: Lab, kind: str, name: str) -> list[str]:
 
 
 def describe(run_dir: Path) -> list[str]:
-    """What is broken now, one line each."""
-    now = state.load(run_dir)
+    """Return a line for each fault."""
+    faults = state.load(run_dir)
     lines = [
-        f"disk {name}: {value['rate_Bps'] / 1e6:g} MB/s" for name, value in now["disks"].items()
+        f"disk {name}: {value['rate_Bps'] / 1e6:g} MB/s" for name, value in faults["disks"].items()
     ]
-    for name, value in now["links"].items():
+    for name, value in faults["links"].items():
         lines.append(
             f"link {name}: "
             + ("bad cable" if value.get("cable") else f"{value['rate_bit'] / 1e6:g} Mbit/s")
         )
-    lines += [f"disk {name}: I/O errors" for name in now["errors"]]
+    lines += [f"disk {name}: I/O errors" for name in faults["errors"]]
     return lines or ["nothing is broken"]

@@ -1,10 +1,10 @@
-"""Control groups, versions 1 and 2: where the lab's processes live and disks get their rates.
+"""Control groups, versions 1 and 2: for the lab's processes and the rates of disks.
 
-The processes live in a cgroup2 tree, also where the machine still has its controllers in version 1:
-so all of a host's processes, and no others, can be listed and ended by the group. Rates of disks:
-with version 1 in the throttle of the ROOT group, to which all hosts belong (in a group of its own,
-a host's buffered writes would escape, since the kernel's writeback belongs to the root); with
-version 2 in io.max of each host's group.
+The processes are in a cgroup2 tree, even if the machine has its controllers in version 1, so all of
+a host's processes, and no others, can be listed and ended by the group.  Rates of disks are set in
+version 1 in the throttle of the ROOT group, which includes all hosts: buffered writes would escape
+a host's own group, since the kernel's writeback belongs to the root.  In version 2 they are set in
+io.max of each host's group.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OWN_MOUNT = "cgroup2"  # below the run directory, on a machine that has no cgrou
 
 
 def blkio_root() -> Optional[Path]:
-    """The root group of the version 1 blkio controller, if it is in use."""
+    """Return the root group of the version 1 blkio controller, if it is in use."""
     for target, kind, options in _mounts():
         if kind == "cgroup" and "blkio" in options.split(","):
             return Path(target)
@@ -32,7 +32,7 @@ def blkio_root() -> Optional[Path]:
 
 
 def unified_root() -> Optional[Path]:
-    """Where cgroup2 is mounted."""
+    """Return the mount point of cgroup2."""
     for target, kind, _ in _mounts():
         if kind == "cgroup2":
             return Path(target)
@@ -45,7 +45,7 @@ def _mounts() -> list[list[str]]:
 
 
 def has_io_v2() -> bool:
-    """Whether the version 2 io controller is there."""
+    """Return True if the version 2 io controller exists."""
     root = unified_root()
     return (
         root is not None
@@ -54,7 +54,7 @@ def has_io_v2() -> bool:
 
 
 def ensure_unified(run_dir: Path) -> Path:
-    """cgroup2's mount point; made below the run directory where the machine has none."""
+    """Return the mount point of cgroup2; mount it below the run directory if there is none."""
     root = unified_root()
     if root is None:
         root = run_dir / OWN_MOUNT
@@ -64,7 +64,7 @@ def ensure_unified(run_dir: Path) -> Path:
 
 
 def ensure_group(run_dir: Path, name: str) -> Path:
-    """The group of one host or service."""
+    """Return the group of a host or service; create it if needed."""
     parent = ensure_unified(run_dir) / naming.group()
     parent.mkdir(exist_ok=True)
     if blkio_root() is None:
@@ -72,7 +72,7 @@ def ensure_group(run_dir: Path, name: str) -> Path:
             _enable(group, "io")
             _enable(
                 group, "memory"
-            )  # buffered writes count against io.max only where memory is accounted too
+            )  # io.max covers buffered writes only if memory is accounted too
     group = parent / name
     group.mkdir(exist_ok=True)
     return group
@@ -80,7 +80,7 @@ def ensure_group(run_dir: Path, name: str) -> Path:
 
 def _enable(group: Path, controller: str) -> None:
     if controller not in (group / "cgroup.controllers").read_text(encoding="utf-8").split():
-        return  # kernel.py has said so where it matters
+        return  # kernel.py has reported this if it matters
     if controller in (group / "cgroup.subtree_control").read_text(encoding="utf-8").split():
         return
     try:
@@ -94,17 +94,17 @@ def _enable(group: Path, controller: str) -> None:
 
 
 def pids(group: Path) -> list[int]:
-    """Every process in a group and in the groups below it."""
-    found: list[int] = []
+    """Return all processes in a group and in the groups below it."""
+    numbers: list[int] = []
     for folder, _, _ in os.walk(group):
-        with contextlib.suppress(OSError):  # the group may have gone meanwhile
+        with contextlib.suppress(OSError):  # the group may have ended
             lines = (Path(folder) / "cgroup.procs").read_text(encoding="utf-8").split()
-            found += [int(line) for line in lines]
-    return found
+            numbers += [int(line) for line in lines]
+    return numbers
 
 
 def wait_empty(group: Path, timeout_s: float) -> bool:
-    """Wait until no process is left in the group."""
+    """Wait until the group has no processes; return False after the timeout."""
     end = time.monotonic() + timeout_s
     while pids(group):
         if time.monotonic() > end:
@@ -114,7 +114,7 @@ def wait_empty(group: Path, timeout_s: float) -> bool:
 
 
 def kill(group: Path) -> None:
-    """SIGKILL for everything in the group and below, all of it started by the lab."""
+    """Kill all processes in the group and below; the lab has started them all."""
     switch = group / "cgroup.kill"
     if switch.exists():
         switch.write_text("1", encoding="utf-8")
@@ -125,10 +125,10 @@ def kill(group: Path) -> None:
 
 
 def remove(group: Path) -> None:
-    """Remove a group and those below it; they must be empty."""
+    """Remove a group and the groups below it; they must be empty."""
     for _attempt in range(40):
         for folder, _, _ in os.walk(group, topdown=False):
-            with contextlib.suppress(OSError):  # the last process may be on its way out
+            with contextlib.suppress(OSError):  # the last process may be ending
                 Path(folder).rmdir()
         if not group.exists():
             return

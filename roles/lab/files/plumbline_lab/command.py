@@ -1,4 +1,4 @@
-"""Runs other programs; all that the lab asks of the machine goes through here."""
+"""Run other programs; all commands of the lab go through this module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plumbline_lab.errors import LabError
 
 
 def run(argv: Sequence[str], timeout_s: float = 60) -> str:
-    """Run a program to its end and return what it printed; anything but success is a LabError."""
+    """Run a program and return its output; raise LabError unless it succeeds."""
     try:
         done = subprocess.run(
             list(argv),
@@ -32,7 +32,7 @@ def run(argv: Sequence[str], timeout_s: float = 60) -> str:
 
 
 def succeeds(argv: Sequence[str], timeout_s: float = 60) -> bool:
-    """Whether the program ends with success."""
+    """Return True if the program succeeds."""
     try:
         run(argv, timeout_s)
     except LabError:

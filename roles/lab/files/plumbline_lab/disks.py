@@ -1,8 +1,8 @@
-"""The disks: image files in memory, loop devices over them, a rate, and a node in their server.
+"""Disks: image files in memory with loop devices, a rate, and a device node in their server.
 
-A disk is two loop devices, one over the other, and the lower one has the rate: the kernel does not
-count the time that a request waits for a throttle of its own device, so that a slow disk would have
-a fast one's latency in /proc/diskstats.
+A disk is two loop devices, one on top of the other, and the lower one has the rate: the kernel does
+not count the time that a request waits for the throttle of its own device, so a slow disk would
+have the latency of a fast one in /proc/diskstats.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from plumbline_lab.errors import LabError
 
 LOOP_MAJOR = 7
 LOOP_CTL_GET_FREE = 0x4C82  # linux/loop.h
-# ext4's own structures and its journal are packed into the head of the disk: an unreadable rest
-# (see breakage.py) then fails what is read and written, not the file system as a whole.
+# ext4's structures and journal are packed into the head of the disk, so unreadable data after it
+# (see breakage.py) causes errors of reads and writes, not of the entire file system.
 HEAD_BYTES = 24 * 2**20
 MKFS = [
     "mkfs.ext4",
@@ -37,27 +37,27 @@ MKFS = [
     "-E",
     "packed_meta_blocks=1,nodiscard",
 ]
-SLACK_BYTES = 8 * 2**20  # of the tmpfs beyond the image
+SLACK_BYTES = 8 * 2**20  # size of the tmpfs beyond the image
 
 
 def folder(run_dir: Path, name: str) -> Path:
-    """The tmpfs of one disk's image: of its own, so that it can be made full on its own."""
+    """Return the folder of a disk's image, a separate tmpfs that can be filled separately."""
     return run_dir / "disks" / name
 
 
 def image(run_dir: Path, name: str) -> Path:
-    """The image file of a disk."""
+    """Return the image file of a disk."""
     return folder(run_dir, name) / "image"
 
 
 def up(lab: Lab) -> list[str]:
-    """Make what is missing of the disks, set their rates and show them to their hosts."""
+    """Create missing disks, set their rates and attach them to their hosts."""
     done: list[str] = []
     for disk in lab.disks.values():
         if _ensure_image(lab, disk):
             done.append(f"disk {disk.name}")
         number = ensure_loop(lab, disk)
-        set_rate(lab, disk, wanted_rate(lab, disk.name))
+        set_rate(lab, disk, current_rate(lab, disk.name))
         if _attach(disk, number):
             done.append(f"/dev/disk/by-id/plumbline-{disk.name} in {disk.host}, /dev/loop{number}")
     return done
@@ -89,26 +89,26 @@ def _ensure_image(lab: Lab, disk: Disk) -> bool:
 
 
 def _loops() -> dict[str, int]:
-    """The numbers of the loop devices in use, by what is under them: a file, or a loop device."""
-    found = {}
+    """Return the numbers of the loop devices in use, by their backing file or loop device."""
+    numbers = {}
     for block in Path("/sys/block").glob("loop*"):
         with contextlib.suppress(OSError):  # not in use
             backing = (block / "loop/backing_file").read_text(encoding="utf-8").strip()
-            found[backing] = int(block.name[4:])
-    return found
+            numbers[backing] = int(block.name[4:])
+    return numbers
 
 
 def loop_of(run_dir: Path, name: str) -> Optional[int]:
-    """The number of the loop device that is a disk."""
+    """Return the number of a disk's loop device, the upper one."""
     loops = _loops()
     lower = loops.get(str(image(run_dir, name)))
     return None if lower is None else loops.get(f"/dev/loop{lower}")
 
 
 def ensure_loop(lab: Lab, disk: Disk) -> int:
-    """The loop device of a disk, made when missing."""
+    """Return the number of a disk's loop device; create it if missing."""
     lower = _ensure_loop(disk, str(image(lab.run_dir, disk.name)))
-    # not through a cache, in which there is no rate
+    # bypass the cache, which has no rate
     return _ensure_loop(disk, f"/dev/loop{lower}", "--direct-io=on")
 
 
@@ -130,7 +130,7 @@ def _free_loop() -> int:
     with open("/dev/loop-control", "rb") as control:
         number = fcntl.ioctl(control, LOOP_CTL_GET_FREE)
     node = Path(f"/dev/loop{number}")
-    if not node.exists():  # a /dev that is not the kernel's own
+    if not node.exists():  # /dev is not the kernel's own
         os.mknod(node, stat.S_IFBLK | 0o660, os.makedev(LOOP_MAJOR, number))
     return number
 
@@ -142,13 +142,13 @@ def _attach(disk: Disk, number: int) -> bool:
     return added
 
 
-def wanted_rate(lab: Lab, name: str) -> int:
-    """The rate that a disk has at present, in bytes per second: healthy, or as it was broken."""
+def current_rate(lab: Lab, name: str) -> int:
+    """Return the current rate of a disk in bytes per second: healthy, or broken."""
     return int(state.load(lab.run_dir)["disks"].get(name, {}).get("rate_Bps", lab.disk_rate_Bps))
 
 
 def set_rate(lab: Lab, disk: Disk, rate_Bps: int) -> None:
-    """Bound what the disk reads, and what it writes, from now on."""
+    """Limit the disk's reads and writes to a rate each."""
     number = _loops().get(str(image(lab.run_dir, disk.name)))
     if number is None:
         raise LabError(f"Disk {disk.name} has no loop device; run playbooks/lab_up.yml.")
@@ -166,7 +166,7 @@ def set_rate(lab: Lab, disk: Disk, rate_Bps: int) -> None:
 
 
 def down(run_dir: Path) -> list[str]:
-    """Free the loop devices over the lab's images, and what a crash left of them."""
+    """Free the loop devices of the lab's images, also after a crash."""
     done: list[str] = []
     blkio, loops = cgroups.blkio_root(), _loops()
     lower = sorted(number for under, number in loops.items() if under.startswith(f"{run_dir}/"))

@@ -1,4 +1,4 @@
-"""What the lab shall be: the document that the role writes from the inventory, as objects."""
+"""Description of the lab: objects from the document that the role writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE = "lab.json"
 
 @dataclass(frozen=True)
 class Shape:
-    """How a healthy link, or one with a bad cable, treats packets (see tc-tbf)."""
+    """Buffers of a healthy link, or of one with a bad cable (see tc-tbf)."""
 
     burst: str
     latency: str
@@ -43,7 +43,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Lab:
-    """The whole lab."""
+    """The entire lab."""
 
     run_dir: Path
     control_address: str
@@ -61,12 +61,12 @@ class Lab:
 
     @property
     def disks(self) -> dict[str, Disk]:
-        """Every disk of the lab, by its name."""
+        """All disks of the lab, by name."""
         return {disk.name: disk for host in self.hosts.values() for disk in host.disks}
 
 
 def load(run_dir: Path) -> Lab:
-    """Read the document; a lab that was never brought up has none."""
+    """Read the document; raise LabError if there is none, because the lab was never up."""
     path = run_dir / FILE
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""Shows the monitoring host's page on the machine: 127.0.0.1, one port.
+"""Forward a port of 127.0.0.1 on the machine to the page of the monitoring host.
 
-It listens in the machine's own network, then steps over into the control namespace, where the
-bridge is, and makes its connections from there.
+The forwarder listens in the machine's own network, then enters the control namespace, where the
+bridge is, and connects from there.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from plumbline_lab.errors import LabError
 
 CLONE_NEWNET = 0x40000000  # linux/sched.h
 BLOCK = 2**16
-HERE = "127.0.0.1"
+LOCALHOST = "127.0.0.1"
 
 
 def port_is_free(port: int) -> None:
-    """Refuse a port that another program has."""
+    """Raise LabError if another program uses the port."""
     _listen(port).close()
 
 
@@ -28,13 +28,13 @@ def _listen(port: int) -> socket.socket:
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HERE, port))
+        listener.bind((LOCALHOST, port))
     except OSError as error:
         listener.close()
         if error.errno != errno.EADDRINUSE:
             raise
         raise LabError(
-            f"Port {port} of {HERE}, meant for the Nagios page, is in use; "
+            f"Port {port} of {LOCALHOST}, meant for the Nagios page, is in use; "
             "choose another with -e lab_page_port=PORT."
         ) from error
     listener.listen(64)
@@ -49,21 +49,21 @@ def _enter(namespace: str) -> None:
             raise LabError(f"The namespace {namespace} cannot be entered: {reason}.")
 
 
-def forward(port: int, namespace: str, far: tuple[str, int]) -> None:
+def forward(port: int, namespace: str, remote: tuple[str, int]) -> None:
     """Forward connections until ended."""
     listener = _listen(port)
     _enter(namespace)
-    asyncio.run(_serve(listener, far))
+    asyncio.run(_serve(listener, remote))
 
 
-async def _serve(listener: socket.socket, far: tuple[str, int]) -> None:
+async def _serve(listener: socket.socket, remote: tuple[str, int]) -> None:
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            far_reader, far_writer = await asyncio.open_connection(*far)
-        except OSError:  # no page there yet
+            remote_reader, remote_writer = await asyncio.open_connection(*remote)
+        except OSError:  # the page is not up yet
             writer.close()
             return
-        await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
+        await asyncio.gather(_pump(reader, remote_writer), _pump(remote_reader, writer))
 
     server = await asyncio.start_server(connection, sock=listener)
     async with server:
@@ -75,7 +75,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         while data := await reader.read(BLOCK):
             writer.write(data)
             await writer.drain()
-    except OSError:  # one end has gone: so has the connection
+    except OSError:  # one end has closed the connection
         pass
     finally:
         writer.close()

@@ -1,4 +1,4 @@
-"""The hosts: starts and ends them, finds their PID 1, puts devices into them."""
+"""Hosts: start and end them, find their PID 1, add devices to them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from plumbline_lab.command import run
 from plumbline_lab.document import Host, Lab
 from plumbline_lab.errors import LabError
 
-SERVICE = "host-"  # a host is a service of this name
+SERVICE = "host-"  # prefix of a host's service
 LAUNCHER = Path(__file__).parent.parent / "lab-host"
 SSH_PORT = 22
 FUSE = (10, 229)  # Documentation/admin-guide/devices.txt
 
 
 def up(lab: Lab) -> list[str]:
-    """Start the hosts that do not run, all at once, and wait until each takes ssh."""
+    """Start all missing hosts at once, and wait until each accepts ssh."""
     missing = [host for host in lab.hosts.values() if init_pid(host.name) is None]
     lost = [host.name for host in missing if _ready_file(lab, host).exists()]
     if lost:
@@ -39,25 +39,25 @@ def up(lab: Lab) -> list[str]:
 
 
 def all_lost(run_dir: Path) -> bool:
-    """Whether hosts have been up and none is any more, as after the machine's own end."""
-    known = [path.stem for path in (run_dir / "hosts").glob("*.ready")]
-    return bool(known) and all(init_pid(name) is None for name in known)
+    """Return True if hosts have been up and all have ended, e.g. by a crash of the machine."""
+    names = [path.stem for path in (run_dir / "hosts").glob("*.ready")]
+    return bool(names) and all(init_pid(name) is None for name in names)
 
 
 def _ready_file(lab: Lab, host: Host) -> Path:
-    """Says that a host has been up, and may have been worked on."""
+    """Return the file that marks a host that has been up and may have been changed."""
     return lab.run_dir / "hosts" / f"{host.name}.ready"
 
 
 def _start(lab: Lab, host: Host) -> None:
     name = SERVICE + host.name
-    services.kill(name)  # a launcher without its host, left by a crash
+    services.kill(name)  # a launcher without its host, after a crash
     work = lab.run_dir / "hosts" / host.name
     work.mkdir(parents=True, exist_ok=True)
     seed = access.seed(lab, host)
     blkio = cgroups.blkio_root()
-    who = [_launcher(lab), host.name, naming.namespace(host.name)]
-    argv = [str(LAUNCHER), *who, str(host.base), str(seed), str(work)]
+    identity = [_launcher(lab), host.name, naming.namespace(host.name)]
+    argv = [str(LAUNCHER), *identity, str(host.base), str(seed), str(work)]
     services.start(name, [*argv, str(blkio)] if blkio else argv, lab.run_dir)
 
 
@@ -83,7 +83,7 @@ def _wait_ready(lab: Lab, host: Host, timeout_s: float = 180) -> None:
 
 
 def _listens(pid: int, port: int) -> bool:
-    """Whether something listens (state 0A) on a TCP port in the network of a process."""
+    """Return True if a TCP port in the network of a process is open (state 0A)."""
     for table in ("tcp", "tcp6"):
         try:
             lines = Path(f"/proc/{pid}/net/{table}").read_text(encoding="ascii").splitlines()[1:]
@@ -97,7 +97,7 @@ def _listens(pid: int, port: int) -> bool:
 
 
 def init_pid(host: str) -> Optional[int]:
-    """The PID, as the machine sees it, of a host's systemd."""
+    """Return the machine's PID of a host's systemd, None if the host is down."""
     group = services.group(SERVICE + host)
     for pid in cgroups.pids(group) if group else []:
         try:
@@ -112,7 +112,7 @@ def init_pid(host: str) -> Optional[int]:
 
 
 def require_init(host: str) -> int:
-    """The PID of a host's systemd; the host must be up."""
+    """Return the PID of a host's systemd; raise LabError if the host is down."""
     pid = init_pid(host)
     if pid is None:
         raise LabError(f"Host {host} is not running; run playbooks/lab_up.yml.")
@@ -121,13 +121,13 @@ def require_init(host: str) -> int:
 
 def inside(host: str, argv: Sequence[str], timeout_s: float = 60) -> str:
     """Run a program inside a host."""
-    everything = ["--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd=/"]
-    enter = ["nsenter", f"--target={require_init(host)}", *everything, "--"]
+    namespaces = ["--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd=/"]
+    enter = ["nsenter", f"--target={require_init(host)}", *namespaces, "--"]
     return run([*enter, *argv], timeout_s)
 
 
 def add_device(host: str, path: str, mode: int, numbers: tuple[int, int], group: str) -> bool:
-    """Make a device node (its kind is in the mode) in a host's /dev; True when it was not there."""
+    """Create a device node in a host's /dev; return True if it is new."""
     node = Path(f"/proc/{require_init(host)}/root/dev") / path
     device = os.makedev(*numbers)
     if node.exists():
@@ -135,13 +135,13 @@ def add_device(host: str, path: str, mode: int, numbers: tuple[int, int], group:
             return False
         node.unlink()
     os.mknod(node, mode, device)
-    node.chmod(stat.S_IMODE(mode))  # whatever the umask is
+    node.chmod(stat.S_IMODE(mode))  # regardless of the umask
     os.chown(node, 0, group_id(host, group))
     return True
 
 
 def add_link(host: str, path: str, target: str) -> None:
-    """Make a symbolic link in a host's /dev."""
+    """Create a symbolic link in a host's /dev."""
     link = Path(f"/proc/{require_init(host)}/root/dev") / path
     link.parent.mkdir(parents=True, exist_ok=True)
     if link.is_symlink() and os.readlink(link) == target:
@@ -151,7 +151,7 @@ def add_link(host: str, path: str, target: str) -> None:
 
 
 def group_id(host: str, name: str) -> int:
-    """The number of a group in a host."""
+    """Return the number of a group in a host."""
     table = Path(f"/proc/{require_init(host)}/root/etc/group").read_text(encoding="utf-8")
     for line in table.splitlines():
         fields = line.split(":")
@@ -161,19 +161,19 @@ def group_id(host: str, name: str) -> int:
 
 
 def down(names: Sequence[str], patience_s: float = 15) -> list[str]:
-    """Halt hosts: systemd is asked (systemd(1): SIGRTMIN+3), and killed when it does not end."""
+    """Halt hosts: ask systemd (SIGRTMIN+3, see systemd(1)), and kill hosts that do not end."""
     done: list[str] = []
-    asked = [name for name in names if _ask_to_halt(name)]
+    halting = [name for name in names if _ask_to_halt(name)]
     end = time.monotonic() + patience_s
     for name in names:
         service = SERVICE + name
         group = services.group(service)
-        if group and name in asked:
+        if group and name in halting:
             cgroups.wait_empty(group, max(0.0, end - time.monotonic()))
         killed = bool(group and cgroups.pids(group))
         if killed:
             services.kill(service)
-        if killed or name in asked:
+        if killed or name in halting:
             done.append(f"host {name} {'killed' if killed else 'shut down'}")
     return done
 

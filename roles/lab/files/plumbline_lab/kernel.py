@@ -1,4 +1,4 @@
-"""What the lab needs of the kernel, tried out; what is missing gives a sentence with the remedy."""
+"""Test the kernel features that the lab needs; report missing ones with a remedy."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Callable
 from plumbline_lab import cgroups
 from plumbline_lab.command import run, succeeds
 
-# A namespace that ends with the command: nothing of the trial stays.
-_APART = ["unshare", "--net", "--"]
+# A namespace that ends with the command, so the trial leaves nothing.
+_IN_NAMESPACE = ["unshare", "--net", "--"]
 _PRIVILEGES = Path(__file__).parent.parent / "lab-privileges"
 _MODULES = ("loop", "overlay", "fuse", "veth", "bridge", "sch_tbf", "ext4")
 
@@ -20,12 +20,10 @@ def missing() -> list[str]:
     if reason:
         return [f"The lab needs more than this machine allows: {reason}."]
     for module in _MODULES:
-        succeeds(
-            ["modprobe", "--quiet", module]
-        )  # built in on some machines, and modprobe missing on others
+        succeeds(["modprobe", "--quiet", module])  # may be built in, or modprobe missing
     return [
-        f"The kernel of this machine has no {what}: {remedy}."
-        for what, works, remedy in _trials()
+        f"The kernel of this machine has no {feature}: {remedy}."
+        for feature, works, remedy in _trials()
         if not works()
     ]
 
@@ -83,13 +81,13 @@ def _namespaces() -> bool:
 
 
 def _link(kind: str) -> bool:
-    return succeeds([*_APART, "ip", "link", "add", "trial", "type", kind])
+    return succeeds([*_IN_NAMESPACE, "ip", "link", "add", "trial", "type", kind])
 
 
 def _tbf() -> bool:
     return succeeds(
         [
-            *_APART,
+            *_IN_NAMESPACE,
             *[
                 "tc",
                 "qdisc",

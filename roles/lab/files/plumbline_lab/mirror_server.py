@@ -1,4 +1,4 @@
-"""Serves the packages to the hosts, on the bridge alone."""
+"""Serve the packages to the hosts, only on the bridge."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Files, over connections that stay open: apt asks for many in a row."""
+    """Handler with connections that stay open: apt requests many files in a row."""
 
     protocol_version = "HTTP/1.1"
 

@@ -1,6 +1,6 @@
-"""The names that the lab gives to things of the machine, all from the name of its run directory.
+"""Names of the lab's groups and namespaces, derived from the name of its run directory.
 
-So two labs with different run directories (and different ports for the page) do not meet.
+Labs with different run directories, and different ports for the page, do not conflict.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ _run_dir = Path("/run/plumbline-lab")
 
 
 def use(run_dir: Path) -> None:
-    """Settle the names, once, at the start of the program."""
+    """Set the run directory, once, at the start of the program."""
     global _run_dir  # noqa: PLW0603 (one lab for each run of the program)
     _run_dir = run_dir
 
 
 def group() -> str:
-    """The control group that holds all others, and the first part of units' names."""
+    """Return the control group above all others; unit names begin with it."""
     return _run_dir.name
 
 
 def namespace(host: str) -> str:
-    """The network namespace of a host; nspawn calls the host so, too."""
+    """Return the network namespace of a host, which is also its name in nspawn."""
     return f"{_prefix()}{host}"
 
 
 def control() -> str:
-    """The network namespace of the bridge."""
+    """Return the network namespace of the bridge."""
     return namespace("control")
 
 

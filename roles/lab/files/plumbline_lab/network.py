@@ -1,6 +1,6 @@
-"""The lab's network: a bridge in a namespace of its own, a shaped veth pair to each host's.
+"""Network of the lab: a bridge in its own namespace, with a shaped veth pair to each host.
 
-Nothing is put into the machine's own network, and no host has a route to anywhere else.
+The machine's own network is not changed, and no host has a route out of the lab.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ BRIDGE = "br0"
 NAMESPACES = Path("/run/netns")
 
 
-def _made(run_dir: Path) -> Path:
-    """A file for each namespace of this lab: by its name alone it could be of another lab."""
+def _marks(run_dir: Path) -> Path:
+    """Return the folder with a file for each namespace of this lab; names may be another lab's."""
     return run_dir / "namespaces"
 
 
 def up(lab: Lab) -> list[str]:
-    """Make what is missing of the network."""
+    """Create the missing parts of the network."""
     done: list[str] = []
-    _note([naming.control(), *(naming.namespace(name) for name in lab.hosts)], _made(lab.run_dir))
+    _note([naming.control(), *(naming.namespace(name) for name in lab.hosts)], _marks(lab.run_dir))
     if not _is_up(naming.control(), BRIDGE):
         _control(lab)
         done.append(f"bridge {lab.control_address}/{lab.prefix} in {naming.control()}")
@@ -42,7 +42,7 @@ def _note(names: list[str], folder: Path) -> None:
 
 
 def _is_up(namespace: str, device: str) -> bool:
-    """Devices are switched on last: one that is up is complete."""
+    """Return True if a device is up; this is the last step, so it is complete."""
     if not (NAMESPACES / namespace).exists():
         return False
     try:
@@ -63,7 +63,7 @@ def _ip(namespace: str, *argv: str) -> None:
 
 
 def _fresh_namespace(name: str) -> None:
-    """A namespace without anything but lo: what a crash left of it goes."""
+    """Create a namespace with only lo; first remove remains of a crash."""
     if (NAMESPACES / name).exists():
         run(["ip", "netns", "delete", name])
     run(["ip", "netns", "add", name])
@@ -83,24 +83,24 @@ def _cable(lab: Lab, host: Host) -> None:
 
 
 def interface(host: str) -> str:
-    """The bridge's end of a host's link; the kernel allows 15 characters."""
+    """Return the bridge's end of a host's link; the kernel allows 15 characters."""
     return ("to-" + host)[:15]
 
 
 def shape_host(lab: Lab, host: str) -> None:
-    """Give a host's link the rate that its state asks for: both ends, so both directions."""
+    """Set the rate of a host's link from its state, at both ends, so in both directions."""
     broken: dict[str, object] = state.load(lab.run_dir)["links"].get(host, {})
     shape: Shape = lab.cable if broken.get("cable") else lab.link
     rate = int(str(broken.get("rate_bit", lab.link_rate_bit)))
-    for where, device in ((naming.namespace(host), "eth0"), (naming.control(), interface(host))):
+    for netns, device in ((naming.namespace(host), "eth0"), (naming.control(), interface(host))):
         tbf = ["tbf", "rate", f"{rate}bit", "burst", shape.burst, "latency", shape.latency]
-        run(["tc", "-n", where, "qdisc", "replace", "dev", device, "root", *tbf])
+        run(["tc", "-n", netns, "qdisc", "replace", "dev", device, "root", *tbf])
 
 
 def down(run_dir: Path) -> list[str]:
-    """Remove every namespace of the lab; the links go with them."""
-    made = sorted(path.name for path in _made(run_dir).glob("*"))
-    found = [name for name in made if (NAMESPACES / name).exists()]
-    for name in found:
+    """Remove all namespaces of the lab, and with them the links."""
+    names = sorted(path.name for path in _marks(run_dir).glob("*"))
+    existing = [name for name in names if (NAMESPACES / name).exists()]
+    for name in existing:
         run(["ip", "netns", "delete", name])
-    return [f"namespace {name} removed" for name in found]
+    return [f"namespace {name} removed" for name in existing]

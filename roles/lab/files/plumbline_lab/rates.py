@@ -1,4 +1,4 @@
-"""Rates and sizes as people write them: 40MB/s, 100Mbit, 1GiB. MB is 10^6 bytes, MiB is 2^20."""
+"""Parse rates and sizes: 40MB/s, 100Mbit, 1GiB; MB is 10^6 bytes, MiB is 2^20."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 
 def bytes_per_second(text: str) -> int:
-    """The rate of a disk."""
+    """Parse the rate of a disk."""
     return _parse(
         text, r"([kmg]i?)?B/s", f"The rate of a disk is written as 40MB/s or 64MiB/s, not '{text}'."
     )
 
 
 def bits_per_second(text: str) -> int:
-    """The rate of a link."""
+    """Parse the rate of a link."""
     return _parse(
         text,
         r"([kmg])?bit(?:/s)?",
@@ -28,7 +28,7 @@ def bits_per_second(text: str) -> int:
 
 
 def size_bytes(text: str) -> int:
-    """The size of a disk."""
+    """Parse the size of a disk."""
     return _parse(
         text, r"([kmg]i?)?B", f"The size of a disk is written as 1GiB or 512MiB, not '{text}'."
     )

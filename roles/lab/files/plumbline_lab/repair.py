@@ -1,4 +1,4 @@
-"""Gives an unreadable disk its content back, and its file system and brick their life."""
+"""Restore an unreadable disk, its file system and its brick."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ CHUNK = 4 * 2**20
 
 
 def saved_image(run_dir: Path, name: str) -> Path:
-    """Where the whole content of an unreadable disk is kept."""
+    """Return the path of the saved image of an unreadable disk."""
     return run_dir / "saved" / name / "image"
 
 
 def restore(lab: Lab, disk: Disk) -> None:
-    """Stop the brick, unmount, put the tail back, check the file system, mount, start the brick.
+    """Stop the brick, unmount, restore the tail, check the file system, mount, start the brick.
 
-    What was written into the head meanwhile stays; what failed in the tail was never written.
-    Each step may be repeated, so that a killed repair is completed by the next.
+    Data written to the head since then stays; failed writes to the tail are lost.  Each step may be
+    repeated, so the next repair completes a killed one.
     """
     mount_point = f"/data/{disk.label}"
     _stop_brick(disk)
@@ -41,8 +41,8 @@ def restore(lab: Lab, disk: Disk) -> None:
 
 
 def _bricks(disk: Disk) -> list[int]:
-    """The brick daemons of this disk (as the host numbers them), by what they serve."""
-    found = []
+    """Return the brick daemons of this disk, by the host's PIDs."""
+    numbers = []
     root = Path(f"/proc/{hosts.require_init(disk.host)}/root/proc")
     for entry in root.glob("[0-9]*"):
         try:
@@ -50,8 +50,8 @@ def _bricks(disk: Disk) -> list[int]:
         except OSError:
             continue
         if argv[0].endswith(b"glusterfsd") and f"/data/{disk.label}/brick".encode() in argv:
-            found.append(int(entry.name))
-    return found
+            numbers.append(int(entry.name))
+    return numbers
 
 
 def _stop_brick(disk: Disk) -> None:
@@ -66,7 +66,7 @@ def _none_left(disk: Disk) -> None:
 
 
 def _start_brick(disk: Disk) -> None:
-    """`start force` starts the bricks that are not running, of every volume that has one here."""
+    """Start the stopped bricks of all volumes with `start force`."""
     if Path(f"/proc/{hosts.require_init(disk.host)}/root/usr/sbin/gluster").exists():
         for volume in hosts.inside(disk.host, ["gluster", "volume", "list"]).split():
             hosts.inside(
@@ -101,7 +101,7 @@ def _restore_tail(lab: Lab, disk: Disk) -> None:
         sink.truncate(lab.disk_size)
         position = disks.HEAD_BYTES
         while True:
-            try:  # from one piece of data to the next: holes stay holes
+            try:  # go to the next data: holes stay holes
                 position = os.lseek(source.fileno(), position, os.SEEK_DATA)
             except OSError:
                 break
@@ -114,5 +114,5 @@ def _restore_tail(lab: Lab, disk: Disk) -> None:
 def _check(lab: Lab, disk: Disk) -> None:
     number = disks.loop_of(lab.run_dir, disk.name)
     run(["blockdev", "--flushbufs", f"/dev/loop{number}"])
-    # e2fsck(8): 1 means that it corrected something, which is what it is here for.
+    # e2fsck(8): 1 means that it corrected errors, as intended.
     run(["sh", "-c", 'e2fsck -f -y "$0" || [ $? -eq 1 ]', f"/dev/loop{number}"], timeout_s=120)

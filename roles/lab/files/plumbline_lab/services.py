@@ -1,7 +1,7 @@
-"""Starts and ends what runs on in the background: the hosts, the mirror, the forwarder.
+"""Start and end background services: the hosts, the mirror, the forwarder.
 
-Each has a control group of its own, so that nothing of it can be lost or mistaken: on a machine
-run by systemd a transient unit with a delegated group, elsewhere a group that we make.
+Each service has its own control group, which identifies all its processes: with systemd that of a
+transient unit with a delegated group, elsewhere a group made by the lab.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from plumbline_lab.errors import LabError
 
 
 def machine_has_systemd() -> bool:
-    """Whether systemd is PID 1 of this machine (sd_booted)."""
+    """Return True if systemd is PID 1 of this machine (sd_booted)."""
     return (
         Path("/run/systemd/system").is_dir()
         and Path("/proc/1/comm").read_text(encoding="utf-8") == "systemd\n"
@@ -27,12 +27,12 @@ def machine_has_systemd() -> bool:
 
 
 def unit(name: str) -> str:
-    """The name of the transient unit."""
+    """Return the name of the transient unit."""
     return f"{naming.group()}-{name}.service"
 
 
 def group(name: str) -> Optional[Path]:
-    """The control group of a running service."""
+    """Return the control group of a running service, None if there is none."""
     root = cgroups.unified_root()
     if root is None:
         return None
@@ -44,9 +44,9 @@ def group(name: str) -> Optional[Path]:
 
 
 def running(name: str) -> bool:
-    """Whether any process of the service is alive."""
-    found = group(name)
-    return found is not None and bool(cgroups.pids(found))
+    """Return True if any process of the service is alive."""
+    path = group(name)
+    return path is not None and bool(cgroups.pids(path))
 
 
 def start(name: str, argv: Sequence[str], run_dir: Path) -> None:
@@ -67,12 +67,12 @@ def start(name: str, argv: Sequence[str], run_dir: Path) -> None:
         ]
         run(["systemd-run", f"--unit={unit(name)}", *options, *output, *environment, *argv])
         return
-    own = cgroups.ensure_group(run_dir, name) / "supervisor"
-    own.mkdir(exist_ok=True)
+    supervisor = cgroups.ensure_group(run_dir, name) / "supervisor"
+    supervisor.mkdir(exist_ok=True)
     with log.open("ab") as output_file:
-        # The shell moves itself into the group, then becomes the service: it can always be found.
+        # The shell enters the group, then becomes the service, so it can always be found.
         subprocess.Popen(
-            ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', str(own), *argv],
+            ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', str(supervisor), *argv],
             stdin=subprocess.DEVNULL,
             stdout=output_file,
             stderr=output_file,
@@ -82,13 +82,13 @@ def start(name: str, argv: Sequence[str], run_dir: Path) -> None:
 
 
 def end(name: str, patience_s: float = 5) -> bool:
-    """End a service, gently at first; True when there was something to end."""
-    found = group(name)
-    was_running = found is not None and bool(cgroups.pids(found))
-    if found is not None and was_running:
-        for pid in cgroups.pids(found):
+    """End a service, first with SIGTERM; return True if it was running."""
+    path = group(name)
+    was_running = path is not None and bool(cgroups.pids(path))
+    if path is not None and was_running:
+        for pid in cgroups.pids(path):
             _terminate(pid)
-        if not cgroups.wait_empty(found, patience_s):
+        if not cgroups.wait_empty(path, patience_s):
             kill(name)
     return was_running
 
@@ -99,26 +99,26 @@ def _terminate(pid: int) -> None:
 
 
 def kill(name: str) -> None:
-    """End every process of the service at once, and make sure."""
-    found = group(name)
-    if found is None:
+    """Kill all processes of the service, and wait until they have ended."""
+    path = group(name)
+    if path is None:
         return
     for _attempt in range(3):
-        cgroups.kill(found)
-        if cgroups.wait_empty(found, 10):
+        cgroups.kill(path)
+        if cgroups.wait_empty(path, 10):
             return
     raise LabError(
-        f"Processes {cgroups.pids(found)} of {name} do not end when killed: see /proc/PID/stack."
+        f"Processes {cgroups.pids(path)} of {name} do not end when killed: see /proc/PID/stack."
     )
 
 
 def log_file(run_dir: Path, name: str) -> Path:
-    """Where a service's output goes."""
+    """Return the log file of a service."""
     return run_dir / "log" / f"{name}.log"
 
 
 def tail(run_dir: Path, name: str) -> str:
-    """The last lines of a service's log, for an error message."""
+    """Return the last lines of a service's log, for an error message."""
     try:
         lines: list[str] = (
             log_file(run_dir, name).read_text(encoding="utf-8", errors="replace").split("\n")
@@ -129,7 +129,7 @@ def tail(run_dir: Path, name: str) -> str:
 
 
 def wait_running(name: str, run_dir: Path, seconds: float) -> None:
-    """A service that cannot do its work ends at once: see that this one stays."""
+    """Wait, and raise LabError if the service has ended right after its start."""
     end_time = time.monotonic() + seconds
     while time.monotonic() < end_time:
         time.sleep(0.05)

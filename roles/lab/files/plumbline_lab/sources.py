@@ -1,4 +1,4 @@
-"""The Debian mirror that the machine itself uses, from its apt sources."""
+"""Find the Debian mirror that the machine uses, in its apt sources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LINE = re.compile(r"^\s*(?:deb\s+(?:\[[^]]*\]\s+)?|URIs:\s*)(\S+)", re.MULTILIN
 
 
 def debian_mirror(texts: Iterable[str]) -> Optional[str]:
-    """The first address that ends in /debian, as every Debian archive does."""
+    """Return the first address that ends in /debian, as all Debian archives do."""
     for text in texts:
         for uri in _LINE.findall(text):
             if re.fullmatch(r"https?://.*/debian/?", uri):
@@ -21,7 +21,7 @@ def debian_mirror(texts: Iterable[str]) -> Optional[str]:
 
 
 def of_machine(etc: Path = Path("/etc/apt")) -> str:
-    """The mirror of this machine; Debian's own where none is found."""
+    """Return the mirror of this machine, or Debian's own if there is none."""
     files = [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file()]
     return debian_mirror(texts) or DEFAULT

@@ -1,4 +1,4 @@
-"""What is broken now: a small file, so that it can be seen, and outlives a repeated lab_up."""
+"""Faults of the lab, in a small readable file that survives another lab_up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = ("disks", "links", "errors")
 
 
 def load(run_dir: Path) -> State:
-    """Everything that is broken, by kind and name."""
+    """Return all faults, by kind and name."""
     path = run_dir / FILE
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
@@ -29,7 +29,7 @@ def load(run_dir: Path) -> State:
 
 
 def save(run_dir: Path, state: State) -> None:
-    """Replace the file at once and whole."""
+    """Replace the file atomically."""
     path = run_dir / FILE
     fresh = path.with_suffix(".new")
     fresh.write_text(json.dumps(state, indent=2, sort_keys=True) + "\n", encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Ends the lab and removes every trace of it, from whatever state a crash left it in.
+"""End the lab and remove every trace of it, in any state after a crash.
 
-It goes by what is found (control groups, namespaces, loop devices, mounts that this lab has made),
-not by what was planned, so it needs no document and can be repeated.
+Teardown finds the existing control groups, namespaces, loop devices and mounts of this lab, so it
+needs no document and can be repeated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from plumbline_lab.command import run, succeeds
 
 
 def down(run_dir: Path) -> list[str]:
-    """Everything, in the order in which one thing holds the other."""
+    """Remove everything, users of a resource before the resource."""
     done = _close_ssh(run_dir)
     names = _services(run_dir)
     done += hosts.down(
@@ -35,7 +35,7 @@ def down(run_dir: Path) -> list[str]:
 
 
 def _close_ssh(run_dir: Path) -> list[str]:
-    """Connections that ssh keeps open for the next command would keep the namespaces alive."""
+    """Close persistent ssh connections, which would keep the namespaces alive."""
     sockets = list((run_dir / "ssh").glob("cm-*")) if (run_dir / "ssh").is_dir() else []
     for path in sockets:
         succeeds(["ssh", "-o", f"ControlPath={path}", "-O", "exit", "lab"])
@@ -43,7 +43,7 @@ def _close_ssh(run_dir: Path) -> list[str]:
 
 
 def _services(run_dir: Path) -> list[str]:
-    """The names of all services that exist, running or not."""
+    """Return the names of all existing services, running or not."""
     if services.machine_has_systemd():
         pattern = services.unit("*")
         lines = run(
@@ -51,7 +51,7 @@ def _services(run_dir: Path) -> list[str]:
         ).splitlines()
         units = [line.split()[0] for line in lines if line.split()]
         names = [name[len(naming.group()) + 1 : -len(".service")] for name in units]
-        # another lab's units may begin with the same words, but their logs are elsewhere
+        # units of another lab may have the same prefix, but their logs are elsewhere
         return [name for name in names if services.log_file(run_dir, name).exists()]
     root = cgroups.unified_root()
     parent = root / naming.group() if root else None
@@ -85,13 +85,13 @@ def _unmount(run_dir: Path) -> list[str]:
             done += [f"{point} unmounted"] if succeeds(["umount", point]) else []
         time.sleep(0.1)
     for point in _mount_points(run_dir):
-        run(["umount", "--lazy", point])  # in use by a person's shell: it goes when that leaves
+        run(["umount", "--lazy", point])  # used by somebody's shell: it disappears when that ends
         done.append(f"{point} unmounted, but something still uses it")
     return done
 
 
 def _mount_points(run_dir: Path) -> list[str]:
-    """The innermost first."""
+    """Return the mount points of the lab, innermost first."""
     lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
     points = [line.split()[1] for line in lines]
     return [
