@@ -24,7 +24,7 @@ import numpy as np
 
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Sampled
-from plumbline.model.statistics import deviation, one_day
+from plumbline.model.statistics import compare_day, deviation
 from plumbline.simulate.fleet import YEAR as NOISE
 from plumbline.simulate.fleet import Flow
 from plumbline.simulate.weather import Weather
@@ -196,7 +196,7 @@ def of_siblings() -> dict[str, float]:
             for _, run in groupby(taken, key=attrgetter("at"))
         ]
         levels[host].append(median(log(one.rate) for one in taken))
-        for name, found in one_day(runs).items():
+        for name, found in compare_day(runs).items():
             if (host, name) not in slow:
                 losses[host, name].append(found.loss)
     known = [found for found in losses.values() if len(found) > 3]

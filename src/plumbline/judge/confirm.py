@@ -377,7 +377,7 @@ def _turn(
 
 def _is_healthy(entry: Expectation, layer: Layer) -> bool:
     evidence = layer.weighing.evidence(entry.subject)
-    return not (evidence and evidence.worth_a_word) and layer.verdict(entry).reason.fine
+    return not (evidence and evidence.reportable) and layer.verdict(entry).reason.fine
 
 
 def _cost(turn: Turn, layer: Layer) -> int:

@@ -247,10 +247,10 @@ def _fault_text(
     """
     texts = list(_named(notable))
     if worst(ruling.finding.state for ruling in own) is not State.OK:
-        floors = [ruling.finding.text for ruling in own if ruling.finding.reason.low_from_the_start]
+        floors = [ruling.finding.text for ruling in own if ruling.finding.reason.below_requirement]
         decided = deciding(own).finding
-        whole = "; ".join(floors) if decided.reason.low_from_the_start else decided.text
-        if not notable and not test_faults and decided.reason.low_from_the_start:
+        whole = "; ".join(floors) if decided.reason.below_requirement else decided.text
+        if not notable and not test_faults and decided.reason.below_requirement:
             return whole
         texts.append(f"as a whole {whole}")
     only_tests = not texts and all(ruling.finding.reason.fine for ruling in own)

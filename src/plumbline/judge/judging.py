@@ -120,7 +120,7 @@ class Judging:
         The odds of a single run are shown to a person who looks.  If they are too low to measure
         again, the run is within chance and no alarm.
         """
-        low = verdict.state.alarm and verdict.reason.of_one_run
+        low = verdict.state.alarm and verdict.reason.single_run
         services = self._basis is Basis.LAST_RUN
         lines = tuple(weighed(evidence, services=services))
         texts = lines or (odds_of_run(evidence, services=services),) * low

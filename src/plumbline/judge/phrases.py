@@ -65,7 +65,7 @@ def deciding(rulings: Sequence[Ruling]) -> Ruling:
 
 def _with_floors(rulings: Sequence[Ruling]) -> Sequence[Ruling]:
     """Return the rulings, less those without a reference if another is below its floor."""
-    if not any(ruling.finding.reason.low_from_the_start for ruling in rulings):
+    if not any(ruling.finding.reason.below_requirement for ruling in rulings):
         return rulings
     return [ruling for ruling in rulings if ruling.finding.reason is not Reason.NO_REFERENCE]
 
@@ -97,7 +97,7 @@ def measured_ago(rulings: Iterable[Ruling], now: float) -> str:
         ruling.record.finished_at
         for ruling in rulings
         # a floor covers many nights
-        if ruling.measured and ruling.record and not ruling.finding.reason.low_from_the_start
+        if ruling.measured and ruling.record and not ruling.finding.reason.below_requirement
     ]
     return f"; measured {age(min(ends), now)}" if ends and now - min(ends) > NEW_S else ""
 
@@ -107,7 +107,7 @@ def weighed(evidence: Optional[Evidence], *, services: bool = True) -> Iterator[
 
     ``services`` is whether there are services that it may give an alarm.
     """
-    if evidence and evidence.worth_a_word and evidence.ratio is not None:
+    if evidence and evidence.reportable and evidence.ratio is not None:
         yield f"{evidence.what} {over_runs(evidence)}{_needed(evidence, services)}"
 
 
@@ -119,7 +119,7 @@ def over_runs(evidence: Evidence) -> str:
     """Return the loss over some runs, and the odds of it."""
     share = "" if evidence.ratio is None else f"{100 * evidence.ratio:.0f} % of {evidence.against} "
     runs = f"over {number(evidence.moments, 'run')}"
-    if evidence.comes_and_goes:
+    if evidence.intermittent:
         runs = f"in {evidence.low} of {number(evidence.moments, 'run')}"
     return (
         f"{share}{runs} since {moment(evidence.since)}, odds "
@@ -138,7 +138,7 @@ def so_far(evidence: Optional[Evidence]) -> str:
         return "too few runs to tell it from chance"
     if evidence.shared:
         return "its group has lost as much and has the alarm"
-    if evidence.worth_a_word and evidence.ratio is not None:
+    if evidence.reportable and evidence.ratio is not None:
         return f"{over_runs(evidence)}, {odds(evidence.needed)} for an alarm{more(evidence)}"
     return f"{'one run is ' if evidence.moments == 1 else ''}no evidence yet{more(evidence)}"
 

@@ -28,8 +28,8 @@ from plumbline.judge.runs import LONE_NOISE, PEER_NOISE, RATIO, SPREAD, Rows, So
 from plumbline.model.limits import Baseline, Limits
 from plumbline.model.series import Sample
 from plumbline.model.statistics import (
-    OF_A_DEVIATION,
-    OF_A_MEDIAN,
+    MAD_FACTOR,
+    MEDIAN_FACTOR,
     deviation,
     error_of_median,
 )
@@ -213,8 +213,8 @@ def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
     grid = _grid(places, members, values, (len(all_days), count))
     middles, sizes = _medians(grid)
     deviations = grid - middles[:, None]
-    spreads = OF_A_DEVIATION * _medians(np.abs(deviations))[0] * sizes / (sizes - 0.8)
-    spreads = np.maximum(LEAST_SPREAD, np.hypot(spreads, OF_A_MEDIAN * spreads / np.sqrt(sizes)))
+    spreads = MAD_FACTOR * _medians(np.abs(deviations))[0] * sizes / (sizes - 0.8)
+    spreads = np.maximum(LEAST_SPREAD, np.hypot(spreads, MEDIAN_FACTOR * spreads / np.sqrt(sizes)))
     enough = sizes >= MIN_SIZE
     usual, number = _medians(deviations[enough].T)
     apart = _apart(usual[number >= _DAYS].tolist())
@@ -496,7 +496,7 @@ def group_source(group: Sequence[Measurement], members: int) -> Optional[Compare
         return None
     fewest = min(measurement.baseline.runs for measurement in measurements if measurement.baseline)
     error = max(LEAST_SPREAD, error_of_median(_SPREAD_ALONE, max(1, fewest)))
-    errors = OF_A_MEDIAN * OF_A_DEVIATION * deviations[counts] / np.sqrt(sizes[counts])
+    errors = MEDIAN_FACTOR * MAD_FACTOR * deviations[counts] / np.sqrt(sizes[counts])
     rows = rows_of(starts[counts], middles[counts], np.hypot(_SPREAD_ALONE, errors))
     return ComparedSource(Source(rows, error, LONE_NOISE), baseline_words(measurements))
 

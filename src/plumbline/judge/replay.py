@@ -32,7 +32,7 @@ from plumbline.model.limits import Baseline, Limits, Reference
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.series import SAMPLES, Running, Sample, Sampled, Series
 from plumbline.model.spec import ProbeSpec
-from plumbline.model.statistics import Day, midmean, one_day
+from plumbline.model.statistics import Day, compare_day, midmean
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Verdict
 from plumbline.observe.darshan import FileIo, Log, Naming
@@ -198,7 +198,7 @@ class _Memory:
             {row.component: row.rate for row in run}
             for _, run in groupby(usable, key=attrgetter("at"))
         ]
-        losses = one_day(runs)
+        losses = compare_day(runs)
         by_component: dict[str, list[Sampled]] = {}
         for row in rows:
             by_component.setdefault(row.component, []).append(row)
@@ -415,7 +415,7 @@ def judge_jobs(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) ->
         (
             JobEvidence(target, host.rpartition(" ")[2], evidence.ratio, evidence)
             for (host, target), evidence in last.items()
-            if evidence and evidence.worth_a_word
+            if evidence and evidence.reportable
             if evidence.ratio is not None and evidence.ratio < _LOW
         ),
         key=lambda judgement: judgement.ratio,

@@ -167,10 +167,10 @@ def _finding(ruling: Ruling, weighed: Optional[Evidence], *, alarm: bool) -> Fin
         lost = "" if measured.what == weighed.what else f"{weighed.what} "
         text = f"{figures_and_ceiling(measured)}: {lost}{over_runs(weighed)}{more(weighed)}"
         return Finding(severity(weighed.ratio, measured.limits), Reason.SLOW, text)
-    if weighed and weighed.alarm and weighed.what != measured.what and finding.reason.of_one_run:
+    if weighed and weighed.alarm and weighed.what != measured.what and finding.reason.single_run:
         # the operation with the largest loss has the alarm
         return _watched(measured, finding, weighed)
-    if finding.reason.of_one_run and _is_low(measured):
+    if finding.reason.single_run and _is_low(measured):
         other = below_goal(measured) or below_floor(measured) or profile_over_runs(measured)
         return other or _watched(measured, finding, weighed)
     if finding.reason is Reason.PROFILE or finding.reason.fine:
@@ -179,7 +179,7 @@ def _finding(ruling: Ruling, weighed: Optional[Evidence], *, alarm: bool) -> Fin
             return profile
     if weighed and finding.reason is Reason.NO_REFERENCE:
         return Finding(State.OK, Reason.FINE, figures(measured))
-    if weighed and finding.reason.fine and weighed.worth_a_word and weighed.what == measured.what:
+    if weighed and finding.reason.fine and weighed.reportable and weighed.what == measured.what:
         return _watched(measured, finding, weighed)
     return finding
 

@@ -46,7 +46,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.record import Scenario, segments_retransmitted
 from plumbline.model.rounds import cycle, span
 from plumbline.model.series import Running, Sample, Series
-from plumbline.model.statistics import OF_A_MEDIAN
+from plumbline.model.statistics import MEDIAN_FACTOR
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State
 
@@ -216,7 +216,7 @@ def _middle(runs: Rows) -> float:
 def _vote_of(vote: Vote, named: NamedMeasurement, source: Source, runs: Rows) -> WeighedVote:
     middle = _middle(runs)
     # the error of a median of values that differ by s_1 ... s_n is 1.2533 sqrt(n) / sum(1 / s_i)
-    own = OF_A_MEDIAN * sqrt(len(runs)) / float((1 / runs[:, SPREAD]).sum())
+    own = MEDIAN_FACTOR * sqrt(len(runs)) / float((1 / runs[:, SPREAD]).sum())
     expected = _healthy_rate(named, source)
     error = max(LEAST_SPREAD, hypot(own, source.off))
     return WeighedVote(vote, expected, expected * exp(middle), error, float(runs[0, AT]))

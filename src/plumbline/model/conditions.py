@@ -76,12 +76,12 @@ def differences(then: Conditions, now: Conditions, fill_change: float) -> tuple[
         changes.append(_terms(then, now))
     if then.settings != now.settings:
         changes += _settings(then.settings, now.settings)
-    if filled_otherwise(then.fill, now.fill, fill_change):
+    if fill_differs(then.fill, now.fill, fill_change):
         changes.append(Difference(FILL, _percent(then.fill), _percent(now.fill)))
     return tuple(changes)
 
 
-def filled_otherwise(then: Optional[float], now: Optional[float], fill_change: float) -> bool:
+def fill_differs(then: Optional[float], now: Optional[float], fill_change: float) -> bool:
     """Return True if two known fill fractions differ by more than ``fill_change``."""
     return then is not None and now is not None and abs(then - now) > fill_change
 

@@ -18,9 +18,9 @@ LEAST_ODDS = 20.0
 
 _TWO = 2
 
-WORTH_A_WORD = 3.0
+REPORTED_ODDS = 3.0
 """Least logarithm of odds to be reported: 20 to 1."""
-WORTH_A_RUN = 2.3
+CONFIRMED_ODDS = 2.3
 """Least logarithm of odds to measure again: 10 to 1, as after one moment with a 40 % loss."""
 
 
@@ -52,19 +52,19 @@ class Evidence(NamedTuple):
     low: Optional[Annotated[int, counts]] = None
 
     @property
-    def comes_and_goes(self) -> bool:
+    def intermittent(self) -> bool:
         """True if it was slow in at least two moments, but in fewer than half of them."""
         return self.low is not None and _TWO <= self.low < self.moments / 2
 
     @property
-    def worth_a_word(self) -> bool:
+    def reportable(self) -> bool:
         """True if the odds are high enough to be reported."""
-        return self.alarm or self.odds >= WORTH_A_WORD
+        return self.alarm or self.odds >= REPORTED_ODDS
 
     @property
     def in_question(self) -> bool:
         """True if the odds are high enough to measure again, which takes less than a report."""
-        return self.alarm or self.odds >= WORTH_A_RUN
+        return self.alarm or self.odds >= CONFIRMED_ODDS
 
     @classmethod
     def from_json(cls, raw: Any) -> Evidence:

@@ -11,10 +11,10 @@ from math import exp, log, sqrt
 from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
-OF_A_DEVIATION = 1.4826
+MAD_FACTOR = 1.4826
 """Standard deviation / median absolute deviation (MAD)."""
 
-OF_A_MEDIAN = 1.2533
+MEDIAN_FACTOR = 1.2533
 """Standard error of a median / of a mean, of many values: the square root of pi / 2."""
 
 
@@ -22,12 +22,12 @@ def deviation(values: Iterable[float], middle: Optional[float] = None) -> float:
     """Return the robust standard deviation of the values from ``middle``, else their median."""
     samples = tuple(values)
     centre = median(samples) if middle is None else middle
-    return OF_A_DEVIATION * median([abs(value - centre) for value in samples])
+    return MAD_FACTOR * median([abs(value - centre) for value in samples])
 
 
 def error_of_median(spread: float, count: int) -> float:
     """Return the standard error of the median of ``count`` values with normal noise ``spread``."""
-    return OF_A_MEDIAN * spread / sqrt(count)
+    return MEDIAN_FACTOR * spread / sqrt(count)
 
 
 class Day(NamedTuple):
@@ -45,7 +45,7 @@ Rates = Mapping[str, float]
 """Rates of the members of a group in one run, in bytes per second."""
 
 
-def one_day(runs: Iterable[Rates]) -> dict[str, Day]:
+def compare_day(runs: Iterable[Rates]) -> dict[str, Day]:
     """Return the comparison of each member over the runs of one day; empty without peers."""
     losses: dict[str, list[float]] = {}
     for rates in runs:

@@ -88,7 +88,7 @@ def unicode_text(**values: Any) -> None:
             names(name, (value,))
 
 
-def whole_text(text: str) -> str:
+def storable(text: str) -> str:
     """Replace lone surrogates in a foreign text, so it can be stored and printed."""
     return text.encode("utf-8", "replace").decode()
 

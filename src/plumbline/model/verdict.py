@@ -115,12 +115,12 @@ class Reason(str, Enum):
         return self in _SLOW
 
     @property
-    def of_one_run(self) -> bool:
+    def single_run(self) -> bool:
         """True if the reason rests on a single slow run."""
-        return self in _OF_ONE_RUN
+        return self in _SINGLE_RUN
 
     @property
-    def low_from_the_start(self) -> bool:
+    def below_requirement(self) -> bool:
         """True if the component never reached the required rate, which needs no baseline."""
         return self in _FLOORS
 
@@ -132,7 +132,7 @@ class Reason(str, Enum):
 
 _FINE = frozenset({Reason.FINE, Reason.EVEN_SHARE})
 _CONTENTION = frozenset({Reason.CONTENDED, Reason.CONTENDED_FOR_DAYS})
-_OF_ONE_RUN = frozenset({Reason.BELOW_LEVEL, Reason.PROVISIONAL})
+_SINGLE_RUN = frozenset({Reason.BELOW_LEVEL, Reason.PROVISIONAL})
 _LASTING = frozenset({Reason.SLOW, Reason.PROFILE})
 _SLOW = _LASTING | {Reason.BELOW_LEVEL, Reason.PROVISIONAL}
 _FLOORS = frozenset({Reason.BELOW_GOAL, Reason.BELOW_FLOOR})

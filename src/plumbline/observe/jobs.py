@@ -14,8 +14,16 @@ from plumbline.model.codec import positional, refuse_impossible
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
-from plumbline.model.validation import LATEST, Within, amounts, read_json, real, times, unicode_text
-from plumbline.model.validation import whole_text as whole
+from plumbline.model.validation import (
+    LATEST,
+    Within,
+    amounts,
+    read_json,
+    real,
+    storable,
+    times,
+    unicode_text,
+)
 
 COUNTERS = "job_stats"
 DARSHAN = "Darshan"
@@ -322,7 +330,7 @@ def _number(value: Any) -> Optional[float]:
 
 
 def _text(value: Any) -> str:
-    return whole(value) if isinstance(value, str) else ""
+    return storable(value) if isinstance(value, str) else ""
 
 
 def _job_from_row(columns: Sequence[str], cells: Sequence[str]) -> Optional[Job]:
@@ -341,8 +349,8 @@ def _job_from_row(columns: Sequence[str], cells: Sequence[str]) -> Optional[Job]
         raise ValueError(
             f"servers count its traffic by another id than {job:.40}; ask for {_ID[0]}"
         )
-    texts = (whole(row.get(column, "")) for column in ("JobName", "User", "NodeList"))
-    return checked_job(Job(whole(job), begin, parse_moment(row["End"]), *texts))
+    texts = (storable(row.get(column, "")) for column in ("JobName", "User", "NodeList"))
+    return checked_job(Job(storable(job), begin, parse_moment(row["End"]), *texts))
 
 
 def parse_moment(text: str) -> Optional[float]:

@@ -14,8 +14,7 @@ from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.names import NAME, PATH
 from plumbline.model.units import format_duration
-from plumbline.model.validation import Within, counts, read_json, times, unicode_text
-from plumbline.model.validation import whole_text as whole
+from plumbline.model.validation import Within, counts, read_json, storable, times, unicode_text
 from plumbline.model.verdict import State
 from plumbline.observe.node import Node, ask
 from plumbline.observe.symptom import HOLDS_S, KIND_OF, KINDS, Direction, Look, Symptom
@@ -119,5 +118,5 @@ class _CommandReport(NamedTuple):
 
 def _clean(text: str) -> str:
     """Return a text as one line without control characters, cut to the length of a sentence."""
-    line = " ".join(lines(whole(text)))
+    line = " ".join(lines(storable(text)))
     return line if len(line) <= _MOST_LETTERS else f"{line[: _MOST_LETTERS - 4]} ..."

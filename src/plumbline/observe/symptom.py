@@ -8,7 +8,7 @@ from plumbline.model.codec import lenient, read_document, write_fields
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import format_duration
-from plumbline.model.validation import counts, times, unicode_text, whole_text
+from plumbline.model.validation import counts, storable, times, unicode_text
 from plumbline.model.verdict import State
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def _current(document: Any, now: Optional[float]) -> tuple[Symptom, ...]:
     if now is None:
         raise DocumentError("it is no node of the plan")
     if isinstance(document, dict) and TROUBLE in document:
-        raise DocumentError(whole_text(f"{document[TROUBLE]!s:.300}"))
+        raise DocumentError(storable(f"{document[TROUBLE]!s:.300}"))
     report = Report.from_json(document)
     age_s = now - report.looked_at
     if age_s > HOLDS_S:

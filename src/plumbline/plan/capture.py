@@ -17,7 +17,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 from plumbline.model.conditions import (
     Conditions,
     differences,
-    filled_otherwise,
+    fill_differs,
     of_baseline,
     of_record,
 )
@@ -245,7 +245,7 @@ def _newest_conditions(runs: Sequence[_Run], fill_change: float) -> list[_Run]:
         run
         for run in ordered
         if run.conditions is newest.conditions
-        and not filled_otherwise(run.fill, newest.fill, fill_change)
+        and not fill_differs(run.fill, newest.fill, fill_change)
     ]
 
 

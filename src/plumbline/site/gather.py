@@ -25,7 +25,7 @@ from plumbline.model.record import SCHEMA, Record
 from plumbline.model.series import Running
 from plumbline.model.trend import NodeClock
 from plumbline.model.units import DAY_S, LARGEST
-from plumbline.model.validation import read_json, whole_text
+from plumbline.model.validation import read_json, storable
 from plumbline.observe.symptom import TROUBLE
 from plumbline.store import facts
 from plumbline.store.collection import ConsoleHistory
@@ -128,7 +128,7 @@ class Conversation:
         try:
             return self._answer(request)
         except DocumentError as error:
-            raise Unreachable(whole_text(str(error))) from error
+            raise Unreachable(storable(str(error))) from error
 
     def _answer(self, request: Request) -> Answer:
         head = Head.from_json(self._line())
@@ -144,7 +144,7 @@ class Conversation:
                 records.append(_record_of(line[1]))
                 last = Cursor(place, records[-1].id)
             except DocumentError as error:
-                damaged.append(whole_text(str(error)))
+                damaged.append(storable(str(error)))
                 last = Cursor(place)
         if not isinstance(line, dict) or line.get("end") != len(records) + len(damaged):
             raise DocumentError(f"its answer was cut: it ends with {line!r:.80}")
@@ -391,7 +391,7 @@ class _Progress:
                     raise DocumentError(f"{head.conditions[TROUBLE]!s:.300}")
                 facts.keep_collected(self._history, before.node, head.conditions)
         except DocumentError as error:
-            self.note(conditions=whole_text(str(error)))
+            self.note(conditions=storable(str(error)))
 
     def keep_last(self, head: Head) -> None:
         """Keep the current state of a node: its clock, its runs, its symptoms."""
@@ -403,7 +403,7 @@ class _Progress:
 
 
 def _short(trouble: object) -> str:
-    return whole_text(f"{trouble!s:.300}")
+    return storable(f"{trouble!s:.300}")
 
 
 def _keep_symptoms(history: Path, node: str, symptoms: Optional[Mapping[str, Any]]) -> None:

@@ -16,8 +16,7 @@ from plumbline.model.codec import lenient, read_document, write
 from plumbline.model.codec import read as read_value
 from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import MOST, Suspected, Suspects
-from plumbline.model.validation import times
-from plumbline.model.validation import whole_text as whole
+from plumbline.model.validation import storable, times
 from plumbline.observe.changes import FILE, MOST_BYTES, Ledger, first_ledger
 from plumbline.observe.conditions import Bill
 from plumbline.observe.node import Past
@@ -108,7 +107,7 @@ def collected_report(node: str, path: str, now: float) -> LastReport:
     """Return the last report of a node from its copy at ``path``; ``now`` is by its clock."""
     document = _document_or_trouble(path)
     if isinstance(document, dict) and TROUBLE in document:
-        return LastReport(None, now, whole(f"{document[TROUBLE]!s:.300}"))
+        return LastReport(None, now, storable(f"{document[TROUBLE]!s:.300}"))
     try:
         report = Report.from_json(document)
     except DocumentError as error:

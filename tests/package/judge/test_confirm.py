@@ -16,7 +16,7 @@ from plumbline.judge.confirm import (
     steps_of,
     turns,
 )
-from plumbline.model.evidence import WORTH_A_RUN, Evidence, Subject
+from plumbline.model.evidence import CONFIRMED_ODDS, Evidence, Subject
 from plumbline.model.expectation import OFF, Confirm, Expectation, Measured
 from plumbline.model.limits import Limits
 from plumbline.model.spec import ProbeSpec
@@ -229,7 +229,7 @@ def test_an_alarm_comes_last_and_leaves_half_of_the_bytes(
     terms = TERMS._replace(most_bytes=float(most * EACH))
     of = site(confirm=terms, limits=Limits(stale_after_s=15 * DAY_S)).say("a", **SLOW)
     for name in low:
-        of.say(name, odds=WORTH_A_RUN)
+        of.say(name, odds=CONFIRMED_ODDS)
     before = past(planned=dict.fromkeys("abcdefgh", NOW - 6 * DAY_S))
     assert [targets for targets, _ in due(of, before)] == found
 
@@ -310,7 +310,7 @@ def test_what_was_saved_up_is_for_what_the_odds_speak_for(
     """A low run for which they do not has the share of one day, whatever a busy night asks."""
     # a day's share pays for both, what was saved up for three more
     of = site(confirm=TERMS._replace(daily_bytes=6.0 * EACH, most_bytes=16.0 * EACH))
-    of.say("a", odds=WORTH_A_RUN).say("b", percent=30.0, odds=WORTH_A_RUN - 0.1)
+    of.say("a", odds=CONFIRMED_ODDS).say("b", percent=30.0, odds=CONFIRMED_ODDS - 0.1)
     assert [targets for targets, _ in due(of, past(done("c", NOW, bytes=spent)))] == found
 
 

@@ -86,14 +86,14 @@ def test_a_member_that_has_lost_more_than_its_group_has_its_own_alarm() -> None:
 
 def test_a_few_busy_nights_are_no_alarm() -> None:
     busy = [200e6] * 10 + [90e6, 60e6] + [200e6] * 3
-    assert not group(weighed(*[busy] * 6)).worth_a_word
+    assert not group(weighed(*[busy] * 6)).reportable
 
 
 def test_one_member_alone_is_no_loss_of_the_group() -> None:
     of = weighed([200e6] * 10 + [60e6] * 8, *[[200e6] * 18] * 5)
-    assert not group(of).worth_a_word
+    assert not group(of).reportable
     # of two, the better one stands for both
-    assert not group(weighed([200e6] * 10 + [60e6] * 8, [200e6] * 18)).worth_a_word
+    assert not group(weighed([200e6] * 10 + [60e6] * 8, [200e6] * 18)).reportable
 
 
 def test_a_group_of_which_half_has_no_baseline_is_not_compared() -> None:
@@ -115,7 +115,7 @@ def test_after_a_change_of_version_three_low_nights_are_an_alarm(
         assert evidence.ratio == pytest.approx(0.643, abs=0.01)
     for number in range(6):
         alone = own(of, number)
-        assert alone is None or not alone.worth_a_word
+        assert alone is None or not alone.reportable
 
 
 class InTurn(Past):
@@ -173,7 +173,7 @@ def test_after_a_change_a_single_slow_member_is_found_beside_its_peers() -> None
     first = own(of, 0)
     assert first is not None
     assert first.alarm
-    assert not group(of).worth_a_word
+    assert not group(of).reportable
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_what_is_slow_for_nights_is_an_alarm_and_its_peers_are_not() -> None:
     assert slow.ratio == pytest.approx(0.4, abs=0.01)
     assert slow.since == NOW - 310 - 3 * DAY_S
     assert slow.moments == 4
-    assert not any(one and one.worth_a_word for one in found.values())
+    assert not any(one and one.reportable for one in found.values())
 
 
 @pytest.mark.parametrize("left", [0.05, 0.03, 0.001])
@@ -100,7 +100,7 @@ def test_one_low_night_is_none() -> None:
 
 def test_a_night_that_was_bad_for_all_is_nobodys_fault() -> None:
     low = [(name, op, [*HEALTHY, *[70e6] * 4]) for name in NAMES for op in OPERATIONS]
-    assert not any(one and one.worth_a_word for one in evidence(taken(*low)).values())
+    assert not any(one and one.reportable for one in evidence(taken(*low)).values())
 
 
 @pytest.mark.parametrize(("odds", "alarm"), [(100.0, True), (1e12, False)])
@@ -440,7 +440,7 @@ def test_hosts_of_a_group_are_peers() -> None:
     """What the network lost on some nights is no host's; what one host lost on others is."""
     bad_night = [*[117e6] * 5, *[60e6] * 5]
     every = {f"oss{number}": {"a": bad_night, "b": bad_night} for number in range(6)}
-    assert not any(one and one.worth_a_word for one in pairs(every).values())
+    assert not any(one and one.reportable for one in pairs(every).values())
     own = [*[117e6] * 5, *[20e6] * 5]
     found = pairs({**every, "oss3": {"a": own, "b": own}})
     assert [name for name, one in found.items() if one and one.alarm] == ["oss3"]

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from plumbline.model.statistics import (
     Day,
+    compare_day,
     deviation,
     error_of_median,
     median_without,
     midmean,
-    one_day,
     summarize,
 )
 
@@ -80,7 +80,7 @@ def test_medians_of_samples_differ_by_their_error() -> None:
 
 
 def test_a_loss_is_the_logarithm_of_siblings_over_own() -> None:
-    day = one_day([{"a": 100e6, "b": 200e6, "c": 200e6, "d": 210e6}])
+    day = compare_day([{"a": 100e6, "b": 200e6, "c": 200e6, "d": 210e6}])
     assert day["a"].loss == pytest.approx(log(2), abs=1e-5)
     assert day["b"].loss == pytest.approx(0, abs=1e-5)
     assert day["a"].peers == 3
@@ -88,11 +88,11 @@ def test_a_loss_is_the_logarithm_of_siblings_over_own() -> None:
 
 def test_noise_that_all_siblings_share_is_no_loss() -> None:
     shared = [dict.fromkeys("abcd", 100e6 / (1 + number)) for number in range(5)]
-    assert set(one_day(shared).values()) == {Day(0.0, 3)}
+    assert set(compare_day(shared).values()) == {Day(0.0, 3)}
 
 
 def test_a_run_of_one_component_says_nothing() -> None:
-    assert one_day([{"a": 1e6}, {"a": 1e6, "b": 0.0}]) == {}
+    assert compare_day([{"a": 1e6}, {"a": 1e6, "b": 0.0}]) == {}
 
 
 @given(st.lists(st.floats(-50, 50), min_size=2, max_size=30), st.data())
