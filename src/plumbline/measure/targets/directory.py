@@ -53,7 +53,7 @@ class DirectoryTarget(FileTarget):
         return TargetState(space.fill, (), {"filesystem": mount.kind})
 
     def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
-        """Return False: one server holds the entire directory."""
+        """Return False: the directory is the entire target."""
         return False
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
