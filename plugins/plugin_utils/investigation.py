@@ -20,13 +20,13 @@ from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import (
     unit_name,
 )
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils import answers
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.before import (
-    Before,
-    look_before,
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew, NobodyAnswers, Say
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.node_state import (
+    NodeState,
     not_ok,
     not_ok_lines,
+    read_state,
 )
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew, NobodyAnswers, Say
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Node
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.whereabouts import targets_of
 
@@ -75,7 +75,7 @@ class Investigation:
         self._console = console
         self._began = console.clock()
         self._done: list[dict[str, Any]] = []
-        self._before: dict[str, Before] = {}
+        self._states: dict[str, NodeState] = {}
         self._cursors: dict[str, tuple[int, str]] = {}
         self._symptoms: dict[str, Any] = {}
         self._write("plan.json", json.dumps(plan))
@@ -103,17 +103,17 @@ class Investigation:
 
     def _begin(self) -> None:
         """Ask all nodes for their state; clocks may differ, so each node has its own start."""
-        self._before = self._crew.each(look_before, self._console.say)
-        if not self._before:
+        self._states = self._crew.each(read_state, self._console.say)
+        if not self._states:
             lost = [f"{name}: {reason}" for name, reason in self._crew.lost.items()]
             raise NobodyAnswers(f"No node answers. {'; '.join(lost)}")
-        self._symptoms = {name: state.symptoms for name, state in self._before.items()}
-        for name, state in self._before.items():
+        self._symptoms = {name: state.symptoms for name, state in self._states.items()}
+        for name, state in self._states.items():
             if state.snapshot:
                 self._write(f"{name}.snapshot", state.snapshot)
         if self._question.user_path is not None:
             self._find_file(self._question.user_path)
-        self._console.say(not_ok_lines(self._before.values()))
+        self._console.say(not_ok_lines(self._states.values()))
 
     def _find_file(self, path: str) -> None:
         """Add the targets that hold a user's file to the question."""
@@ -134,7 +134,7 @@ class Investigation:
         arguments = ["--plan", "plan.json", "--request", "request.json"]
         arguments += [
             "--snapshots",
-            *(f"{n}.snapshot" for n, state in self._before.items() if state.snapshot),
+            *(f"{n}.snapshot" for n, state in self._states.items() if state.snapshot),
         ]
         arguments += ["--records", *(f"{name}.jsonl" for name in self._cursors)]
         argv = [word if word.startswith("--") else str(folder / word) for word in arguments]
@@ -149,12 +149,12 @@ class Investigation:
         question, crew = self._question, self._crew
         return {
             "targets": question.targets,
-            "known": not_ok(self._before.values()),
+            "known": not_ok(self._states.values()),
             "budget": question.budget,
             "budget_bytes": question.budget_bytes,
             "elapsed_s": self._elapsed_s(),
             "done": self._done,
-            "begun": {name: state.begun for name, state in self._before.items()},
+            "begun": {name: state.begun for name, state in self._states.items()},
             "forks": question.forks,
             "silent": crew.silent,
             "outside": crew.outside,
@@ -214,7 +214,7 @@ class Investigation:
         """Bring new records and the symptoms of each node."""
 
         def work(node: Node) -> list[answers.Answer]:
-            begun = self._before[node.name].begun
+            begun = self._states[node.name].begun
             return list(answers.records(node, self._cursors.get(node.name, _START), begun))
 
         for name, replies in self._crew.each(work, self._console.say).items():

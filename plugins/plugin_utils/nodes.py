@@ -26,7 +26,7 @@ _NOTHING = b"\n"
 _SSH = {"smart": "ansible.builtin.ssh", "ssh": "ansible.builtin.ssh"}
 """Full names, which no strategy replaces with its own connections."""
 
-_GIVEN_UP_AFTER_S = 60.0
+_LIMIT_S = 60.0
 """Default limit, for quick commands."""
 
 Result = TypeVar("Result")
@@ -40,7 +40,7 @@ class Unreachable(NoAnswer):
     """A host cannot be reached, or does not finish a command in time."""
 
 
-class Done(NamedTuple):
+class Completed(NamedTuple):
     """Result of a command on a host."""
 
     code: int
@@ -56,19 +56,19 @@ class Node:
         self.name = name
         self._action = action
 
-    def run(self, argv: Sequence[str], stdin: str = "", limit_s: float = _GIVEN_UP_AFTER_S) -> Done:
+    def run(self, argv: Sequence[str], stdin: str = "", limit_s: float = _LIMIT_S) -> Completed:
         """Run a command with ``given`` as its standard input.
 
         Raises:
             Unreachable: the host does not answer, or not within ``limit_s`` seconds.
         """
 
-        def ask() -> Done:
+        def ask() -> Completed:
             # the method of Ansible itself: a strategy may have replaced it for its own connections
             reply = ActionBase._low_level_execute_command(
                 self._action, shlex.join(argv), in_data=stdin.encode() or _NOTHING
             )
-            return Done(reply["rc"], reply["stdout"], reply["stderr"])
+            return Completed(reply["rc"], reply["stdout"], reply["stderr"])
 
         try:
             return _within(ask, limit_s)
@@ -133,9 +133,9 @@ def _work_on(
             results.put((node.name, error))
 
 
-def _within(ask: Callable[[], Done], limit_s: float) -> Done:
+def _within(ask: Callable[[], Completed], limit_s: float) -> Completed:
     """Return the answer; give up if a dead host blocks the command beyond the limit."""
-    results: queue.SimpleQueue[Done | Exception] = queue.SimpleQueue()
+    results: queue.SimpleQueue[Completed | Exception] = queue.SimpleQueue()
 
     def answer() -> None:
         try:

@@ -8,7 +8,7 @@ import json
 from functools import partial
 from typing import Any, Callable, Mapping, Sequence
 
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Done, Node
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Completed, Node
 
 _CAPABILITY = "-all,+dac_read_search"
 _LIMIT_S = 120.0
@@ -19,7 +19,7 @@ class NotFound(Exception):
     """No host finds the file; the message has their errors."""
 
 
-Each = Callable[[Callable[[Node], Done]], Mapping[str, Done]]
+Each = Callable[[Callable[[Node], Completed]], Mapping[str, Completed]]
 """Function that runs work on the nodes that measure targets, and returns the results."""
 
 
@@ -29,7 +29,7 @@ def targets_of(path: str, run_on: Each) -> list[str]:
     Raises:
         NotFound: no host finds the file; one is enough, as not all hosts mount the file system.
     """
-    answers: list[Done] = []
+    answers: list[Completed] = []
     # GlusterFS ignores the capability and shows closed folders only to root; this root has no more
     # privileges than the user
     for user in ("plumbline", "root"):
@@ -41,7 +41,7 @@ def targets_of(path: str, run_on: Each) -> list[str]:
     raise NotFound(" ".join(refused) or "No host that answers measures targets.")
 
 
-def _ask(path: str, user: str, node: Node) -> Done:
+def _ask(path: str, user: str, node: Node) -> Completed:
     return node.run(_command(path, user), limit_s=_LIMIT_S)
 
 

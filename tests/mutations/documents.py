@@ -36,7 +36,7 @@ from plumbline.model.published import Published
 from plumbline.model.quantity import SECONDS
 from plumbline.model.record import Flag, Latency, Operation, Record
 from plumbline.model.series import Process, Running, Sample
-from plumbline.model.service import Standing, Suspicion
+from plumbline.model.service import ActiveAlarms, Suspicion
 from plumbline.model.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.observe.conditions import Bill
@@ -457,7 +457,7 @@ def _checks() -> Iterator[Reader]:
     verdict = Verdict(
         "path", "server oss1", State.OK, Reason.FINE, "no suspect", figures=(Figure("s", 0),)
     )
-    standing = Standing(
+    standing = ActiveAlarms(
         {"oss1;OST a": NOW - 9}, {"server oss1": Suspicion(NOW - 8, State.WARNING, slow=True)}
     )
     paths = paths_document({"server oss1": verdict}, NOW, 3600.0, standing)

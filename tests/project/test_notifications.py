@@ -10,7 +10,7 @@ from typing import Iterator, Mapping
 import pytest
 
 from plumbline.model.codec import read_all
-from plumbline.model.service import NOTHING, PathService, Service
+from plumbline.model.service import NO_ALARMS, PathService, Service
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.site.publish import Scene, settle
 from tests.package.cli import nagios
@@ -120,7 +120,7 @@ class Console:
         said = plan("lab")
         self._services = read_all(Service, said["services"])
         self._paths = read_all(PathService, said["paths"])
-        self._standing = NOTHING
+        self._standing = NO_ALARMS
         self._now = 1_000_000.0
 
     def publish(self, *alarms: tuple[str, str], suspect: str = "") -> dict[tuple[str, str], int]:

@@ -16,7 +16,7 @@ from plumbline.measure.targets.probe_file import Cache, FileTarget
 from plumbline.measure.trial import (
     Conditions,
     Failure,
-    Reached,
+    ReadyTarget,
     Task,
     WatchedTrial,
     command_of,
@@ -93,7 +93,7 @@ def _buffered(spec: ProbeSpec) -> ProbeSpec:
 class _Reads:
     """Write of one file, and its reads."""
 
-    def __init__(self, context: UnitContext, reached: Reached, tasks: Sequence[Task]) -> None:
+    def __init__(self, context: UnitContext, reached: ReadyTarget, tasks: Sequence[Task]) -> None:
         self._context = context
         self._reached = reached
         self._tasks = tasks

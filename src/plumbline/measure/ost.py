@@ -15,7 +15,7 @@ from plumbline.measure.trial import (
     UNSURE,
     Conditions,
     Failure,
-    Reached,
+    ReadyTarget,
     Suspicion,
     Task,
     WatchedTrial,
@@ -87,7 +87,7 @@ class TargetUnit:
         return tuple((*command_of(job), "<>", file) for job in jobs)
 
 
-def _is_silent(reached: Union[Reached, Failure]) -> bool:
+def _is_silent(reached: Union[ReadyTarget, Failure]) -> bool:
     """Return True if a target does not answer: removing its file would hang too."""
     if isinstance(reached, Failure):
         return reached.outcome is Outcome.UNANSWERED
@@ -98,7 +98,11 @@ class _Operations:
     """Operations on one file; each depends on the ones before."""
 
     def __init__(
-        self, context: UnitContext, reached: Reached, suspicion: Suspicion, written: Optional[int]
+        self,
+        context: UnitContext,
+        reached: ReadyTarget,
+        suspicion: Suspicion,
+        written: Optional[int],
     ) -> None:
         self._context = context
         self._reached = reached

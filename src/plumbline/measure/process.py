@@ -28,19 +28,19 @@ def this_process(lock: int) -> Process:
     return Process(os.getpid(), _started(os.getpid()) or 0, _text(_BOOT) or "", name)
 
 
-def goes_on(process: Process) -> bool:
+def is_running(process: Process) -> bool:
     """Return True if a process itself is alive; its tools do not count."""
     boot = _text(_BOOT)
     of_this_boot = not (boot and process.boot) or boot == process.boot
     return of_this_boot and _started(process.pid) == process.started
 
 
-def lives(process: Process) -> bool:
+def is_alive(process: Process) -> bool:
     """Return True if a process or a tool with its lock is alive, or locks cannot be read."""
     boot = _text(_BOOT)
     if boot and process.boot and boot != process.boot:
         return False
-    if goes_on(process):
+    if is_running(process):
         return True
     locks = _text(_LOCKS)
     return locks is None or process.lock in locks.split()

@@ -10,7 +10,7 @@ from plumbline.measure.targets import target_for
 from plumbline.measure.targets.interface import Target
 from plumbline.measure.trial import (
     Failure,
-    Reached,
+    ReadyTarget,
     Task,
     WatchedTrial,
     command_of,
@@ -40,7 +40,7 @@ class DeviceUnit:
         If a device is missing, only that one has a record: the others cannot be read together with
         it, and one cause must raise one alarm.
         """
-        devices: list[Reached] = []
+        devices: list[ReadyTarget] = []
         failures: list[Record] = []
         for task, target in zip(self.tasks, self._targets):
             answer = _reach_twice(context, task, target)
@@ -64,7 +64,7 @@ class DeviceUnit:
             for task in self.tasks
         )
 
-    def _read(self, context: UnitContext, devices: Sequence[Reached]) -> Iterator[Record]:
+    def _read(self, context: UnitContext, devices: Sequence[ReadyTarget]) -> Iterator[Record]:
         trials = [
             WatchedTrial(task, task.entry.spec, device, context.clock)
             for task, device in zip(self.tasks, devices)
@@ -91,7 +91,7 @@ class DeviceUnit:
             yield confirmed.record(context.recorder)
 
 
-def _reach_twice(context: UnitContext, task: Task, target: Target) -> Union[Reached, Failure]:
+def _reach_twice(context: UnitContext, task: Task, target: Target) -> Union[ReadyTarget, Failure]:
     """Return a readable device, or the failure; look twice for a missing device."""
     runner = context.runners[task.entry.component]
     answer = _reach(task, target, runner)
@@ -102,7 +102,7 @@ def _reach_twice(context: UnitContext, task: Task, target: Target) -> Union[Reac
 
 
 def _confirmed(
-    context: UnitContext, task: Task, device: Reached, first: WatchedTrial
+    context: UnitContext, task: Task, device: ReadyTarget, first: WatchedTrial
 ) -> WatchedTrial:
     """Read a failed device once more, alone; return the trial that counts.
 
@@ -135,7 +135,7 @@ def units(entries: Sequence[Expectation]) -> Iterator[DeviceUnit]:
         yield DeviceUnit(together)
 
 
-def _reach(task: Task, target: Target, runner: CommandRunner) -> Union[Reached, Failure]:
+def _reach(task: Task, target: Target, runner: CommandRunner) -> Union[ReadyTarget, Failure]:
     try:
         return reach(target, runner, task.entry.spec.bytes)
     except PrivilegeError as error:

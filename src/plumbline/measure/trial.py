@@ -345,7 +345,7 @@ class Watch:
         return Failure(next(outcomes, Outcome.FAILED), str(error))
 
 
-class Reached(NamedTuple):
+class ReadyTarget(NamedTuple):
     """A target ready for measuring: its state, and the path of the file or device on it."""
 
     target: Target
@@ -354,7 +354,7 @@ class Reached(NamedTuple):
     watch: Watch
 
 
-def reach(target: Target, runner: CommandRunner, size_bytes: int) -> Union[Reached, Failure]:
+def reach(target: Target, runner: CommandRunner, size_bytes: int) -> Union[ReadyTarget, Failure]:
     """Check a target's state and place a file of ``size_bytes``; return the failure otherwise.
 
     Raises:
@@ -363,7 +363,7 @@ def reach(target: Target, runner: CommandRunner, size_bytes: int) -> Union[Reach
     watch = Watch(runner)
     try:
         state = target.state(watch)
-        return Reached(target, state, target.place(watch, size_bytes), watch)
+        return ReadyTarget(target, state, target.place(watch, size_bytes), watch)
     except PrivilegeError:
         raise
     except (SkipTarget, ToolError) as error:
@@ -387,7 +387,7 @@ def explanation(
 class WatchedTrial(Trial):
     """Trial on one target; its placement is proven before, between and after the repeats."""
 
-    def __init__(self, task: Task, spec: ProbeSpec, reached: Reached, clock: Clock) -> None:
+    def __init__(self, task: Task, spec: ProbeSpec, reached: ReadyTarget, clock: Clock) -> None:
         self._reached = reached
         self._before: Optional[int] = None
         self._growth: Optional[int] = None

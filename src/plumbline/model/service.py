@@ -87,7 +87,7 @@ class Suspicion(NamedTuple):
 
 
 @lenient
-class Standing(NamedTuple):
+class ActiveAlarms(NamedTuple):
     """Active alarms: ``notified`` has their starts in epoch seconds, by host and description.
 
     Services that a suspect's alarm suppressed are left out.  ``suspicions`` are keyed by the names
@@ -98,7 +98,7 @@ class Standing(NamedTuple):
     suspicions: Mapping[str, Suspicion]
 
 
-NOTHING = Standing({}, {})
+NO_ALARMS = ActiveAlarms({}, {})
 
 
 DEVICE_INFO = "plumbline_device_info"

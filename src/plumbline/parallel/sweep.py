@@ -94,7 +94,7 @@ def estimate(point: Point, load: Load, ledger: Ledger) -> Estimate:
     return Estimate(overhead + _moving_s(nearest, load.size(point), load), at_most=False)
 
 
-def _moving_s(done: Done, size: int, load: Load) -> float:
+def _moving_s(done: MeasuredPoint, size: int, load: Load) -> float:
     """Return the seconds of all operations for ``size`` bytes at the rates of a point."""
     rates_Bps = [done.rates.get(operation) for operation in load.operations]
     return sum(min(load.seconds, size / rate) if rate else load.seconds for rate in rates_Bps)
@@ -120,7 +120,7 @@ def _of_axes(**points: Mapping[str, Any]) -> None:
 SCHEMA = 1
 
 
-class Done(NamedTuple):
+class MeasuredPoint(NamedTuple):
     """One measured point; ``rates`` are bytes per second of all targets together.
 
     ``written`` is the number of bytes written, ``seconds`` the total time.  An operation without a
@@ -149,7 +149,7 @@ class Ledger(NamedTuple):
 
     terms: Mapping[str, Any]
     point_bytes: int
-    done: tuple[Done, ...] = ()
+    done: tuple[MeasuredPoint, ...] = ()
     written: int = 0
     seconds: float = 0.0
 
@@ -162,7 +162,7 @@ class Ledger(NamedTuple):
         """Return the ledger with the expected cost of a point that starts."""
         return self._replace(written=self.written + size, seconds=self.seconds + seconds)
 
-    def ended(self, done: Done) -> Ledger:
+    def ended(self, done: MeasuredPoint) -> Ledger:
         """Return the ledger with a finished point, which replaces an earlier failure."""
         others = tuple(entry for entry in self.done if entry.point != done.point)
         return self._replace(
@@ -216,15 +216,15 @@ class Summary(NamedTuple):
     reason: str
 
 
-def summaries(done: Sequence[Done]) -> tuple[Summary, ...]:
+def summaries(done: Sequence[MeasuredPoint]) -> tuple[Summary, ...]:
     """Return a summary of each measured point, in order of the axes."""
-    points: dict[tuple[tuple[str, Any], ...], list[Done]] = {}
+    points: dict[tuple[tuple[str, Any], ...], list[MeasuredPoint]] = {}
     for entry in done:
         points.setdefault(_key(entry.point, REPEAT), []).append(entry)
     return tuple(_summary(dict(key), runs) for key, runs in sorted(points.items()))
 
 
-def _summary(point: Point, runs: Sequence[Done]) -> Summary:
+def _summary(point: Point, runs: Sequence[MeasuredPoint]) -> Summary:
     rates: dict[Operation, list[float]] = {}
     for entry in runs:
         for operation, rate_Bps in entry.rates.items():
@@ -282,7 +282,7 @@ class Remark(NamedTuple):
         return self.last_ratio < 1 - LOSS
 
 
-def remarks(done: Sequence[Done], operations: Sequence[Operation]) -> tuple[Remark, ...]:
+def remarks(done: Sequence[MeasuredPoint], operations: Sequence[Operation]) -> tuple[Remark, ...]:
     """Return the knee of each line with at least two measured points.
 
     A line consists of measured points that differ on only one axis.
@@ -419,7 +419,7 @@ class Sweep(NamedTuple):
     budget: Budget
     save: Callable[[Ledger], None]
 
-    def work_off(self, ledger: Ledger, measure: Callable[[Point], Done]) -> Ending:
+    def work_off(self, ledger: Ledger, measure: Callable[[Point], MeasuredPoint]) -> Ending:
         """Measure the remaining points; raise the errors of ``measure`` and ``save``."""
         failed = 0
         for point in ledger.remaining(self.points):

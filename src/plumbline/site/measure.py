@@ -26,7 +26,7 @@ from plumbline.judge.judging import Basis, Judging
 from plumbline.judge.weighing import Weighing
 from plumbline.measure.caches import WITHOUT
 from plumbline.measure.lock import Locks, OwnLocks
-from plumbline.measure.process import goes_on
+from plumbline.measure.process import is_running
 from plumbline.measure.session import Session, SessionContext, units_of
 from plumbline.measure.temporary import temporary_folder
 from plumbline.measure.trial import Recorder
@@ -228,7 +228,7 @@ def _suspected(history: History, layer: str, now: float) -> tuple[dict[str, floa
 
 def busy_components(history: History) -> list[str]:
     """Return the components that another run is measuring."""
-    return [run.component for run in history.running() if run.process and goes_on(run.process)]
+    return [run.component for run in history.running() if run.process and is_running(run.process)]
 
 
 def confirm(

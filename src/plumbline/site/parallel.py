@@ -25,7 +25,7 @@ from plumbline.parallel.axes import AXES, REPEAT, Grid, Point, Setting, apply
 from plumbline.parallel.job import Fixed
 from plumbline.parallel.launch import Launch
 from plumbline.parallel.run import Course, FsUnit
-from plumbline.parallel.sweep import Budget, Done, Ledger, Load
+from plumbline.parallel.sweep import Budget, Ledger, Load, MeasuredPoint
 from plumbline.parallel.terms import (
     SPARE_S,
     Method,
@@ -369,7 +369,7 @@ class Points:
         self._clock = SystemClock()
         self._number = 0
 
-    def measure(self, point: Point) -> Done:
+    def measure(self, point: Point) -> MeasuredPoint:
         """Return the result of a point; raise the error of a target that is busy or not permitted.
 
         Each point is its own run, so points are no peers of each other.
@@ -397,7 +397,7 @@ class Points:
         if session.busy:
             raise session.busy[0]
         setting = self._plan.setting(point)
-        return Done(
+        return MeasuredPoint(
             point,
             run_id,
             whole.spec.hash(),

@@ -21,7 +21,7 @@ from plumbline.locate.observe import observe
 from plumbline.locate.suspects import locate
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Subject
-from plumbline.model.service import NOTHING, PathService, Service, Standing, Suspicion
+from plumbline.model.service import NO_ALARMS, ActiveAlarms, PathService, Service, Suspicion
 from plumbline.model.verdict import Judged, Reason, State, Verdict
 from plumbline.observe.symptom import SiteSymptoms
 from plumbline.site.locate import (
@@ -64,8 +64,8 @@ class Scene(NamedTuple):
 
 
 def settle(
-    scene: Scene, verdicts: Mapping[str, Verdict], previous: Standing
-) -> tuple[dict[str, Verdict], Standing]:
+    scene: Scene, verdicts: Mapping[str, Verdict], previous: ActiveAlarms
+) -> tuple[dict[str, Verdict], ActiveAlarms]:
     """Return the verdicts with one bearer for each fault, and the new standing alarms."""
     settled = dict(verdicts)
     shared = [path for path in scene.paths if path.component]
@@ -90,10 +90,10 @@ def settle(
             suspicions[path.name] = old._replace(ended_at=ended_at)
             settled[path.name] = _fading(settled[path.name], old, ended_at, unhealthy)
     notified = dict(_notified(scene, previous, _behind(shared, suspicions)))
-    return settled, Standing(notified, suspicions)
+    return settled, ActiveAlarms(notified, suspicions)
 
 
-def _has_ended(verdict: Verdict, path: PathService, scene: Scene, previous: Standing) -> bool:
+def _has_ended(verdict: Verdict, path: PathService, scene: Scene, previous: ActiveAlarms) -> bool:
     """Return whether a notified suspect has recently ceased to be one."""
     old = previous.suspicions.get(path.name)
     if old is None or not old.slow or verdict.state.alarm:
@@ -107,7 +107,7 @@ def _suspicion(verdict: Verdict, old: Optional[Suspicion], now: float) -> Suspic
 
 
 def _unhealthy(
-    scene: Scene, path: PathService, previous: Standing, silenced: Collection[int]
+    scene: Scene, path: PathService, previous: ActiveAlarms, silenced: Collection[int]
 ) -> list[str]:
     """Return the services that would now notify, because no suspect silences them anymore."""
     services = ((place, scene.services[place]) for place in path.members if scene.speaks(place))
@@ -119,7 +119,7 @@ def _unhealthy(
 
 
 def _earlier(
-    scene: Scene, path: PathService, previous: Standing, ended: Sequence[PathService]
+    scene: Scene, path: PathService, previous: ActiveAlarms, ended: Sequence[PathService]
 ) -> dict[str, float]:
     """Return the start of each alarm that a suspect explains, if all were notified, else nothing.
 
@@ -167,7 +167,7 @@ def _behind(shared: Sequence[PathService], suspicions: Collection[str]) -> set[i
 
 
 def _notified(
-    scene: Scene, previous: Standing, silenced: Collection[int]
+    scene: Scene, previous: ActiveAlarms, silenced: Collection[int]
 ) -> Iterator[tuple[str, float]]:
     """Yield the services that notify their own alarm, and its start."""
     for place in scene.alarms:
@@ -226,12 +226,12 @@ def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -
     return Published(verdicts, fields, (*unknown, *left_out(located.symptoms)))
 
 
-def _standing(path: Path) -> tuple[Standing, list[str]]:
+def _standing(path: Path) -> tuple[ActiveAlarms, list[str]]:
     """Return the standing alarms; none, with a remark, if they cannot be read."""
     try:
         return load_standing(str(path)), []
     except DocumentError as error:
-        return NOTHING, [f"{error}; earlier alarms are not known"]
+        return NO_ALARMS, [f"{error}; earlier alarms are not known"]
 
 
 def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]:
@@ -288,7 +288,7 @@ class DailySuspects:
     def __init__(self, site: Site) -> None:
         """Begin without standing alarms."""
         self._site = site
-        self._standing = NOTHING
+        self._standing = NO_ALARMS
 
     def __call__(self, day: Alarming) -> frozenset[str]:
         """Return the names of the path services in alarm."""

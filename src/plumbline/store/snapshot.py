@@ -29,6 +29,6 @@ def mark_interrupted(running: Running) -> Running:
     if running.interrupted or running.process is None:
         return running
     # imported only if needed: most checks find no running measurement
-    from plumbline.measure.process import lives
+    from plumbline.measure.process import is_alive
 
-    return running._replace(interrupted=not lives(running.process))
+    return running._replace(interrupted=not is_alive(running.process))

@@ -11,7 +11,7 @@ from plumbline.model.codec import lenient, read, read_document, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.published import Published
-from plumbline.model.service import NOTHING, Standing
+from plumbline.model.service import NO_ALARMS, ActiveAlarms
 from plumbline.model.validation import times
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.observe.symptom import Report
@@ -125,7 +125,10 @@ _REMEDY = "write it on the console with: systemctl start plumbline-console.servi
 
 
 def document(
-    verdicts: Mapping[str, Verdict], now: float, stale_after_s: float, standing: Standing = NOTHING
+    verdicts: Mapping[str, Verdict],
+    now: float,
+    stale_after_s: float,
+    standing: ActiveAlarms = NO_ALARMS,
 ) -> dict[str, Any]:
     """Return the document form; times in seconds, ``now`` since the epoch."""
     return {
@@ -164,17 +167,17 @@ def _load(file: str) -> _Paths:
     return read_document(_Paths, load(file, "suspects", _REMEDY), SCHEMA, file, _REMEDY)
 
 
-def load_standing(file: str) -> Standing:
+def load_standing(file: str) -> ActiveAlarms:
     """Return the standing alarms in a document; none without a document.
 
     Raises:
         DocumentError: it is damaged.
     """
     try:
-        return read(Standing, _load(file).standing)
+        return read(ActiveAlarms, _load(file).standing)
     except DocumentError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            return NOTHING
+            return NO_ALARMS
         raise
     except (KeyError, TypeError) as error:
         raise DocumentError(f"{file} is damaged ({error!r}); {_REMEDY}") from error

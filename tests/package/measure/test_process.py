@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.measure.process import lives, this_process
+from plumbline.measure.process import is_alive, this_process
 from plumbline.model.series import Process
 
 PRINT = """
@@ -38,25 +38,25 @@ def gone(tmp_path: Path) -> Process:
 
 def test_a_process_that_is_there_lives(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
-        assert lives(this_process(lock.fileno()))
+        assert is_alive(this_process(lock.fileno()))
 
 
 def test_a_process_that_has_ended_lives_no_longer(gone: Process) -> None:
-    assert not lives(gone)
+    assert not is_alive(gone)
 
 
 def test_another_process_with_the_same_number_is_not_mistaken(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
         own = this_process(lock.fileno())
-    assert not lives(own._replace(started=own.started - 1))
+    assert not is_alive(own._replace(started=own.started - 1))
 
 
 def test_nothing_of_an_earlier_boot_lives(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         own = this_process(lock.fileno())
-        assert lives(own)
-        assert not lives(own._replace(boot="10d3cba1-7b9d-4a9e-8b5e-3c0f2a4d6e7f"))
+        assert is_alive(own)
+        assert not is_alive(own._replace(boot="10d3cba1-7b9d-4a9e-8b5e-3c0f2a4d6e7f"))
 
 
 def test_a_tool_that_keeps_the_lock_of_a_run_that_is_gone_lives(
@@ -64,5 +64,5 @@ def test_a_tool_that_keeps_the_lock_of_a_run_that_is_gone_lives(
 ) -> None:
     with (tmp_path / "lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert lives(gone)
-    assert not lives(gone)
+        assert is_alive(gone)
+    assert not is_alive(gone)

@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 from plumbline.model.record import Operation
 from plumbline.parallel.axes import Point, Value
-from plumbline.parallel.sweep import Done
+from plumbline.parallel.sweep import MeasuredPoint
 
 MIB = 1 << 20
 
@@ -19,7 +19,7 @@ def point(writers: int, transfer: int = MIB, **others: Value) -> Point:
 
 def done(
     point: Point, write_MBps: Optional[float], read_MBps: Optional[float] = None, **changes: Any
-) -> Done:
+) -> MeasuredPoint:
     """Return a point with its rates in MB/s, on four targets; None is no rate."""
     rates = {Operation.WRITE: write_MBps, Operation.READ: read_MBps}
     values: dict[str, Any] = {
@@ -32,4 +32,4 @@ def done(
         "written": 10**9,
         "rates": {name: rate * 1e6 for name, rate in rates.items() if rate is not None},
     }
-    return Done(point, **{**values, **changes})
+    return MeasuredPoint(point, **{**values, **changes})

@@ -14,10 +14,10 @@ from plumbline.parallel.axes import Grid, Point, Setting, Value, apply, moving, 
 from plumbline.parallel.sweep import (
     START_S,
     Budget,
-    Done,
     Estimate,
     Ledger,
     Load,
+    MeasuredPoint,
     Remark,
     Sweep,
     advice,
@@ -381,10 +381,10 @@ def sweep(kept: Kept, budget_bytes: int = 100 * GB, seconds: float = 3600.0) -> 
     return Sweep(points_of(GRID), load, Budget(budget_bytes, seconds), kept.save)
 
 
-def measuring(order: list[int]) -> Callable[[Point], Done]:
+def measuring(order: list[int]) -> Callable[[Point], MeasuredPoint]:
     """Measure every point at 100 MB/s and note its writers."""
 
-    def measure(point: Point) -> Done:
+    def measure(point: Point) -> MeasuredPoint:
         order.append(int(point["writers"]))
         return done(point, 100, 100)
 
@@ -420,7 +420,7 @@ def test_the_minutes_end_a_sweep_before_a_point_that_would_not_fit() -> None:
 def test_a_kill_loses_the_point_under_way_alone_and_not_its_bytes() -> None:
     kept, order = Kept(), list[int]()
 
-    def measure(point: Point) -> Done:
+    def measure(point: Point) -> MeasuredPoint:
         if len(order) == 2:
             raise KeyboardInterrupt
         return measuring(order)(point)
@@ -438,7 +438,7 @@ def test_a_kill_loses_the_point_under_way_alone_and_not_its_bytes() -> None:
 def test_a_target_that_another_run_holds_costs_nothing() -> None:
     kept = Kept()
 
-    def measure(point: Point) -> Done:
+    def measure(point: Point) -> MeasuredPoint:
         raise BusyError("held")
 
     with pytest.raises(BusyError):
@@ -449,7 +449,7 @@ def test_a_target_that_another_run_holds_costs_nothing() -> None:
 def test_three_points_without_a_figure_end_a_sweep_and_are_tried_again() -> None:
     kept, tried = Kept(), list[int]()
 
-    def measure(point: Point) -> Done:
+    def measure(point: Point) -> MeasuredPoint:
         tried.append(int(point["writers"]))
         return done(point, None, reason="mpirun is missing", written=0)
 

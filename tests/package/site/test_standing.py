@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plumbline.model.codec import read, write
-from plumbline.model.service import NOTHING, PathService, Service, Standing
+from plumbline.model.service import NO_ALARMS, ActiveAlarms, PathService, Service
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.site.publish import FADES_S, Scene, settle
 
@@ -51,9 +51,9 @@ def states(found: dict[str, Verdict]) -> dict[str, State]:
     return {name: one.state for name, one in found.items() if one.state is not State.OK}
 
 
-def again(standing: Standing) -> Standing:
+def again(standing: ActiveAlarms) -> ActiveAlarms:
     """Return what the next publication reads."""
-    return read(Standing, json.loads(json.dumps(write(standing))))
+    return read(ActiveAlarms, json.loads(json.dumps(write(standing))))
 
 
 SERVER = {"server oss1": State.CRITICAL}
@@ -62,7 +62,7 @@ BOTH = ("OST0", "OST1")
 
 def test_a_suspect_that_comes_with_the_alarms_bears_them() -> None:
     scene = at(NOW, {OST0, OST1}, "server oss1", explains=BOTH)
-    found, standing = settle(scene, verdicts("server oss1"), NOTHING)
+    found, standing = settle(scene, verdicts("server oss1"), NO_ALARMS)
     assert states(found) == SERVER
     # what it silences notifies nobody
     assert standing.notified == {}
@@ -76,7 +76,7 @@ def test_a_suspect_that_comes_with_the_alarms_bears_them() -> None:
 def test_a_suspect_that_comes_after_its_alarm_was_notified_is_no_second_one(
     later_s: float, expected: dict[str, State]
 ) -> None:
-    _, standing = settle(at(NOW, {OST0}), verdicts(), NOTHING)
+    _, standing = settle(at(NOW, {OST0}), verdicts(), NO_ALARMS)
     scene = at(NOW + later_s, {OST0}, "server oss1", explains=BOTH)
     found, _ = settle(scene, verdicts("server oss1"), again(standing))
     assert states(found) == expected
@@ -89,7 +89,7 @@ def test_a_suspect_that_comes_after_its_alarm_was_notified_is_no_second_one(
 
 
 def test_it_bears_the_alarm_as_soon_as_it_explains_one_that_nobody_knows() -> None:
-    _, standing = settle(at(NOW, {OST0}), verdicts(), NOTHING)
+    _, standing = settle(at(NOW, {OST0}), verdicts(), NO_ALARMS)
     for later_s, alarms, expected in (
         (3600, {OST0}, {}),
         (7200, {OST0, OST1}, SERVER),
@@ -102,7 +102,7 @@ def test_it_bears_the_alarm_as_soon_as_it_explains_one_that_nobody_knows() -> No
 
 
 def test_an_alarm_that_it_does_not_explain_is_another_fault() -> None:
-    _, standing = settle(at(NOW, {OST0}), verdicts(), NOTHING)
+    _, standing = settle(at(NOW, {OST0}), verdicts(), NO_ALARMS)
     scene = at(NOW + 90_000, {OST0}, "server oss1", explains=("OST1",))
     found, _ = settle(scene, verdicts("server oss1"), again(standing))
     assert states(found) == SERVER
@@ -110,7 +110,7 @@ def test_an_alarm_that_it_does_not_explain_is_another_fault() -> None:
 
 def test_a_suspicion_that_moves_notifies_of_the_new_suspect_where_it_stays() -> None:
     scene = at(NOW, {OST0, OST1}, "nic oss1", explains=BOTH)
-    _, standing = settle(scene, verdicts("nic oss1"), NOTHING)
+    _, standing = settle(scene, verdicts("nic oss1"), NO_ALARMS)
     for later_s, expected in (
         (90_000, {"nic oss1": State.CRITICAL}),
         (90_000 + FADES_S, {"nic oss1": State.CRITICAL}),
@@ -123,7 +123,9 @@ def test_a_suspicion_that_moves_notifies_of_the_new_suspect_where_it_stays() -> 
 
 
 def test_a_suspicion_that_moves_says_who_bears_its_alarm() -> None:
-    _, standing = settle(at(NOW, {OST0}, "nic oss1", explains=BOTH), verdicts("nic oss1"), NOTHING)
+    _, standing = settle(
+        at(NOW, {OST0}, "nic oss1", explains=BOTH), verdicts("nic oss1"), NO_ALARMS
+    )
     scene = at(NOW + 90_000, {OST0}, "server oss1", explains=BOTH)
     found, _ = settle(scene, verdicts("server oss1"), again(standing))
     assert found["server oss1"].sentence.endswith(
@@ -132,7 +134,9 @@ def test_a_suspicion_that_moves_says_who_bears_its_alarm() -> None:
 
 
 def test_a_suspect_beside_one_that_stands_is_another_fault() -> None:
-    _, standing = settle(at(NOW, {OST0}, "nic oss1", explains=BOTH), verdicts("nic oss1"), NOTHING)
+    _, standing = settle(
+        at(NOW, {OST0}, "nic oss1", explains=BOTH), verdicts("nic oss1"), NO_ALARMS
+    )
     both = {**verdicts("nic oss1"), "server oss1": verdicts("server oss1")["server oss1"]}
     scene = at(NOW + 90_000, {OST0, OST1}, "server oss1", explains=BOTH)
     found, _ = settle(scene, both, again(standing))
@@ -141,7 +145,7 @@ def test_a_suspect_beside_one_that_stands_is_another_fault() -> None:
 
 def test_a_repaired_suspect_ends_after_what_it_silenced() -> None:
     scene = at(NOW, {OST0, OST1}, "server oss1", explains=BOTH)
-    _, standing = settle(scene, verdicts("server oss1"), NOTHING)
+    _, standing = settle(scene, verdicts("server oss1"), NO_ALARMS)
     steps: tuple[tuple[int, set[Any], dict[str, State]], ...] = (
         (86_400, {OST0, OST1, OST2}, SERVER),
         (90_000, {OST1, OST2}, SERVER),
@@ -159,7 +163,7 @@ def test_what_stays_slow_behind_a_repaired_suspect_notifies_in_the_end(
     later_s: float, expected: dict[str, State]
 ) -> None:
     scene = at(NOW, {OST0, OST1}, "server oss1", explains=BOTH)
-    _, standing = settle(scene, verdicts("server oss1"), NOTHING)
+    _, standing = settle(scene, verdicts("server oss1"), NO_ALARMS)
     _, standing = settle(at(NOW + 600, {OST0}), verdicts(), again(standing))
     found, standing = settle(at(NOW + 600 + later_s, {OST0}), verdicts(), again(standing))
     assert states(found) == expected
@@ -171,13 +175,13 @@ def test_what_stays_slow_behind_a_repaired_suspect_notifies_in_the_end(
 
 def test_a_server_that_answers_again_is_ok_at_once() -> None:
     lost = verdicts("server oss1", reason=Reason.UNREACHABLE)
-    _, standing = settle(at(NOW, {OST0}), lost, NOTHING)
+    _, standing = settle(at(NOW, {OST0}), lost, NO_ALARMS)
     found, _ = settle(at(NOW + 600, {OST0}), verdicts(), again(standing))
     assert states(found) == {}
 
 
 def test_a_server_that_does_not_answer_is_another_fault_than_its_slow_target() -> None:
-    _, standing = settle(at(NOW, {OST0}), verdicts(), NOTHING)
+    _, standing = settle(at(NOW, {OST0}), verdicts(), NO_ALARMS)
     lost = verdicts("server oss1", reason=Reason.UNREACHABLE)
     found, _ = settle(at(NOW + 90_000, {OST0}), lost, again(standing))
     assert states(found) == SERVER
@@ -185,7 +189,7 @@ def test_a_server_that_does_not_answer_is_another_fault_than_its_slow_target() -
 
 def test_a_device_behind_its_target_is_notified_once_the_target_is_healthy() -> None:
     scene = at(NOW, {OST2, RAW2})._replace(services=WITH_DEVICE)
-    _, standing = settle(scene, verdicts(), NOTHING)
+    _, standing = settle(scene, verdicts(), NO_ALARMS)
     assert standing.notified.keys() == {"oss1;OST OST2"}
     later = scene._replace(alarms={RAW2}, now=NOW + 86_400)
     _, standing = settle(later, verdicts(), again(standing))
@@ -196,7 +200,7 @@ def test_a_suspect_is_no_second_alarm_though_a_device_was_silent_behind_its_targ
     server = PATHS[1]._replace(members=(OST2, RAW2))
     paths = (PATHS[0], server, PATHS[2])
     scene = at(NOW, {OST2})._replace(services=WITH_DEVICE, paths=paths)
-    _, standing = settle(scene, verdicts(), NOTHING)
+    _, standing = settle(scene, verdicts(), NO_ALARMS)
     by = {("ost", "OST2"): ("server oss1",), ("raw", "disk2"): ("server oss1",)}
     later = scene._replace(alarms={OST2, RAW2}, explained=by, now=NOW + 86_400)
     found, _ = settle(later, verdicts("server oss1"), again(standing))

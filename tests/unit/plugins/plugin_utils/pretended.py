@@ -6,7 +6,7 @@ import json
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import (
-    Done,
+    Completed,
     NoAnswer,
     Unreachable,
 )
@@ -29,14 +29,14 @@ class Pretended:
         self.answers: dict[str, Any] = {
             "export": export(),
             "judge": '{"verdicts": []}',
-            "cat": Done(1, "", "no such file"),
+            "cat": Completed(1, "", "no such file"),
             "systemctl": "",
             **(answers or {}),
         }
         self.asked: list[str] = []
         self.given: list[str] = []
 
-    def run(self, argv: Sequence[str], given: str = "", limit_s: float = 60.0) -> Done:
+    def run(self, argv: Sequence[str], given: str = "", limit_s: float = 60.0) -> Completed:
         self.asked.append(" ".join(argv))
         self.given.append(given)
         answer = next(self.answers[word] for word in argv if word in self.answers)
@@ -44,7 +44,7 @@ class Pretended:
             answer = answer.pop(0) if len(answer) > 1 else answer[0]
         if isinstance(answer, Exception):
             raise answer
-        return answer if isinstance(answer, Done) else Done(0, answer, "")
+        return answer if isinstance(answer, Completed) else Completed(0, answer, "")
 
     def units(self) -> list[str]:
         """Return what was asked of systemd, without the time limit."""

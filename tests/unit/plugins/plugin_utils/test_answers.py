@@ -11,7 +11,7 @@ from ansible_collections.hpcops.plumbline.plugins.plugin_utils.answers import (
     head,
     records,
 )
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Done
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Completed
 from ansible_collections.hpcops.plumbline.tests.unit.plugins.plugin_utils.pretended import (
     Pretended,
     export,
@@ -45,11 +45,14 @@ def test_a_damaged_record_is_left_out_and_counted(row: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (Done(74, '{"error": "history x cannot be read"}', ""), "history x cannot be read; deploy"),
-        (Done(127, "", "sh: plumbline: not found\n"), "sh: plumbline: not found; deploy"),
-        (Done(0, "", ""), "its answer is damaged; deploy"),
-        (Done(0, export({"id": "a"}).rpartition('{"end"')[0], ""), "its answer is damaged"),
-        (Done(0, "5\n6\n", ""), "its answer is damaged"),
+        (
+            Completed(74, '{"error": "history x cannot be read"}', ""),
+            "history x cannot be read; deploy",
+        ),
+        (Completed(127, "", "sh: plumbline: not found\n"), "sh: plumbline: not found; deploy"),
+        (Completed(0, "", ""), "its answer is damaged; deploy"),
+        (Completed(0, export({"id": "a"}).rpartition('{"end"')[0], ""), "its answer is damaged"),
+        (Completed(0, "5\n6\n", ""), "its answer is damaged"),
     ],
 )
 def test_what_is_no_answer_is_one_sentence_with_the_remedy(answer: Any, said: str) -> None:

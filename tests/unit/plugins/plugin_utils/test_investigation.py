@@ -13,7 +13,7 @@ from ansible_collections.hpcops.plumbline.plugins.plugin_utils.investigation imp
     Investigation,
     Question,
 )
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Done
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Completed
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.whereabouts import NotFound
 from ansible_collections.hpcops.plumbline.tests.unit.plugins.plugin_utils.pretended import (
     DEAD,
@@ -142,7 +142,7 @@ def test_the_question_and_what_is_known_reach_plumbline(
         {"state": "CRITICAL", "component": "d3", "sentence": "d3 is slow"},
         {"state": "OK", "component": "d4", "sentence": "d4 is fine"},
     ]
-    all_nodes[1].answers["judge"] = Done(2, json.dumps({"verdicts": verdicts}), "")
+    all_nodes[1].answers["judge"] = Completed(2, json.dumps({"verdicts": verdicts}), "")
     all_nodes[2].answers["cat"] = '{"schema": 1}'
     all_nodes[2].answers["export"] = export(symptoms={"schema": 1})
     desk = Desk(tmp_path)
@@ -186,7 +186,7 @@ def test_of_a_single_pair_one_begins_and_the_other_has_its_window_open(
 def test_what_does_not_fit_into_the_budget_is_stopped_and_said(
     tmp_path: Path, all_nodes: list[Pretended]
 ) -> None:
-    all_nodes[0].answers["systemctl"] = [Done(124, "", ""), Done(0, "", "")]
+    all_nodes[0].answers["systemctl"] = [Completed(124, "", ""), Completed(0, "", "")]
     desk = Desk(tmp_path, step("ost"))
     desk.run(*all_nodes)
     assert all_nodes[0].units() == ["start plumbline-ost.service", "stop plumbline-ost.service"]
@@ -204,7 +204,7 @@ def test_a_failing_unit_is_said_with_the_words_of_its_journal(
     tmp_path: Path, all_nodes: list[Pretended]
 ) -> None:
     all_nodes[1].answers["journalctl"] = "plumbline: disk d1: cannot be opened\n"
-    all_nodes[1].answers["systemctl"] = Done(1, "", "Job failed. See journalctl -xe")
+    all_nodes[1].answers["systemctl"] = Completed(1, "", "Job failed. See journalctl -xe")
     desk = Desk(tmp_path, step("raw"))
     desk.run(*all_nodes)
     said = "oss1: plumbline-raw.service failed: plumbline: disk d1: cannot be opened"
@@ -245,7 +245,7 @@ def test_a_dry_run_says_the_first_step_and_measures_nothing(
 def test_a_node_whose_plumbline_is_broken_drops_out(
     tmp_path: Path, all_nodes: list[Pretended]
 ) -> None:
-    all_nodes[1].answers["judge"] = Done(1, "Traceback", "")
+    all_nodes[1].answers["judge"] = Completed(1, "Traceback", "")
     desk = Desk(tmp_path)
     desk.run(*all_nodes)
     assert desk.requests[0]["silent"] == ["oss1"]
@@ -280,7 +280,10 @@ def test_the_targets_of_a_users_file_are_asked_about(
 def test_where_the_user_cannot_see_it_root_asks_with_as_few_privileges(
     tmp_path: Path, all_nodes: list[Pretended]
 ) -> None:
-    all_nodes[0].answers["where"] = [Done(69, "", "denied"), Done(0, json.dumps(HOLDERS), "")]
+    all_nodes[0].answers["where"] = [
+        Completed(69, "", "denied"),
+        Completed(0, json.dumps(HOLDERS), ""),
+    ]
     Desk(tmp_path).run(*all_nodes, question=FILE)
     asked = [one for one in all_nodes[0].asked if "where" in one]
     assert "--reuid=root" in asked[1]
@@ -290,7 +293,7 @@ def test_where_the_user_cannot_see_it_root_asks_with_as_few_privileges(
 def test_a_file_that_no_host_finds_is_refused_with_what_they_say(
     tmp_path: Path, all_nodes: list[Pretended]
 ) -> None:
-    all_nodes[0].answers["where"] = Done(69, "", "plumbline: /scratch/u/x is not there\n")
+    all_nodes[0].answers["where"] = Completed(69, "", "plumbline: /scratch/u/x is not there\n")
     with pytest.raises(NotFound, match=r"^plumbline: /scratch/u/x is not there$"):
         Desk(tmp_path).run(*all_nodes, question=FILE)
     with pytest.raises(NotFound, match="No host that answers measures targets"):

@@ -11,7 +11,7 @@ from ansible.playbook.play_context import PlayContext
 from ansible.plugins.action import ActionBase
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils import nodes as tested
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import (
-    Done,
+    Completed,
     Node,
     Nodes,
     Unreachable,
@@ -65,7 +65,7 @@ class Action(ActionBase):  # type: ignore[misc]
 
 def test_arguments_go_through_the_shell_of_the_host_unchanged() -> None:
     action = Action()
-    assert Node("oss1", action).run(["cat", "a $(b) 'c'"], "given") == Done(0, "out", "")
+    assert Node("oss1", action).run(["cat", "a $(b) 'c'"], "given") == Completed(0, "out", "")
     assert action.asked == [("cat 'a $(b) '\"'\"'c'\"'\"''", b"given")]
 
 

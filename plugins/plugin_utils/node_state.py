@@ -19,7 +19,7 @@ _BAD = ("CRITICAL", "WARNING")
 """Bad states, the worst first."""
 
 
-class Before(NamedTuple):
+class NodeState(NamedTuple):
     """State of one node; ``begun`` is its clock in seconds since the epoch.
 
     ``snapshot`` is the text of its snapshot file, empty if there is none.
@@ -31,7 +31,7 @@ class Before(NamedTuple):
     snapshot: str
 
 
-def look_before(node: Node) -> Before:
+def read_state(node: Node) -> NodeState:
     """Return the state of a node, without verdicts if it has measured nothing yet.
 
     Raises:
@@ -42,7 +42,7 @@ def look_before(node: Node) -> Before:
     verdicts = _verdicts(judgement.stdout) if judgement.code in _VERDICTS else ()
     snapshot_file = node.run(["cat", SNAPSHOT])
     snapshot = snapshot_file.stdout if snapshot_file.code == 0 else ""
-    return Before(float(answer["now"]), answer["symptoms"], verdicts, snapshot)
+    return NodeState(float(answer["now"]), answer["symptoms"], verdicts, snapshot)
 
 
 def _verdicts(text: str) -> tuple[dict[str, Any], ...]:
@@ -52,7 +52,7 @@ def _verdicts(text: str) -> tuple[dict[str, Any], ...]:
         raise Refused("plumbline judge gives no verdicts; deploy it there with site.yml") from error
 
 
-def not_ok(nodes: Iterable[Before]) -> list[str]:
+def not_ok(nodes: Iterable[NodeState]) -> list[str]:
     """Return the components that were not OK, the worst first."""
     verdicts = [verdict for node in nodes for verdict in node.verdicts]
     return [
@@ -60,7 +60,7 @@ def not_ok(nodes: Iterable[Before]) -> list[str]:
     ]
 
 
-def not_ok_lines(nodes: Iterable[Before]) -> Iterator[str]:
+def not_ok_lines(nodes: Iterable[NodeState]) -> Iterator[str]:
     """Yield a line for each earlier verdict that was not OK; these are no evidence."""
     bad = [verdict for node in nodes for verdict in node.verdicts if verdict["state"] != "OK"]
     for verdict in bad:
