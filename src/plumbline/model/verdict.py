@@ -101,7 +101,7 @@ class Reason(str, Enum):
 
     @property
     def telling(self) -> bool:
-        """True if the rate is the component's normal one, not reduced by a known state."""
+        """True if the rate shows the component's own speed, not reduced by a known state."""
         return self.measured and self is not Reason.KNOWN_STATE
 
     @property

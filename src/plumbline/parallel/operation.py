@@ -454,7 +454,7 @@ class Attempt:
         self._move, self._buffers = self._moving()
 
     def make(self, start: float) -> None:
-        """Move the bytes; errors become state and reason, and only Ended is raised."""
+        """Move the bytes; errors become state and reason; only Ended is raised."""
         self.start = self.ended_at = start
         self.began_at = time() - (monotonic() - start)
         try:
