@@ -22,7 +22,7 @@ from plumbline.observe.kernel_messages import (
     LOST_CONNECTIONS,
     LOST_LINKS,
     ParsedMessage,
-    match,
+    turns,
     understand,
 )
 from plumbline.observe.node import Node, Parts, ask
@@ -48,26 +48,33 @@ _LIMITED = {
 """Kinds of messages of which the kernel leaves out repeats, by the function that prints them."""
 
 _DEVICE = re.compile(r"(?P<name>\S+): (?:Connection to|This client was evicted by) ")
-_PATH_STATE = re.compile(r"sd (?P<address>[\d:]+): alua: port group [0-9a-f]+ state (?P<state>\w)")
 _PASSIVE = ("S", "U")
 """Standby and unavailable (drivers/scsi/device_handler/scsi_dh_alua.c)."""
 _ORIGIN = re.compile(r"(?P<log>(?:LNet|Lustre)(?:Error)?): (?:\d+:\d+:\((?P<place>[^()]+\(\))\) )?")
 
 
 class LogEntry(NamedTuple):
-    """A message at seconds since the epoch; ``parsed`` is None for one of no known kind.
+    """A message at seconds since the epoch, and its number in the log.
 
-    ``skipped`` is how many messages of its kind were left out of the log next to it.
+    ``parsed`` is the fault that it tells of, ``turns`` what else it says by kinds of TURNS, and
+    ``skipped`` how many messages of its kind were left out of the log next to it.
     """
 
     at: float
     text: str
+    place: int = 0
     parsed: Optional[ParsedMessage] = None
+    turns: Mapping[str, re.Match[str]] = {}
     skipped: int = 0
 
-    def tells(self, *kinds: str) -> str:
+    def tells(self, *kinds: str, group: str = "name") -> str:
         """Return the name that a message of one of these kinds is about, else nothing."""
-        return self.parsed.name if self.parsed and self.parsed.message.kind in kinds else ""
+        if self.parsed and self.parsed.message.kind in kinds:
+            return self.parsed.name
+        for kind in kinds:
+            if kind in self.turns:
+                return self.turns[kind][group]
+        return ""
 
     @property
     def device(self) -> str:
@@ -92,19 +99,19 @@ def faults(
     routine |= {*_foreign(log), *_unsupported(log), *_links(log)}
     routine |= {*_targets(log), *_deactivated(log)}
     routine |= set(_losses(log, routine, connected))
-    for place, entry in enumerate(log):
-        if entry.parsed and place not in routine:
-            yield entry, _of_next_disk(log, place, entry.parsed)
+    for number, entry in enumerate(log):
+        if entry.parsed and entry.place not in routine:
+            yield entry, _of_next_disk(entry.parsed, entry.place, log[number + 1 :][:_NEXT_LINES])
 
 
 def _log(messages: Iterable[LogEntry]) -> _Log:
-    """Return messages with what they tell, and with those that were left out next to each."""
+    """Return the messages that tell anything, with those that were left out next to each."""
     log: list[LogEntry] = []
     # the last message of each line of the sources, or of those that do not tell theirs
     latest: dict[str, int] = {}
-    for line in messages:
-        entry = line._replace(parsed=understand(line.text))
-        source, number = _left_out(line.text)
+    for place, line in enumerate(messages):
+        entry = line._replace(place=place, parsed=understand(line.text), turns=turns(line.text))
+        source, number = _left_out(entry)
         before = latest.get(source)
         if number and before is not None:
             log[before] = log[before]._replace(skipped=log[before].skipped + number)
@@ -113,46 +120,39 @@ def _log(messages: Iterable[LogEntry]) -> _Log:
         elif entry.parsed:
             latest[entry.parsed.message.kind] = len(log)
         log.append(entry)
-    return log
+    return [entry for entry in log if entry.parsed or entry.turns]
 
 
-def _left_out(text: str) -> tuple[str, int]:
+def _left_out(entry: LogEntry) -> tuple[str, int]:
     """Return the source of messages that were left out of the log, and how many of them."""
-    skipped, suppressed = match("skipped", text), match("suppressed", text)
-    if skipped:
+    if skipped := entry.turns.get("skipped"):
         source, number = skipped["place"] or skipped["log"], skipped["number"]
-    elif suppressed:
+    elif suppressed := entry.turns.get("suppressed"):
         source, number = _LIMITED.get(suppressed["function"], ""), suppressed["number"]
     else:
         return "", 0
     return source, whole(number, "messages that were left out")
 
 
-def _of_next_disk(log: _Log, place: int, parsed: ParsedMessage) -> ParsedMessage:
+def _of_next_disk(parsed: ParsedMessage, place: int, following: _Log) -> ParsedMessage:
     """Return what a message tells, about the disk that a following line names."""
     if parsed.message.about != "next disk":
         return parsed
-    following = log[place + 1 : place + 1 + _NEXT_LINES]
-    disks = (_named("disk", entry.text) for entry in following)
+    disks = (entry.tells("disk") for entry in following if entry.place <= place + _NEXT_LINES)
     return parsed._replace(name=next(filter(None, disks), parsed.name))
-
-
-def _named(kind: str, text: str, group: str = "name") -> str:
-    matched = match(kind, text)
-    return matched[group] if matched else ""
 
 
 def _probing(log: _Log) -> Iterator[int]:
     """Yield the resets of disks between their inquiry and their use: each begins with one."""
     probed: set[str] = set()
-    for place, entry in enumerate(log):
+    for entry in log:
         if name := entry.tells("command_reset"):
             if name in probed and "Power-on" in entry.text:
-                yield place
-        elif name := _named("disk_probed", entry.text):
+                yield entry.place
+        elif name := entry.tells("disk_probed"):
             probed.add(name)
         else:
-            probed.discard(_named("disk_attached", entry.text, "address"))
+            probed.discard(entry.tells("disk_attached", group="address"))
 
 
 def _refused(log: _Log) -> Iterator[int]:
@@ -166,27 +166,28 @@ def _refused(log: _Log) -> Iterator[int]:
     passive: set[str] = set()
     latest = -_REFUSAL_S
     failed: dict[str, int] = {}
-    for place, entry in enumerate(log):
+    for entry in log:
         if name := entry.tells("io_error", "buffer_error"):
             # nvme0 is refused, its disk is nvme0n1
             at = max(refused.get(each, -_REFUSAL_S) for each in (name, name.rpartition("n")[0]))
             if name in passive or entry.at <= at + _REFUSAL_S:
-                yield place
+                yield entry.place
         elif name := entry.tells("path_failed"):
             if entry.at <= latest + _REFUSAL_S:
-                failed[name] = place
-        elif (name := _named("path_reinstated", entry.text)) in failed:
+                failed[name] = entry.place
+        elif (name := entry.tells("path_reinstated")) in failed:
             yield failed.pop(name)
-        elif attached := match("disk_attached", entry.text):
-            disks[attached["address"]] = attached["name"]
-            passive.discard(attached["name"])
-        elif path := _PATH_STATE.match(entry.text):
-            change = passive.add if path["state"] in _PASSIVE else passive.discard
-            change(disks.get(path["address"], ""))
-        elif name := _named("command_refused", entry.text):
+        elif name := entry.tells("disk_attached"):
+            disks[entry.tells("disk_attached", group="address")] = name
+            passive.discard(name)
+        elif address := entry.tells("path_state", group="address"):
+            state = entry.tells("path_state", group="state")
+            change = passive.add if state in _PASSIVE else passive.discard
+            change(disks.get(address, ""))
+        elif name := entry.tells("command_refused"):
             refused[name] = latest = entry.at
         else:
-            refused.pop(_named("command_failed", entry.text), None)
+            refused.pop(entry.tells("command_failed"), None)
 
 
 def _plugged(log: _Log) -> Iterator[int]:
@@ -197,75 +198,75 @@ def _plugged(log: _Log) -> Iterator[int]:
     """
     changed: dict[str, list[int]] = {}
     stopped = -_REFUSAL_S
-    for place, entry in enumerate(log):
+    for entry in log:
         port = entry.tells("ata_error", "disk_lost").partition(".")[0]
-        if match("port_changed", entry.text):
-            changed[port] = [place]
+        if "port_changed" in entry.turns:
+            changed[port] = [entry.place]
         elif port in changed and "resetting link" in entry.text:
-            changed[port].append(place)
+            changed[port].append(entry.place)
         elif port:
             changed.pop(port, None)
             if entry.tells("disk_lost") and entry.at <= stopped + _REFUSAL_S:
                 stopped = -_REFUSAL_S
-                yield place
-        elif match("disk_stopped", entry.text):
+                yield entry.place
+        elif "disk_stopped" in entry.turns:
             stopped = entry.at
-        elif match("disk_stop_failed", entry.text):
+        elif "disk_stop_failed" in entry.turns:
             stopped = -_REFUSAL_S
         else:
-            yield from changed.pop(_named("disk_identified", entry.text), ())
+            yield from changed.pop(entry.tells("disk_identified"), ())
 
 
 def _by_hand(log: _Log) -> Iterator[int]:
     """Yield what slots lose that were powered off by hand, and whom aborted recoveries evict."""
     announced: set[str] = set()
-    for place, entry in enumerate(log):
+    for entry in log:
         if entry.tells("slot_lost", "client_evicted") in announced:
-            yield place
-        announced.update(filter(None, [_named("announced", entry.text)]))
-        announced -= {_named("slot_filled", entry.text), _named("recovered", entry.text)}
+            yield entry.place
+        announced.add(entry.tells("announced"))
+        announced -= {"", entry.tells("slot_filled"), entry.tells("recovered")}
 
 
 def _foreign(log: _Log) -> Iterator[int]:
     """Yield the errors of removable disks, and those of ports of optical drives."""
     names: set[str] = set()
-    for place, entry in enumerate(log):
+    for entry in log:
         name = entry.tells("ata_error", "disk_lost", "io_error", "buffer_error", "medium_error")
         if name.partition(".")[0] in names:
-            yield place
-        for kind in ("disk_identified", "disk_attached"):
-            names.discard(_named(kind, entry.text))
-        for kind in ("optical_identified", "removable_attached"):
-            names.update(filter(None, [_named(kind, entry.text)]))
+            yield entry.place
+        names.discard(entry.tells("disk_identified", "disk_attached"))
+        names.add(entry.tells("optical_identified", "removable_attached"))
+        names.discard("")
 
 
 def _unsupported(log: _Log) -> Iterator[int]:
     """Yield the PCIe errors that tell of a request which a device does not support."""
-    for place, entry in enumerate(log):
+    errors: dict[str, list[int]] = {}
+    for entry in log:
         if name := entry.tells("bus_error"):
-            following = log[place + 1 : place + 1 + _ERROR_LINES]
-            if name in (_named("unsupported_request", line.text) for line in following):
+            errors.setdefault(name, []).append(entry.place)
+        for place in errors.pop(entry.tells("unsupported_request"), ()):
+            if entry.place <= place + _ERROR_LINES:
                 yield place
 
 
 def _links(log: _Log) -> Iterator[int]:
     """Yield the losses of links before a boot has brought them up, and while services stop."""
-    down: dict[str, list[int]] = {}
+    down: dict[str, list[LogEntry]] = {}
     up: Optional[set[str]] = None
-    for place, entry in enumerate(log):
+    for entry in log:
         if name := entry.tells(*LOST_LINKS):
-            down.setdefault(name, []).append(place)
-            continue
-        if match("boot", entry.text):
+            down.setdefault(name, []).append(entry)
+        elif "boot" in entry.turns:
             down, up = {}, set()
-        elif match("shutdown", entry.text):
-            latest = [each for places in down.values() for each in places]
-            yield from (each for each in latest if log[each].at >= entry.at - _SHUTDOWN_S)
-        elif name := _named("link_up", entry.text):
+        elif "shutdown" in entry.turns:
+            latest = [loss for losses in down.values() for loss in losses]
+            yield from (loss.place for loss in latest if loss.at >= entry.at - _SHUTDOWN_S)
+        elif name := entry.tells("link_up"):
             before = down.pop(name, [])
             if up is not None and name not in up:
                 up.add(name)
-                yield from before
+                yield from (loss.place for loss in before)
 
 
 def _targets(log: _Log) -> Iterator[int]:
@@ -277,17 +278,17 @@ def _targets(log: _Log) -> Iterator[int]:
     stops: dict[str, list[int]] = {}
     gone: set[str] = set()
     served_at: dict[str, float] = {}
-    for place, entry in enumerate(log):
+    for entry in log:
         lost = entry.tells(*LOST_CONNECTIONS)
         if lost in stops and entry.at <= served_at.get(lost, entry.at) + _RECOVERY_S:
-            yield place
+            yield entry.place
         elif name := entry.tells("failover"):
-            stops.setdefault(name, []).append(place)
+            stops.setdefault(name, []).append(entry.place)
             served_at.pop(name, None)
-        elif name := _named("unmounted", entry.text):
+        elif name := entry.tells("unmounted"):
             stops.setdefault(name, [])
             gone.add(name)
-        elif (name := _named("served", entry.text)) in gone:
+        elif (name := entry.tells("served")) in gone:
             gone.remove(name)
             served_at[name] = entry.at
             yield from stops[name]
@@ -300,13 +301,11 @@ def _deactivated(log: _Log) -> Iterator[int]:
     When it is switched on again it connects like one that was lost, and is evicted: once for each.
     """
     off: dict[str, int] = {}
-    for place, entry in enumerate(log):
-        if name := _named("deactivated", entry.text):
+    for entry in log:
+        if name := entry.tells("deactivated"):
             off[name] = off.get(name, 0) + 1
-            continue
-        name = entry.tells(*LOST_CONNECTIONS)
-        if off.get(name):
-            yield place
+        elif off.get(name := entry.tells(*LOST_CONNECTIONS)):
+            yield entry.place
             off[name] -= bool(entry.tells("evicted"))
 
 
@@ -317,19 +316,19 @@ def _losses(
 
     Lustre leaves out losses of whichever target, so those count against all connections together.
     """
-    lost: dict[str, list[int]] = {}
+    lost: dict[str, list[LogEntry]] = {}
     restored: set[str] = set()
-    for place, entry in enumerate(log):
-        restored.add(_named("connection_restored", entry.text, "device"))
+    for entry in log:
+        restored.add(entry.tells("connection_restored", group="device"))
         device = entry.device if entry.tells(*LOST_CONNECTIONS) else ""
         if entry.tells("evicted"):
             # who is evicted has spoken with the target again
             restored.add(device)
-        elif device and place not in routine:
-            lost.setdefault(device, []).append(place)
+        elif device and entry.place not in routine:
+            lost.setdefault(device, []).append(entry)
             restored.discard(device)
-    few = {name: places for name, places in lost.items() if len(places) <= _PLANNED_LOSSES}
-    skipped = {name: sum(log[place].skipped for place in lost[name]) for name in lost}
+    few = {name: losses for name, losses in lost.items() if len(losses) <= _PLANNED_LOSSES}
+    skipped = {name: sum(loss.skipped for loss in losses) for name, losses in lost.items()}
     if any(skipped.values()) or not restored.issuperset(few):
         now = connected()
         restored.update(now)
@@ -338,7 +337,7 @@ def _losses(
         if number > _PLANNED_LOSSES * devices:
             restored.difference_update(name for name in lost if skipped[name])
     for name in restored.intersection(few):
-        yield from few[name]
+        yield from (loss.place for loss in few[name])
 
 
 NAME = "kernel"
