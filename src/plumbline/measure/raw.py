@@ -53,14 +53,7 @@ class DeviceUnit:
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """Return the calls of the tools."""
         return tuple(
-            command_of(
-                Job(
-                    task.operation,
-                    task.entry.spec,
-                    task.entry.target["device"],
-                    task.entry.target.get("block_size", 512),
-                )
-            )
+            command_of(Job(task.operation, task.entry.spec, task.entry.target["device"]))
             for task in self.tasks
         )
 

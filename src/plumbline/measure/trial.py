@@ -391,9 +391,8 @@ class WatchedTrial(Trial):
         self._reached = reached
         self._before: Optional[int] = None
         self._growth: Optional[int] = None
-        block_size = task.entry.target.get("block_size", 512)
         within = reached.target.within()
-        job = Job(task.operation, spec, reached.path, block_size, within=within)
+        job = Job(task.operation, spec, reached.path, within=within)
         super().__init__(task, job, reached.watch, clock)
 
     @property

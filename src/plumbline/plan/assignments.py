@@ -68,8 +68,6 @@ class Assignment(NamedTuple):
 Step = tuple[Operation, Scenario]
 """One operation in one scenario."""
 
-_BLOCK_OF_DEVICES = 512
-
 _Key = TypeVar("_Key")
 
 
@@ -136,7 +134,7 @@ def _device(
 ) -> Place:
     server = path[0]
     steps = layer.steps(alone=counts[server] == 1)
-    target = {"kind": "device", "device": device.device, "block_size": _BLOCK_OF_DEVICES}
+    target = {"kind": "device", "device": device.device}
     return Place(device.name, server, server, server, target, path, steps)
 
 
@@ -260,7 +258,6 @@ def _build_commands(
                 operation,
                 spec,
                 subject,
-                block_size=target.get("block_size", 512),
                 own_address=target.get("address", ""),
                 port=target.get("port", 0),
                 within=within,

@@ -27,7 +27,7 @@ READ = """time to transfer data was 0.005243 secs, 200.00 MB/sec
 def device(name: str, **changes: Any) -> Expectation:
     values: dict[str, Any] = {
         "layer": "raw",
-        "target": {"kind": "device", "device": f"/dev/{name}", "block_size": 512},
+        "target": {"kind": "device", "device": f"/dev/{name}"},
         "spec": ProbeSpec("sgp_dd", 1 << 20, 10.0, repeats=2),
         "references": {"read/single": NONE, "read/together": NONE},
     }

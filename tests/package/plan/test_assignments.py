@@ -50,7 +50,7 @@ def test_devices_of_one_server_are_also_measured_together() -> None:
     assert (one.node, one.host, one.group) == ("oss2", "oss2", "oss2")
     assert steps(one) == ["read single", "read together"]
     device = "/dev/disk/by-id/oss2-disk1"
-    assert one.target == {"kind": "device", "device": device, "block_size": 512}
+    assert one.target == {"kind": "device", "device": device}
 
 
 def test_a_server_with_one_device_measures_it_alone() -> None:

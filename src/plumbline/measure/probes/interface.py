@@ -20,15 +20,14 @@ class Job(NamedTuple):
 
     ``subject`` is the path of the probe file, the device, or the partner's address.  ``within`` is
     folder and name of the probe file, the tool's standard input; None without a file.
-    ``block_size`` is the logical block of a device, in bytes.  For host pairs ``own_address`` is
-    the address to send from, ``port`` the port of the partner's server, and ``confidence_pct`` the
-    requested full width of the confidence interval, None for a single iteration.
+    For host pairs ``own_address`` is the address to send from, ``port`` the port of the partner's
+    server, and ``confidence_pct`` the requested full width of the confidence interval, None for a
+    single iteration.
     """
 
     operation: Operation
     spec: ProbeSpec
     subject: str
-    block_size: int = 512
     own_address: str = ""
     port: int = 0
     confidence_pct: Optional[float] = None

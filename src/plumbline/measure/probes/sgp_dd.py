@@ -31,6 +31,8 @@ _INTERRUPTED = re.compile(r"^sgp_dd: interrupted by SIGINT$|^Interrupted by sign
 _EXIT_OF_TIMEOUT = 124
 _SPARE_S = 30.0
 _MOST_THREADS = 1024
+_BLOCK_BYTES = 512
+"""Unit of its counts, whatever the logical block of the device: a call reads a whole transfer."""
 
 
 def command(job: Job) -> tuple[str, ...]:
@@ -46,10 +48,10 @@ def command(job: Job) -> tuple[str, ...]:
     if job.operation is not Operation.READ:
         raise DocumentError(f"sgp_dd only reads; it cannot do {job.operation.value}")
     DEVICE.refuse("the device", job.subject)
-    if job.block_size < 1 or spec.transfer_bytes % job.block_size:
+    if spec.transfer_bytes % _BLOCK_BYTES:
         raise DocumentError(
-            f"transfer_bytes {spec.transfer_bytes} is no multiple of the logical block of "
-            f"{job.subject}, {job.block_size} bytes; correct the specification"
+            f"sgp_dd reads blocks of {_BLOCK_BYTES} bytes; make transfer_bytes "
+            f"{spec.transfer_bytes} a multiple of that"
         )
     if spec.queue_depth > _MOST_THREADS:
         raise DocumentError(
@@ -60,8 +62,8 @@ def command(job: Job) -> tuple[str, ...]:
         *("timeout", "--foreground", "--signal=INT", f"{max(1, round(spec.seconds))}", "sgp_dd"),
         f"if={job.subject}",
         "of=/dev/null",
-        f"bs={job.block_size}",
-        f"bpt={spec.transfer_bytes // job.block_size}",
+        f"bs={_BLOCK_BYTES}",
+        f"bpt={spec.transfer_bytes // _BLOCK_BYTES}",
         f"count={_count(job)}",
         f"thr={spec.queue_depth}",
         *(("iflag=direct",) if spec.direct else ()),
@@ -84,7 +86,7 @@ def parse(job: Job, completed: Completed) -> Measurement:
         # errors of the device, not their consequences
         device_lines = [line for line in lines if breaks(line)]
         output = "\n".join(device_lines or lines) or text
-        ends = f"does the device hold {_count(job) * job.block_size} bytes?"
+        ends = f"does the device hold {_count(job) * _BLOCK_BYTES} bytes?"
         more = f"\n{ends}" if "remaining block" in output else ""
         failure = answer.failure(completed, f"sgp_dd on {job.subject}", output + more)
         raise answer.storage_failure(text, str(failure))
@@ -97,7 +99,7 @@ def parse(job: Job, completed: Completed) -> Measurement:
         raise answer.not_understood("sgp_dd", "time", text)
     blocks = _blocks(job, text, interrupted)
     seconds = answer.number("sgp_dd", "time", time[1])
-    moved = blocks * job.block_size
+    moved = blocks * _BLOCK_BYTES
     return Measurement(
         bytes=moved,
         seconds=seconds,
@@ -107,7 +109,7 @@ def parse(job: Job, completed: Completed) -> Measurement:
 
 
 def _count(job: Job) -> int:
-    transfer = job.spec.transfer_bytes // job.block_size
+    transfer = job.spec.transfer_bytes // _BLOCK_BYTES
     return answer.whole_transfers(job.spec) * transfer
 
 

@@ -38,7 +38,7 @@ def target_for(description: Mapping[str, Any], component: str, fill_limit: float
         raise DocumentError(
             f"target {component} of kind {name} has an unknown {key}; known: {names}"
         )
-    for key in sorted(keys - {"block_size", "stripe_bytes"}):
+    for key in sorted(keys - {"stripe_bytes"}):
         if not isinstance(description[key], str):
             raise DocumentError(f"target {component}: {key} {description[key]!r} is not a text")
     return kind.make(description, component, fill_limit)

@@ -72,4 +72,4 @@ def _make(keys: Keys, _component: str, _fill_limit: float) -> DeviceTarget:
     return DeviceTarget(keys["device"])
 
 
-DEVICE = Kind("device", frozenset({"device"}), frozenset({"block_size"}), _make)
+DEVICE = Kind("device", frozenset({"device"}), frozenset(), _make)
