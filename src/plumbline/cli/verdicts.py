@@ -63,7 +63,8 @@ def judge(arguments: argparse.Namespace) -> int:
     if arguments.together:
         raise UsageError("--together belongs to --replay FILE.csv: name the file, or leave it out")
     choice = Choice(arguments.layer, arguments.explain or arguments.component)
-    with _judgement(arguments) as judgement:
+    with _judgement(arguments, arguments.layer) as judgement:
+        remark(*judgement.left_out)
         if arguments.explain:
             return _explain(judgement, choice)
         basis = Basis.LAST_RUN if arguments.last_run else Basis.RUNS
@@ -83,15 +84,16 @@ def judge(arguments: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _judgement(arguments: argparse.Namespace) -> Iterator[Judgement]:
+def _judgement(arguments: argparse.Namespace, layer: Optional[str] = None) -> Iterator[Judgement]:
     """Yield the judgement of this node, or of a whole site with a plan and a history."""
     now = time.time()
     if asks_for_site(arguments):
-        with site_judgement(load_plan(arguments.plan), Path(arguments.history), now) as judgement:
+        plan, history = load_plan(arguments.plan), Path(arguments.history)
+        with site_judgement(plan, history, now, layer) as judgement:
             yield judgement
     else:
         expectations = load_expectations(arguments.expectations)
-        yield NodeJudgement(expectations, load_snapshot(arguments.snapshot), now)
+        yield NodeJudgement(expectations, load_snapshot(arguments.snapshot), now, layer)
 
 
 def _publish(arguments: argparse.Namespace, *, site: bool) -> int:

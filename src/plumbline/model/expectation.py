@@ -231,10 +231,13 @@ class Expectations(NamedTuple):
         expectations = self._build(layer, "component", component)
         return self._some(expectations, component or "component", layer)
 
+    def layers(self) -> tuple[str, ...]:
+        """Return the layers of its entries, each once."""
+        return tuple(dict.fromkeys(entry["layer"] for entry in self.entries))
+
     def every(self) -> tuple[Expectation, ...]:
         """Return all expectations, layer by layer; raise DocumentError if one is damaged."""
-        layers = dict.fromkeys(entry["layer"] for entry in self.entries)
-        return tuple(entry for layer in layers for entry in self.find(layer))
+        return tuple(entry for layer in self.layers() for entry in self.find(layer))
 
     def targets(self) -> frozenset[str]:
         """Return all targets in the topology of the file systems that this node measures."""

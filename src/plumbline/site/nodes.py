@@ -92,12 +92,41 @@ class Judgement(ABC):
     source: str
     """Name of the document of expectations, for messages."""
     memories: Mapping[str, Memory]
+    left_out: list[str]
+    """One sentence for each damaged layer of a node that was left out."""
 
-    def __init__(self, documents: Mapping[str, Expectations], now: float) -> None:
-        """Take the expectations of nodes; raise DocumentError if one is damaged."""
+    def __init__(
+        self, documents: Mapping[str, Expectations], now: float, layer: Optional[str] = None
+    ) -> None:
+        """Take the expectations of nodes.
+
+        With ``layer``, another layer with a damaged expectation is left out.
+
+        Raises:
+            DocumentError: one is damaged, of ``layer`` if that is given.
+        """
         self.now = now
         self.documents = documents
-        self.nodes = {name: document.every() for name, document in documents.items()}
+        self.left_out = []
+        self.nodes = {
+            node: tuple(
+                entry
+                for name in document.layers()
+                for entry in self._readable(document, name, layer)
+            )
+            for node, document in documents.items()
+        }
+
+    def _readable(
+        self, document: Expectations, name: str, layer: Optional[str]
+    ) -> tuple[Expectation, ...]:
+        try:
+            return document.find(name)
+        except DocumentError as error:
+            if layer in (None, name):
+                raise
+            self.left_out.append(str(error))
+            return ()
 
     @property
     @abstractmethod
@@ -158,9 +187,15 @@ class Judgement(ABC):
 class NodeJudgement(Judgement):
     """A node, from its expectations and snapshot."""
 
-    def __init__(self, expectations: Expectations, snapshot: Snapshot, now: float) -> None:
-        """Take the documents; raise DocumentError if an expectation is damaged."""
-        super().__init__({expectations.node: expectations}, now)
+    def __init__(
+        self,
+        expectations: Expectations,
+        snapshot: Snapshot,
+        now: float,
+        layer: Optional[str] = None,
+    ) -> None:
+        """Take the documents, as :class:`Judgement` does."""
+        super().__init__({expectations.node: expectations}, now, layer)
         self.name = expectations.node
         self.source = f"the deployed plan of {self.name}"
         self.memories = {self.name: snapshot}
@@ -175,9 +210,11 @@ class NodeJudgement(Judgement):
 class SiteJudgement(Judgement):
     """All nodes of a plan, weighed together from an open history."""
 
-    def __init__(self, plan: SitePlan, history: History, now: float) -> None:
+    def __init__(
+        self, plan: SitePlan, history: History, now: float, layer: Optional[str] = None
+    ) -> None:
         """Read the last runs of all nodes; see :func:`judgement`."""
-        super().__init__(plan.nodes, now)
+        super().__init__(plan.nodes, now, layer)
         self.name, self.source = plan.site, f"plan {plan.path}"
         self.plan = plan
         self.history = history.path
@@ -217,15 +254,17 @@ def plan_of_node(document: Expectations) -> SitePlan:
 
 
 @contextmanager
-def judgement(plan: SitePlan, history: Path, now: float) -> Iterator[SiteJudgement]:
-    """Read a site for one judgement at ``now``, in seconds since the epoch.
+def judgement(
+    plan: SitePlan, history: Path, now: float, layer: Optional[str] = None
+) -> Iterator[SiteJudgement]:
+    """Read a site for one judgement, of one layer or all, at ``now`` in seconds since the epoch.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
-        DocumentError: the expectations of a node are damaged.
+        DocumentError: the expectations of a node are damaged, of ``layer`` if that is given.
     """
     with open_history(history) as kept, without_collector():
-        yield SiteJudgement(plan, kept, now)
+        yield SiteJudgement(plan, kept, now, layer)
 
 
 def judge_site(

@@ -146,6 +146,22 @@ def test_a_damaged_series_spoils_its_component_alone(tmp_path: Path, run: Run) -
     run("judge", *documents, "--component", "OST0")
 
 
+def test_damaged_expectations_of_a_layer_do_not_spoil_another(tmp_path: Path, run: Run) -> None:
+    documents = write(tmp_path, EXPECTED, snapshot(*measured(200e6), now=time.time()))
+    path = tmp_path / "expectations.json"
+    raw = json.loads(path.read_text())
+    raw["entries"][1]["limits"] = "none"
+    path.write_text(json.dumps(raw))
+    printed = run("judge", *documents, "--layer", "net")
+    assert printed.out.splitlines()[1:] == ["OK     net    oss3 send 117.0 MB/s, 100 % of baseline"]
+    damage = "expectations of client1: an entry of layer ost is damaged"
+    assert printed.err.startswith(f"plumbline: {damage}")
+    assert len(printed.err.splitlines()) == 1
+    for arguments in ((), ("--layer", "ost"), ("--component", "OST0")):
+        with pytest.raises(DocumentError, match=damage):
+            run("judge", *documents, *arguments)
+
+
 def test_what_is_not_expected_here_is_named(execute: Run) -> None:
     with pytest.raises(
         DocumentError, match=f"client1 has no OST9 in layer {', '.join(LAYERS)}; add it"

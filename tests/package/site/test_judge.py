@@ -16,7 +16,7 @@ from plumbline.model.expectation import Expectations
 from plumbline.model.record import Operation
 from plumbline.model.series import Running
 from plumbline.model.verdict import Reason, State
-from plumbline.site.nodes import Choice, NodeJudgement, judge_site
+from plumbline.site.nodes import Choice, NodeJudgement, judge_site, judgement
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from plumbline.store.snapshot import load_expectations, load_snapshot
@@ -205,6 +205,10 @@ def test_damaged_expectations_of_a_node_are_named(tmp_path: Path) -> None:
         pass
     with pytest.raises(DocumentError, match="expectations of client2: an entry of layer ost is"):
         judge_site(SitePlan("plan.json", nodes, ()), tmp_path / "all.sqlite", 0.0)
+    with judgement(SitePlan("plan.json", nodes, ()), tmp_path / "all.sqlite", 0.0, "net") as judged:
+        assert [text.partition(" is ")[0] for text in judged.left_out] == [
+            "expectations of client2: an entry of layer ost"
+        ]
 
 
 # --- Documents that are damaged: what is asked for is UNKNOWN or refused, and the file is named.
