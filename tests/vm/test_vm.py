@@ -234,7 +234,9 @@ def label(node: Node) -> None:
     text = text.replace("{{ agent_state | regex_escape }}", re.escape(state))
     (node.folder / "plumbline.cil").write_text(text)
     node.output(f"install -D -m 644 /mnt/plumbline.cil {labels}")
-    for task in document(role / "tasks/selinux.yml")[1]["block"]:
+    tasks = document(role / "tasks/selinux.yml")
+    (block,) = (task["block"] for task in tasks if task["name"] == "Label the state")
+    for task in block:
         words = " ".join(task.get("ansible.builtin.command", {"argv": ["true"]})["argv"])
         words = words.replace("{{ __agent_labels }}", labels)
         node.output(words.replace("{{ agent_state }}", state))
