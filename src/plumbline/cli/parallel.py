@@ -482,8 +482,9 @@ def probe_fs(arguments: argparse.Namespace) -> int:
         find_launcher(terms.launch, SystemRunner())
     if arguments.directory and not arguments.json:
         directories = {entry.component: str(entry.target["directory"]) for entry in members.entries}
-        files = max(1, terms.ranks // terms.launch.hosts)
-        if caveat := runs.caveat(directories, planned // terms.ranks, runs.memory_bytes(), files):
+        size = planned // terms.ranks
+        written = size * max(1, terms.ranks // terms.launch.hosts)
+        if caveat := runs.caveat(directories, written, runs.memory_bytes(), size):
             remark(caveat)
     result = _measured(arguments, members, entries, unit)
     if arguments.directory:

@@ -141,7 +141,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         return print_commands(units)
     # report a missing tool once, not for each directory
     locate(entries[0].spec.tool)
-    caveat = runs.caveat(directories, size, runs.memory_bytes())
+    caveat = runs.caveat(directories, size, runs.memory_bytes(), size)
     if caveat and not arguments.json:
         print(caveat, flush=True)
     locks, steps = runs.own_locks(directories), partial(progress, arguments.quiet)

@@ -7,11 +7,11 @@ import os
 import sys
 from math import prod
 from pathlib import Path
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator, Optional, Sequence
 
 from plumbline.cli import parallel
 from plumbline.cli.options import refuse_both, spelled
-from plumbline.cli.output import show
+from plumbline.cli.output import remark, show
 from plumbline.cli.progress import progress
 from plumbline.doors.table import render
 from plumbline.measure.unit_context import Step
@@ -32,7 +32,7 @@ from plumbline.parallel.job import Fixed
 from plumbline.parallel.sweep import Ledger, Sweep
 from plumbline.parallel.terms import named_test, share_of_memory
 from plumbline.site import parallel as runs
-from plumbline.site.measure import interruptible, memory_bytes
+from plumbline.site.measure import caveat, interruptible, memory_bytes
 from plumbline.site.parallel import OPERATIONS, Plan
 from plumbline.store.files import DATABASE, STATE
 from plumbline.store.history import History
@@ -191,6 +191,8 @@ def sweep(arguments: argparse.Namespace) -> int:
         documents = [{**point, **figures} for point, figures in remaining]
         show(arguments, {"sweep": plan.name, "points": documents}, _estimates(plan, remaining))
         return 0
+    if arguments.directory and not arguments.json and (doubt := _doubt(plan, arguments.scaling)):
+        remark(doubt)
     locks = parallel.locks_of(arguments, plan.members)
     try:
         with locks.hold("sweep", plan.name), interruptible():
@@ -205,6 +207,18 @@ def sweep(arguments: argparse.Namespace) -> int:
         locks.dissolve()
     _show(plan, ending, arguments)
     return State.UNKNOWN if any(done.reason for done in ending.ledger.done) else State.OK
+
+
+def _doubt(plan: Plan, scaling: Optional[str]) -> str:
+    """Return what memory may hold of the point whose clients write least, empty if nothing."""
+    hosts = plan.common.launch.hosts
+    written = min(
+        plan.size(point) // min(hosts, plan.setting(point).ranks)
+        for point in axes.points_of(plan.grid)
+    )
+    # weak scaling deals the bytes of the largest point
+    option = plan.bytes if scaling == "weak" else written * hosts
+    return caveat({}, written, memory_bytes(), option)
 
 
 def _show(plan: Plan, ending: sweeps.Ending, arguments: argparse.Namespace) -> None:

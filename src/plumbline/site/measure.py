@@ -284,10 +284,13 @@ def measure_once(
             locks.dissolve()
 
 
-def caveat(directories: Mapping[str, str], size_bytes: int, memory: int, files: int = 1) -> str:
-    """Return limits of the comparison: shared devices, and files that fit into ``memory`` bytes.
+def caveat(
+    directories: Mapping[str, str], written_bytes: int, memory: int, option_bytes: int
+) -> str:
+    """Return limits of a measurement: shared devices, and files that fit into ``memory`` bytes.
 
-    A host writes ``files`` of ``size_bytes`` each before it reads the first of them.
+    A host writes ``written_bytes`` before it reads the first of them; ``option_bytes`` is the value
+    of ``--bytes`` for that.
     """
     devices: dict[str, list[str]] = {}
     for name, path in directories.items():
@@ -298,10 +301,10 @@ def caveat(directories: Mapping[str, str], size_bytes: int, memory: int, files: 
         for device, names in devices.items()
         if device and len(names) > 1
     ]
-    if size_bytes * files < memory:
-        enough = math.ceil(2 * memory / files / _GIB)
+    if written_bytes < memory:
+        enough = math.ceil(2 * memory * option_bytes / written_bytes / _GIB)
         parts.append(
-            f"{format_size(size_bytes * files)} fit into the page cache: where direct I/O is not "
+            f"{format_size(written_bytes)} fit into the page cache: where direct I/O is not "
             f"honoured, rates are those of memory; --bytes {enough}GiB measures the storage"
         )
     return "; ".join(parts)

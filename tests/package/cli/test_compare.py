@@ -34,23 +34,23 @@ def directories(tmp_path: Path) -> dict[str, str]:
 
 
 def test_directories_of_one_device_are_named(directories: dict[str, str]) -> None:
-    said = caveat(directories, 4 * GIB, 2 * GIB)
+    said = caveat(directories, 4 * GIB, 2 * GIB, 4 * GIB)
     assert said.startswith("a, b lie on one device: a difference is noise")
     assert "page cache" not in said
 
 
 def test_a_small_run_is_worth_what_memory_gives(directories: dict[str, str]) -> None:
-    said = caveat({"a": directories["a"], "b": "/proc"}, GIB // 4, 3 * GIB)
+    said = caveat({"a": directories["a"], "b": "/proc"}, GIB // 4, 3 * GIB, GIB // 4)
     assert said.startswith("256 MiB fit into the page cache")
     assert "--bytes 6GiB" in said
 
 
 def test_a_large_run_on_two_devices_needs_no_word(directories: dict[str, str]) -> None:
-    assert caveat({"a": directories["a"], "b": "/proc"}, 4 * GIB, 2 * GIB) == ""
+    assert caveat({"a": directories["a"], "b": "/proc"}, 4 * GIB, 2 * GIB, 4 * GIB) == ""
 
 
 def test_many_files_of_a_host_fill_its_memory_together(directories: dict[str, str]) -> None:
-    said = caveat({"a": directories["a"], "b": "/proc"}, GIB // 4, 3 * GIB, files=4)
+    said = caveat({"a": directories["a"], "b": "/proc"}, GIB, 3 * GIB, GIB // 4)
     assert said.startswith("1 GiB fit into the page cache")
     assert "--bytes 2GiB" in said
 

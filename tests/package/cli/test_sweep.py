@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from plumbline.site.measure import memory_bytes
 from plumbline.store.database import Selection
 from plumbline.store.history import History
 from tests.package.cli.driver import Run, finish, start
@@ -249,3 +251,23 @@ def test_a_budget_that_reaches_no_point_is_said_and_starts_nothing(tmp_path: Pat
     assert "a point writes 2147.5 MB; raise --budget, or lower --bytes" in ended.stdout
     assert "0 of 4 points, 0 B written" in ended.stdout
     assert list((tmp_path / "a").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "size", "memories"),
+    [
+        (["--bytes", "32MiB"], "32 MiB", 2),
+        (["--bytes-per-rank", "1MiB"], "2 MiB", 2),
+        # the point with one writer is a sixteenth of that
+        (["--bytes", "32MiB", "--scaling", "weak"], "2 MiB", 32),
+    ],
+)
+def test_a_small_sweep_of_directories_is_worth_what_memory_gives(
+    tmp_path: Path, words: list[str], size: str, memories: int
+) -> None:
+    ended = finish(tmp_path, "sweep", *directories(tmp_path), *words, "--budget", "1MiB")
+    enough = math.ceil(memories * memory_bytes() / 2**30)
+    assert ended.stderr == (
+        f"plumbline: {size} fit into the page cache: where direct I/O is not honoured, rates are "
+        f"those of memory; --bytes {enough}GiB measures the storage\n"
+    )
