@@ -479,7 +479,8 @@ def probe_fs(arguments: argparse.Namespace) -> int:
         return print_commands([unit])
     if arguments.directory:
         # report a missing launcher once, not for each directory
-        find_launcher(terms.launch, SystemRunner())
+        course = course._replace(launcher=find_launcher(terms.launch, SystemRunner()))
+        unit = FsUnit(entries[-1], entries[:-1], course)
     if arguments.directory and not arguments.json:
         directories = {entry.component: str(entry.target["directory"]) for entry in members.entries}
         size = planned // terms.ranks

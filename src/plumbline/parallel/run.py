@@ -36,7 +36,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.record import Measurement, Operation, Outcome, Record, Tool
 from plumbline.observe.query import SLOW_S, ask
 from plumbline.parallel.job import JOB, Fixed, Job, Result, State, encoded, result_name, write_whole
-from plumbline.parallel.launch import Launch, assumed, command, end_ranks, find_launcher
+from plumbline.parallel.launch import Launch, Launcher, assumed, command, end_ranks, find_launcher
 from plumbline.parallel.profile import Block, pack, unpack
 from plumbline.parallel.tally import Tally, details, details_of_all, read_results
 from plumbline.parallel.terms import Method, Place, limit_s, spread
@@ -229,7 +229,7 @@ class Course(NamedTuple):
     ``ranks`` is the number for all targets, dealt to them in turn.  ``servers`` has the server of
     each target, if known.  ``folder`` is for the results of the ranks and must be visible to all
     clients; empty for a temporary folder.  ``calls`` is the profile file with all calls, None for
-    no such file.
+    no such file.  ``launcher`` is the installed one, None if it is yet to be found.
     """
 
     test: Method
@@ -241,6 +241,7 @@ class Course(NamedTuple):
     calls: Optional[Path] = None
     instrument: bool = True
     files: Files = Files.FRESH
+    launcher: Optional[Launcher] = None
 
 
 class Run:
@@ -297,7 +298,8 @@ class Run:
     ) -> Mapping[Operation, Tally]:
         """Run the ranks and return their results, which count even if the launcher fails."""
         folder, local = folders
-        launcher = find_launcher(self._course.launch, self._runner)._replace(folder=str(local))
+        launcher = self._course.launcher or find_launcher(self._course.launch, self._runner)
+        launcher = launcher._replace(folder=str(local))
         job = self._job(folder, [place for member in ready for place in member.places], tasks)
         romio, ranks = job.test.romio, len(job.places) * job.test.processes
         argv = command(self._course.launch, launcher, ranks, str(folder / JOB), romio=romio)

@@ -59,6 +59,18 @@ def test_directories_are_measured_together_and_nothing_stays(tmp_path: Path) -> 
 
 
 @with_mpi
+def test_the_launcher_is_asked_for_its_version_once(tmp_path: Path) -> None:
+    launcher = tmp_path / "launcher"
+    launcher.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\nexec mpirun "$@"\n')
+    launcher.chmod(0o755)
+    words = [*directories(tmp_path), "--bytes", "1MiB", "--launcher", str(launcher)]
+    assert finish(tmp_path, "probe", "fs", *words).returncode == 0
+    version, ranks = (tmp_path / "calls").read_text().splitlines()
+    assert version == "--version"
+    assert "plumbline.parallel.rank" in ranks
+
+
+@with_mpi
 def test_a_killed_probe_leaves_nothing_after_the_next(tmp_path: Path) -> None:
     words = directories(tmp_path)
     ranks = f"-m plumbline.parallel.rank {tmp_path}"
