@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import signal
 import threading
@@ -97,13 +96,11 @@ def deployed(arguments: argparse.Namespace) -> Expectations:
     Raises:
         DocumentError: they are damaged or missing; the message names a probe that needs none.
     """
-    path = arguments.expectations or EXPECTATIONS
-    if not os.path.lexists(path):
-        raise DocumentError(
-            f"expectations {path}: no such file; deploy the role agent; without it directories can "
-            "be compared: plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b"
-        )
-    return load_expectations(path)
+    return load_expectations(
+        arguments.expectations or EXPECTATIONS,
+        "deploy the role agent; without it directories can be compared: plumbline probe ost "
+        "--directory a=/mnt/a --directory b=/mnt/b",
+    )
 
 
 def named_directories(words: Sequence[str], least: int = 2) -> dict[str, str]:

@@ -13,9 +13,9 @@ _DEPLOY = "deploy the role agent again"
 _PROBE = "run a probe to write it, for example: systemctl start plumbline-ost.service"
 
 
-def load_expectations(path: str = EXPECTATIONS) -> Expectations:
+def load_expectations(path: str = EXPECTATIONS, remedy: str = _DEPLOY) -> Expectations:
     """Return the expectations of this node; raise DocumentError naming file and remedy."""
-    return Expectations.from_json(load(path, "expectations", _DEPLOY))
+    return Expectations.from_json(load(path, "expectations", remedy))
 
 
 def load_snapshot(path: str = SNAPSHOT) -> Snapshot:

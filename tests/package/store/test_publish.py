@@ -307,7 +307,8 @@ DAMAGES: list[tuple[Callable[[Path], object], str]] = [
 def test_a_damaged_document_is_refused_with_the_remedy(
     paths: tuple[Path, Path], damage: Callable[[Path], object], message: str
 ) -> None:
-    for path, load in zip(paths, (load_expectations, load_snapshot)):
+    loads: tuple[Callable[[str], object], ...] = (load_expectations, load_snapshot)
+    for path, load in zip(paths, loads):
         damage(path)
         with pytest.raises(DocumentError, match=message) as caught:
             load(str(path))
