@@ -97,7 +97,8 @@ def test_every_call_is_noted_with_its_time_and_bytes(tmp_path: Path) -> None:
     assert list(calls.starts[1:]) == pytest.approx(ends[:-1], abs=1e-6)
 
 
-def test_a_call_leaves_no_memory_behind() -> None:
+def memory_of_calls() -> tuple[int, int]:
+    """Return the bytes that 19,000 calls leave behind, and those that they hold at most."""
     descriptor = os.open(os.devnull, os.O_WRONLY)
     move, buffers = partial(os.write, descriptor), sources(4096, direct=False)
     notes = Notes(Calls(20_000))
@@ -111,9 +112,15 @@ def test_a_call_leaves_no_memory_behind() -> None:
     finally:
         tracemalloc.stop()
         os.close(descriptor)
+    return after - before, peak - before
+
+
+def test_a_call_leaves_no_memory_behind() -> None:
+    # tracemalloc counts other threads of the process too, as xdist has one: the least is the calls'
+    kept, most = map(min, zip(*(memory_of_calls() for _ in range(5))))
     # 16 bytes a call would be 304000
-    assert after - before < 2000
-    assert peak - before < 2000
+    assert kept < 2000
+    assert most < 2000
 
 
 def test_the_loop_ends_with_the_first_call_after_its_deadline() -> None:
