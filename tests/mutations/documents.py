@@ -40,7 +40,7 @@ from plumbline.model.service import ActiveAlarms, Suspicion
 from plumbline.model.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.observe.conditions import Bill
-from plumbline.observe.coverage import OTHERS, Job, Others, by_sampling, others_of
+from plumbline.observe.coverage import OTHERS, Job, Others, others_of, samplings_of
 from plumbline.observe.darshan_logs import read_job_times, read_logs
 from plumbline.observe.gather import LocalSystem
 from plumbline.observe.jobs import Window, parse_slurm, sum_traffic
@@ -531,7 +531,7 @@ REQUEST = {
 
 
 def _counted_by(data: bytes, _: Path) -> object:
-    (one,) = by_sampling([Record.from_json(_parse(text(data)))])
+    (one,) = samplings_of([Record.from_json(_parse(text(data)))])
     return one.covers(1000.0, 1003.0, 0.5), one.moved(1000.5, 1003.0, 0.5)
 
 

@@ -8,7 +8,7 @@ from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.service import SYMPTOMS
 from plumbline.model.units import format_duration
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
-from plumbline.observe.symptom import KIND_OF, Direction, gravest, quote, title
+from plumbline.observe.symptom import KIND_OF, Direction, by_severity, quote, title
 
 if TYPE_CHECKING:
     from typing import Iterable, Optional, Sequence
@@ -139,8 +139,8 @@ def _of_kind(judged: JudgedLook, kind: str, looks: Sequence[Look]) -> Verdict:
 
 
 def by_state(symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
-    """Return symptoms, the gravest to a service first."""
-    return tuple(sorted(gravest(symptoms), key=lambda symptom: -_rank(state_of(symptom))))
+    """Return symptoms, most severe state first."""
+    return tuple(sorted(by_severity(symptoms), key=lambda symptom: -_rank(state_of(symptom))))
 
 
 def _rank(state: State) -> int:

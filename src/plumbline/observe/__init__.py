@@ -1,1 +1,1 @@
-"""Facts of a host: commands and files, and what their text means."""
+"""Read facts of a host: run commands, read files, parse their text."""

@@ -168,7 +168,7 @@ def first_ledger(bill: Bill) -> Ledger:
     return Ledger(bill.node, bill.taken_at, bill.taken_at, bill.notes, (), bill.conditions)
 
 
-def has_news(raw: Mapping[str, Any], known_at: float) -> bool:
+def is_newer(raw: Mapping[str, Any], known_at: float) -> bool:
     """Return whether a ledger in document form is newer than a copy with a bill of ``known_at``.
 
     True for a damaged ledger, so that the damage is reported.

@@ -75,7 +75,7 @@ def by_hand() -> bool:
 _CHUNK = 1 << 16
 
 
-class Printed:
+class Output:
     """Standard output and standard error of one command; ``ends`` are the command's pipe ends."""
 
     def __init__(self, limit_bytes: int) -> None:
@@ -92,7 +92,7 @@ class Printed:
             self._selector.register(reader, EVENT_READ, self._texts[-1])
             self._ends.append(writer)
 
-    def __enter__(self) -> Printed:
+    def __enter__(self) -> Output:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -213,7 +213,7 @@ class SystemRunner:
         environment = {**os.environ, "LC_ALL": "C", "PATH": search_path()}
         program = locate(argv[0])
         command = [*_entering(within), program, *argv[1:]]
-        with Printed(self._most_bytes) as printed:
+        with Output(self._most_bytes) as printed:
             started = time.monotonic()
             process = self._start(command, printed, environment)
             timed_out = self._wait(process, started + timeout_s, printed)
@@ -242,7 +242,7 @@ class SystemRunner:
         return completed
 
     def _start(
-        self, argv: list[str], printed: Printed, environment: dict[str, str]
+        self, argv: list[str], printed: Output, environment: dict[str, str]
     ) -> subprocess.Popen[bytes]:
         output, errors = printed.ends
         try:
@@ -262,7 +262,7 @@ class SystemRunner:
         finally:
             printed.begun()
 
-    def _wait(self, process: subprocess.Popen[bytes], deadline: float, printed: Printed) -> bool:
+    def _wait(self, process: subprocess.Popen[bytes], deadline: float, printed: Output) -> bool:
         """Wait for the end, or end the process at the deadline; return whether that was needed."""
         try:
             while not self._ended(process, printed, min(_TICK_S, deadline - time.monotonic())):
@@ -274,7 +274,7 @@ class SystemRunner:
             raise
         return False
 
-    def _end(self, process: subprocess.Popen[bytes], printed: Printed) -> None:
+    def _end(self, process: subprocess.Popen[bytes], printed: Output) -> None:
         """End the process group with SIGTERM, then SIGKILL; wait briefly after each."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError):
@@ -288,7 +288,7 @@ class SystemRunner:
                 time.sleep(_PAUSE_S)
 
     @staticmethod
-    def _ended(process: subprocess.Popen[bytes], printed: Printed, wait_s: float) -> bool:
+    def _ended(process: subprocess.Popen[bytes], printed: Output, wait_s: float) -> bool:
         """Return whether a process ends within ``wait_s``; read its output meanwhile."""
         deadline = time.monotonic() + wait_s
         while not printed.over and time.monotonic() < deadline:

@@ -16,7 +16,7 @@ from plumbline.observe.node import System, ask
 from plumbline.observe.query import complaint
 
 AREAS = ("lustre", "software", "firmware", "module", "mount", "disk", "sysctl", "link", "cpu")
-"""Most likely reason of changed rates first."""
+"""The most likely reason for a change of rates comes first."""
 
 NODE = "node"
 """The class of conditions that a node has once."""
@@ -95,7 +95,7 @@ def tidy(text: str) -> str:
     return f"{line[:100]}... ({len(line)} characters, checksum {digest})"
 
 
-def merged(conditions: Iterable[Condition]) -> Iterator[Condition]:
+def merge_values(conditions: Iterable[Condition]) -> Iterator[Condition]:
     """Yield each condition once, with all values if paths or instances of a subject differ.
 
     Possible secrets, by name or form, are left out.
@@ -161,7 +161,7 @@ def look_at_settings(system: System) -> Iterator[Condition]:
     """Yield settings of the kernel, the processors and mounts."""
     sysctl = {path.replace("/", "."): system.read(f"/proc/sys/{path}") for path in _SYSCTL}
     yield from _with_values("sysctl", "", sysctl)
-    yield from _with_values("cpu", "", {name: chosen(system.read(_ONCE[name])) for name in _ONCE})
+    yield from _with_values("cpu", "", {name: choice(system.read(_ONCE[name])) for name in _ONCE})
     for cpu in filter(re.compile(r"cpu[0-9]+").fullmatch, system.names(_CPU)):
         frequency = f"{_CPU}/{cpu}/cpufreq"
         settings = {name: system.read(f"{frequency}/{file}") for name, file in _EACH.items()}
@@ -170,7 +170,7 @@ def look_at_settings(system: System) -> Iterator[Condition]:
         yield from _mount(line)
 
 
-def chosen(text: str) -> str:
+def choice(text: str) -> str:
     """Return the text in brackets, which marks the kernel's active choice; else the whole text."""
     match = _CHOSEN.search(text)
     return match[1] if match else text
@@ -214,7 +214,7 @@ def look_at_disks(system: System) -> Iterator[Condition]:
     for name in disks[:_MOST_DISKS]:
         folder = f"{_ROOT}/{name}"
         subject, among = _identity(system, name)
-        settings = {name: chosen(system.read(f"{folder}/queue/{name}")) for name in _QUEUE}
+        settings = {name: choice(system.read(f"{folder}/queue/{name}")) for name in _QUEUE}
         settings["queue depth"] = system.read(f"{folder}/device/queue_depth")
         yield from _with_values("disk", subject, settings, among)
         for file in ("rev", "firmware_rev"):
@@ -553,7 +553,7 @@ def take(node: str, system: System, parameters: Sequence[str], now: float) -> Bi
 
 def _collected(look: Callable[[], Iterator[Condition]], notes: list[str]) -> list[Condition]:
     try:
-        return list(merged(look()))
+        return list(merge_values(look()))
     except PlumblineError as error:
         notes.append(str(error))
         return []

@@ -28,9 +28,9 @@ from plumbline.observe.lnet import (
     INTERFACES,
     MODULE,
     PEER_INTERFACES,
+    failure_kind,
     interface_health,
     peer_health,
-    why_nothing,
 )
 from plumbline.observe.query import complaint
 
@@ -81,7 +81,7 @@ class LnetHealth:
         if completed.timed_out or completed.hung:
             self.timeouts[path] += 1
             return Answer(path, "", "timeout")
-        reason = why_nothing(completed.stderr + completed.stdout)
+        reason = failure_kind(completed.stderr + completed.stdout)
         return Answer(path, complaint(completed) if reason == "failed" else "", reason)
 
 

@@ -217,7 +217,7 @@ def _bins(record: Record, details: Mapping[str, Any]) -> Iterator[_Bin]:
         place += count
 
 
-def by_sampling(records: Sequence[Record]) -> list[Sampling]:
+def samplings_of(records: Sequence[Record]) -> list[Sampling]:
     """Return each server's samplings of a target.
 
     Raises:
@@ -229,7 +229,7 @@ def by_sampling(records: Sequence[Record]) -> list[Sampling]:
     return [Sampling(host, own) for (host, _), own in samplings.items()]
 
 
-def covering(
+def find_sampling(
     samplings: Sequence[Sampling], begin: float, end: float, slack_s: float
 ) -> Optional[Sampling]:
     """Return a sampling that covers the whole period, None if there is none."""
@@ -328,7 +328,7 @@ def _matching_server(
         own = [sampling for sampling in samplings if sampling.host == host]
         ahead_s, slack_s = _ahead(record.host, host, clocks)
         begin, end = record.started_at + ahead_s, record.finished_at + ahead_s
-        sampling = covering(own, begin, end, slack_s)
+        sampling = find_sampling(own, begin, end, slack_s)
         if sampling is None:
             continue
         if abs(ahead_s) - slack_s > MOST_APART_S:

@@ -152,7 +152,7 @@ def open_file(path: str, flags: int) -> int:
 
 
 def open_folder_of(path: str) -> int:
-    """Return a descriptor of the folder of ``BASE/.plumbline/COMPONENT/FILE``; raise as above."""
+    """Return a descriptor of the folder of ``BASE/.plumbline/COMPONENT/FILE``, as ``open_file``."""
     folder = os.path.dirname(path)
     own = os.path.dirname(folder)
     return enter(enter(open_base(os.path.dirname(own)), own), folder)

@@ -332,7 +332,7 @@ def _pcie_symptoms(node: Node, device: str) -> Iterator[Symptom]:
             )
     speed = _figure(node, f"{folder}/current_link_speed", "GT/s")
     fastest = _figure(node, f"{folder}/max_link_speed", "GT/s")
-    # without a known port above, a lower speed may be that of the slot's generation
+    # if the speed of the port above is unknown, a low speed may be normal there
     limit = min(fastest or 0.0, _figure(node, f"{above}/max_link_speed", "GT/s") or 0.0)
     if speed and speed < limit:
         yield PCIE_RULES["speed"].symptom(

@@ -70,7 +70,7 @@ class Interface(NamedTuple):
         return self.counted.get(_FATAL, 0) > 0
 
 
-def why_nothing(output: str) -> str:
+def failure_kind(output: str) -> str:
     """Return why lnetctl failed: denied, absent (LNet has no interface yet) or failed."""
     if _REFUSED.search(output):
         return "denied"
@@ -178,7 +178,7 @@ def look(node: Node) -> Look:
 def _trouble(completed: Completed) -> PlumblineError:
     """Return the error of a failed lnetctl."""
     no_answer = completed.timed_out or completed.hung
-    reason = "failed" if no_answer else why_nothing(completed.stderr + completed.stdout)
+    reason = "failed" if no_answer else failure_kind(completed.stderr + completed.stdout)
     if reason == "denied":
         return PrivilegeError(
             f"{' '.join(completed.argv)} is refused to this user; set symptoms_lnet of the role "

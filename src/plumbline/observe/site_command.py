@@ -1,4 +1,4 @@
-"""Site command: prints symptoms of a vendor's tool as JSON.
+"""Run a site's own command, which prints symptoms of a vendor's tool as JSON.
 
 The format is described in docs/symptoms.md, "A command of the site".  It is checked strictly: one
 wrong word makes the whole look unavailable.
@@ -17,7 +17,7 @@ from plumbline.model.units import format_duration
 from plumbline.model.validation import Within, counts, read_json, storable, times, unicode_text
 from plumbline.model.verdict import State
 from plumbline.observe.node import Node, ask
-from plumbline.observe.symptom import HOLDS_S, KIND_OF, KINDS, Direction, Look, Symptom
+from plumbline.observe.symptom import KIND_OF, KINDS, VALID_S, Direction, Look, Symptom
 
 SCHEMA = 1
 MOST_BYTES = 1 << 20
@@ -100,7 +100,7 @@ class _CommandReport(NamedTuple):
 
     def look(self, node: Node, collector: str) -> Look:
         """Return the look; raise ValueError for an old one and for unknown components."""
-        if self.looked_at is not None and node.now - self.looked_at > HOLDS_S:
+        if self.looked_at is not None and node.now - self.looked_at > VALID_S:
             raise ValueError(f"its look is {format_duration(node.now - self.looked_at)} old")
         symptoms = tuple(
             Symptom(collector, *reported)._replace(sentence=_clean(reported.sentence))

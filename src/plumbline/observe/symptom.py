@@ -23,8 +23,8 @@ _LOOK = "look again with plumbline symptoms --json"
 class Direction(str, Enum):
     """Effect of a symptom on the suspicion against its component.
 
-    RAISES: a failing part looks like this.  LOWERS: something temporary slows the part, and no
-    fault: a rebuild, a scrub, a failover.
+    RAISES: a failing part looks like this.  LOWERS: a temporary condition slows the part, which is
+    no fault: a rebuild, a scrub, a failover.
     """
 
     RAISES = "raises"
@@ -156,10 +156,10 @@ def about(component: str, symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
     by_sentence = {
         symptom.sentence: symptom for symptom in symptoms if symptom.component == component
     }
-    return gravest(by_sentence.values())
+    return by_severity(by_sentence.values())
 
 
-def gravest(symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
+def by_severity(symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
     """Sort symptoms by weight: those that raise the suspicion come first."""
     return tuple(sorted(symptoms, key=_weight))
 
@@ -205,7 +205,7 @@ def _weight(symptom: Symptom) -> tuple[bool, int, str]:
     return lowers, ORDER.index(symptom.severity), symptom.sentence
 
 
-HOLDS_S = 3600.0
+VALID_S = 3600.0
 """Seconds for which a report is valid: six times the period of the role symptoms.
 
 A rebuild in an older report may be over: the timer was stopped, or the node died.
@@ -250,6 +250,6 @@ def _current(document: Any, now: Optional[float]) -> tuple[Symptom, ...]:
         raise DocumentError(storable(f"{document[TROUBLE]!s:.300}"))
     report = Report.from_json(document)
     age_s = now - report.looked_at
-    if age_s > HOLDS_S:
+    if age_s > VALID_S:
         raise DocumentError(f"its last look is {format_duration(age_s)} old")
     return report.symptoms

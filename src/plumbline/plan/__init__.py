@@ -1,1 +1,1 @@
-"""Policy, inventory and baselines become expectations, schedules and services."""
+"""Compile policy, inventory and baselines into expectations, schedules and services."""

@@ -19,7 +19,7 @@ from plumbline.model.names import PATH, PROGRAM
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
 from plumbline.model.units import format_duration
 from plumbline.observe.conditions import DEFAULT, PATTERN, is_secret
-from plumbline.observe.symptom import HOLDS_S
+from plumbline.observe.symptom import VALID_S
 from plumbline.parallel.terms import TESTS, may_be_direct, named_test
 from plumbline.plan.schedule import Calendar, LastTimer, LaterTimer, Slots, Timer
 from plumbline.topology.names import expand
@@ -124,11 +124,11 @@ class SymptomsPolicy(Strict):
     kinds: list[Kind] = []
     hosts: dict[str, list[Kind]] = {}
     every: Duration = 600.0
-    stale_after: Duration = HOLDS_S
+    stale_after: Duration = VALID_S
 
     @model_validator(mode="after")
     def _holds_until_the_next_look(self) -> SymptomsPolicy:
-        if self.every % 60 or 3600 % self.every or self.every > HOLDS_S / 2:
+        if self.every % 60 or 3600 % self.every or self.every > VALID_S / 2:
             raise ValueError(
                 "every must be minutes that divide an hour, at most 30 min, for a look holds for "
                 "an hour; for example 10 min"

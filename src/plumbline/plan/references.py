@@ -36,7 +36,7 @@ from plumbline.topology.graph import Route, Topology
 from plumbline.topology.paths import Sharing, between, sharings, to_target
 
 Limits = Mapping[tuple[str, str, Step], Optional[Limit]]
-"""By layer, component and step; None where nothing on the path has a rate."""
+"""By layer, component and step; None if no part on the path has a rate."""
 
 _AWAY = (Operation.WRITE, Operation.SEND)
 
@@ -223,7 +223,7 @@ def _lowest(parts: Capacities, paths: Mapping[str, Sequence[str]]) -> Optional[C
 
 
 Ceilings = Mapping[tuple[str, str, Step], Optional[Ceiling]]
-"""By layer, component and step; None where nothing on the path has a rate."""
+"""By layer, component and step; None if no part on the path has a rate."""
 
 _NO_GOAL = Reference(None, None)
 

@@ -16,7 +16,7 @@ from plumbline.model.exchange import Begun, Head, Request
 from plumbline.model.units import format_duration
 from plumbline.model.validation import read_json
 from plumbline.observe.changes import FILE as LEDGER
-from plumbline.observe.changes import MOST_BYTES, has_news
+from plumbline.observe.changes import MOST_BYTES, is_newer
 from plumbline.observe.symptom import TROUBLE
 from plumbline.store.export import extract
 from plumbline.store.facts import SYMPTOMS_FILE as FILE
@@ -108,7 +108,7 @@ def _conditions(path: Path, known_at: Optional[float]) -> Optional[dict[str, Any
     News are a change, or conditions of another day.
     """
     ledger = None if known_at is None else document_of(path, "conditions", MOST_BYTES)
-    return None if ledger and known_at is not None and not has_news(ledger, known_at) else ledger
+    return None if ledger and known_at is not None and not is_newer(ledger, known_at) else ledger
 
 
 def document_of(path: Path, content: str, most_bytes: int) -> Optional[dict[str, Any]]:

@@ -131,7 +131,7 @@ class _Work:
             begin = min(record.started_at for record in run) - self._reach_s
             end = max(record.finished_at for record in run) + self._reach_s
             counted = {
-                target: coverage.by_sampling(
+                target: coverage.samplings_of(
                     [*self._history.records(Selection(SERVER, target, begin, until=end))]
                 )
                 for target in component.targets

@@ -35,7 +35,7 @@ from plumbline.model.service import SYMPTOMS
 from plumbline.model.trend import Course
 from plumbline.model.units import DAY_S, format_duration
 from plumbline.model.verdict import Judged, State, Verdict
-from plumbline.observe.symptom import HOLDS_S, KINDS, Report, title
+from plumbline.observe.symptom import KINDS, VALID_S, Report, title
 from plumbline.site.nodes import Judgement
 from plumbline.store.collection import Unanswered
 from plumbline.store.facts import LastReport, collected_reports
@@ -452,7 +452,7 @@ def judged_looks(
         if report is None:
             yield kind, judge_unread(host, kind, collected.trouble)
         else:
-            look = JudgedLook(report, collected.now, freshness.get(title(host, kind), HOLDS_S))
+            look = JudgedLook(report, collected.now, freshness.get(title(host, kind), VALID_S))
             yield kind, judge_kind(look, kind) if kind else judge_looks(look)
 
 

@@ -1,1 +1,1 @@
-"""Records, facts and documents: kept in SQLite and in files that checks read."""
+"""Store records, facts and documents in SQLite and in files for the checks."""

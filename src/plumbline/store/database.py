@@ -252,7 +252,7 @@ _DAMAGED = (
 )
 _REMEDIES = {
     "disk is full": "no space is left on {folder}; free some: all earlier records are kept",
-    # a full disk has no room for SQLite's shared index either, and then says this
+    # the message if a full disk has no room for SQLite's shared index
     "disk I/O error": "{folder} is full, or cannot be read or written; free some space, or look "
     "at its disk and the kernel log",
     "not a database": _DAMAGED,

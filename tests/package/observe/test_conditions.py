@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from plumbline.observe.changes import grouped
-from plumbline.observe.conditions import DEFAULT, Bill, Condition, is_secret, merged, take, tidy
+from plumbline.observe.conditions import (
+    DEFAULT,
+    Bill,
+    Condition,
+    is_secret,
+    merge_values,
+    take,
+    tidy,
+)
 from tests.package.fakes import answer
 from tests.package.observe.nodes import DISK, FILE, FILES, NOW, condition, ledger, system
 from tests.package.recorded import data, reply, text
@@ -111,7 +119,7 @@ def test_a_long_value_keeps_its_beginning_and_changes_when_its_end_does() -> Non
 
 
 def test_what_a_terminal_would_obey_is_replaced() -> None:
-    (one,) = merged([condition("kernel", "5\x1b[31m\n6")])
+    (one,) = merge_values([condition("kernel", "5\x1b[31m\n6")])
     assert one.value.isprintable()
 
 

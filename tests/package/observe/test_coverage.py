@@ -17,9 +17,9 @@ from plumbline.observe.coverage import (
     Coverage,
     Sampling,
     Servers,
-    by_sampling,
     covered,
-    covering,
+    find_sampling,
+    samplings_of,
 )
 from tests.package.observe.servers import OST, START, counted
 from tests.package.recorded import data
@@ -52,7 +52,7 @@ def share(
 ) -> Optional[Coverage]:
     """Return the coverage of the first record of a run, by the clocks of client and server."""
     clocks = {name: NodeClock(name, 0.0, *known) for name, known in zip(("client1", "oss1"), ahead)}
-    return covered(run[0], run, Servers({OST: by_sampling(counters)}, clocks), least)
+    return covered(run[0], run, Servers({OST: samplings_of(counters)}, clocks), least)
 
 
 def known(coverage: Optional[Coverage]) -> Coverage:
@@ -107,8 +107,8 @@ def test_a_file_over_several_targets_shares_the_traffic_of_all() -> None:
     one = probe(10, 20, 200 * MB)
     half = [0.0] * 10 + [100 * MB] * 10 + [0.0] * 10
     servers = {
-        OST: by_sampling(counted(half)),
-        "scratch-OST0004": by_sampling(counted(half, [200 * MB] * 30, host="oss2")),
+        OST: samplings_of(counted(half)),
+        "scratch-OST0004": samplings_of(counted(half, [200 * MB] * 30, host="oss2")),
     }
     clocks = {name: NodeClock(name, 0, 0, 0.05) for name in ("client1", "oss1", "oss2")}
     found = known(covered(one, [one], Servers(servers, clocks), 0.9))
@@ -251,10 +251,10 @@ def test_what_does_not_say_how_long_it_was_followed_covers_nothing(
 def test_each_sampling_is_one_and_one_that_covers_all_is_found() -> None:
     early = counted([1, 1, 1])
     whole = [one._replace(run_id="another") for one in counted([2, 2, 2, 2])]
-    found = covering(by_sampling([*early, *whole]), START, START + 4, 0)
+    found = find_sampling(samplings_of([*early, *whole]), START, START + 4, 0)
     assert found is not None
     assert found.moved(START, START + 4, 0).most == 8
-    assert covering(by_sampling(early), START, START + 4, 0) is None
+    assert find_sampling(samplings_of(early), START, START + 4, 0) is None
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from plumbline.model.verdict import State
 from plumbline.observe.gather import COLLECTORS
 from plumbline.observe.symptom import (
-    HOLDS_S,
+    VALID_S,
     Direction,
     Look,
     Report,
@@ -33,7 +33,7 @@ def report(looked_at: float = NOW, sentence: str = RUNNING.sentence) -> dict[str
     return Report("oss1", looked_at, (Look("md", 1, (found,)),)).to_json()
 
 
-@pytest.mark.parametrize("looked_at", [NOW, NOW - HOLDS_S, NOW + 60])
+@pytest.mark.parametrize("looked_at", [NOW, NOW - VALID_S, NOW + 60])
 def test_what_was_seen_within_the_hour_holds(looked_at: float) -> None:
     assert site_symptoms({"oss1": report(looked_at)}, {"oss1": NOW}) == SiteSymptoms((RUNNING,))
 
@@ -42,7 +42,7 @@ def test_what_was_seen_within_the_hour_holds(looked_at: float) -> None:
     ("what", "reason"),
     [
         (report(NOW - 21 * 86400), "oss1 (its last look is 21 d old)"),
-        (report(NOW - HOLDS_S - 1), "oss1 (its last look is 60 min old)"),
+        (report(NOW - VALID_S - 1), "oss1 (its last look is 60 min old)"),
         ({"trouble": "too many \ud800"}, "oss1 (too many ?)"),
         ({"trouble": None}, "oss1 (None)"),
         ({**report(), "schema": 2}, "oss1 (the report of symptoms has schema 2"),
@@ -73,7 +73,7 @@ def test_a_look_is_as_old_as_the_clock_of_its_node_says() -> None:
 
 
 def test_a_look_holds_for_six_periods_of_its_timer() -> None:
-    assert SymptomsPolicy().every == HOLDS_S / 6
+    assert SymptomsPolicy().every == VALID_S / 6
 
 
 # --- What symptoms add to a verdict
