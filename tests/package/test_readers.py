@@ -27,7 +27,7 @@ SOURCE = ROOT / "src" / "plumbline"
 FOUND = ROOT / "tests" / "data" / "mutations"
 """A folder for each reader, with inputs that once broke it."""
 
-NAMES = {"from_json", "unpack", "diskstats", "lustre_stats", "job_stats", "understand"}
+NAMES = {"from_json", "unpack", "diskstats", "lustre_stats", "job_stats", "parse_fault"}
 NAMES |= {"expand", "look"}
 BEGINNINGS = ("parse", "read_", "load")
 CALLS = {"read_json", "loads", "raw_decode", "read_yaml", "whole", "real", "DictReader"}

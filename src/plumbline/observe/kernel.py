@@ -1,11 +1,11 @@
-"""Kernel messages about slow or failing I/O, less those that routine work explains.
+"""Symptoms from kernel messages about slow or failing I/O, without those caused by routine work.
 
-What single messages tell is in kernel_messages.  A disk that is probed, plugged in or taken out, a
-path that is not the active one, a link that comes up after a boot, a Lustre target that is
-unmounted, a connection that came back and one that was switched off print messages which alone look
-like faults.  Their order tells.
+The patterns of single messages are in kernel_messages.  Routine events print messages that look
+like faults: a disk is probed, plugged in or removed, a path is passive, a link comes up after a
+boot, a Lustre target is unmounted, a connection is restored or deactivated.  The order of messages
+shows the difference.
 
-The journal is open to the groups systemd-journal and adm; the buffer may need CAP_SYSLOG.
+The groups systemd-journal and adm may read the journal; the kernel's buffer may need CAP_SYSLOG.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from plumbline.observe.kernel_messages import (
     LOST_CONNECTIONS,
     LOST_LINKS,
     ParsedMessage,
-    turns,
-    understand,
+    find_context,
+    parse_fault,
 )
 from plumbline.observe.node import Node, Parts, ask
 from plumbline.observe.symptom import Look, Symptom
 
 _RECOVERY_S = 900.0
-"""The longest recovery of a Lustre target: its clients are back by then, or evicted."""
+"""Longest recovery of a Lustre target; then its clients are back or evicted."""
 _SHUTDOWN_S = 300.0
-"""Services take no longer to stop: three times the limit that systemd has for each."""
+"""Longest stop of all services, three times systemd's limit for one."""
 _PLANNED_LOSSES = 2
-"""A failover and its failback take a connection once each."""
+"""A failover and its failback lose a connection once each."""
 _REFUSAL_S = 5.0
-"""An I/O error follows the sense data that explain it within this."""
+"""Longest time from sense data to the I/O error that they explain."""
 _NEXT_LINES = 2
-"""A driver that aborts a command names its disk within as many lines."""
+"""Lines within which a driver that aborts a command names the disk."""
 _ERROR_LINES = 3
-"""The kernel shows which error a PCIe device had within as many lines."""
+"""Lines within which the kernel prints the kind of a PCIe error."""
 
 _LIMITED = {
     **dict.fromkeys(("blk_print_req_error", "print_req_error", "blk_update_request"), "io_error"),
     **dict.fromkeys(("buffer_io_error", "quiet_error"), "buffer_error"),
 }
-"""Kinds of messages of which the kernel leaves out repeats, by the function that prints them."""
+"""Kinds of messages whose repeats the kernel leaves out, by the printing function."""
 
 _DEVICE = re.compile(r"(?P<name>\S+): (?:Connection to|This client was evicted by) ")
 _PASSIVE = ("S", "U")
@@ -54,31 +54,31 @@ _ORIGIN = re.compile(r"(?P<log>(?:LNet|Lustre)(?:Error)?): (?:\d+:\d+:\((?P<plac
 
 
 class LogEntry(NamedTuple):
-    """A message at seconds since the epoch, and its number in the log.
+    """A message at seconds since the epoch, and its line number in the log.
 
-    ``parsed`` is the fault that it tells of, ``turns`` what else it says by kinds of TURNS, and
-    ``skipped`` how many messages of its kind were left out of the log next to it.
+    ``parsed`` is the reported fault, ``context`` the matches by kind of CONTEXT, ``skipped`` the
+    number of messages of its kind that were left out of the log after it.
     """
 
     at: float
     text: str
-    place: int = 0
+    line: int = 0
     parsed: Optional[ParsedMessage] = None
-    turns: Mapping[str, re.Match[str]] = {}
+    context: Mapping[str, re.Match[str]] = {}
     skipped: int = 0
 
-    def tells(self, *kinds: str, group: str = "name") -> str:
-        """Return the name that a message of one of these kinds is about, else nothing."""
+    def subject(self, *kinds: str, group: str = "name") -> str:
+        """Return the name in a message of one of these kinds, else empty."""
         if self.parsed and self.parsed.message.kind in kinds:
             return self.parsed.name
         for kind in kinds:
-            if kind in self.turns:
-                return self.turns[kind][group]
+            if kind in self.context:
+                return self.context[kind][group]
         return ""
 
     @property
     def device(self) -> str:
-        """Return the device of Lustre that lost its target, empty where none did."""
+        """Return the Lustre device that lost its target, empty if none did."""
         matched = _DEVICE.search(self.text)
         return matched["name"] if matched else ""
 
@@ -89,77 +89,78 @@ _Log = Sequence[LogEntry]
 def faults(
     messages: Iterable[LogEntry], connected: Callable[[], Collection[str]]
 ) -> Iterator[tuple[LogEntry, ParsedMessage]]:
-    """Yield the messages that tell of a fault which no routine work explains, and what they tell.
+    """Yield the messages about faults that routine work does not explain, with the faults.
 
-    ``connected`` returns Lustre's devices that have their target now; it is asked only where the
-    log does not say that a lost connection came back, or leaves out losses.
+    ``connected`` returns the Lustre devices with a connection now; it is called only if the log
+    does not show that a lost connection was restored, or leaves out losses.
     """
     log = _log(messages)
-    routine = {*_probing(log), *_refused(log), *_plugged(log), *_by_hand(log)}
+    routine = {*_probing(log), *_refused(log), *_hot_plugged(log), *_manual(log)}
     routine |= {*_foreign(log), *_unsupported(log), *_links(log)}
     routine |= {*_targets(log), *_deactivated(log)}
     routine |= set(_losses(log, routine, connected))
     for number, entry in enumerate(log):
-        if entry.parsed and entry.place not in routine:
-            yield entry, _of_next_disk(entry.parsed, entry.place, log[number + 1 :][:_NEXT_LINES])
+        if entry.parsed and entry.line not in routine:
+            yield entry, _of_next_disk(entry.parsed, entry.line, log[number + 1 :][:_NEXT_LINES])
 
 
 def _log(messages: Iterable[LogEntry]) -> _Log:
-    """Return the messages that tell anything, with those that were left out next to each."""
+    """Return the messages of known kinds, with the numbers of those left out after each."""
     log: list[LogEntry] = []
-    # the last message of each line of the sources, or of those that do not tell theirs
+    # the last message by source line, or by kind if the source line is unknown
     latest: dict[str, int] = {}
-    for place, line in enumerate(messages):
-        entry = line._replace(place=place, parsed=understand(line.text), turns=turns(line.text))
+    for line, message in enumerate(messages):
+        fault, context = parse_fault(message.text), find_context(message.text)
+        entry = message._replace(line=line, parsed=fault, context=context)
         source, number = _left_out(entry)
         before = latest.get(source)
         if number and before is not None:
             log[before] = log[before]._replace(skipped=log[before].skipped + number)
-        elif origin := _ORIGIN.match(line.text):
+        elif origin := _ORIGIN.match(message.text):
             latest[origin["place"] or origin["log"]] = len(log)
         elif entry.parsed:
             latest[entry.parsed.message.kind] = len(log)
         log.append(entry)
-    return [entry for entry in log if entry.parsed or entry.turns]
+    return [entry for entry in log if entry.parsed or entry.context]
 
 
 def _left_out(entry: LogEntry) -> tuple[str, int]:
-    """Return the source of messages that were left out of the log, and how many of them."""
-    if skipped := entry.turns.get("skipped"):
+    """Return the source and the number of messages left out of the log."""
+    if skipped := entry.context.get("skipped"):
         source, number = skipped["place"] or skipped["log"], skipped["number"]
-    elif suppressed := entry.turns.get("suppressed"):
+    elif suppressed := entry.context.get("suppressed"):
         source, number = _LIMITED.get(suppressed["function"], ""), suppressed["number"]
     else:
         return "", 0
     return source, whole(number, "messages that were left out")
 
 
-def _of_next_disk(parsed: ParsedMessage, place: int, following: _Log) -> ParsedMessage:
-    """Return what a message tells, about the disk that a following line names."""
+def _of_next_disk(parsed: ParsedMessage, line: int, following: _Log) -> ParsedMessage:
+    """Return a fault with the disk that one of the following lines names."""
     if parsed.message.about != "next disk":
         return parsed
-    disks = (entry.tells("disk") for entry in following if entry.place <= place + _NEXT_LINES)
+    disks = (entry.subject("disk") for entry in following if entry.line <= line + _NEXT_LINES)
     return parsed._replace(name=next(filter(None, disks), parsed.name))
 
 
 def _probing(log: _Log) -> Iterator[int]:
-    """Yield the resets of disks between their inquiry and their use: each begins with one."""
+    """Yield the reset of each disk while it is probed, which is normal."""
     probed: set[str] = set()
     for entry in log:
-        if name := entry.tells("command_reset"):
+        if name := entry.subject("command_reset"):
             if name in probed and "Power-on" in entry.text:
-                yield entry.place
-        elif name := entry.tells("disk_probed"):
+                yield entry.line
+        elif name := entry.subject("disk_probed"):
             probed.add(name)
         else:
-            probed.discard(entry.tells("disk_attached", group="address"))
+            probed.discard(entry.subject("disk_attached", group="address"))
 
 
 def _refused(log: _Log) -> Iterator[int]:
-    """Yield the errors of commands that a path or disk does not take, as its sense data tell.
+    """Yield the errors of commands that a path or disk refuses, according to its sense data.
 
-    A passive path of ALUA gives none: the kernel itself refuses what is sent to it.  A path that
-    fails for such a refusal is passive for the time, and comes back.
+    A passive path of ALUA has no sense data: the kernel itself refuses the commands.  A path that
+    fails after such a refusal is only passive, and is reinstated later.
     """
     refused: dict[str, float] = {}
     disks: dict[str, str] = {}
@@ -167,164 +168,164 @@ def _refused(log: _Log) -> Iterator[int]:
     latest = -_REFUSAL_S
     failed: dict[str, int] = {}
     for entry in log:
-        if name := entry.tells("io_error", "buffer_error"):
+        if name := entry.subject("io_error", "buffer_error"):
             # nvme0 is refused, its disk is nvme0n1
-            at = max(refused.get(each, -_REFUSAL_S) for each in (name, name.rpartition("n")[0]))
+            at = max(refused.get(disk, -_REFUSAL_S) for disk in (name, name.rpartition("n")[0]))
             if name in passive or entry.at <= at + _REFUSAL_S:
-                yield entry.place
-        elif name := entry.tells("path_failed"):
+                yield entry.line
+        elif name := entry.subject("path_failed"):
             if entry.at <= latest + _REFUSAL_S:
-                failed[name] = entry.place
-        elif (name := entry.tells("path_reinstated")) in failed:
+                failed[name] = entry.line
+        elif (name := entry.subject("path_reinstated")) in failed:
             yield failed.pop(name)
-        elif name := entry.tells("disk_attached"):
-            disks[entry.tells("disk_attached", group="address")] = name
+        elif name := entry.subject("disk_attached"):
+            disks[entry.subject("disk_attached", group="address")] = name
             passive.discard(name)
-        elif address := entry.tells("path_state", group="address"):
-            state = entry.tells("path_state", group="state")
+        elif address := entry.subject("path_state", group="address"):
+            state = entry.subject("path_state", group="state")
             change = passive.add if state in _PASSIVE else passive.discard
             change(disks.get(address, ""))
-        elif name := entry.tells("command_refused"):
+        elif name := entry.subject("command_refused"):
             refused[name] = latest = entry.at
         else:
-            refused.pop(entry.tells("command_failed"), None)
+            refused.pop(entry.subject("command_failed"), None)
 
 
-def _plugged(log: _Log) -> Iterator[int]:
-    """Yield the errors of ATA ports into which a disk is plugged, or from which one is taken.
+def _hot_plugged(log: _Log) -> Iterator[int]:
+    """Yield the errors of ATA ports while a disk is plugged in or removed.
 
-    A port that tells of a change got a disk where one is identified next.  A disk that is taken out
-    by hand stops before its port is disabled.
+    A port that reports a change got a disk if one is identified next.  A disk that is removed
+    properly stops before its port is disabled.
     """
     changed: dict[str, list[int]] = {}
     stopped = -_REFUSAL_S
     for entry in log:
-        port = entry.tells("ata_error", "disk_lost").partition(".")[0]
-        if "port_changed" in entry.turns:
-            changed[port] = [entry.place]
+        port = entry.subject("ata_error", "disk_lost").partition(".")[0]
+        if "port_changed" in entry.context:
+            changed[port] = [entry.line]
         elif port in changed and "resetting link" in entry.text:
-            changed[port].append(entry.place)
+            changed[port].append(entry.line)
         elif port:
             changed.pop(port, None)
-            if entry.tells("disk_lost") and entry.at <= stopped + _REFUSAL_S:
+            if entry.subject("disk_lost") and entry.at <= stopped + _REFUSAL_S:
                 stopped = -_REFUSAL_S
-                yield entry.place
-        elif "disk_stopped" in entry.turns:
+                yield entry.line
+        elif "disk_stopped" in entry.context:
             stopped = entry.at
-        elif "disk_stop_failed" in entry.turns:
+        elif "disk_stop_failed" in entry.context:
             stopped = -_REFUSAL_S
         else:
-            yield from changed.pop(entry.tells("disk_identified"), ())
+            yield from changed.pop(entry.subject("disk_identified"), ())
 
 
-def _by_hand(log: _Log) -> Iterator[int]:
-    """Yield what slots lose that were powered off by hand, and whom aborted recoveries evict."""
+def _manual(log: _Log) -> Iterator[int]:
+    """Yield losses of slots that were powered off by hand, and evictions by aborted recoveries."""
     announced: set[str] = set()
     for entry in log:
-        if entry.tells("slot_lost", "client_evicted") in announced:
-            yield entry.place
-        announced.add(entry.tells("announced"))
-        announced -= {"", entry.tells("slot_filled"), entry.tells("recovered")}
+        if entry.subject("slot_lost", "client_evicted") in announced:
+            yield entry.line
+        announced.add(entry.subject("announced"))
+        announced -= {"", entry.subject("slot_filled"), entry.subject("recovered")}
 
 
 def _foreign(log: _Log) -> Iterator[int]:
     """Yield the errors of removable disks, and those of ports of optical drives."""
     names: set[str] = set()
     for entry in log:
-        name = entry.tells("ata_error", "disk_lost", "io_error", "buffer_error", "medium_error")
+        name = entry.subject("ata_error", "disk_lost", "io_error", "buffer_error", "medium_error")
         if name.partition(".")[0] in names:
-            yield entry.place
-        names.discard(entry.tells("disk_identified", "disk_attached"))
-        names.add(entry.tells("optical_identified", "removable_attached"))
+            yield entry.line
+        names.discard(entry.subject("disk_identified", "disk_attached"))
+        names.add(entry.subject("optical_identified", "removable_attached"))
         names.discard("")
 
 
 def _unsupported(log: _Log) -> Iterator[int]:
-    """Yield the PCIe errors that tell of a request which a device does not support."""
+    """Yield the PCIe errors about requests that a device does not support."""
     errors: dict[str, list[int]] = {}
     for entry in log:
-        if name := entry.tells("bus_error"):
-            errors.setdefault(name, []).append(entry.place)
-        for place in errors.pop(entry.tells("unsupported_request"), ()):
-            if entry.place <= place + _ERROR_LINES:
-                yield place
+        if name := entry.subject("bus_error"):
+            errors.setdefault(name, []).append(entry.line)
+        for line in errors.pop(entry.subject("unsupported_request"), ()):
+            if entry.line <= line + _ERROR_LINES:
+                yield line
 
 
 def _links(log: _Log) -> Iterator[int]:
-    """Yield the losses of links before a boot has brought them up, and while services stop."""
+    """Yield the losses of links before they first come up after a boot, and during a shutdown."""
     down: dict[str, list[LogEntry]] = {}
     up: Optional[set[str]] = None
     for entry in log:
-        if name := entry.tells(*LOST_LINKS):
+        if name := entry.subject(*LOST_LINKS):
             down.setdefault(name, []).append(entry)
-        elif "boot" in entry.turns:
+        elif "boot" in entry.context:
             down, up = {}, set()
-        elif "shutdown" in entry.turns:
+        elif "shutdown" in entry.context:
             latest = [loss for losses in down.values() for loss in losses]
-            yield from (loss.place for loss in latest if loss.at >= entry.at - _SHUTDOWN_S)
-        elif name := entry.tells("link_up"):
+            yield from (loss.line for loss in latest if loss.at >= entry.at - _SHUTDOWN_S)
+        elif name := entry.subject("link_up"):
             before = down.pop(name, [])
             if up is not None and name not in up:
                 up.add(name)
-                yield from (loss.place for loss in before)
+                yield from (loss.line for loss in before)
 
 
 def _targets(log: _Log) -> Iterator[int]:
-    """Yield what follows from unmounting a target on this node: its clients here lose it.
+    """Yield the losses of local clients after a target is unmounted on this node.
 
-    A local client takes no part in the recovery and is evicted when the target is back.  The
-    unmounting itself is reported as long as the target is elsewhere.
+    A local client does not take part in the recovery and is evicted when the target is back.  The
+    unmount itself is reported until the target returns.
     """
     stops: dict[str, list[int]] = {}
-    gone: set[str] = set()
+    unmounted: set[str] = set()
     served_at: dict[str, float] = {}
     for entry in log:
-        lost = entry.tells(*LOST_CONNECTIONS)
+        lost = entry.subject(*LOST_CONNECTIONS)
         if lost in stops and entry.at <= served_at.get(lost, entry.at) + _RECOVERY_S:
-            yield entry.place
-        elif name := entry.tells("failover"):
-            stops.setdefault(name, []).append(entry.place)
+            yield entry.line
+        elif name := entry.subject("failover"):
+            stops.setdefault(name, []).append(entry.line)
             served_at.pop(name, None)
-        elif name := entry.tells("unmounted"):
+        elif name := entry.subject("unmounted"):
             stops.setdefault(name, [])
-            gone.add(name)
-        elif (name := entry.tells("served")) in gone:
-            gone.remove(name)
+            unmounted.add(name)
+        elif (name := entry.subject("served")) in unmounted:
+            unmounted.remove(name)
             served_at[name] = entry.at
             yield from stops[name]
             stops[name] = []
 
 
 def _deactivated(log: _Log) -> Iterator[int]:
-    """Yield what follows from an import that an administrator switched off here.
+    """Yield the losses of an import that an administrator deactivated on this node.
 
-    When it is switched on again it connects like one that was lost, and is evicted: once for each.
+    After activation it reconnects like a lost one, and is evicted once per deactivation.
     """
     off: dict[str, int] = {}
     for entry in log:
-        if name := entry.tells("deactivated"):
+        if name := entry.subject("deactivated"):
             off[name] = off.get(name, 0) + 1
-        elif off.get(name := entry.tells(*LOST_CONNECTIONS)):
-            yield entry.place
-            off[name] -= bool(entry.tells("evicted"))
+        elif off.get(name := entry.subject(*LOST_CONNECTIONS)):
+            yield entry.line
+            off[name] -= bool(entry.subject("evicted"))
 
 
 def _losses(
     log: _Log, routine: Collection[int], connected: Callable[[], Collection[str]]
 ) -> Iterator[int]:
-    """Yield the losses of connections that came back and are no more than planned work has.
+    """Yield the losses of restored connections, if they are as few as during planned work.
 
-    Lustre leaves out losses of whichever target, so those count against all connections together.
+    Lustre leaves out repeated losses of any target, so these count for all connections together.
     """
     lost: dict[str, list[LogEntry]] = {}
     restored: set[str] = set()
     for entry in log:
-        restored.add(entry.tells("connection_restored", group="device"))
-        device = entry.device if entry.tells(*LOST_CONNECTIONS) else ""
-        if entry.tells("evicted"):
-            # who is evicted has spoken with the target again
+        restored.add(entry.subject("connection_restored", group="device"))
+        device = entry.device if entry.subject(*LOST_CONNECTIONS) else ""
+        if entry.subject("evicted"):
+            # an evicted client has reached the target again
             restored.add(device)
-        elif device and entry.place not in routine:
+        elif device and entry.line not in routine:
             lost.setdefault(device, []).append(entry)
             restored.discard(device)
     few = {name: losses for name, losses in lost.items() if len(losses) <= _PLANNED_LOSSES}
@@ -337,7 +338,7 @@ def _losses(
         if number > _PLANNED_LOSSES * devices:
             restored.difference_update(name for name in lost if skipped[name])
     for name in restored.intersection(few):
-        yield from (loss.place for loss in few[name])
+        yield from (loss.line for loss in few[name])
 
 
 NAME = "kernel"
@@ -347,7 +348,7 @@ _MOST = 20_000
 
 
 def look(node: Node) -> Look:
-    """Read the messages of a day; raise ToolError where neither source may be read."""
+    """Read the messages of a day; raise ToolError if neither source may be read."""
     lines = _messages(node)
     grouped: dict[tuple[str, str], tuple[ParsedMessage, list[LogEntry]]] = {}
     for entry, parsed in faults(lines, lambda: _connected(node)):
@@ -358,7 +359,7 @@ def look(node: Node) -> Look:
 
 
 def _connected(node: Node) -> Collection[str]:
-    """Return the devices of Lustre that have their target; without lctl the log stands alone."""
+    """Return the connected Lustre devices, empty without lctl."""
     try:
         return lustre.connected(node)
     except ToolError:
@@ -385,7 +386,7 @@ def _journal(node: Node) -> Iterator[LogEntry]:
         ],
         _TIMEOUT_S,
     )
-    # without the right to read it, journalctl shows nothing and ends well
+    # without permission, journalctl prints nothing and succeeds
     if not text.strip():
         raise ToolError("journalctl shows no message of the kernel; see its groups")
     for line in text.splitlines():
@@ -403,7 +404,7 @@ def _entry(line: str) -> LogEntry:
 
 
 def _text(message: object) -> str:
-    """Return a message; what is not UTF-8 comes as a list of bytes (systemd: JSON format)."""
+    """Return a message; one that is not UTF-8 is a list of bytes (systemd: JSON format)."""
     return bytes(message).decode("utf-8", "replace") if isinstance(message, list) else str(message)
 
 
@@ -418,7 +419,7 @@ def _buffer(node: Node) -> Iterator[LogEntry]:
 def _line(line: str) -> LogEntry:
     stamp, _, message = line.partition(" ")
     try:
-        # fromisoformat of Python 3.9 takes no comma
+        # fromisoformat of Python 3.9 does not accept a comma
         at = datetime.fromisoformat(stamp.replace(",", ".")).timestamp()
         times(at=at)
         return LogEntry(at, message)
@@ -427,7 +428,7 @@ def _line(line: str) -> LogEntry:
 
 
 def _symptom(node: Node, parsed: ParsedMessage, messages: Sequence[LogEntry]) -> Symptom:
-    """Return the symptom of messages that tell the same."""
+    """Return the symptom of messages about the same fault."""
     message, name = parsed
     number = len(messages) + sum(entry.skipped for entry in messages)
     often = f" ({number} times)" if number > 1 else ""
@@ -446,7 +447,7 @@ def _symptom(node: Node, parsed: ParsedMessage, messages: Sequence[LogEntry]) ->
 
 
 _DEVICE_FOLDERS = {"path": "", "number": "/sys/dev/block/"}
-"""Folders of what leads to a block device, by what a message names."""
+"""Folders of links to block devices, by the kind of name in a message."""
 
 _COMPONENTS: Mapping[str, Callable[[Parts, str], str]] = {
     "target": lambda _, name: name,
@@ -463,4 +464,4 @@ _COMPONENTS: Mapping[str, Callable[[Parts, str], str]] = {
     "nic": Parts.of_nic,
     "pci": Parts.of_pci,
 }
-"""Ways from the name in a message to its component."""
+"""Function from the name in a message to its component, by the kind of name."""

@@ -1,10 +1,10 @@
-"""Rules for kernel messages: one row for each fault that a kernel tells of.
+"""Rules for kernel messages: one row for each kind of fault.
 
-The rows serve the symptoms and, through the role events, the Simple Event Correlator, so patterns
-are written in what Python and Perl have in common.  Each matches from the beginning of a message.
+The rows are used for symptoms and, through the role events, by the Simple Event Correlator.  So
+patterns use only the common syntax of Python and Perl.  Each matches from the start of a message.
 The texts are those of Linux 3.10 to 6.12, OpenZFS 0.8 to 2.3 and Lustre 2.12 to 2.17.
 
-A message that only may mean a fault has no row, or is in HARMLESS.
+A message that does not clearly mean a fault has no row, or is in HARMLESS.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from plumbline.model.verdict import State
 from plumbline.observe.symptom import Direction
 
 NO_STORAGE = r"(?:loop|ram|zram|sr|fd|nbd|mtdblock)[0-9]+"
-"""Pattern of block devices that are no storage and no fault when empty."""
+"""Pattern of block devices without storage, whose errors are no fault."""
 
 _BLOCK = rf"(?P<name>(?!{NO_STORAGE}\b)[a-z][a-z0-9]*(?:-[0-9]+)?)"
 _DISK = rf"sd [\d:]+: \[{_BLOCK}\] "
@@ -34,7 +34,7 @@ _POOL = r"'(?P<name>[A-Za-z][A-Za-z0-9_.:-]*)'"
 _TARGET = r"(?P<name>[A-Za-z0-9_.-]+-(?:OST|MDT)[0-9a-f]{4})"
 _MGC = r"(?P<name>MGC[A-Za-z0-9_.:@-]+)"
 _INTERFACE = r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)"
-# the last word before the colon, or the one before that: "ens1f0 NIC:"
+# the last or the second last word before the colon: "ens1f0 NIC:"
 _LINK = rf"(?:.*? )??{_INTERFACE}(?: \w+)?: (?:NIC )?[Ll]ink (?:is )?"
 _FS = r"(?:LDISKFS|EXT[234])-fs"
 _LNET = r"LNet(?:Error)?: .*?"
@@ -44,9 +44,9 @@ _OF_NO_DATA = r"(?!.*\bop 0x[0-9a-f]+:\((?:DISCARD|SECURE_ERASE|WRITE_SAME|WRITE
 
 
 class Message(NamedTuple):
-    """One fault; ``about`` says what the group ``name`` of its patterns names.
+    """One kind of fault; ``about`` is what the group ``name`` of its patterns identifies.
 
-    ``words`` are for one or many: ``I/O errors of {name}``.
+    ``words`` fit one or many messages: ``I/O errors of {name}``.
     """
 
     kind: str
@@ -58,19 +58,19 @@ class Message(NamedTuple):
 
 
 UNMOUNTED = "failover"
-"""The kind of message with which a server unmounts a target."""
+"""The kind of message of an unmounted target."""
 
 LOST_LINKS = ("link_down", "bond_member_down", "bond_down")
-"""Kinds of messages that a boot or a shutdown explains."""
+"""Kinds of messages that a boot or a shutdown may cause."""
 
 LOST_CONNECTIONS = ("connection_lost", "evicted")
 
 
 def _table(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield head and patterns of each entry of a table; ``#`` begins a comment.
+    """Yield head and patterns of each entry of a table; ``#`` starts a comment.
 
-    A head stands at the margin, each pattern below it behind four blanks, and what is indented
-    deeper continues the pattern above it.  ``[ ]`` is a blank at an end of a line.
+    A head is not indented, each of its patterns is indented by four blanks, and deeper lines
+    continue the pattern above.  ``[ ]`` is a blank at the end of a line.
     """
     head, patterns = "", list[str]()
     for line in filter(None, text.splitlines()):
@@ -368,7 +368,7 @@ nic_failed | critical | nic | faults of network adapter <name>
         command 0x[0-9a-f]+ timed out|Error \(timeout: \d+\) msg|Adapter removed$|
         Unrecoverable Error detected in the adapter|encountered fatal error, adapter stopped)
 """
-"""Kind, severity, about and words of each fault, and its patterns."""
+"""Kind, severity, about and words of each fault, with its patterns."""
 
 
 def _fault(head: str, texts: tuple[str, ...]) -> Message:
@@ -395,9 +395,9 @@ corrected errors of PCIe
     \S+ \S+: (?:AER: (?:Multiple )?Corrected error|PCIe Bus Error: severity=Corrected)
 """)
 )
-"""Harmless messages that resemble a fault, by words: their patterns."""
+"""Patterns of harmless messages that resemble a fault, by description."""
 
-_TURN_TABLE = rf"""
+_CONTEXT_TABLE = rf"""
 # --- the host
 boot
     Linux version \d
@@ -492,13 +492,13 @@ link_up
     .*?\(slave {_INTERFACE}\): link status definitely up
     (?:bonding: )?{_INTERFACE}: active interface up
 """
-"""Messages that are no faults and explain others, by their kinds."""
+"""Messages that are no faults but explain others, by kind."""
 
-TURNS = dict(_table(_TURN_TABLE))
+CONTEXT = dict(_table(_CONTEXT_TABLE))
 
 
 def _texts() -> dict[str, tuple[str, ...]]:
-    texts = dict(TURNS)
+    texts = dict(CONTEXT)
     for message in MESSAGES:
         texts[message.kind] = texts.get(message.kind, ()) + message.texts
     return texts
@@ -508,44 +508,44 @@ EVENTS = {
     kind: texts[0] if len(texts) == 1 else f"(?:{'|'.join(texts)})"
     for kind, texts in _texts().items()
 }
-"""One pattern of Perl for each kind; Perl lets several groups have one name."""
+"""One Perl pattern for each kind; in Perl several groups may have the same name."""
 
 
 def _any(texts: Iterable[str]) -> re.Pattern[str]:
-    """Compile one pattern that matches where any of these does."""
+    """Compile one pattern that matches if any of these does."""
     return re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", text) for text in texts))
 
 
-_TURNS = tuple((kind, re.compile(text)) for kind, texts in TURNS.items() for text in texts)
+_CONTEXT = tuple((kind, re.compile(text)) for kind, texts in CONTEXT.items() for text in texts)
 _FAULTS = tuple((message, re.compile(text)) for message in MESSAGES for text in message.texts)
-# nearly all messages tell nothing, which one pattern sees faster than 200
-_TURN = _any(text for texts in TURNS.values() for text in texts)
-_FAULT = _any(text for message in MESSAGES for text in message.texts)
-_HARMLESS = _any(text for texts in HARMLESS.values() for text in texts)
+# nearly all messages match nothing, which one pattern shows faster than 200
+_ANY_CONTEXT = _any(text for texts in CONTEXT.values() for text in texts)
+_ANY_FAULT = _any(text for message in MESSAGES for text in message.texts)
+_ANY_HARMLESS = _any(text for texts in HARMLESS.values() for text in texts)
 
 _LONGEST = 1024
-"""Characters of a message, LOG_LINE_MAX of the kernel (kernel/printk/printk.c)."""
+"""Most characters of a message, LOG_LINE_MAX of the kernel (kernel/printk/printk.c)."""
 
 
 class ParsedMessage(NamedTuple):
-    """A message that was understood; ``name`` is empty where it is about the node."""
+    """A fault in a message; ``name`` is empty if it is about the node."""
 
     message: Message
     name: str
 
 
-def turns(text: str) -> Mapping[str, re.Match[str]]:
-    """Return what a message says, by each kind of TURNS that it is of."""
+def find_context(text: str) -> Mapping[str, re.Match[str]]:
+    """Return the matches of a message by kind of CONTEXT."""
     line = text[:_LONGEST]
-    if not _TURN.match(line):
+    if not _ANY_CONTEXT.match(line):
         return {}
-    return {kind: matched for kind, pattern in reversed(_TURNS) if (matched := pattern.match(line))}
+    return {kind: match for kind, pattern in reversed(_CONTEXT) if (match := pattern.match(line))}
 
 
-def understand(text: str) -> Optional[ParsedMessage]:
-    """Return what a message tells, None if it tells of no fault."""
+def parse_fault(text: str) -> Optional[ParsedMessage]:
+    """Return the fault in a message, None if there is none."""
     line = text[:_LONGEST]
-    if _FAULT.match(line) and not _HARMLESS.match(line):
+    if _ANY_FAULT.match(line) and not _ANY_HARMLESS.match(line):
         for message, pattern in _FAULTS:
             if matched := pattern.match(line):
                 return ParsedMessage(message, matched.groupdict().get("name") or "")

@@ -12,7 +12,7 @@ import yaml
 
 from plumbline.observe import kernel
 from plumbline.observe.kernel import LogEntry, faults
-from plumbline.observe.kernel_messages import MESSAGES, understand
+from plumbline.observe.kernel_messages import MESSAGES, parse_fault
 from plumbline.observe.symptom import Direction
 from tests.package.fakes import Answer
 from tests.package.observe.symptoms_nodes import NOW, make_node
@@ -24,7 +24,7 @@ RECORDED = [line.split("\t") for line in data("messages/kernel.tsv").splitlines(
 
 @pytest.mark.parametrize(("kind", "name", "text"), RECORDED)
 def test_a_message_is_understood(kind: str, name: str, text: str) -> None:
-    told = understand(text)
+    told = parse_fault(text)
     assert told is not None
     assert (told.message.kind, told.name) == (kind, name)
 
@@ -39,7 +39,7 @@ def test_each_pattern_has_a_recorded_message(kind: str, pattern: str) -> None:
 
 def test_a_captured_outage_of_a_target_is_understood_and_its_chatter_is_not() -> None:
     lines = data("messages/lustre-ost-down.txt").splitlines()
-    told = [understand(line.partition("] ")[2]) for line in lines]
+    told = [parse_fault(line.partition("] ")[2]) for line in lines]
     found = [(one.message.kind, one.name) for one in told if one]
     assert len(lines) > 40
     assert found == [
@@ -54,7 +54,7 @@ def test_a_captured_outage_of_a_target_is_understood_and_its_chatter_is_not() ->
 
 @pytest.mark.parametrize("text", CASES["harmless"])
 def test_anything_else_is_not(text: str) -> None:
-    assert understand(text) is None
+    assert parse_fault(text) is None
 
 
 # --- What a clean boot, mount, umount, failback and shutdown print raises no suspicion; faults do
