@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, auto
 from typing import Iterable, Iterator, Mapping, Optional, Sequence
 
 from plumbline.judge.component import decide, rulings_on
@@ -22,11 +22,11 @@ from plumbline.model.verdict import Reason, State, Verdict
 class Basis(Enum):
     """Basis of a verdict on a component."""
 
-    RUNS = 1
+    RUNS = auto()
     """Its last runs together, as for a service."""
-    LAST_RUN = 2
+    LAST_RUN = auto()
     """Its last run alone, followed by the evidence of the earlier ones, for a person who looks."""
-    COMPARISON = 3
+    COMPARISON = auto()
     """Its last run alone, if no service watches it."""
 
 

@@ -336,6 +336,38 @@ def test_who_asks_for_alarms_alone_is_not_told_how_many_runs_raise_one(counting:
     assert (known.more is not None) is counting
 
 
+@pytest.mark.parametrize(
+    ("shares", "apart_s", "odds", "more"),
+    [
+        # after a single run an hour apart, up to nine more
+        ((0.4,), 0.0, 1000.0, 5),
+        ((0.4,), 0.0, 1e5, 9),
+        ((0.4,), 0.0, 3e5, None),
+        # after several as the last two were
+        ((1.0, 0.4), DAY_S, 1000.0, 3),
+        ((1.0, 0.4), 3600.0, 1000.0, 5),
+        ((1.0, 1.0, 0.4), 600.0, 1000.0, 6),
+        ((1.0, 0.4, 0.4), DAY_S, 1000.0, 2),
+        # a good run raises no alarm, a low one ends none
+        ((1.0, 0.4, 1.0), DAY_S, 1000.0, None),
+        ((1.0, *[0.4] * 5), DAY_S, 20.0, None),
+        ((1.0, *[0.4] * 5, 1.0), DAY_S, 20.0, 1),
+    ],
+)
+def test_so_many_runs_like_the_last_one_raise_an_alarm_or_end_it(
+    shares: Sequence[float], apart_s: float, odds: float, more: Optional[int]
+) -> None:
+    one = expectation(component=NAMES[0], limits=Limits(alarm_odds=odds))
+    earlier = [
+        Sample(NOW - 310 - apart_s - night * DAY_S, share * 200e6, None, None, 0, None)
+        for night, share in enumerate(shares[-2::-1])
+    ]
+    memory = snapshot(series(shares[-1] * 200e6, None, earlier, component=NAMES[0]))
+    found = Weighing({"c": [one]}, {"c": Past(memory)}).evidence(("ost", NAMES[0], False))
+    assert found
+    assert found.more == more
+
+
 def test_a_group_has_the_limits_of_its_first_member() -> None:
     entries = [
         one._replace(limits=Limits(alarm_odds=1000.0 * (number + 1)))
