@@ -20,7 +20,9 @@ from tests.package.judgements import (
     REFERENCE,
     evidence,
     expectation,
+    host_expectation,
     judge_group,
+    sent,
     series,
     snapshot,
 )
@@ -157,6 +159,20 @@ def test_a_group_without_figures_names_its_critical_member_with_the_reason() -> 
     assert verdict.state is State.WARNING
     assert verdict.sentence.startswith("group scratch CRITICAL OST0: read 11.8 MB/s")
     assert "read: 6 of 6 have no figure to compare" in verdict.sentence
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_one_member_is_no_group(members: int) -> None:
+    every = [expectation(component=f"OST{number}") for number in range(members)]
+    taken = snapshot(*(series(60e6, component=entry.component) for entry in every))
+    assert len(list(Judging(taken, taken, NOW).groups(every))) == members - 1
+
+
+def test_a_host_is_judged_by_all_its_runs_or_by_the_last_alone() -> None:
+    taken = snapshot(sent("oss1", 24e6), sent("oss2", 24.2e6))
+    host = host_expectation("oss1", "oss2")
+    states = [Judging(taken, taken, NOW, by=by).component(host).state for by in By]
+    assert states == [State.OK, State.CRITICAL, State.CRITICAL]
 
 
 def test_a_group_without_figures_names_its_hung_member() -> None:
