@@ -67,8 +67,11 @@ SLOW = {
 }
 """Tests that take seconds, and the modules that they are for."""
 
-OF_SITES = {"judging": ("judge", "by_name")}
-"""Tests of the room that asks a module."""
+ASKING = {
+    "judging": ("site/test_judge.py", "site/test_by_name.py"),
+    "weighing": ("locate/test_observe.py",),
+}
+"""Tests of rooms that ask a module."""
 
 QUICKLY = ("-x", "-q", "-m", "not long", "--assert=plain", "-p", "no:unraisableexception")
 """No words on a failure, and no search for what was never closed: both take longer than a test."""
@@ -90,9 +93,8 @@ def tests_of(module: str) -> list[list[str]]:
     first = [name for name in (module, *OWN.get(module, ())) if name in all_tests]
     others = [name for name in all_tests if name not in first and name not in SLOW]
     last = [name for name, modules in SLOW.items() if module in modules and name not in first]
-    of_sites = [f"tests/package/site/test_{name}.py" for name in OF_SITES.get(module, ())]
-    own = ([f"{TESTS}/test_{name}.py" for name in found] for found in (first, others, last))
-    return [*own, of_sites]
+    own = ([str(TESTS / f"test_{name}.py") for name in names] for names in (first, others, last))
+    return [*own, [str(TESTS.parent / name) for name in ASKING.get(module, ())]]
 
 
 def passes(tests: Sequence[str], mutant: Mutant) -> bool:
