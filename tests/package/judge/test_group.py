@@ -171,7 +171,7 @@ def test_one_member_is_no_group(members: int) -> None:
 def test_a_host_is_judged_by_all_its_runs_or_by_the_last_alone() -> None:
     taken = snapshot(sent("oss1", 24e6), sent("oss2", 24.2e6))
     host = host_expectation("oss1", "oss2")
-    states = [Judging(taken, taken, NOW, by=by).component(host).state for by in By]
+    states = [Judging(taken, taken, NOW, basis=basis).component(host).state for basis in Basis]
     assert states == [State.OK, State.CRITICAL, State.CRITICAL]
 
 
