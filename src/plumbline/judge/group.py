@@ -1,4 +1,4 @@
-"""Verdict on a group as one: losses that all members share, and its members' own alarms.
+"""Verdict on a whole group: losses that all members share, and its members' own alarms.
 
 The verdict shows the median of one night; an alarm takes the evidence of several.
 """

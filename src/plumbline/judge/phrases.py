@@ -116,7 +116,7 @@ def _needed(evidence: Evidence, services: bool) -> str:
 
 
 def over_runs(evidence: Evidence) -> str:
-    """Return the loss over some runs, and the odds of it."""
+    """Return the loss over some runs, and its odds."""
     share = "" if evidence.ratio is None else f"{100 * evidence.ratio:.0f} % of {evidence.against} "
     runs = f"over {number(evidence.moments, 'run')}"
     if evidence.intermittent:

@@ -67,7 +67,7 @@ _SELDOM = 0.01
 """Share of the sources of a healthy part that are slow for a reason of their own."""
 _FORGOTTEN = 0.2
 """A component's offset may change with any run: a filled disk, a new neighbour.  Each run forgets
-this share of what is known of the offset."""
+this share of the evidence on the offset."""
 _IN_ONE_GO = 0.9
 """The chance that measurements in one go are disturbed together; one may also be so alone."""
 _LANES = 16

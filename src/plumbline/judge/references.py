@@ -1,6 +1,6 @@
 """References of runs: peers of the day, baseline, own history.
 
-Measurements of one kind have the same layer, operation, file system and ceiling, whoever made them:
+Measurements of one kind have the same layer, operation, file system and ceiling:
 those of one node if a node judges itself, those of the whole site if all records are together.
 
 Samples come in the order of arrival, which differs from the order of time after a clock was
@@ -476,7 +476,7 @@ def baseline_source(measurement: Measurement) -> Optional[ComparedSource]:
 
 
 def group_source(group: Sequence[Measurement], members: int) -> Optional[ComparedSource]:
-    """Return the runs of a group as one relative to the members' baselines, day by day.
+    """Return the joint runs of a group relative to the members' baselines, day by day.
 
     A day counts if more than half of all ``members`` were measured, by their upper median: one slow
     member of two does not lower it.  None if half of them have no baseline, or no day counts.

@@ -6,7 +6,7 @@ own time stamp, and without a window none of them would have peers.
 For a component with peers the median of each day relative to them is a run; without peers each
 sample is one.
 
-A file on a single OST is a measurement of it.  Files of one job, direction, size and number of
+A file on a single OST measures this OST.  Files of one job, direction, size and number of
 streams are peers, so that a job which is slow everywhere accuses none; the jobs of a day make one
 run of an OST, weighed as runs of probes are.  If others moved so much on an OST that the job's
 coverage is too low, it is no evidence.  (pytokio's darshan_bad_ost correlates rates with OSTs.)
@@ -252,7 +252,7 @@ def _usable(row: Sampled, limits: Limits) -> bool:
 
 
 def _day_sample(rows: Sequence[Sampled], day: Day, limits: Limits) -> Sample:
-    """Return a day as one run, with its samples as the repeats."""
+    """Return one run for a day, with its samples as the repeats."""
     rate = midmean([row.rate for row in rows if _usable(row, limits)])
     return Sample(rows[-1].at, rate, None, rate * exp(day.loss), day.peers, None)
 

@@ -69,7 +69,7 @@ def figure(ruling: Ruling) -> Figure:
 
 
 def _level(quantity: Quantity, rates: Range) -> str:
-    """Return a range of rates as one of figures: whole numbers, or seconds."""
+    """Return a range of figures for one of rates: whole numbers, or seconds."""
     start, end, inside = rates
     if quantity.less_is_better:
         least, most = (float(f"{quantity.figure(max(0.0, rate)):.4g}") for rate in (end, start))

@@ -132,8 +132,8 @@ def _of_kind(judged: JudgedLook, kind: str, looks: Sequence[Look]) -> Verdict:
         f"{name}: {text}",
         evidence=(*(_line(node, symptom) for symptom in symptoms), *map(_look_line, looks)),
         figures=tuple(
-            Figure(each.name.lower(), sum(symptom.severity is each for symptom in symptoms))
-            for each in _COUNTED
+            Figure(level.name.lower(), sum(symptom.severity is level for symptom in symptoms))
+            for level in _COUNTED
         ),
     )
 

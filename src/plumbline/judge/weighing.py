@@ -167,7 +167,7 @@ def joint_claim(compared: Compared) -> Claim:
 
 
 def _merged(sources: Sequence[Source]) -> Source:
-    """Return several measurements as one source, with the noise of the worst of them."""
+    """Return one source for several measurements, with the noise of the worst of them."""
     noise: Noise = max((source.noise for source in sources), key=lambda noise: noise.lower)
     runs = merge([source.runs for source in sources])
     off, least = (max(values) for values in zip(*((s.off, s.least) for s in sources)))
@@ -348,7 +348,7 @@ class Weighing:
         return self._compared[component]
 
     def compared_group(self, component: Component) -> Compared:
-        """Return the results of a component's group as one, with their baselines, if it has any."""
+        """Return the joint results of a component's group with their baselines, if it has any."""
         group = component[0], self._group_of.get(component, "")
         if group not in self._compared_groups:
             self._compared_groups[group] = list(self._group_sources(self._members(component)))

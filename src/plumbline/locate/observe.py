@@ -483,7 +483,7 @@ def _run(measured: Measured, expected: float) -> _Run:
 
 
 def resending(measurable: Measurable) -> Measurable:
-    """Return a measurement of a pair as one of retransmitted segments.
+    """Return the retransmit measurement of a pair.
 
     Segments are lost between the hosts, so these are left out if the site names the parts between.
     """

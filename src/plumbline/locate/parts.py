@@ -33,8 +33,8 @@ their device, and concurrent streams do not count.  Tests of the network end in 
 evidence on these shares.
 
 A wire or an adapter has one capacity; a host that saves power, swaps or is overloaded is slow in
-tests of the network, which end in it, and in the rates of its devices, which cross it, and the two
-need not have one remaining rate.  So each has its own.  As for devices that are slow by the same
+tests of the network, which end in it, and in the rates of its devices, which cross it.  These two
+need not have one remaining rate, so each has its own.  As for devices that are slow by the same
 share (``alike``), that counts only if capacities alone take more faults.
 """
 

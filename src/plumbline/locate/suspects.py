@@ -172,7 +172,7 @@ class Solution(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Bad observations with shared explaining components, and these, by what they explain."""
+    """Bad observations with common explanations, and the classes of these."""
 
     bad: tuple[int, ...]
     classes: Mapping[frozenset[int], Class]

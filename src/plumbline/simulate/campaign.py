@@ -85,8 +85,8 @@ def _equivalent(capacity: Capacity, flow: Flow, ratio: float, name: str) -> Faul
 _FURTHER = 1.5
 """Days for each needed run, as some are contended."""
 _RUNS, _DAYS = 3, 9
-"""Runs of each measurement that tell a fifth from chance, beside what else is measured; in days,
-of what is measured nightly."""
+"""Runs of each measurement that show a loss of a fifth, given the other measurements; and days, for
+nightly measurements."""
 _MOST_HIDDEN = 1000
 """Draws in a row that nothing sees: the site then measures too little for a campaign."""
 
