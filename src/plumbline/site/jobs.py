@@ -195,10 +195,8 @@ def job_usage(
     }
     if target:
         names.refuse_unknown(target, seen)
-    usages, requests = (
-        sum_traffic(traffic.moved, window, target),
-        sum_requests(traffic.requests, window, target),
-    )
+    usages = sum_traffic(traffic.moved, window, target)
+    requests = sum_requests(traffic.requests, window, target)
     by_id = {job.id: job for job in jobs}
     users = {usage.job for usage in usages} | {job_requests.job for job_requests in requests}
     idle = [] if target else without_traffic(by_id, users, window)

@@ -160,9 +160,7 @@ def _component_verdict(
     shared: Mapping[str, str],
 ) -> Verdict:
     own = [
-        alarm
-        for alarm in alarms
-        if any(path.component in names for names in alarm.cause.alternatives)
+        alarm for alarm in alarms if any(path.component in alt for alt in alarm.cause.alternatives)
     ]
     own_borne = [alarm for alarm in own if path.component in alarm.bearers]
     votes = crossing.get(path.component, ())

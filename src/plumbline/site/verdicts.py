@@ -496,11 +496,9 @@ def replay_file(path: Path, window_s: float) -> Replay:
 def _hint(apart: replaying.StaggeredHost, window_s: float) -> str:
     """Return the hint for a file in which no component has peers."""
     host = f"host {apart.host}" if apart.host else "the file"
-    hosts = f" (and {apart.hosts - 1} more hosts alike)" if apart.hosts > 1 else ""
+    rest = f" (and {apart.hosts - 1} more hosts alike)" if apart.hosts > 1 else ""
     when = "within the window" if window_s else "at the same time"
-    text = (
-        f"{host} has {apart.components} components, no two measured {when}{hosts}: none has peers"
-    )
+    text = f"{host} has {apart.components} components, no two measured {when}{rest}: none has peers"
     proposed_s = _SLACK * apart.round_s
     if proposed_s <= window_s:
         return text
