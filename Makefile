@@ -55,11 +55,7 @@ demo-down: root venv  ## remove every trace of the demo (root)
 bench: venv programs  ## benchmarks: a check compared with Python's own start, and a site of 10,000
 	@$(VENV)/bin/python tests/bench/checks.py
 	@$(VENV)/bin/python -m tests.bench.evidence
-	@$(VENV)/bin/python tests/bench/ceilings.py
 	@$(VENV)/bin/python -m tests.bench.parallel
-	@$(VENV)/bin/python tests/bench/baselines.py
-	@$(VENV)/bin/python tests/bench/locating.py
-	@$(VENV)/bin/python -m tests.bench.report
 	@$(VENV)/bin/python tests/bench/fit_noise.py
 	@$(VENV)/bin/python tests/bench/counters.py
 	@$(VENV)/bin/python -m tests.bench.collecting

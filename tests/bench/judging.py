@@ -1,9 +1,9 @@
 """A night of a large site on its console: 10,000 targets on 10,000 disks, one adapter slow.
 
-The commands run as they are called, each as a process of its own: ``plan``, ``judge``, ``locate``,
-``submit`` and ``publish``.  Counted is the time of the processor, so that a machine which others
-use as well gives the same.  Aims: ``submit`` in 10 s and 400 MB, and the bad adapter named once.
-Building the history is not counted.
+The commands run as they are called, each as a process of its own: ``plan``, ``ceiling``,
+``judge``, ``locate``, ``submit`` and ``publish``, then the actions of ``baseline``.  Counted is the
+time of the processor, so that a machine which others use as well gives the same.  Aims: ``submit``
+in 10 s and 400 MB, and the bad adapter named once.  Building the history is not counted.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ CLIENTS = 20
 PER_SERVER = 10
 NIGHTS = 12
 SLOW_NIGHTS = 8
+CAPTURED_NIGHTS = 5
 ADAPTER = "oss0500-hba1"
 LEFT_BPS = 100e6
 """Of each of five disks that are measured alone, a third of what it has."""
@@ -153,6 +154,23 @@ def named(located: Cost) -> int:
     return len(behind)
 
 
+def baselines(folder: Path, plan: Plan) -> None:
+    """Print what it takes to make baselines of healthy nights, accept and review them."""
+    path = folder / "records.jsonl"
+    with path.open("w", encoding="utf-8") as stream:
+        for record in records(plan, Year(CAPTURED_NIGHTS), time.time()):
+            stream.write(f"{json.dumps(record.to_json())}\n")
+    given = ("--records", str(path))
+    for action, words in (
+        ("capture", given),
+        ("accept", ("--reason", "first", "--by", "bench")),
+        ("diff", ()),
+        ("age", given),
+    ):
+        where = ("-i", str(folder / "inventory"))
+        shown(f"baseline {action}", run("baseline", action, *where, *words))
+
+
 def main() -> int:
     """Print processor seconds and memory by command; return 1 when an aim is missed."""
     parser = argparse.ArgumentParser()
@@ -161,7 +179,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="plumbline-bench-") as name:
         folder = inventory(Path(name) / "inventory", servers)
         shown("plan", run("plan", "-i", str(folder), "--json"))
-        paths = history(Path(name), plan_of(read_inventory(str(folder))))
+        shown("ceiling", run("ceiling", "-i", str(folder), "--json"))
+        plan = plan_of(read_inventory(str(folder)))
+        paths = history(Path(name), plan)
         source = ("--plan", str(paths[0]), "--history", str(paths[1]))
         shown("judge", run("judge", *source, "--json"))
         located = run("locate", *source, "--json")
@@ -172,6 +192,7 @@ def main() -> int:
         shown("publish", run("publish", *source, "--to", str(Path(name) / "paths.json")))
         lines = len(batch.read_text(encoding="utf-8").splitlines())
         times = named(located)
+        baselines(Path(name), plan)
     print(
         f"{2 * PER_SERVER * servers} components, {NIGHTS} nights: {lines} results, {ADAPTER} is "
         f"named {times} times (aim: submit {AIM_S:g} s and {AIM_MB:g} MB, named once)"

@@ -1,8 +1,9 @@
 """A year of a large site as a report: 10,000 targets on 10,000 disks, one adapter slow.
 
 The history is as a console keeps it: records of the last 60 nights, daily figures before.  Counted
-is the time of the processor and the memory of all processes together.  Aims: 10 s and 1 GB; to
-build the history takes some minutes and 2 GB of disk, and is not counted.
+is the time of the processor and the memory of all processes together, then the time until Chromium
+shows the page.  Aims: 10 s and 1 GB, and 3 s to open; to build the history takes some minutes and
+2 GB of disk, and is not counted.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from plumbline.store.history import KEEP_WHOLE_DAYS
 from plumbline.store.version_changes import software_of
 from tests.bench.judging import ADAPTER, LEFT_BPS, PER_SERVER, SERVERS, inventory, run, shown
 from tests.package.locate.scenes import both
+from tests.package.report.browser import Browser
 from tests.package.report.years import Year, document, records, write
 
 DAYS, SLOW_NIGHTS, NOISE = 365, 8, 0.01
 VERSIONS = {"client": "2.15.5", "server": "2.15.5"}
-AIM_S, AIM_MB = 10.0, 1000.0
+AIM_S, AIM_MB, AIM_OPEN_S = 10.0, 1000.0, 3.0
 
 
 def history(folder: Path, plan: Plan) -> tuple[Path, Path]:
@@ -78,8 +80,23 @@ def months(good: list[Record], told: int) -> Iterator[tuple[object, ...]]:
             yield *series_of(one), month, pack_days(days)
 
 
+def opened(page: Path, profile: Path) -> tuple[float, float]:
+    """Return the seconds until the page answers with its first picture, and until all are drawn."""
+    with Browser("/usr/bin/chromium", profile) as browser:
+        times = []
+        for _ in range(3):
+            browser.call("Page.navigate", url="about:blank")
+            start = time.perf_counter()
+            browser.call("Page.navigate", url=page.as_uri())
+            browser.wait("document.querySelector('.plot .main-svg') !== null")
+            first = time.perf_counter() - start
+            browser.wait("document.documentElement?.dataset.drawn === 'all'")
+            times.append((first, time.perf_counter() - start))
+        return min(times)
+
+
 def main() -> int:
-    """Print processor seconds and memory; return 1 when the aim for memory is missed."""
+    """Print what it takes; return 1 when the aim for memory or for opening is missed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--servers", type=int, default=SERVERS)
     servers = parser.parse_args().servers
@@ -88,12 +105,15 @@ def main() -> int:
         plan, kept = history(folder, plan_of(read_inventory(str(inventory(folder / "i", servers)))))
         cost = run("report", "--plan", str(plan), "--history", str(kept), "-o", f"{folder}/report")
         shown("report", cost)
-        size = (folder / "report" / "index.html").stat().st_size / 1e6
+        page = folder / "report" / "index.html"
+        size = page.stat().st_size / 1e6
+        first, whole = opened(page, folder / "profile")
     print(
-        f"{2 * PER_SERVER * servers} components, {DAYS} days: the page has {size:.1f} MB "
-        f"(aim: {AIM_S:g} s, {AIM_MB:g} MB)"
+        f"{2 * PER_SERVER * servers} components, {DAYS} days: the page has {size:.1f} MB, opens in "
+        f"{first:.1f} s and is drawn after {whole:.1f} s (aim: {AIM_S:g} s, {AIM_MB:g} MB, open in "
+        f"{AIM_OPEN_S:g} s)"
     )
-    return 1 if cost.peak_MB > AIM_MB else 0
+    return 1 if cost.peak_MB > AIM_MB or first > AIM_OPEN_S else 0
 
 
 if __name__ == "__main__":
