@@ -12,6 +12,7 @@ from ansible_collections.hpcops.plumbline.plugins.modules import (
     investigate as investigate_page,
 )
 from ansible_collections.hpcops.plumbline.plugins.modules import records as records_page
+from ansible_collections.hpcops.plumbline.plugins.modules import variables as variables_page
 
 
 @pytest.mark.parametrize(
@@ -24,3 +25,12 @@ def test_every_option_is_documented_with_its_kind_and_default(plugin: Any, page:
     for name, spec in own.items():
         told = {key: value for key, value in said[name].items() if key != "description"}
         assert told == spec, name
+
+
+@pytest.mark.parametrize("page", [investigate_page, records_page, variables_page])
+def test_an_example_runs_once_with_options_that_there_are(page: Any) -> None:
+    document = yaml.safe_load(page.DOCUMENTATION)
+    task, *_ = yaml.safe_load(page.EXAMPLES)
+    assert set(task[f"hpcops.plumbline.{document['module']}"]) <= set(document["options"])
+    assert task["run_once"]
+    assert yaml.safe_load(page.RETURN) or page is variables_page
