@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn, Optional
+from typing import Any, Mapping, NoReturn, Optional, Sequence
 
 PLAN: dict[str, Any] = {
     "site": "lab",
@@ -41,26 +41,45 @@ PLAN: dict[str, Any] = {
 COMPILED = (0, json.dumps(PLAN), "")
 
 
-class Failed(Exception):
-    """What fail_json was given."""
+class Ended(Exception):
+    """How a module ended: what exit_json or fail_json was given."""
 
     def __init__(self, **result: Any) -> None:
-        super().__init__(result["msg"])
+        super().__init__(result.get("msg", ""))
         self.result = result
 
 
 class Module:
     """Stands for AnsibleModule: each command answers ``answer``, or cannot be run without one."""
 
-    def __init__(self, answer: Optional[tuple[int, str, str]] = None) -> None:
+    def __init__(
+        self,
+        answer: Optional[tuple[int, str, str]] = None,
+        params: Mapping[str, Any] = {},
+        check_mode: bool = False,
+    ) -> None:
         self.answer = answer
+        self.params = params
+        self.check_mode = check_mode
         self.calls: list[tuple[list[str], dict[str, Any]]] = []
+
+    @property
+    def asked(self) -> list[str]:
+        """Return the commands that were run, as lines."""
+        return [" ".join(argv) for argv, _ in self.calls]
 
     def run_command(self, argv: list[str], **options: Any) -> tuple[int, str, str]:
         self.calls.append((argv, options))
+        return self.reply(argv)
+
+    def reply(self, argv: Sequence[str]) -> tuple[int, str, str]:
+        """Return code, output and errors of a command."""
         if self.answer is None:
             raise FileNotFoundError(2, "No such file or directory")
         return self.answer
 
+    def exit_json(self, **result: Any) -> NoReturn:
+        raise Ended(**result)
+
     def fail_json(self, **result: Any) -> NoReturn:
-        raise Failed(**result)
+        raise Ended(failed=True, **result)

@@ -9,7 +9,7 @@ from ansible_collections.hpcops.plumbline.plugins.module_utils.command import (
     Plumbline,
     sentence,
 )
-from ansible_collections.hpcops.plumbline.tests.unit.plugins.fakes import Failed, Module
+from ansible_collections.hpcops.plumbline.tests.unit.plugins.fakes import Ended, Module
 
 
 def test_a_document_is_returned_with_its_code() -> None:
@@ -37,7 +37,7 @@ def test_a_user_and_a_checkout_are_part_of_the_call() -> None:
 def test_another_code_fails_with_the_sentence_of_the_command(
     code: int, stderr: str, msg: str
 ) -> None:
-    with pytest.raises(Failed) as failed:
+    with pytest.raises(Ended) as failed:
         Plumbline(Module((code, "", stderr))).ask("plan")
     assert failed.value.result["msg"] == msg
     assert failed.value.result["rc"] == code
@@ -46,12 +46,12 @@ def test_another_code_fails_with_the_sentence_of_the_command(
 
 def test_a_traceback_is_no_verdict() -> None:
     module = Module((1, "", "Traceback (most recent call last):\nZeroDivisionError: division\n"))
-    with pytest.raises(Failed, match="no JSON: ZeroDivisionError: division"):
+    with pytest.raises(Ended, match="no JSON: ZeroDivisionError: division"):
         Plumbline(module).ask_json("judge", codes=VERDICTS)
 
 
 def test_a_missing_command_names_the_remedy() -> None:
-    with pytest.raises(Failed, match=r"plumbline cannot be run: No such file .* site\.yml"):
+    with pytest.raises(Ended, match=r"plumbline cannot be run: No such file .* site\.yml"):
         Plumbline(Module()).ask("plan")
 
 

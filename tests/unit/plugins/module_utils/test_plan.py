@@ -16,7 +16,7 @@ from ansible_collections.hpcops.plumbline.plugins.module_utils.plan import (
 from ansible_collections.hpcops.plumbline.tests.unit.plugins.fakes import (
     COMPILED,
     PLAN,
-    Failed,
+    Ended,
     Module,
 )
 
@@ -110,7 +110,7 @@ def test_a_folder_that_cannot_be_written_is_named_and_the_plan_is_there(site: Si
 
 def test_an_inventory_that_is_refused_is_not_kept(site: Site) -> None:
     site.module.answer = (65, "", "plumbline: topology.yml has no parts\n")
-    with pytest.raises(Failed, match="no parts"):
+    with pytest.raises(Ended, match="no parts"):
         site.plan()
     assert not site.cache.exists()
 

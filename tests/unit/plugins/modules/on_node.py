@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NoReturn, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import pytest
+from ansible_collections.hpcops.plumbline.tests.unit.plugins.fakes import Ended, Module
 
 NODE = {
     "node": "client1",
@@ -47,25 +48,12 @@ VERDICTS = [
 ]
 
 
-class Ended(Exception):
-    """How the module ended."""
+class OnNode(Module):
+    """A module on a node, with the real check of arguments left to Ansible."""
 
-    def __init__(self, **result: Any) -> None:
-        super().__init__(result.get("msg", ""))
-        self.result = result
+    systemctl = 0
 
-
-class Module:
-    """Stands for AnsibleModule with the real check of arguments left to Ansible."""
-
-    def __init__(self, params: dict[str, Any], check_mode: bool = False) -> None:
-        self.params = params
-        self.check_mode = check_mode
-        self.asked: list[str] = []
-        self.systemctl = 0
-
-    def run_command(self, argv: Sequence[str], **_options: Any) -> tuple[int, str, str]:
-        self.asked.append(" ".join(argv))
+    def reply(self, argv: Sequence[str]) -> tuple[int, str, str]:
         if "systemctl" in argv:
             return self.systemctl, "", "Job failed"
         if "journalctl" in argv:
@@ -77,12 +65,6 @@ class Module:
         other = {"component": "scratch-OST0000", "started_at": 4e9}
         return 0, "".join(json.dumps(one) + "\n" for one in (old, new, other)), ""
 
-    def exit_json(self, **result: Any) -> NoReturn:
-        raise Ended(**result)
-
-    def fail_json(self, **result: Any) -> NoReturn:
-        raise Ended(failed=True, **result)
-
 
 def caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a call of a module's main: its result, and the module."""
@@ -90,13 +72,14 @@ def caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     path.write_text(json.dumps(NODE))
 
     def call(of: Any, check_mode: bool = False, systemctl: int = 0, **params: Any) -> Any:
-        module: Optional[Module] = None
+        module: Optional[OnNode] = None
 
-        def made(argument_spec: dict[str, Any], supports_check_mode: bool) -> Module:
+        def made(argument_spec: dict[str, Any], supports_check_mode: bool) -> OnNode:
             nonlocal module
             assert supports_check_mode
             given = {name: spec.get("default") for name, spec in argument_spec.items()}
-            module = Module({**given, "expectations": str(path), **params}, check_mode)
+            given |= {"expectations": str(path), **params}
+            module = OnNode(params=given, check_mode=check_mode)
             module.systemctl = systemctl
             return module
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NoReturn, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import pytest
 from ansible_collections.hpcops.plumbline.plugins.modules import baseline
+from ansible_collections.hpcops.plumbline.tests.unit.plugins.fakes import Ended, Module
 
 SENTENCE = "1 baselines accepted in /site/baselines.yml"
 ACCEPTED = {
@@ -20,44 +21,22 @@ ACCEPTED = {
 }
 
 
-class Ended(Exception):
-    """How the module ended."""
+class Command(Module):
+    """A module whose capture writes the candidates as the command does."""
 
-    def __init__(self, **result: Any) -> None:
-        super().__init__(result.get("msg", ""))
-        self.result = result
+    tmpdir = ""
 
-
-class Module:
-    """Stands for AnsibleModule; capture writes the candidates as the command does."""
-
-    def __init__(self, params: dict[str, Any], folder: Path, check_mode: bool) -> None:
-        self.params = params
-        self.check_mode = check_mode
-        self.tmpdir = str(folder)
-        self.asked: list[list[str]] = []
-        self.candidates = "new candidates"
-        self.answer: Optional[tuple[int, str, str]] = None
-
-    def run_command(self, argv: Sequence[str], **_options: Any) -> tuple[int, str, str]:
-        words = list(argv)
-        self.asked.append(words[1:])
+    def reply(self, argv: Sequence[str]) -> tuple[int, str, str]:
         if self.answer:
             return self.answer
-        if "capture" in words:
+        if "capture" in argv:
             kept = Path(self.params["inventory"]) / ".plumbline-candidates.yml"
-            path = Path(words[words.index("--output") + 1]) if "--output" in words else kept
-            path.write_text(self.candidates)
+            path = Path(argv[argv.index("--output") + 1]) if "--output" in argv else kept
+            path.write_text("new candidates")
             return 0, "12 candidates\n", ""
-        if "diff" in words:
+        if "diff" in argv:
             return 0, "layer  old  new\nraw    1    2\n", ""
         return 0, json.dumps(ACCEPTED), ""
-
-    def exit_json(self, **result: Any) -> NoReturn:
-        raise Ended(**result)
-
-    def fail_json(self, **result: Any) -> NoReturn:
-        raise Ended(failed=True, **result)
 
 
 @pytest.fixture
@@ -67,11 +46,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def call(
         check_mode: bool = False, answer: Optional[tuple[int, str, str]] = None, **params: Any
-    ) -> tuple[dict[str, Any], Module]:
+    ) -> tuple[dict[str, Any], Command]:
         given = {name: spec.get("default") for name, spec in baseline.OPTIONS.items()}
         given.update(inventory=str(tmp_path / "site"), **params)
-        module = Module(given, tmp_path, check_mode)
-        module.answer = answer
+        module = Command(answer, given, check_mode)
+        module.tmpdir = str(tmp_path)
         monkeypatch.setattr(baseline, "AnsibleModule", lambda **_spec: module)
         with pytest.raises(Ended) as ended:
             baseline.main()
@@ -84,9 +63,7 @@ def test_captured_says_whether_the_candidates_change(run: Any, tmp_path: Path) -
     result, module = run(state="captured", records=["a.jsonl"], last=5)
     assert result == {"changed": True, "sentences": ["12 candidates"]}
     site = str(tmp_path / "site")
-    assert module.asked == [
-        ["baseline", "capture", "-i", site, "--last", "5", "--records", "a.jsonl"]
-    ]
+    assert module.asked == [f"plumbline baseline capture -i {site} --last 5 --records a.jsonl"]
     result, _ = run(state="captured", records=["a.jsonl"])
     assert not result["changed"]
 
@@ -95,7 +72,7 @@ def test_compared_without_records_changes_nothing(run: Any) -> None:
     result, module = run(state="compared")
     assert result["comparison"] == ["layer  old  new", "raw    1    2"]
     assert not result["changed"]
-    assert [words[1] for words in module.asked] == ["diff"]
+    assert [argv[2] for argv, _ in module.calls] == ["diff"]
 
 
 def test_accepted_has_the_file_before_and_after(run: Any) -> None:
@@ -109,8 +86,9 @@ def test_accepted_has_the_file_before_and_after(run: Any) -> None:
         "after_header": "/site/baselines.yml",
     }
     assert result["sentences"] == ["12 candidates", SENTENCE]
-    accept = " ".join(module.asked[-1])
-    assert accept.endswith("--json --reason new disks --by ada --component d1 --below-floor")
+    assert module.asked[-1].endswith(
+        "--json --reason new disks --by ada --component d1 --below-floor"
+    )
 
 
 def test_check_mode_leaves_candidates_and_baselines_alone(run: Any, tmp_path: Path) -> None:
@@ -119,9 +97,9 @@ def test_check_mode_leaves_candidates_and_baselines_alone(run: Any, tmp_path: Pa
     assert not (tmp_path / "site/.plumbline-candidates.yml").exists()
     other = str(tmp_path / "candidates.yml")
     capture, diff, accept = module.asked
-    assert capture[capture.index("--output") + 1] == other
-    assert diff[-2:] == ["--candidates", other]
-    assert "--dry-run" in accept
+    assert f" --output {other}" in capture
+    assert diff.endswith(f" --candidates {other}")
+    assert " --dry-run" in accept
 
 
 def test_what_the_command_refuses_fails_the_module(run: Any) -> None:
