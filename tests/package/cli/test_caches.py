@@ -16,7 +16,7 @@ from plumbline.cli.options import own_expectations, refuse_elsewhere
 from plumbline.model.errors import DocumentError, PrivilegeError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.store.files import STATE
-from tests.package.cli.driver import Run, call
+from tests.package.cli.driver import Run
 from tests.package.cli.test_probe import Node, node
 from tests.package.judgements import expectation
 
@@ -134,12 +134,6 @@ def test_the_planned_client_and_local_folders_are_nobody_else_s() -> None:
     assert owned("client77", local).node == "client77"
     # what is deployed on a node is its own, by whatever name the inventory has for it
     assert owned("client77", expectation(), expectations=None).node == "client77"
-
-
-@pytest.mark.parametrize("words", [["raw", "--expectations", "e"], ["ost"], ["fs"]])
-def test_the_flag_goes_with_the_targets_of_another_client_alone(words: list[str]) -> None:
-    with pytest.raises(UsageError, match="--another-client measures the targets of another client"):
-        call("probe", *words, "--another-client")
 
 
 def test_a_target_that_another_client_measures_is_named_with_it() -> None:

@@ -40,21 +40,6 @@ def test_one_look_goes_to_standard_output() -> None:
     assert f"# TYPE {LOOKED} gauge" in done.stdout
 
 
-@pytest.mark.parametrize(
-    "words", [["--every", "0.5s"], ["--every", "0s", "-o", "x"], ["--every", "2h", "-o", "x"]]
-)
-def test_a_time_that_makes_no_sense_is_refused(words: list[str]) -> None:
-    done = call(*words)
-    assert (done.returncode, done.stdout) == (64, "")
-    assert "--every takes a time from 1s to 60min" in done.stderr
-
-
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    done = call("-o", str(tmp_path / "absent" / "x.prom"))
-    assert done.returncode == 74
-    assert "x.prom cannot be written" in done.stderr
-
-
 @pytest.mark.slow
 def test_it_writes_until_it_is_ended(tmp_path: Path) -> None:
     output = tmp_path / "lustre.prom"
@@ -144,21 +129,6 @@ def test_it_ends_at_its_limit(device: str, tmp_path: Path, run: Run) -> None:
     ]
     (watched_s,) = {one["details"]["watched_s"] for one in kept}
     assert 1 <= watched_s <= round(time.monotonic() - began)
-
-
-@pytest.mark.parametrize(
-    ("more", "code", "said"),
-    [
-        (["--device", "sdb"], 64, "write NAME=PATH"),
-        (["--limit", "2h", "--device", "a=/nowhere"], 65, "nothing counts here"),
-        (["--device", "a=/nowhere"], 65, "a: /nowhere cannot be found"),
-        ([], 65, "none.json: no such file"),
-    ],
-)
-def test_what_cannot_be_watched_is_said(
-    more: list[str], code: int, said: str, tmp_path: Path, run: Run
-) -> None:
-    assert said in run(*words(tmp_path, *more), code=code).err
 
 
 def test_devices_that_the_node_is_to_measure_are_those_watched(tmp_path: Path, run: Run) -> None:

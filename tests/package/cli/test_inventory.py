@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from plumbline.doors.monitored import AGENT_SERVICE, COLLECTION_SERVICE, ObjectOptions
-from plumbline.model.errors import DocumentError, PlumblineError, UsageError
+from plumbline.model.errors import DocumentError, PlumblineError
 from plumbline.model.units import format_rate
 from tests.characterization.product import inventories
 from tests.package.cli.driver import Run, call, inventory
@@ -39,11 +39,6 @@ def test_people_get_a_table(tmp_path: Path, run: Run) -> None:
     assert "ost: *-*-* 02:06, spread over 10 min, takes " in text
     assert "WARNING" not in text
     assert text.endswith("10 measurements, 16 services\n")
-
-
-def test_a_node_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="'oss9' is no client or server of lab; its hosts are"):
-        call("plan", "-i", inventory(tmp_path), "--node", "oss9")
 
 
 def test_a_run_that_cannot_end_within_its_limit_is_said(tmp_path: Path, run: Run) -> None:

@@ -12,10 +12,10 @@ from typing import Any, Mapping, Optional
 import pytest
 
 from plumbline.cli.options import parse_span
-from plumbline.model.errors import DocumentError, StoreError, UsageError
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.observe.jobs import COUNTERS, DARSHAN
 from plumbline.store.history import History
-from tests.package.cli.driver import Printed, Run, call
+from tests.package.cli.driver import Printed, Run
 from tests.package.judgements import expectation
 from tests.package.observe.servers import OST, counted
 from tests.project.repository import ROOT
@@ -196,11 +196,6 @@ def test_damaged_logs_are_sentences_and_the_exit_code_says_so(console: Console) 
     said = console.run("--darshan", str(bad), good, "--python", sys.executable, code=65)
     assert "4478544" in said.out
     assert said.err.startswith(f"plumbline: {bad} is left out: Error: ")
-
-
-def test_a_console_without_a_history_needs_one(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="there is no history"):
-        call("jobs", "--history", str(tmp_path / "none.sqlite"))
 
 
 @pytest.mark.parametrize("option", ["--keep", "--slow-targets"])

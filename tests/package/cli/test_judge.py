@@ -281,11 +281,6 @@ def test_disks_polled_one_after_another_have_peers_within_the_window_that_is_pro
     assert err == ""
 
 
-def test_a_replay_of_no_name_judges_no_node() -> None:
-    with pytest.raises(DocumentError, match="cannot be read"):
-        call("judge", "--replay", "")
-
-
 def test_a_replay_of_nothing_and_a_window_without_a_replay_are_refused(
     tmp_path: Path, run: Run
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Mapping, Optional
 
 import pytest
 
-from plumbline.model.errors import DocumentError, ToolError
+from plumbline.model.errors import ToolError
 from plumbline.store.facts import suspicions_of
 from tests.package.cli.driver import Printed, Run
 from tests.package.locate.scenes import Scene, lab
@@ -162,13 +162,3 @@ def test_a_part_that_was_away_is_said_where_nothing_is_left(ask: Run) -> None:
         warning, error = ask(server.url, code=69).err.splitlines()
         assert warning == f"plumbline: {server.url} warns: store oss2 is away"
         assert "has no node_disk_reads_completed_total" in error
-
-
-def test_nobody_answers(ask: Run) -> None:
-    with pytest.raises(ToolError, match=r"http://127\.0\.0\.1:1 does not answer"):
-        ask("http://127.0.0.1:1")
-
-
-def test_there_is_no_plan(tmp_path: Path, run: Run) -> None:
-    with pytest.raises(DocumentError, match="plan"):
-        run("latency", "--plan", str(tmp_path / "none.json"), "--prometheus", "http://127.0.0.1:1")

@@ -11,11 +11,11 @@ import pytest
 
 from plumbline.locate.observation import Site
 from plumbline.locate.sentences import HEADERS
-from plumbline.model.errors import DocumentError, StoreError
+from plumbline.model.errors import DocumentError
 from plumbline.model.record import Record
 from plumbline.observe.conditions import Bill
 from plumbline.store.facts import keep_collected
-from tests.package.cli.driver import Printed, Run, call
+from tests.package.cli.driver import Printed, Run
 from tests.package.locate.scenes import Left, Scene, both, lab, rate, record_of, with_baselines
 from tests.package.observe.nodes import condition, ledger
 from tests.package.observe.servers import counted
@@ -198,15 +198,11 @@ def test_whose_symptoms_are_left_out_is_remarked(tmp_path: Path, execute: Run) -
     assert execute([], "--json").document["remarks"] == [remark]
 
 
-def test_what_is_missing_is_named(tmp_path: Path, execute: Run) -> None:
+def test_a_plan_without_parts_is_refused(execute: Run) -> None:
     old = plan()
     del old["parts"]
     with pytest.raises(DocumentError, match="does not say what the parts are; write it again"):
         execute([], document=old)
-    path = tmp_path / "plan.json"
-    path.write_text(json.dumps(plan()), encoding="utf-8")
-    with pytest.raises(StoreError, match="there is no history"):
-        call("locate", "--plan", str(path), "--history", str(tmp_path / "none"))
 
 
 @pytest.mark.slow

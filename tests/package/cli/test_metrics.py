@@ -293,13 +293,6 @@ def test_of_a_site_a_group_is_told_by_each_node_that_judges_it(
     assert names == ["OST group scratch client1", "OST group scratch client2"]
 
 
-def test_without_the_history_of_the_site_it_says_so(tmp_path: Path) -> None:
-    options = site(tmp_path)
-    (tmp_path / "all.sqlite").unlink()
-    with pytest.raises(StoreError, match="there is no history"):
-        call("metrics", *options)
-
-
 DEGRADED = Symptom(
     "md", "client1", "degraded", State.WARNING, Direction.RAISES, "array md0 is degraded"
 )

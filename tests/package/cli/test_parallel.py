@@ -162,43 +162,6 @@ def test_a_dry_run_prints_the_call_and_touches_nothing(tmp_path: Path) -> None:
     assert list((tmp_path / "a").iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--test", "posix"], f"known are {', '.join(TESTS)}"),
-        (["--bytes", "1GiB", "--budget", "1GiB"], "would write 2147.5 MB, its budget is 1073.7"),
-        (["--bytes", "10B"], "less than one transfer of 1048576 bytes"),
-        (["--bytes", "1GiB", "--transfer", "1B"], "would need 17.2 GB of memory; lower --bytes"),
-        (["--ranks", "0"], "give 1 or more"),
-        (["--direct", "--transfer", "10000B"], "transfers and buffers of whole 4096 bytes"),
-        (["--transfer", "0B"], "--transfer 0B moves nothing"),
-        (["--gather", "2x0B"], "write 2x32MiB or none"),
-        (["--clients", "c1:6,c2"], "the client c2 has no number of ranks and others have one"),
-        (["--test", "mpiio-shared-10k", "--gather", "2x1MiB"], "--gather with one buffer alone"),
-        (["--test", "mpiio-shared-1m1", "--gather", "1x1MiB"], "writes collectively"),
-        (["--gather", "many"], "write 2x32MiB or none"),
-        (["--keep", "1MiB", "--bytes", "1MiB"], "would keep 2.1 MB, --keep allows 1.0 MB; lower"),
-        (["--keep", "1GiB", "--reread-kept"], "reads what --keep has left; give one of them"),
-        (["--keep", "1GiB", "--fixed-time"], "leaves files with holes"),
-        (["--stripes", "3"], "--stripes 3 does not divide 2 targets into equal parts"),
-        (["--stripes", "all"], "files over several targets are made on Lustre alone"),
-        (["--clients", "c1,c2"], "--work names a folder that c1, c2 see as well"),
-        (["--launcher", "srun"], "--clients names the hosts that srun is to use; give it"),
-        (["--clients", "c1", "--hostfile", "h"], "say the same; give one of them"),
-        (["--hostfile", "nowhere"], "--hostfile nowhere: No such file"),
-        (["--profile", "nowhere/calls"], "--profile nowhere/calls cannot be written"),
-        (["--directory", "all=."], "that is the name of all together"),
-    ],
-)
-def test_a_call_that_makes_no_sense_is_a_sentence(
-    tmp_path: Path, words: list[str], sentence: str
-) -> None:
-    ended = finish(tmp_path, "probe", "fs", *directories(tmp_path), *words)
-    assert sentence in ended.stderr
-    assert ended.returncode in (64, 65)
-    assert list((tmp_path / "a").iterdir()) == []
-
-
 def test_runs_on_other_terms_are_never_compared(tmp_path: Path) -> None:
     """Each of these gives records of another specification, and so of another hash."""
     from plumbline.parallel.job import Fixed

@@ -437,15 +437,6 @@ def test_a_damaged_entry_of_another_layer_is_a_sentence(node: Node, damage: dict
     assert "damaged" in ended.stderr
 
 
-def test_missing_expectations_are_a_sentence(node: Node) -> None:
-    ended = node.probe(*node.arguments())
-    assert ended.returncode == 65
-    assert (
-        "expectations.json: no such file; deploy the role agent; without it directories"
-        in ended.stderr
-    )
-
-
 @pytest.mark.slow
 def test_a_limit_skips_the_rest_of_the_run(node: Node) -> None:
     node.expect()

@@ -341,8 +341,6 @@ def test_trouble_is_a_sentence_and_leaves_the_old_document(tmp_path: Path) -> No
     before = document.read_bytes()
     with pytest.raises(DocumentError, match="names no services of check_path; write it again"):
         publish(tmp_path, [], document={**plan(), "paths": []})
-    with pytest.raises(StoreError, match="there is no history"):
-        publish(tmp_path, [], "--history", str(tmp_path / "none"))
     with pytest.raises(StoreError, match="cannot be written: No such file"):
         publish(tmp_path, [], "--to", os.path.join(str(tmp_path), "none", "paths.json"))
     assert document.read_bytes() == before

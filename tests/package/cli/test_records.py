@@ -55,13 +55,6 @@ def test_people_get_a_table(state: str, run: Run) -> None:
     assert last.endswith("failed fio said no")
 
 
-def test_a_node_without_history_says_how_to_get_one(tmp_path: Path, run: Run) -> None:
-    assert (
-        "nothing was measured here yet; run plumbline probe"
-        in run("history", "--state", str(tmp_path), code=74).err
-    )
-
-
 def test_to_a_program_a_node_without_history_has_no_records(tmp_path: Path, run: Run) -> None:
     printed = run("history", "--json", "--state", str(tmp_path))
     assert printed.out == ""

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 
 import pytest
 
-from tests.package.cli.driver import Run
+from plumbline.parallel.terms import TESTS
+from tests.package.cli.driver import Run, inventory
+from tests.package.locate.scenes import Scene, lab
 
 DIRECTORIES = "--directory a=a --directory b=b"
 LATENCY = "latency --plan p --prometheus http://127.0.0.1:1"
+FS = f"probe fs {DIRECTORIES}"
 SWEEP = f"sweep {DIRECTORIES} --state state"
 REPLAY = "--replay judges all of a file"
 SUBMIT = "name either documents of plumbline judge --json, or --history"
 NOTE = "between 1 and 500 characters"
 TOGETHER = "--plan and --history belong together"
+EVERY = "--every takes a time from 1s to 60min"
 CALLS = [
     ("baseline capture -i i --records r --last 0", "--last 0 leaves no run"),
     ("probe raw --caches", "--caches goes with plumbline probe ost"),
@@ -66,6 +71,9 @@ CALLS = [
     ("status --plan p", TOGETHER),
     ("metrics --plan p", TOGETHER),
     ("changes --history h", TOGETHER),
+    ("counters --every 0.5s", EVERY),
+    ("counters --every 0s -o x", EVERY),
+    ("counters --every 2h -o x", EVERY),
     ("changes --differences", "--differences compares nodes: give --plan and --history"),
     (f"{LATENCY} --window 20h", "--since takes at least two times --window"),
     (f"{LATENCY} --since 1000w", "takes whole seconds, and at most 10000 of it"),
@@ -90,10 +98,99 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize(("words", "sentence"), CALLS, ids=lambda text: text[:60])
+RUNS = [
+    ("--test posix", f"known are {', '.join(TESTS)}"),
+    ("--bytes 1GiB --budget 1GiB", "would write 2147.5 MB, its budget is 1073.7"),
+    ("--bytes 10B", "less than one transfer of 1048576 bytes"),
+    ("--bytes 1GiB --transfer 1B", "would need 17.2 GB of memory; lower --bytes"),
+    ("--ranks 0", "give 1 or more"),
+    ("--direct --transfer 10000B", "transfers and buffers of whole 4096 bytes"),
+    ("--transfer 0B", "--transfer 0B moves nothing"),
+    ("--gather 2x0B", "write 2x32MiB or none"),
+    ("--test mpiio-shared-10k --gather 2x1MiB", "--gather with one buffer alone"),
+    ("--test mpiio-shared-1m1 --gather 1x1MiB", "writes collectively"),
+    ("--gather many", "write 2x32MiB or none"),
+    ("--keep 1MiB --bytes 1MiB", "would keep 2.1 MB, --keep allows 1.0 MB; lower"),
+    ("--keep 1GiB --reread-kept", "reads what --keep has left; give one of them"),
+    ("--keep 1GiB --fixed-time", "leaves files with holes"),
+    ("--stripes 3", "--stripes 3 does not divide 2 targets into equal parts"),
+    ("--stripes all", "files over several targets are made on Lustre alone"),
+    ("--clients c1,c2", "--work names a folder that c1, c2 see as well"),
+    ("--launcher srun", "--clients names the hosts that srun is to use; give it"),
+    ("--clients c1 --hostfile h", "say the same; give one of them"),
+    ("--hostfile nowhere", "--hostfile nowhere: No such file"),
+    ("--profile nowhere/calls", "--profile nowhere/calls cannot be written"),
+    ("--directory all=.", "that is the name of all together"),
+]
+FAULT = "simulate -i {site} --days 5 --fault"
+NO_HISTORY = "there is no history none.sqlite"
+PAST = "--plan {plan} --history none.sqlite"
+COLLECT = "collect --plan {plan} --history h"
+SAMPLE = "sample --state . --expectations none.json"
+CALLS += [(f"{FS} {words}", sentence) for words, sentence in RUNS]
+CALLS += [
+    (f"probe {words} --another-client", "--another-client measures the targets of another client")
+    for words in ("raw --expectations e", "ost", "fs")
+]
+CALLS += [
+    (f"{FAULT} oss9=40%", "no measurement of this site crosses 'oss9'"),
+    (f"{FAULT} oss1", "fault 'oss1' is not understood"),
+    (f"{FAULT} oss1=40%@99", "begins after the last day"),
+    (f"{FAULT} release-2.4.0/home=40%", "it has scratch"),
+    (f"{FAULT} switch1+neighbour=40%", "it has no neighbour"),
+    ("simulate -i {site} --random-faults 999", "is more than the"),
+    ("simulate -i {site} --loss much --random-faults 1", "loss"),
+    ("simulate -i {site} --healthy baselines", "baselines.yml has no baselines; accept some, or"),
+    ("plan -i {site} --node oss9", "'oss9' is no client or server of lab; its hosts are"),
+    (f"{COLLECT} --node nobody", "'nobody' is no node of the plan, which has oss1, oss2"),
+    (f"{COLLECT} --remote 'ssh host'", "does not say where {node} stands"),
+    (f'{COLLECT} --remote "ssh \'"', "is not understood"),
+    (f"{COLLECT} --remote 'ssh {{node}}' --at-once 0", "between 1 and 256"),
+    (f"{COLLECT} --remote 'ssh {{node}}' --limit 0", "is no time to wait"),
+    (f"{SAMPLE} --device sdb", "write NAME=PATH"),
+]
+ENDINGS = [
+    *((64, words, sentence) for words, sentence in CALLS),
+    (65, f"{FS} --clients c1:6,c2", "the client c2 has no number of ranks and others have one"),
+    (65, f"{SAMPLE} --limit 2h --device a=/nowhere", "nothing counts here"),
+    (65, f"{SAMPLE} --device a=/nowhere", "a: /nowhere cannot be found"),
+    (65, SAMPLE, "none.json: no such file"),
+    (65, "changes --since '5 M'", "has no known unit"),
+    (65, "changes --since 1e17s", "more than three centuries"),
+    (65, "changes --state .", "plumbline symptoms --save"),
+    (65, "judge --replay ''", "cannot be read"),
+    (65, "symptoms --expectations none.json --state .", "deploy the role agent"),
+    (65, "probe ost --expectations none.json --state .", "deploy the role agent; without it dir"),
+    (65, "latency --plan none.json --prometheus http://127.0.0.1:1", "plan"),
+    (69, "latency --plan {plan} --prometheus http://127.0.0.1:1", "127.0.0.1:1 does not answer"),
+    (74, "counters -o absent/x.prom", "x.prom cannot be written"),
+    (74, "history --state .", "nothing was measured here yet; run plumbline probe"),
+    (74, "jobs --history none.sqlite", NO_HISTORY),
+    (74, f"publish {PAST} --to paths.json", NO_HISTORY),
+    (74, f"report {PAST} -o report", NO_HISTORY),
+    *(
+        (74, f"{verb} {PAST}", NO_HISTORY)
+        for verb in ("changes", "judge", "locate", "metrics", "status", "submit")
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return an inventory, and the plan of the lab."""
+    folder = tmp_path_factory.mktemp("documents")
+    plan = folder / "plan.json"
+    plan.write_text(json.dumps(Scene(lab()).plan.to_json()), encoding="utf-8")
+    return {"site": inventory(folder / "site"), "plan": str(plan), "node": "{node}"}
+
+
+@pytest.mark.parametrize(("code", "words", "sentence"), ENDINGS, ids=lambda text: str(text)[:60])
 def test_a_call_that_makes_no_sense_is_one_sentence(
+    *,
+    code: int,
     words: str,
     sentence: str,
+    documents: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     run: Run,
@@ -101,8 +198,10 @@ def test_a_call_that_makes_no_sense_is_one_sentence(
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path)
-    said = run(*shlex.split(words), code=64)
+    given = words.format(**documents) if "{" in words else words
+    said = run(*shlex.split(given), code=code)
     assert said.err.startswith("plumbline: ")
     assert sentence in said.err
+    assert code == 65 or said.err.count("\n") == 1
     assert said.out == ""
     assert [path.name for path in sorted(tmp_path.rglob("*"))] == ["a", "b"]

@@ -125,7 +125,6 @@ def test_a_plan_of_an_older_version_has_no_suspects(
         (["--library", "/nowhere.js"], ToolError, "name plotly.min.js with --library"),
         (["--library", "/dev/zero"], ToolError, "/dev/zero is longer than Plotly's library"),
         (["-o", "/dev/null"], StoreError, "report /dev/null cannot be written"),
-        (["--history", "/nowhere.sqlite"], StoreError, "there is no history /nowhere.sqlite"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from plumbline.cli import main
-from plumbline.model.errors import UsageError
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate import course
-from tests.package.cli.driver import Run, call, inventory
+from tests.package.cli.driver import Run, inventory
 from tests.package.sites import INVENTORIES, part, site
 
 PAGE = INVENTORIES.parent / "docs" / "simulate.md"
@@ -157,27 +156,6 @@ def test_a_part_with_slack_is_said_to_be_unidentifiable(tmp_path: Path, run: Run
     )
 
 
-@pytest.mark.parametrize(
-    ("argv", "said"),
-    [
-        (("--fault", "oss9=40%"), "no measurement of this site crosses 'oss9'"),
-        (("--fault", "oss1"), "fault 'oss1' is not understood"),
-        (("--fault", "oss1=40%@99"), "begins after the last day"),
-        (("--fault", "release-2.4.0/home=40%"), "it has scratch"),
-        (("--fault", "switch1+neighbour=40%"), "it has no neighbour"),
-        (("--random-faults", "999"), "is more than the"),
-        (("--loss", "much", "--random-faults", "1"), "loss"),
-    ],
-)
-def test_what_cannot_be_simulated_is_one_sentence(
-    tmp_path: Path, run: Run, argv: tuple[str, ...], said: str
-) -> None:
-    captured = run("simulate", "-i", inventory(tmp_path), "--days", "5", *argv, code=64)
-    assert said in captured.err
-    assert captured.err.count("\n") == 1
-    assert captured.out == ""
-
-
 @pytest.mark.parametrize("argv", [("--days", "0"), ("--fleets", "x"), ("--noise", "loud")])
 def test_a_call_that_is_not_understood_ends_with_64(tmp_path: Path, argv: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -201,8 +179,3 @@ def test_an_inventory_that_accuses_the_healthy_machine_of_its_paper_is_seen_befo
     assert (alarm["layer"], alarm["group"], alarm["reason"]) == ("ost", True, "below_floor")
     assert found["healthy"] == "baselines"
     assert not document(run, *asked, "ceilings")["false_alarms"]
-
-
-def test_healthy_rates_need_baselines(tmp_path: Path, run: Run) -> None:
-    with pytest.raises(UsageError, match=r"baselines.yml has no baselines; accept some, or leave"):
-        call("simulate", "-i", inventory(tmp_path), "--healthy", "baselines")

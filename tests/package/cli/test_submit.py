@@ -397,11 +397,6 @@ def test_a_damaged_plan_is_a_sentence(tmp_path: Path, raw: str, trouble: str) ->
         call("submit", "-", "--plan", str(tmp_path / "plan.json"), "--batch", "-")
 
 
-def test_a_history_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"there is no history nowhere\.sqlite"):
-        call("submit", "--history", "nowhere.sqlite", "--plan", write_plan(tmp_path, []))
-
-
 def numbered(number: int) -> tuple[str, str, str]:
     """Return node, host and component of one of ten thousand."""
     return f"client{number % NODES}", f"oss{number % NODES}", f"scratch-OST{number:04x}"

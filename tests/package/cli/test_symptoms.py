@@ -85,13 +85,6 @@ def test_a_damaged_state_is_said_and_does_not_stop_the_next_look(
     assert run(*words, code=None).err == ""
 
 
-def test_a_node_that_was_not_deployed_is_told_what_to_do(tmp_path: Path, run: Run) -> None:
-    assert (
-        "deploy the role agent"
-        in run("symptoms", "--expectations", str(tmp_path / "none.json"), code=65).err
-    )
-
-
 def saw(path: Path, collector: str, *, unavailable: str) -> None:
     """Change what the saved look says of one collector."""
     saved = json.loads(path.read_text(encoding="utf-8"))
@@ -205,10 +198,6 @@ def test_a_node_that_was_followed_for_less_time_says_so(tmp_path: Path, run: Run
     )
 
 
-def test_a_node_without_a_ledger_is_one_sentence(tmp_path: Path, run: Run) -> None:
-    assert "plumbline symptoms --save" in run("changes", "--state", str(tmp_path), code=65).err
-
-
 def test_the_console_shows_a_change_of_all_servers_as_one(
     source: list[str], tmp_path: Path, run: Run
 ) -> None:
@@ -261,17 +250,3 @@ def test_where_no_node_was_looked_at_for_days_none_is_said_to_be_alike(
     out, err = run(*source, "--differences", code=3)
     assert out == ""
     assert "left out, last looked at days ago: oss4" in err
-
-
-@pytest.mark.parametrize(
-    ("since", "said"), [("5 M", "has no known unit"), ("1e17s", "more than three centuries")]
-)
-def test_an_age_that_cannot_be_understood_is_a_sentence(since: str, said: str, run: Run) -> None:
-    assert said in run("changes", "--since", since, code=65).err
-
-
-def test_a_history_that_is_not_there_is_a_sentence(
-    source: list[str], tmp_path: Path, run: Run
-) -> None:
-    (tmp_path / "history.sqlite").unlink()
-    assert "plumbline collect" in run(*source, code=74).err

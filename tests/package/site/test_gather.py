@@ -487,23 +487,6 @@ def test_what_ssh_gets_is_a_list_of_words_with_the_name_of_the_node(
     assert troubles["oss1"] == "['a b', 'oss1']"
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--node", "nobody"], "'nobody' is no node of the plan, which has client1, oss1"),
-        (["--remote", "ssh host"], "does not say where {node} stands"),
-        (["--remote", "ssh '{node}"], "is not understood"),
-        (["--at-once", "0"], "between 1 and 256"),
-        (["--limit", "0"], "is no time to wait"),
-    ],
-)
-def test_a_call_that_cannot_be_understood_is_a_sentence(
-    site: Site, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert site.collect(*words) == 64
-    assert said in capsys.readouterr().err
-
-
 def test_a_history_that_cannot_be_written_ends_all_with_a_sentence(site: Site) -> None:
     site.measure("client1", 3)
     options = GatherOptions(site.folder / "nowhere" / "x.sqlite", site.remote, 30.0, 2)
