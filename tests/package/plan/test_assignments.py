@@ -17,10 +17,10 @@ from plumbline.model.record import Operation, Scenario
 from plumbline.model.units import DAY_S
 from plumbline.observe.conditions import DEFAULT
 from plumbline.parallel.terms import TESTS
-from plumbline.plan.assignments import Assignment, assignments, by_server
+from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
-from plumbline.plan.references import Line, at_once, find_ceilings, measurements, pairs
+from plumbline.plan.references import Line, at_once, find_ceilings, pairs
 from plumbline.topology.ceiling import Limit
 from plumbline.topology.graph import build
 from tests.package.recorded import data
@@ -35,22 +35,6 @@ def planned(document: dict[str, Any], **policy: Any) -> dict[str, Assignment]:
 
 def steps(one: Assignment) -> list[str]:
     return [f"{operation.value} {scenario.value}" for operation, scenario in one.steps]
-
-
-def test_a_target_is_measured_by_its_client_and_judged_on_its_server() -> None:
-    one = planned(site())["ost scratch-OST2"]
-    assert (one.node, one.host, one.group) == ("client1", "oss2", "scratch")
-    assert steps(one) == ["write single", "read single"]
-    assert one.target["subvolume"] == "scratch-client-2"
-    assert one.path[0] == "client1"
-
-
-def test_devices_of_one_server_are_also_measured_together() -> None:
-    one = planned(site())["raw oss2-disk1"]
-    assert (one.node, one.host, one.group) == ("oss2", "oss2", "oss2")
-    assert steps(one) == ["read single", "read together"]
-    device = "/dev/disk/by-id/oss2-disk1"
-    assert one.target == {"kind": "device", "device": device}
 
 
 def test_a_server_with_one_device_measures_it_alone() -> None:
@@ -88,14 +72,6 @@ def test_a_retired_target_is_not_measured() -> None:
     found = planned(document)
     assert "ost scratch-OST1" not in found
     assert "ost scratch-OST2" in found
-
-
-def test_each_server_with_several_devices_is_listed_once() -> None:
-    groups = list(by_server(list(planned(site()).values())))
-    assert [[one.component for one in members] for members in groups] == [
-        ["oss1-disk1", "oss1-disk2"],
-        ["oss2-disk1", "oss2-disk2"],
-    ]
 
 
 def test_staleness_follows_the_schedule() -> None:
@@ -231,68 +207,8 @@ def test_all_targets_at_once_are_driven_from_the_client_that_measures_each() -> 
     assert assignments(build(two_clients()), load({"layers": {"fs": several}}))
 
 
-def measured(document: dict[str, Any]) -> list[Line]:
-    topology = build(document)
-    return list(measurements(topology, assignments(topology, load({}))))
-
-
 def shared(document: dict[str, Any]) -> dict[tuple[str, str], Line]:
     return {(one.component, one.operation): one for one in at_once(build(document))}
-
-
-def one_way_arrays() -> dict[str, Any]:
-    document = site()
-    disks = part(document, "oss[1-2]-disk[1-2]")
-    disks.pop("rate")
-    disks.update(read="80 MB/s", write="60 MB/s")
-    return document
-
-
-def test_each_measurement_has_its_limit_and_the_next() -> None:
-    found = {(one.component, one.operation, one.scenario): one for one in measured(site())}
-    alone = found["scratch-OST0", "write", "single"]
-    nic = Ceiling(125e6, ("oss1-nic",))
-    assert alone.limit == Limit(Ceiling(80e6, ("oss1-disk1",)), nic)
-    assert (alone.flows, alone.number, alone.each_Bps) == ("one", 1, (80e6, 80e6))
-    assert found["oss2-disk1", "read", "together"].limit == Limit(
-        Ceiling(80e6, ("oss2-disk1",)), None
-    )
-    assert found["oss1", "send", "single"].limit == Limit(nic, None)
-
-
-def test_devices_together_have_the_next_limit_of_their_group() -> None:
-    document = site()
-    document["parts"].insert(
-        3, {"name": "oss[1-2]-hba", "kind": "hba", "feeds": "oss[1-2]", "rate": "100 MB/s"}
-    )
-    part(document, "oss[1-2]-disk[1-2]")["feeds"] = "oss[1-2]-hba"
-    found = {(one.component, one.scenario): one for one in measured(document)}
-    assert found["oss1-disk1", "together"].limit == Limit(
-        Ceiling(50e6, ("oss1-hba",)), Ceiling(80e6, ("oss1-disk1",))
-    )
-
-
-def test_targets_at_once_share_in_each_direction_what_it_has() -> None:
-    lines = shared(one_way_arrays())
-    disks = ("oss1-disk1", "oss1-disk2")
-    wrote, read = lines["oss1", "write"], lines["oss1", "read"]
-    assert wrote.limit == Limit(Ceiling(120e6, disks), Ceiling(125e6, ("oss1-nic",)))
-    assert read.limit == Limit(Ceiling(125e6, ("oss1-nic",)), Ceiling(160e6, disks))
-    assert (wrote.each_Bps, read.each_Bps) == ((60e6, 60e6), (62.5e6, 62.5e6))
-    assert (read.layer, read.flows, read.number, read.scenario) == ("ost", "targets", 2, "together")
-    whole = lines["scratch", "read"]
-    assert (whole.number, whole.scenario) == (4, "all")
-    assert whole.limit == Limit(
-        Ceiling(250e6, ("oss1-nic", "oss2-nic")),
-        Ceiling(320e6, (*disks, "oss2-disk1", "oss2-disk2")),
-    )
-
-
-def test_the_client_does_not_limit_what_runs_at_once() -> None:
-    document = site()
-    part(document, "client1")["rate"] = "10 MB/s"
-    lines = shared(document)
-    assert lines["scratch", "write"].limit == shared(site())["scratch", "write"].limit
 
 
 def test_a_server_sends_what_storage_reads_and_a_client_what_it_writes() -> None:
@@ -383,11 +299,6 @@ def test_a_result_of_a_round_is_too_old_when_a_low_test_could_have_come_every_ot
     assert stale_after_days(schedule={"stale_after": "8 d"}) == 8
 
 
-def test_the_path_begins_at_the_client_that_launches() -> None:
-    found = driven(site(), clients=["client1", "oss1"], work="/mnt/scratch")
-    assert found["scratch-OST0"].path[0] == "client1"
-
-
 def test_all_have_the_same_terms_which_say_how_many_take_part() -> None:
     several = {"clients": ["client1", "oss1"], "work": "/mnt/scratch"}
     found = driven(site(), ranks_per_target=2, tests=["ost"], **several)
@@ -465,12 +376,6 @@ def ceiling(document: dict[str, Any], name: str, step: Any = WRITE, **fs: Any) -
     return find_ceilings(topology, measured)["fs", name, step]
 
 
-@pytest.mark.parametrize("step", [WRITE, READ, REREAD])
-def test_the_whole_takes_as_long_as_its_fullest_part(step: Any) -> None:
-    found = ceiling(site(), "scratch", step)
-    assert found == Ceiling(4 * 62.5e6, ("oss1-nic", "oss2-nic"), ("nic", "nic"))
-
-
 def test_one_slow_kind_of_disk_holds_up_the_whole() -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]")["name"] = "oss[1-2]-disk1"
@@ -481,11 +386,6 @@ def test_one_slow_kind_of_disk_holds_up_the_whole() -> None:
     found = ceiling(document, "scratch")
     assert found is not None
     assert (found.rate, found.limited_by) == (4 * 20e6, ("oss1-disk2", "oss2-disk2"))
-
-
-def test_a_target_may_have_what_its_way_carries_when_the_others_are_done() -> None:
-    found = ceiling(site(), "scratch-OST3")
-    assert found == Ceiling(80e6, ("oss2-disk2",), ("disk",), even=62.5e6)
 
 
 def test_several_ranks_of_a_target_share_its_way() -> None:
@@ -576,9 +476,3 @@ def test_ranks_are_spread_over_switches_and_then_over_cards() -> None:
         assert ceiling is not None
         assert ceiling.rate == pytest.approx(rate)
         assert set(ceiling.kinds) == {"array"}
-
-
-def test_clients_behind_one_switch_keep_their_order() -> None:
-    names = ["client1", "oss2", "oss1"]
-    found = driven(site(), clients=names, work="/mnt/scratch")
-    assert found["scratch"].target["clients"] == names

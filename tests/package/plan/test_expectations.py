@@ -6,17 +6,15 @@ import json
 from typing import Any, Mapping, Optional, Sequence
 
 import pytest
-import yaml
 
 from plumbline.measure.targets import target_for
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import LEAST_ODDS
-from plumbline.model.expectation import OFF, Expectation, Expectations, in_waves
+from plumbline.model.expectation import Expectation, Expectations, in_waves
 from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 from plumbline.plan.assignments import Assignment, Step
-from plumbline.plan.duration import START_S
 from plumbline.plan.expectations import (
     MOST_AT_ONCE,
     AlarmThresholds,
@@ -31,7 +29,7 @@ from plumbline.plan.policy import load
 from plumbline.plan.references import speeds
 from plumbline.topology.ceiling import alone, together
 from plumbline.topology.graph import Topology, build
-from tests.package.sites import INVENTORIES, paper, part, site
+from tests.package.sites import paper, part, site
 
 
 def plan(document: Optional[dict[str, Any]] = None, **layers: Any) -> Plan:
@@ -63,18 +61,6 @@ def wide(servers: int, disks: int, rate: str = "1 TB/s") -> dict[str, Any]:
     targets["part"] = f"oss[1-{servers}]-disk[1-{disks}]"
     targets["subvolume"] = f"scratch-client-[0-{last}]"
     return document
-
-
-def test_targets_of_different_servers_are_measured_at_the_same_time() -> None:
-    compiled = plan(site())
-    order = [one.component for one in compiled.expectations["client1"] if one.layer == "ost"]
-    on = {one.component: one.host for one in compiled.expectations["client1"]}
-    assert [[on[one.component] for one in wave] for wave in waves(compiled)] == [
-        ["oss1", "oss2"],
-        ["oss1", "oss2"],
-    ]
-    # the order of the document stays
-    assert order == [f"scratch-OST{number}" for number in range(4)]
 
 
 @pytest.mark.parametrize(
@@ -232,18 +218,6 @@ def entries(of: Plan, layer: str) -> list[Expectation]:
     return [one for found in of.expectations.values() for one in found if one.layer == layer]
 
 
-def test_targets_and_devices_are_confirmed_and_nothing_else() -> None:
-    of = plan()
-    assert {one.confirm.runs for layer in ("ost", "raw") for one in entries(of, layer)} == {7}
-    assert {one.confirm for one in entries(of, "net")} <= {OFF}
-    assert of.confirm["ost"] == {
-        "calendar": "*-*-* 05..11:06",
-        "randomized_delay_s": 300,
-        "limit_s": 1500,
-    }
-    assert of.confirm["raw"]["calendar"] == "*-*-* 05..11:36"
-
-
 def test_the_bytes_are_a_share_of_what_a_node_moves_and_pay_for_one_confirmation() -> None:
     confirm = {"runs": 4, "bytes": "10 %"}
     schedule = {"calendar": "*-*-1/2 02:06", "every": "2 d"}
@@ -268,11 +242,6 @@ def test_no_runs_switch_it_off() -> None:
     assert "ost" not in of.confirm
     assert "raw" in of.confirm
     assert {one.confirm.runs for one in entries(of, "ost")} == {0}
-
-
-def test_the_document_of_a_node_keeps_the_terms() -> None:
-    one = entries(plan(), "ost")[0]
-    assert Expectation.from_json(one.to_json()) == one
 
 
 def one(layer: str, number: int, **changes: Any) -> Assignment:
@@ -470,76 +439,11 @@ def test_all_targets_at_once_owe_the_whole_and_none_of_them_a_part() -> None:
     assert found["ost scratch-OST0"].references["write/single"].goal_part is None
 
 
-def test_a_node_gets_its_own_measurements_in_measuring_order() -> None:
-    found = {
-        node: [f"{entry.layer} {entry.component}" for entry in entries]
-        for node, entries in plan().expectations.items()
-    }
-    assert found == {
-        "oss1": ["raw oss1-disk1", "raw oss1-disk2", "net oss1"],
-        "oss2": ["raw oss2-disk1", "raw oss2-disk2", "net oss2"],
-        "client1": [f"ost scratch-OST{index}" for index in range(4)],
-    }
-
-
 def test_a_node_that_measures_nothing_has_an_empty_document() -> None:
     document = site()
     document["parts"].append({"name": "client2", "kind": "client", "feeds": "switch1"})
     compiled = compile_plan(build(document), load({}), {})
     assert compiled.node("client2").to_json()["entries"] == ()
-
-
-def test_expectations_survive_the_way_to_the_node() -> None:
-    compiled = plan()
-    raw = json.loads(json.dumps(compiled.to_json(), allow_nan=False))
-    for node, entries in compiled.expectations.items():
-        received = Expectations.from_json(raw["nodes"][node])
-        assert received.node == node
-        for layer in {entry.layer for entry in entries}:
-            assert received.find(layer) == tuple(one for one in entries if one.layer == layer)
-
-
-def test_the_document_has_what_the_roles_need() -> None:
-    raw = json.loads(json.dumps(plan().to_json()))
-    keys = ["schema", "site", "nodes", "schedule", "takes_s", "confirm", "symptoms", "netserver"]
-    keys += ["services", "hosts", "parts", "paths", "parents", "kernel_messages"]
-    assert list(raw) == keys
-    assert raw["schedule"] == {
-        "ost": {"calendar": "*-*-* 02:06", "randomized_delay_s": 600, "limit_s": 2400},
-        "raw": {"calendar": "*-*-* 03:06", "randomized_delay_s": 600, "limit_s": 2400},
-        "net": {
-            "calendar": "*-*-* 0/1:00:00 UTC",
-            "randomized_delay_s": 0,
-            "limit_s": 300,
-            "slots": 2,
-            "window_s": 300,
-        },
-    }
-    # 1 GiB at 80 MB/s, three times: of two servers at the same time one target after the other is
-    # written and read, on each server one disk after the other is read, then both together
-    once = 2**30 / 80e6
-    assert raw["takes_s"] == {
-        "ost": {"client1": pytest.approx(START_S + 2 * 2 * 3 * once, abs=0.1)},
-        "raw": dict.fromkeys(
-            ["oss1", "oss2"], pytest.approx(START_S + (2 + 1) * 3 * once, abs=0.1)
-        ),
-    }
-    assert raw["netserver"] == {"port": 12865}
-    assert raw["hosts"][0] == {"name": "oss1", "kind": "server", "address": "10.0.0.1"}
-    assert raw["hosts"][-1] == {"name": "client1", "kind": "client", "address": "client1"}
-    assert raw["services"][0]["arguments"] == ["--component", "scratch-OST0"]
-    disk = {"kind": "disk", "read_Bps": 80e6, "write_Bps": 80e6}
-    assert raw["parts"]["oss1-disk1"] == disk
-    assert raw["parts"]["scratch-OST0"] == {"kind": "target", "read_Bps": None, "write_Bps": None}
-
-
-@pytest.mark.slow
-def test_the_machines_of_the_papers_can_be_planned() -> None:
-    measured = {
-        name: sum(map(len, compile_plan(paper(name), load({}), {}).expectations.values()))
-        for name in ("redstorm", "edison", "bgl", "jaguar")
-    }
-    assert measured == {"redstorm": 640, "edison": 336, "bgl": 448, "jaguar": 144}
 
 
 def test_every_kind_of_target_is_understood_where_it_is_measured() -> None:
@@ -563,41 +467,6 @@ def test_every_kind_of_target_is_understood_where_it_is_measured() -> None:
                     # raises for a key that it does not take
                     target_for(entry.target, entry.component, entry.limits.fill_limit)
     assert kinds == {"glusterfs", "directory", "lustre", "device"}
-
-
-def test_a_server_is_told_which_targets_of_lustre_the_topology_puts_on_it() -> None:
-    plan = compile_plan(paper("edison"), load({}), {})
-    found = [name for node in plan.expectations for name in plan.node(node).served]
-    hosts = {
-        one.target["ost"]: one.host
-        for every in plan.expectations.values()
-        for one in every
-        if one.layer == "ost"
-    }
-    assert sorted(found) == sorted(hosts)
-    assert len(found) == 336
-    assert all(name in plan.node(host).served for name, host in hosts.items())
-    node = plan.node(hosts[found[0]])
-    assert Expectations.from_json(json.loads(json.dumps(node.to_json()))).served == node.served
-    assert compile_plan(build(site()), load({}), {}).node("oss1").served == ()
-
-
-def test_all_of_the_lab_is_measured() -> None:
-    folder = INVENTORIES / "lab" / "group_vars" / "all"
-    raw = yaml.safe_load((folder / "topology.yml").read_text(encoding="utf-8"))
-    policy = yaml.safe_load((folder / "policy.yml").read_text(encoding="utf-8"))
-    compiled = compile_plan(build(raw["plumbline_topology"]), load(policy["plumbline_policy"]), {})
-    layers = [entry.layer for entries in compiled.expectations.values() for entry in entries]
-    counts = {layer: layers.count(layer) for layer in layers}
-    assert counts == {"raw": 6, "net": 4, "ost": 6, "fs": 7}
-    assert [host["name"] for host in compiled.hosts] == ["oss1", "oss2", "oss3", "client1"]
-
-
-def test_a_site_without_clients_of_parallel_runs_is_planned_as_if_there_were_none() -> None:
-    document = plan().to_json()
-    assert "fs" not in document
-    assert list(document["schedule"]) == ["ost", "raw", "net"]
-    assert "fs" not in {service["layer"] for service in document["services"]}
 
 
 def test_the_first_client_measures_all_targets_at_once_for_everybody() -> None:

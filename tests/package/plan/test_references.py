@@ -37,35 +37,6 @@ def bare(ceiling: Optional[Ceiling]) -> Optional[Ceiling]:
     return ceiling and ceiling._replace(kinds=())
 
 
-def test_a_ceiling_says_what_kind_of_part_sets_it() -> None:
-    ceiling = expectations(site())["ost scratch-OST3"].references["read/single"].ceiling
-    assert ceiling is not None
-    assert list(zip(ceiling.kinds, ceiling.limited_by)) == [("disk", "oss2-disk2")]
-
-
-def test_reading_and_writing_have_their_own_ceilings() -> None:
-    document = site()
-    disks = part(document, "oss[1-2]-disk[1-2]")
-    disks.pop("rate")
-    disks.update(read="80 MB/s", write="60 MB/s")
-    assert ceilings(expectations(document)["ost scratch-OST3"]) == {
-        "write/single": Ceiling(60e6, ("oss2-disk2",)),
-        "read/single": Ceiling(80e6, ("oss2-disk2",)),
-    }
-
-
-def test_devices_that_run_together_share_what_they_cross() -> None:
-    document = site()
-    document["parts"].insert(
-        3, {"name": "oss[1-2]-hba", "kind": "hba", "feeds": "oss[1-2]", "rate": "100 MB/s"}
-    )
-    part(document, "oss[1-2]-disk[1-2]")["feeds"] = "oss[1-2]-hba"
-    assert ceilings(expectations(document)["raw oss1-disk2"]) == {
-        "read/single": Ceiling(80e6, ("oss1-disk2",)),
-        "read/together": Ceiling(50e6, ("oss1-hba",)),
-    }
-
-
 def test_the_servers_do_not_run_together() -> None:
     document = site()
     document["parts"].append({"name": "jbod", "kind": "enclosure", "rate": "150 MB/s"})
@@ -75,18 +46,6 @@ def test_the_servers_do_not_run_together() -> None:
     assert ceilings(expectations(document)["raw oss1-disk1"])["read/together"] == Ceiling(
         75e6, ("jbod",)
     )
-
-
-def test_a_pair_has_the_ceiling_of_both_chains() -> None:
-    document = site()
-    part(document, "client1").update(address="10.0.0.9", rate="100 MB/s")
-    entry = expectations(document)["net oss1"]
-    assert ceilings(entry)["send/single"] == Ceiling(125e6, ("oss1-nic",))
-    by_name = {partner.name: partner for partner in entry.partners}
-    assert bare(by_name["client1"].ceiling) == Ceiling(100e6, ("client1",))
-    assert bare(by_name["oss2"].ceiling) == Ceiling(125e6, ("oss1-nic", "oss2-nic"))
-    assert by_name["oss2"].path == ("oss1", "oss1-nic", "switch1", "oss2-nic", "oss2")
-    assert by_name["client1"].address == "10.0.0.9"
 
 
 def test_a_server_sends_what_storage_reads_and_a_client_what_it_writes() -> None:

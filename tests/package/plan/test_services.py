@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -10,13 +9,13 @@ import yaml
 
 from plumbline.model.codec import read, write
 from plumbline.model.errors import DocumentError
-from plumbline.model.service import PathService, Service
+from plumbline.model.service import Service
 from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import load
-from plumbline.plan.services import parents, path_services, services, site_host
-from plumbline.topology.graph import Topology, build
+from plumbline.plan.services import parents, services, site_host
+from plumbline.topology.graph import build
 from tests.package.recorded import data
-from tests.package.sites import paper, part, parts, site
+from tests.package.sites import part, parts, site
 
 
 def of_site(document: dict[str, Any], **layers: Any) -> dict[str, Service]:
@@ -32,19 +31,6 @@ def test_a_service_hangs_on_the_host_that_is_judged_and_asks_the_node_that_measu
 ) -> None:
     service = read(Service, case["service"])
     assert of_site(site(), **case["layers"])[service.description] == service
-
-
-def test_every_component_and_group_has_one_service() -> None:
-    assert list(of_site(site())) == [
-        *(f"OST scratch-OST{index} write read" for index in range(4)),
-        *(f"RAW oss{oss}-disk{disk} read" for oss in (1, 2) for disk in (1, 2)),
-        "NET oss1 send receive",
-        "NET oss2 send receive",
-        "OST group scratch",
-        "RAW group oss1",
-        "RAW group oss2",
-        *(f"NODE {node} probes" for node in ("client1", "oss1", "oss2")),
-    ]
 
 
 def test_targets_of_several_clients_are_a_group_of_each() -> None:
@@ -94,13 +80,6 @@ def test_all_targets_at_once_have_one_service_on_the_host_that_launches() -> Non
     assert len(found) == len(of_site(site())) + 1
 
 
-def test_a_service_of_the_document_is_the_same_again() -> None:
-    service = of_site(site())["RAW oss1-disk1 read"]
-    assert service.behind
-    raw = json.loads(json.dumps(write(service)))
-    assert read(Service, raw) == service
-
-
 @pytest.mark.parametrize("behind", [["OST"], [None], "0", 0])
 def test_what_is_no_place_of_a_service_is_refused(behind: Any) -> None:
     raw = write(of_site(site())["RAW oss1-disk1 read"])
@@ -128,15 +107,6 @@ def _behind(document: dict[str, Any]) -> dict[str, list[str]]:
         name: [names[place] for place in one.behind]
         for name, one in zip(names, found)
         if one.behind
-    }
-
-
-def test_a_device_is_behind_the_target_that_lies_on_it() -> None:
-    assert behind(site()) == {
-        "oss1-disk1": ["scratch-OST0"],
-        "oss1-disk2": ["scratch-OST1"],
-        "oss2-disk1": ["scratch-OST2"],
-        "oss2-disk2": ["scratch-OST3"],
     }
 
 
@@ -169,11 +139,6 @@ def test_a_target_that_lies_on_a_host_bears_the_alarm_of_no_device() -> None:
     assert behind(document) == {}
 
 
-def test_what_all_devices_of_a_server_lost_is_behind_what_all_their_targets_did() -> None:
-    bearer = ["group ost scratch"]
-    assert groups_behind(site()) == {"group raw oss1": bearer, "group raw oss2": bearer}
-
-
 def test_devices_without_a_target_alarm_as_a_group() -> None:
     document = site()
     document["file_systems"][0]["retired"] = ["scratch-OST0", "scratch-OST1"]
@@ -181,60 +146,6 @@ def test_devices_without_a_target_alarm_as_a_group() -> None:
 
 
 PLAIN = {"kind": "server", "rate": "1 GB/s"}
-
-
-def paths(topology: Topology) -> dict[str, tuple[PathService, list[str]]]:
-    """Return by name each service with the descriptions of its members."""
-    measured = assignments(topology, load({}))
-    every = services(measured)
-    return {
-        one.name: (one, [every[place].description for place in one.members])
-        for one in path_services(topology, measured, every)
-    }
-
-
-def test_a_server_has_all_whose_bytes_cross_it_as_members() -> None:
-    service, members = paths(build(site()))["server oss1"]
-    assert (service.host, service.description) == ("oss1", "PATH server oss1")
-    assert members == [
-        "OST scratch-OST0 write read",
-        "OST scratch-OST1 write read",
-        "RAW oss1-disk1 read",
-        "RAW oss1-disk2 read",
-        "NET oss1 send receive",
-        "RAW group oss1",
-    ]
-
-
-def test_a_file_system_has_its_targets_and_their_group() -> None:
-    service, members = paths(build(site()))["file system scratch"]
-    assert (service.host, service.file_system, service.component) == ("lab", "scratch", "")
-    targets = [f"OST scratch-OST{index} write read" for index in range(4)]
-    assert members == [*targets, "OST group scratch"]
-
-
-def test_what_no_second_measurement_crosses_has_no_service_of_its_own() -> None:
-    assert not [name for name in paths(build(site())) if "disk" in name]
-
-
-def test_what_several_hosts_share_is_shown_on_the_site() -> None:
-    enclosure, members = paths(paper("edison"))["enclosure ssu01"]
-    assert enclosure.host == "edison"
-    assert len([name for name in members if name.startswith("OST fs1-")]) == 8
-
-
-def test_a_part_of_one_server_is_shown_on_it() -> None:
-    assert paths(paper("redstorm"))["link oss001-link"][0].host == "oss001"
-
-
-@pytest.mark.slow
-def test_no_two_services_have_one_name() -> None:
-    for machine in ("redstorm", "edison", "bgl", "jaguar"):
-        topology = paper(machine)
-        measured = assignments(topology, load({}))
-        every = path_services(topology, measured, services(measured))
-        assert every
-        assert len({one.description for one in every}) == len(every)
 
 
 def test_the_site_has_a_name_that_no_host_has() -> None:
@@ -256,8 +167,3 @@ def test_the_parent_of_a_host_is_the_host_that_all_its_ways_cross(
 ) -> None:
     hosts = [{"name": name, **PLAIN, "feeds": feeds[name]} for name in feeds]
     assert parents(build(parts({"name": "net", "kind": "switch"}, *hosts))) == expected
-
-
-def test_a_path_service_of_the_document_is_the_same_again() -> None:
-    service, _ = paths(build(site()))["switch switch1"]
-    assert read(PathService, write(service)) == service
