@@ -48,7 +48,7 @@ VERDICTS = [
 ]
 
 
-class OnNode(Module):
+class OnNode(Module):  # type: ignore[misc]
     """A module on a node, with the real check of arguments left to Ansible."""
 
     systemctl = 0

@@ -21,14 +21,15 @@ ACCEPTED = {
 }
 
 
-class Command(Module):
+class Command(Module):  # type: ignore[misc]
     """A module whose capture writes the candidates as the command does."""
 
     tmpdir = ""
 
     def reply(self, argv: Sequence[str]) -> tuple[int, str, str]:
-        if self.answer:
-            return self.answer
+        given: Optional[tuple[int, str, str]] = self.answer
+        if given:
+            return given
         if "capture" in argv:
             kept = Path(self.params["inventory"]) / ".plumbline-candidates.yml"
             path = Path(argv[argv.index("--output") + 1]) if "--output" in argv else kept
