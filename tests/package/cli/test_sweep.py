@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from plumbline.site.measure import memory_bytes
 from plumbline.store.database import Selection
@@ -16,6 +18,7 @@ from plumbline.store.history import History
 from tests.package.cli.driver import Run, finish, start
 from tests.package.cli.test_parallel import directories, expect_directories
 from tests.package.parallel.test_run import PYTHON, missing, processes
+from tests.package.recorded import data
 from tests.package.waiting import eventually
 
 MIB = 1 << 20
@@ -70,81 +73,19 @@ def test_a_sweep_goes_on_where_a_kill_has_ended_it(
     assert (again.err, json.loads(again.out)["done"]) == ("", document["done"])
 
 
-AXES = [
-    # options, axes and values in the order of the table, targets and ranks, bytes written
-    (
-        ["--total-ranks", "1,3", "--bytes", "6MiB"],
-        [{"total_ranks": 1}, {"total_ranks": 3}],
-        [(1, 1), (2, 3)],
-        12 * MIB,
-    ),
-    (
-        ["--targets", "1,all", "--writers", "2", "--bytes", "4MiB"],
-        [{"targets": 1}, {"targets": 2}],
-        [(1, 2), (2, 4)],
-        8 * MIB,
-    ),
-    (
-        ["--bytes-per-node", "2MiB,4MiB", "--writers", "1"],
-        [{"bytes_per_node": 2 * MIB}, {"bytes_per_node": 4 * MIB}],
-        [(2, 2)] * 2,
-        6 * MIB,
-    ),
-    (
-        ["--bytes-per-rank", "1MiB", "--writers", "1,2"],
-        [{"writers": 1, "bytes_per_rank": MIB}, {"writers": 2, "bytes_per_rank": MIB}],
-        [(2, 2), (2, 4)],
-        6 * MIB,
-    ),
-    (
-        ["--aggregate", "1,2", "--writers", "2", "--bytes", "4MiB", "--direct"],
-        [{"aggregate": 1}, {"aggregate": 2}],
-        [(2, 4), (2, 2)],
-        8 * MIB,
-    ),
-    (
-        ["--gather", "none,2x1MiB", "--transfer", "64KiB", "--writers", "1", "--bytes", "4MiB"],
-        [{"gather": "2x1MiB"}, {"gather": "none"}],
-        [(2, 2)] * 2,
-        8 * MIB,
-    ),
-    (
-        [
-            *("--hints", "none,romio_cb_write=enable,cb_nodes=1+cb_buffer_size=1048576"),
-            *("--test", "mpiio-shared-1m2", "--writers", "2", "--bytes", "4MiB"),
-        ],
-        [
-            {"hints": "cb_nodes=1+cb_buffer_size=1048576"},
-            {"hints": "none"},
-            {"hints": "romio_cb_write=enable"},
-        ],
-        [(2, 4)] * 3,
-        12 * MIB,
-    ),
-]
-"""An axis that is new has a row here, if it can be measured on directories."""
-
-
 @pytest.mark.long
 @with_mpi
-@pytest.mark.parametrize(
-    ("words", "points", "crowds", "written"), AXES, ids=lambda of: str(of)[:24]
-)
-def test_an_axis_is_swept(
-    tmp_path: Path,
-    words: list[str],
-    points: list[dict[str, Any]],
-    crowds: list[tuple[int, int]],
-    written: int,
-) -> None:
+@pytest.mark.parametrize("case", yaml.safe_load(data("sweep.yml"))["swept"], ids=str)
+def test_an_axis_is_swept(tmp_path: Path, case: dict[str, Any]) -> None:
+    words = shlex.split(case["words"])
     ended = finish(tmp_path, "sweep", *directories(tmp_path), *words, "--quiet", "--json")
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)
     swept = [each["point"] for each in document["points"]]
-    assert [point | values for point, values in zip(swept, points)] == swept
-    assert [(each["targets"], each["ranks"]) for each in document["points"]] == crowds
+    assert [point | values for point, values in zip(swept, case["points"])] == swept
+    assert [[each["targets"], each["ranks"]] for each in document["points"]] == case["crowds"]
     assert all(set(each["rates"]) == {"write", "read"} for each in document["points"])
-    assert document["written"] == written
+    assert document["written"] == case["written_MiB"] << 20
     left = [path for name in ("a", "b") for path in (tmp_path / name).iterdir()]
     assert left == []
 

@@ -6,6 +6,7 @@ import json
 from typing import Any, Callable, Sequence
 
 import pytest
+import yaml
 
 from plumbline.model.codec import write
 from plumbline.model.errors import BusyError, DocumentError, PlumblineError
@@ -29,6 +30,9 @@ from plumbline.parallel.sweep import (
 )
 from plumbline.parallel.terms import TESTS, Aggregation
 from tests.package.parallel.points import MIB, done, point
+from tests.package.recorded import data
+
+FILE = yaml.safe_load(data("sweep.yml"))
 
 
 def grid(writers: Sequence[int], transfer: Sequence[int] = (MIB,)) -> Grid:
@@ -73,33 +77,12 @@ ON_EIGHT = Setting(
 )
 
 
-@pytest.mark.parametrize(
-    ("axes", "alone", "figures"),
-    [
-        # targets in use, ranks, bytes of a rank
-        ({"writers": 2}, False, (8, 16, 4 * MIB)),
-        ({"writers": 2}, True, (1, 2, 32 * MIB)),
-        ({"writers": 2, "transfer": 3 * MIB}, False, (8, 16, 3 * MIB)),
-        ({"writers": 2, "stripes": 3}, False, (6, 4, 16 * MIB)),
-        ({"writers": 2, "stripes": 8}, True, (8, 2, 32 * MIB)),
-        # as many ranks as without, on a quarter of the targets
-        ({"writers": 2, "oversubscription": 4}, False, (2, 16, 4 * MIB)),
-        ({"writers": 2, "targets": 4}, False, (4, 8, 8 * MIB)),
-        # one target has a rank more than the others; one rank is on one target
-        ({"total_ranks": 9}, False, (8, 9, 7 * MIB)),
-        ({"total_ranks": 1}, False, (1, 1, 64 * MIB)),
-        ({"writers": 1, "bytes_per_node": 16 * MIB}, False, (8, 8, 4 * MIB)),
-        ({"writers": 2, "bytes_per_rank": 2 * MIB}, False, (8, 16, 2 * MIB)),
-        # one of two or four processes writes the data of all
-        ({"writers": 2, "aggregate": 2, "bytes_per_rank": 2 * MIB}, False, (8, 8, 4 * MIB)),
-        ({"writers": 1, "aggregate": 4}, False, (2, 2, 32 * MIB)),
-    ],
-)
+@pytest.mark.parametrize(("axes", "alone", "figures"), FILE["sizes"])
 def test_axes_say_how_many_ranks_move_how_much(
-    axes: Point, alone: bool, figures: tuple[int, int, int]
+    axes: Point, alone: bool, figures: list[int]
 ) -> None:
     setting = apply(axes, ON_EIGHT._replace(alone=alone))
-    assert (setting.in_use, setting.ranks, setting.rank_bytes) == figures
+    assert [setting.in_use, setting.ranks, setting.rank_bytes / MIB] == figures
 
 
 @pytest.mark.parametrize(
@@ -118,21 +101,10 @@ def test_axes_change_the_test(axis: str, value: Value, field: str, expected: obj
     assert getattr(apply({axis: value}, ON_EIGHT).test, field) == expected
 
 
-@pytest.mark.parametrize(
-    ("impossible", "sentence"),
-    [
-        (point(1, stripes=9), "1 writer, 1 MiB, 9 stripes needs more than the 8 targets"),
-        (point(1, oversubscription=9), "9-fold over-subscription leaves 0 of them"),
-        (point(1, stripes=4, oversubscription=4), "leaves 2 of them"),
-        (point(1, targets=9), "1 writer, 1 MiB, 9 targets needs more than the 8 targets"),
-        (point(1, aggregate=3), "--aggregate 3 does not divide 8 processes"),
-        (point(1, hints="cb_nodes"), "--hints cb_nodes is not NAME=VALUE"),
-        (point(1, gather="2xmany"), "many"),
-    ],
-)
-def test_a_point_that_is_impossible_is_refused(impossible: Point, sentence: str) -> None:
+@pytest.mark.parametrize(("axes", "sentence"), FILE["impossible"])
+def test_a_point_that_is_impossible_is_refused(axes: Point, sentence: str) -> None:
     with pytest.raises(PlumblineError, match=sentence):
-        apply(impossible, ON_EIGHT)
+        apply({**point(1), **axes}, ON_EIGHT)
 
 
 def test_few_targets_lie_on_many_servers() -> None:
@@ -189,25 +161,7 @@ def of_writers(rates_MBps: Sequence[float]) -> Remark:
     return remark
 
 
-@pytest.mark.parametrize(
-    ("rates_MBps", "sentence"),
-    [
-        # more bring nothing from two on
-        (
-            (200, 390, 400, 399),
-            "write: 2 writers give 390.0 MB/s; beyond that nothing brings 5 % more",
-        ),
-        ((200, 300, 400), "write: 4 writers give 400.0 MB/s, the most; it still rises there, so "),
-        ((400, 401), "write: 1 writer gives 400.0 MB/s; beyond that nothing brings 5 % more"),
-        # as the reads of figure 9 of the Red Storm report
-        (
-            (200, 400, 300, 160),
-            "write: 2 writers give 400.0 MB/s; beyond that nothing brings 5 % more; "
-            "8 writers: 40 % of the best",
-        ),
-        ((400, 400, 370), "write: 1 writer gives 400.0 MB/s; beyond that nothing brings 5 % more"),
-    ],
-)
+@pytest.mark.parametrize(("rates_MBps", "sentence"), FILE["knees"])
 def test_the_knee_is_the_fewest_that_give_what_the_most_give(
     rates_MBps: Sequence[float], sentence: str
 ) -> None:
