@@ -123,23 +123,6 @@ def test_the_whole_of_a_parallel_run_has_a_baseline_beside_its_targets(tmp_path:
     assert [one and round(one.median / 1e6) for one in medians] == [60, 60, 60, 60, 240]
 
 
-def test_a_diff_tells_the_change(site: Site) -> None:
-    site.accept({"scratch-OST0": 80.0})
-    site.capture({"scratch-OST0": 60.0})
-    line = site.run("diff").out.splitlines()[-1]
-    assert "-25.0 %" in line
-    (change,) = site.run("diff", "--json").document
-    assert change["ratio"] == pytest.approx(0.75)
-
-
-def test_accepting_keeps_what_has_no_candidate(site: Site) -> None:
-    site.accept({"scratch-OST0": 80.0, "scratch-OST1": 80.0})
-    site.accept({"scratch-OST1": 75.0}, "new firmware", "bob")
-    medians = {name: steps["read/single"]["median"] for name, steps in site.accepted().items()}
-    assert medians == {"scratch-OST0": "80 MB/s", "scratch-OST1": "75 MB/s"}
-    assert site.accepted()["scratch-OST0"]["read/single"]["reason"] == "first"
-
-
 def test_capturing_replaces_no_baseline(site: Site) -> None:
     site.accept({"scratch-OST0": 80.0})
     before = site.accepted()
@@ -174,14 +157,6 @@ def test_candidates_can_lie_elsewhere(site: Site, tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="there are no candidates"):
         site.run("diff")
     site.run("diff", "--candidates", str(path))
-
-
-def test_programs_are_told_what_was_left_out(site: Site) -> None:
-    told = site.capture({"scratch-OST0": 80.0, "scratch-OST1": 500.0}, "--json").document
-    assert told["left_out"] == {"above the ceiling": 3}
-    assert [one["component"] for one in told["captured"]] == ["scratch-OST0"]
-    told = site.run("accept", "--reason", "first", "--by", "ada", "--json").document
-    assert [one["component"] for one in told["accepted"]] == ["scratch-OST0"]
 
 
 def test_records_come_from_standard_input(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,13 +239,6 @@ def test_notes_of_a_person_are_kept_or_refused(site: Site) -> None:
     with pytest.raises(DocumentError, match=r"baselines\.yml line \d+ has a comment that would be"):
         site.run("accept", "--reason", "third", "--by", "ada")
     assert site.baselines.read_text(encoding="utf-8") == noted
-
-
-def test_a_slow_disk_captured_alone_is_known_by_its_siblings(site: Site) -> None:
-    site.accept(dict.fromkeys(TARGETS[:3], 75.0))
-    site.capture({TARGETS[3]: 30.0})
-    with pytest.raises(DocumentError, match=r"40 % of its peers' 75\.0 MB/s"):
-        site.run("accept", "--reason", "new disk", "--by", "ada")
 
 
 @pytest.mark.parametrize(

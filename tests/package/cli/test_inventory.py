@@ -164,18 +164,6 @@ def rows(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def test_alike_measurements_share_a_line(tmp_path: Path, run: Run) -> None:
-    found = rows(run("ceiling", "-i", inventory(tmp_path)).out)
-    rate, disks = ["80.0", "MB/s"], "oss[1-2]-disk[1-2]"
-    at = found.index(["ost", "scratch-OST[0-3]", "write,", "read", *rate, disks])
-    assert found[at + 1] == ["next", "125.0", "MB/s", "oss[1-2]-nic"]
-    assert found[at + 2] == ["raw", disks, "read,", "read", "together", *rate, disks]
-    each, total = ["62.5", "MB/s"], ["125.0", "MB/s"]
-    at = found.index(["oss[1-2]", "2", "write,", "read", *each, *total, "oss[1-2]-nic"])
-    assert found[at + 1] == ["next", "160.0", "MB/s", disks]
-    assert not [line for line in found if "-" in line]
-
-
 def test_pairs_are_shown_with_their_layer(tmp_path: Path, run: Run) -> None:
     found = rows(run("ceiling", "-i", inventory(tmp_path), "--layer", "net").out)
     pair = ["net", "oss1", "-", "oss2", "send", "or", "receive"]
@@ -185,27 +173,6 @@ def test_pairs_are_shown_with_their_layer(tmp_path: Path, run: Run) -> None:
 def printed(run: Run, *argv: str) -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = run("ceiling", "--json", *argv).document
     return lines
-
-
-def test_programs_get_the_same_numbers(tmp_path: Path, run: Run) -> None:
-    document = site()
-    part(document, "oss[1-2]-disk[1-2]").pop("rate")
-    folder = inventory(tmp_path, document)
-    lines = printed(run, "-i", folder)
-    raw = next(line for line in lines if line["layer"] == "raw")
-    assert (raw["rate_Bps"], raw["limited_by"], raw["next_Bps"]) == (None, [], None)
-    target = next(line for line in lines if line["component"] == "scratch-OST3")
-    assert (target["rate_Bps"], target["limited_by"]) == (125e6, ["oss2-nic"])
-    assert (target["next_Bps"], target["next_limited_by"]) == (1e9, ["client1"])
-    assert (target["flows"], target["number"], target["each_Bps"]) == ("one", 1, [125e6, 125e6])
-    assert target["path"][-1] == "scratch-OST3"
-    server = next(line for line in lines if line["component"] == "oss2" and line["number"] == 2)
-    assert (server["scenario"], server["flows"]) == ("together", "targets")
-    assert (server["rate_Bps"], server["each_Bps"]) == (125e6, [62.5e6, 62.5e6])
-    whole = next(line for line in lines if line["component"] == "scratch")
-    assert (whole["scenario"], whole["number"], whole["rate_Bps"]) == ("all", 4, 250e6)
-    pairs = printed(run, "-i", folder, "--layer", "net")
-    assert [line["partner"] for line in pairs if line["partner"]] == ["oss2"]
 
 
 def test_a_path_without_rates_says_so(tmp_path: Path, run: Run) -> None:

@@ -164,12 +164,6 @@ def test_a_bad_cable_is_said_as_what_it_is(ask: Ask) -> None:
     ]
 
 
-def test_a_healthy_site_ends_with_nothing(ask: Ask) -> None:
-    answer = ask(measured({}), done=done(*WHOLE))
-    assert answer["reason"] == "nothing slow"
-    assert answer["sentences"] == ["Nothing that could be judged is slow."]
-
-
 def test_what_the_budget_forbids_is_said(ask: Ask) -> None:
     answer = ask([], budget="5min", elapsed_s=299)
     assert (answer["next"], answer["reason"]) == (None, "budget")

@@ -32,7 +32,6 @@ from tests.package.parallel_runs import expected, ran
 
 
 READ = {"read/single": REFERENCE}
-EVERY_OST = ("OST0", "OST1")
 EXPECTED = [
     expectation(component="OST0", references=READ),
     expectation(component="OST1", references=READ),
@@ -103,36 +102,11 @@ def test_one_slow_run_is_watched(execute: Run) -> None:
     )
 
 
-def test_what_all_have_lost_is_the_line_of_the_group(execute: Run) -> None:
-    lost = evidence(ratio=0.74)
-    members = {("ost", name, False): lost._replace(alarm=False, shared=True) for name in EVERY_OST}
-    known = {**members, ("ost", "scratch", True): lost}
-    both = [series(150e6, **fresh(component=name)) for name in EVERY_OST]
-    lines = execute(both, "--layer", "ost", known=known, code=1).out.splitlines()[1:]
-    assert [line.split()[0] for line in lines] == ["OK", "OK", "WARNING"]
-    assert all("its group has lost as much and has the alarm" in line for line in lines[:2])
-    assert "group scratch read 74 % of its baseline over 3 runs since" in lines[2]
-
-
 def test_one_component_can_be_asked_for(execute: Run) -> None:
     out = execute(measured(80e6), "--component", "OST0", "-v").out
     assert "OST1" not in out
     assert "    baseline 202.1 MB/s, spread 1.0 %" in out
     execute(measured(80e6), "--layer", "net")
-
-
-def test_the_document_holds_the_verdicts_whole(execute: Run) -> None:
-    document = execute(measured(80e6), "--json", known=slow(), code=None).document
-    assert (document["schema"], document["node"]) == (2, "client1")
-    states = {each["component"]: each["state"] for each in document["verdicts"]}
-    assert states == {"OST0": "OK", "OST1": "CRITICAL", "oss3": "OK", "scratch": "OK"}
-    found = document["verdicts"][1]
-    assert found["ratio_baseline"] == pytest.approx(80 / 202.1)
-    assert (found["reason"], found["figures"][0]["value"]) == ("slow", 80e6)
-    assert found["evidence"][0] == (
-        "read 40 % of its baseline over 3 runs since 2024-10-02 00:00 UTC, odds 59,874 to 1 "
-        "against chance, 8,103 for an alarm"
-    )
 
 
 def test_a_damaged_series_spoils_its_component_alone(tmp_path: Path, run: Run) -> None:
@@ -216,13 +190,6 @@ def test_who_looks_is_told_the_odds_of_what_one_run_has_found(
     )
     assert low.endswith(said)
     assert said not in execute(measured(200e6), "--last-run", known=known).out
-
-
-def test_what_checks_read_is_written_from_the_history(tmp_path: Path, run: Run) -> None:
-    documents = write(tmp_path, [expectation()], snapshot())
-    for changed in ("2 verdicts have changed\n", "0 verdicts have changed\n"):
-        assert run("judge", "--publish", *documents).out == changed
-    assert (tmp_path / "verdicts" / "ost-scratch-OST0003.json").exists()
 
 
 def test_explain_shows_each_rule_with_its_numbers_and_the_alternatives(execute: Run) -> None:

@@ -69,17 +69,6 @@ def test_a_slow_disk_and_a_slow_link_are_named(execute: Run) -> None:
     assert last.startswith("18 slow and ")
 
 
-def test_a_bad_cable_is_named_by_what_is_sent_again(execute: Run) -> None:
-    first = execute(measured({}, retransmitted=["oss3-nic"]), code=1).out.splitlines()[0]
-    assert first.startswith("Suspect: nic oss3-nic (")
-    assert "segments are lost" in first.lower()
-
-
-@pytest.mark.slow
-def test_a_healthy_site_has_no_suspect(execute: Run) -> None:
-    assert execute(measured({})).out.startswith("0 slow and ")
-
-
 def all_slower() -> list[Record]:
     """Return nights on which all targets lose a half that their disks and links do not explain."""
     return [
@@ -158,20 +147,6 @@ def test_the_evidence_is_shown_on_request(execute: Run) -> None:
     lines = execute(measured({"oss2-disk1": both(80e6)}), "-v", code=1).out.splitlines()
     assert lines[2].split() == [*HEADERS]
     assert any("raw oss2-disk1 read " in line and "40 %" in line for line in lines)
-
-
-def test_the_document_is_for_programs(execute: Run) -> None:
-    records = [one for one in measured({"oss2-disk1": both(80e6)}) if one.component != "oss2-disk1"]
-    raw = execute(records, "--json", code=1).document
-    assert raw["sets"][0]["alternatives"] == [["oss2-disk1"], ["scratch-OST0002"]]
-    assert raw["sets"][0]["next"]["component"] == "oss2-disk1"
-    assert raw["votes"]["does not vote"] == 2
-
-
-def test_a_history_without_anything_to_vote_is_unknown(execute: Run) -> None:
-    assert execute([], code=3).out == (
-        "0 slow and 0 good measurements, 48 that speak neither for nor against a part.\n"
-    )
 
 
 @pytest.mark.slow

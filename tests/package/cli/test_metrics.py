@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 import time
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any, Iterable
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from plumbline import __version__
 from plumbline.doors.prometheus import STEPS, families
 from plumbline.model.errors import StoreError
 from plumbline.model.quantity import OPERATIONS_PER_S, SECONDS
@@ -105,70 +103,9 @@ def of(text: str, name: str, labels: dict[str, str]) -> float:
     return found
 
 
-def test_a_component_has_its_state_rate_references_and_ratio(tmp_path: Path) -> None:
-    text = told(tmp_path, measured())
-    assert of(text, "verdict_state", OST0) == 0
-    assert of(text, "verdict_state", OST1) == 2
-    step = {**OST1, **STEP}
-    assert of(text, "rate_bytes_per_second", step) == 80e6
-    assert of(text, "ceiling_bytes_per_second", step) == 250e6
-    assert of(text, "baseline_bytes_per_second", step) == 202.1e6
-    assert of(text, "peers_bytes_per_second", step) == 201e6
-    assert of(text, "baseline_ratio", step) == pytest.approx(80 / 202.1)
-    assert of(text, "coverage_ratio", {**OST0, **STEP}) == 0.97
-    assert of(text, "run_duration_seconds", step) == pytest.approx(10, abs=0.1)
-    assert of(text, "run_timestamp_seconds", step) == pytest.approx(time.time() - 60, abs=30)
-    assert of(text, "judged_timestamp_seconds", {}) == pytest.approx(time.time(), abs=30)
-    assert of(text, "build_info", {"version": __version__}) == 1
-
-
-def test_what_gave_no_rate_is_unknown_and_has_none(tmp_path: Path) -> None:
-    text = told(tmp_path, measured())
-    disk = {"layer": "raw", "component": "disk1"}
-    assert of(text, "verdict_state", disk) == 3
-    rates = values(text)["plumbline_rate_bytes_per_second"]
-    assert "disk1" not in [labels["component"] for labels, _ in rates]
-    # that it was tried is known
-    assert of(text, "run_duration_seconds", {**disk, **STEP}) == pytest.approx(10, abs=0.1)
-
-
-def test_the_probes_of_the_node_have_a_state(tmp_path: Path) -> None:
-    # its one disk failed
-    assert of(told(tmp_path, measured()), "node_state", {"node": "client1"}) == 3
-    every = [one for one in measured() if one.latest.layer != "raw"]
-    disk = series(200e6, **fresh(layer="raw", component="disk1"))
-    assert of(told(tmp_path, [*every, disk]), "node_state", {"node": "client1"}) == 0
-
-
 def test_a_link_has_the_share_of_segments_sent_again(tmp_path: Path) -> None:
     link = {"layer": "net", "component": "oss3", "operation": "send", "scenario": "single"}
     assert of(told(tmp_path, measured()), "retransmitted_ratio", link) == pytest.approx(0.01)
-
-
-def test_partners_are_no_label_and_the_median_stands_for_them(tmp_path: Path, run: Run) -> None:
-    expectations = [host_expectation("a", "b", "c")]
-    every = [sent(name, rate, **fresh()) for name, rate in zip("abc", (50e6, 110e6, 117e6))]
-    documents = write(tmp_path, expectations, snapshot(*every, now=time.time()))
-    rates = values(run("metrics", *documents).out)["plumbline_rate_bytes_per_second"]
-    assert rates == [
-        (
-            {"layer": "net", "component": "oss3", "operation": "send", "scenario": "single"},
-            110e6,
-        )
-    ]
-
-
-def test_groups_and_what_is_driven_at_once_have_a_state_of_their_own(tmp_path: Path) -> None:
-    text = told(tmp_path, measured())
-    group = {"layer": "ost", "group": "scratch", "node": "client1"}
-    assert of(text, "group_state", group) == 0
-    assert of(text, "group_baseline_ratio", group) == pytest.approx(200 / 202.1)
-    whole = {**group, "layer": "fs"}
-    assert of(text, "group_state", whole) == 0
-    step = {"operation": "write", "scenario": "together", "file_system": "scratch"}
-    for name, rate in (("OST0", 200e6), ("scratch", 800e6)):
-        labels = {"layer": "fs", "component": name, **step}
-        assert of(text, "rate_bytes_per_second", labels) == rate
 
 
 def test_a_damaged_component_is_unknown_and_the_others_are_told(tmp_path: Path, run: Run) -> None:
@@ -194,17 +131,6 @@ def test_promtool_finds_nothing_wrong(tmp_path: Path) -> None:
     assert complaints(text) == ""
     wrong = text.replace("plumbline_rate_bytes_per_second", "plumbline_rate_milliseconds")
     assert complaints(wrong)
-
-
-def test_promtool_reads_names_of_any_kind(tmp_path: Path, run: Run) -> None:
-    names = ("<script>", 'a"b\\', "two\nlines", "=1+1", "x" * 300)
-    every = [expectation(component=name, references=READ) for name in names]
-    rates = [series(200e6, **fresh(component=name)) for name in names]
-    documents = write(tmp_path, every, snapshot(*rates, now=time.time()))
-    text = run("metrics", *documents).out
-    assert complaints(text) == ""
-    found = values(text)["plumbline_verdict_state"]
-    assert [labels["component"] for labels, _ in found] == list(names)
 
 
 def test_everybody_may_read_the_file_whatever_the_mask_and_nobody_else_may_write(
@@ -274,23 +200,6 @@ def site(folder: Path) -> list[str]:
             for one in every_night(time.time() - 60, **made):
                 history.save(one)
     return ["--plan", str(folder / "plan.json"), "--history", str(folder / "all.sqlite")]
-
-
-def test_the_console_tells_all_nodes(tmp_path: Path, run: Run) -> None:
-    text = run("metrics", *site(tmp_path)).out
-    assert of(text, "verdict_state", OST0) == 0
-    assert of(text, "verdict_state", OST1) == 2
-    assert of(text, "rate_bytes_per_second", {**OST1, **STEP}) == 80e6
-    assert re.search(r"^plumbline_judged_timestamp_seconds 1\d{9}\.\d+$", text, re.MULTILINE)
-
-
-def test_of_a_site_a_group_is_told_by_each_node_that_judges_it(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    assert call("metrics", *site(tmp_path), "--format", "checkmk") == 0
-    lines = capfdbinary.readouterr().out.decode().splitlines()
-    names = [line.split('"')[1] for line in lines if " group " in line]
-    assert names == ["OST group scratch client1", "OST group scratch client2"]
 
 
 DEGRADED = Symptom(

@@ -438,14 +438,6 @@ def test_a_damaged_entry_of_another_layer_is_a_sentence(node: Node, damage: dict
 
 
 @pytest.mark.slow
-def test_a_limit_skips_the_rest_of_the_run(node: Node) -> None:
-    node.expect()
-    ended = node.probe(*node.arguments(), "--limit", "0.001 s")
-    assert ended.returncode == 3
-    assert node.records()[2:4] == [("b", "write", "skipped"), ("b", "read", "skipped")]
-
-
-@pytest.mark.slow
 def test_targets_of_a_wave_are_measured_while_one_of_them_hangs(node: Node) -> None:
     node.expect(wave=1)
     process = node.start(*node.arguments(), a="hang")
@@ -484,13 +476,3 @@ def test_a_run_that_is_killed_in_a_wave_leaves_tools_that_the_next_one_ends(node
     )
     assert load_snapshot(str(node.state / "snapshot.json")).running == ()
     assert list((node.home / "locks").iterdir()) == []
-
-
-@pytest.mark.slow
-def test_an_error_of_one_target_of_a_wave_is_tried_again_alone(node: Node) -> None:
-    node.expect(wave=1)
-    ended = node.probe(*node.arguments(), b="fail")
-    assert ended.returncode == 2
-    found = dict.fromkeys(node.records())
-    assert list(found)[-2:] == [("b", "write", "broken"), ("b", "read", "skipped")]
-    assert len(found) == 6

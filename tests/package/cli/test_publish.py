@@ -164,11 +164,6 @@ def test_a_server_all_of_whose_disks_are_slow_is_one_alarm(tmp_path: Path) -> No
     )
 
 
-def test_a_slow_disk_leaves_the_alarm_to_its_own_services(tmp_path: Path) -> None:
-    document = publish(tmp_path, measured({"oss2-disk1": both(60e6)}))
-    assert states(document) == {"file system scratch": "WARNING"}
-
-
 def test_what_all_targets_have_lost_is_shown_by_their_file_system(tmp_path: Path) -> None:
     document = publish(tmp_path, all_slower())
     assert states(document) == {"file system scratch": "WARNING"}
@@ -236,14 +231,6 @@ def submitted(folder: Path) -> list[str]:
     assert call("submit", *words, "--batch", str(batch)) == 0
     wanted = (";OST scratch-OST", ";RAW oss")
     return [line for line in batch.read_text().splitlines() if any(one in line for one in wanted)]
-
-
-def test_targets_that_were_slow_for_one_night_are_watched(tmp_path: Path) -> None:
-    publish(tmp_path, measured({"oss1-disk1": both(60e6)}), nights=1)
-    lines = submitted(tmp_path)
-    assert {line.split(";")[3] for line in lines} == {"0"}
-    (own,) = (line for line in lines if ";OST scratch-OST0000 " in line)
-    assert "OST OK - scratch-OST0000 watching: " in own
 
 
 @pytest.mark.slow
@@ -382,19 +369,6 @@ def test_a_dead_mount_is_one_alarm_on_its_client(tmp_path: Path) -> None:
     assert [name for name, state in states(document).items() if state == "CRITICAL"] == [
         "client client1"
     ]
-
-
-def test_broken_targets_are_no_suspects_of_being_slow(tmp_path: Path) -> None:
-    assert states(publish(tmp_path, without(Outcome.BROKEN, {"scratch-OST0002"}))) == {}
-
-
-def test_what_stands_is_kept_for_the_next_publication(tmp_path: Path) -> None:
-    document = publish(tmp_path, measured(SLOW_LINK))
-    first = json.loads(document.read_text(encoding="utf-8"))["standing"]
-    assert first["notified"] == {}
-    assert first["suspicions"]["nic oss3-nic"]["state"] == "CRITICAL"
-    publish(tmp_path, ())
-    assert json.loads(document.read_text(encoding="utf-8"))["standing"] == first
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -103,17 +102,6 @@ def test_a_change_of_version_in_the_records_is_marked(tmp_path: Path) -> None:
     assert call("report", *argv) == 0
     page = (output / "index.html").read_text(encoding="utf-8")
     assert ": client 2.3.0 -&gt; 2.4.0." in page
-
-
-def test_a_plan_of_an_older_version_has_no_suspects(
-    tmp_path: Path, site: tuple[str, ...], run: Run
-) -> None:
-    raw = json.loads(Path(site[1]).read_text(encoding="utf-8"))
-    del raw["parts"]
-    old = tmp_path / "plan.json"
-    old.write_text(json.dumps(raw), encoding="utf-8")
-    absent = drawn(run, "--plan", str(old), *site[2:], "-o", str(tmp_path / "r"))["absent"]
-    assert "write it again" in absent["suspects"]
 
 
 @pytest.mark.parametrize(

@@ -57,11 +57,6 @@ def entry(raw: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_a_baseline_survives_writing_and_reading() -> None:
-    text = yaml.safe_dump(document(), sort_keys=False)
-    assert read_baselines(yaml.safe_load(text)) == {KEY: BASELINE}
-
-
 def test_a_candidate_survives_with_what_sets_it_apart() -> None:
     said = ("40 % of its peers' 200.0 MB/s", "rests on 3 runs of 5 needed")
     candidate = Candidate(BASELINE._replace(accepted_by="", reason=""), *said)

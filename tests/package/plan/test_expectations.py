@@ -41,11 +41,6 @@ def waves(compiled: Plan, node: str = "client1") -> list[list[Expectation]]:
     return in_waves(chosen, lambda one: one.wave)
 
 
-def names(compiled: Plan, node: str = "client1") -> list[str]:
-    """Return the last figures of the targets of each wave."""
-    return ["".join(one.component[-1] for one in wave) for wave in waves(compiled, node)]
-
-
 def wide(servers: int, disks: int, rate: str = "1 TB/s") -> dict[str, Any]:
     """Return a client whose link has a rate, and servers with disks of 80 MB/s."""
     document = site()

@@ -107,7 +107,3 @@ def test_of_more_than_can_be_seen_the_most_telling_are_drawn(metrics: Metrics) -
 
 def test_the_page_about_reports_says_how_many_rows_a_picture_has() -> None:
     assert f"has {MOST_ROWS:,} rows at most" in (ROOT / "docs/report.md").read_text("utf-8")
-
-
-def test_nothing_measured_is_said(site: Site) -> None:
-    assert heat_map_figure(find_metrics(site._replace(courses=()))).absent

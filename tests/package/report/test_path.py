@@ -162,8 +162,3 @@ def test_without_targets_the_disks_are_the_path(site: Site) -> None:
     disks = [one for one in site.expectations if one.layer == "raw"]
     figure = path_figure(site, find_metrics(site._replace(expectations=disks)))
     assert [row.cells[1] for row in figure.table.rows][-1] == "whole path: raw read"
-
-
-def test_without_measurements_there_is_no_path(site: Site) -> None:
-    site = site._replace(expectations=())
-    assert path_figure(site, find_metrics(site)).absent

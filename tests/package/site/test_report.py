@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from plumbline.model.errors import DocumentError, StoreError
 from plumbline.report.suspects import Suspects
 from plumbline.site.locate import locate_site
 from plumbline.site.report import find_suspects
@@ -30,12 +27,3 @@ def test_a_plan_without_parts_has_no_suspects(tmp_path: Path) -> None:
     raw = {**document(plan), "parts": {}}
     path, history = write(tmp_path, raw, [])
     assert find_suspects(str(path), history, NOW) is None
-
-
-def test_what_cannot_be_read_is_said_as_it_is_elsewhere(tmp_path: Path) -> None:
-    plan = plan_of(lab())
-    path, _ = write(tmp_path, document(plan), [])
-    with pytest.raises(StoreError, match="there is no history"):
-        find_suspects(str(path), tmp_path / "elsewhere.sqlite", NOW)
-    with pytest.raises(DocumentError, match="plumbline plan -i INVENTORY"):
-        find_suspects(str(tmp_path / "none.json"), tmp_path / "history.sqlite", NOW)
