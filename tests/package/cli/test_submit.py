@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Iterator, Sequence
 
 import pytest
+import yaml
 
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, StoreError, ToolError
@@ -23,7 +24,10 @@ from tests.package.cli.driver import Run, call
 from tests.package.cli.nagios import PROGRAM, nagios
 from tests.package.cli.test_metrics import DEGRADED
 from tests.package.judgements import REFERENCE, expectation
+from tests.package.recorded import data
 from tests.package.records import every_night, save
+
+FILE = yaml.safe_load(data("submitted.yml"))
 
 READ = {"read/single": REFERENCE}
 NODES = 200
@@ -338,21 +342,7 @@ def test_a_spool_that_is_missing_is_a_sentence(pipe: Path, tmp_path: Path) -> No
     os.close(descriptor)
 
 
-@pytest.mark.parametrize(
-    ("text", "trouble"),
-    [
-        ("", "is empty"),
-        ("{", "is damaged"),
-        ("[1]", "holds no verdicts"),
-        ('{"schema": 9}', "verdicts of schema 9, this version reads 2"),
-        # that of a version whose verdicts had the number of a rule and no reason
-        ('{"schema": 1}', "verdicts of schema 1, this version reads 2; write it again with"),
-        (document(verdict(), judged_at=-1), "is no time"),
-        (document(verdict()) + "{", "is damaged"),
-        ('{"schema": 2, "node": "a", "verdicts": [{}]}', "a verdict is damaged"),
-        ('{"schema": 2, "node": "a", "verdicts": [{"state": "GOOD"}]}', "a verdict is damaged"),
-    ],
-)
+@pytest.mark.parametrize(("text", "trouble"), FILE["documents"])
 def test_damaged_documents_are_a_sentence(tmp_path: Path, text: str, trouble: str) -> None:
     path = tmp_path / "verdicts.json"
     path.write_text(text)
@@ -361,20 +351,7 @@ def test_damaged_documents_are_a_sentence(tmp_path: Path, text: str, trouble: st
         call("submit", str(path), "--plan", plan, "--batch", "-")
 
 
-@pytest.mark.parametrize(
-    ("raw", "trouble"),
-    [
-        ("{}", "plan .* is damaged"),
-        ('{"schema": 2}', "has schema 2, this version reads 1; write it with: plumbline plan"),
-        ('{"schema": 1, "nodes": {}, "services": [{"host": 1}]}', "is damaged"),
-        ('{"schema": 1, "nodes": [], "services": []}', "is damaged"),
-        (
-            '{"schema": 1, "nodes": {"a": {"schema": 1, "node": "a", "site": "s", "entries": [7]}},'
-            ' "services": []}',
-            "the document of expectations is damaged",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("raw", "trouble"), FILE["plans"])
 def test_a_damaged_plan_is_a_sentence(tmp_path: Path, raw: str, trouble: str) -> None:
     (tmp_path / "plan.json").write_text(raw)
     with pytest.raises(DocumentError, match=trouble):
@@ -459,16 +436,7 @@ def test_symptoms_that_were_collected_are_handed_over(tmp_path: Path, run: Run) 
     assert disks.startswith("client1;SYMPTOMS client1 disks;3;")
 
 
-@pytest.mark.parametrize(
-    ("changes", "part"),
-    [
-        ({"node": "oss9"}, "has the symptoms of oss9"),
-        ({"schema": 9}, "has schema 9"),
-        ({"looked_at": 1.0}, "the last look is stale"),
-        ({"trouble": "it could not be read"}, "it could not be read"),
-        (None, "no such file; plumbline collect brings it again"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "part"), FILE["symptoms"])
 def test_symptoms_that_do_not_hold_are_unknown(
     tmp_path: Path, run: Run, changes: Any, part: str
 ) -> None:

@@ -7,11 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from plumbline import __version__
 from plumbline.doors.component_check import HELP
-from plumbline.doors.runtime import TIMEOUT_S, parse
+from plumbline.doors.runtime import parse
 from plumbline.model.errors import UsageError
+from tests.package.recorded import data
+
+FILE = yaml.safe_load(data("check_calls.yml"))
 
 CHECK = Path(__file__).parents[3] / "checks" / "check_ost"
 
@@ -25,23 +29,7 @@ def called(line: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("line", "given", "timeout_s", "verbosity"),
-    [
-        ("--component a", {"--component": "a"}, TIMEOUT_S, 0),
-        ("--component=a", {"--component": "a"}, TIMEOUT_S, 0),
-        ("--group scratch", {"--group": "scratch"}, TIMEOUT_S, 0),
-        ("-t 2.5 --component a", {"--component": "a", "--timeout": "2.5"}, 2.5, 0),
-        ("--component a -vv -v --verbose", {"--component": "a"}, TIMEOUT_S, 4),
-        ("--component a -vt5", {"--component": "a", "--timeout": "5"}, 5.0, 1),
-        (
-            "--component a --verdicts v --expectations=e",
-            {"--component": "a", "--verdicts": "v", "--expectations": "e"},
-            TIMEOUT_S,
-            0,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("line", "given", "timeout_s", "verbosity"), FILE["understood"])
 def test_arguments_are_understood(
     line: str, given: dict[str, str], timeout_s: float, verbosity: int
 ) -> None:
@@ -51,21 +39,7 @@ def test_arguments_are_understood(
     assert (call.timeout_s, call.verbosity) == (timeout_s, verbosity)
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("--component", "--component needs a value"),
-        ("--component a -t", "-t needs a value"),
-        ("--component a -w 80:", "argument '-w' is not understood"),
-        ("--component a -t soon", "--timeout 'soon' is no number of seconds"),
-        ("--component a -t 0", "--timeout '0' is no number of seconds"),
-        ("--component a -t nan", "--timeout 'nan' is no number of seconds"),
-        ("--component a -x", "argument '-x' is not understood"),
-        ("--component a --verbose=3", "argument '--verbose=3' is not understood"),
-        ("--component a b", "argument 'b' is not understood"),
-        ("--component a -", "argument '-' is not understood"),
-    ],
-)
+@pytest.mark.parametrize(("line", "message"), FILE["refused"])
 def test_what_is_not_understood_is_one_sentence(line: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         _ = parse("check_ost", line.split(), HELP).timeout_s

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,9 @@ from plumbline.parallel.terms import (
     share_of_memory,
     spread,
 )
+from tests.package.recorded import data
+
+FILE = yaml.safe_load(data("terms.yml"))
 
 NAMES = Names("--bytes", "--transfer", "--direct")
 
@@ -42,19 +46,7 @@ def test_every_operation_has_its_time_and_as_much_to_drain(seconds: float, limit
 
 
 @pytest.mark.parametrize(
-    ("test", "transfer", "rank_bytes", "direct", "said"),
-    [
-        ("ost", 1 << 20, 1 << 30, True, ""),
-        ("posix-fpp-1m2", 1 << 20, 1 << 30, True, ""),
-        # the last of its buffers, filled in part, would not be whole blocks
-        ("posix-fpp-10k", 10_000, 1 << 30, True, "do without it, or choose another --transfer"),
-        ("posix-fpp-1m1", 1_000_000, 1 << 30, True, "--direct needs transfers and buffers"),
-        ("mpiio-shared-1m2", 1 << 20, 1 << 30, False, ""),
-        ("ost", 1 << 20, 1000, False, "raise --bytes"),
-        ("ost", 1, 1 << 30, False, "of memory; lower --bytes, or raise --transfer"),
-        ("ost", 10_000, 1 << 30, True, "--direct needs transfers and buffers of whole 4096 bytes"),
-        ("mpiio-shared-1m2", 1 << 20, 1 << 30, True, "has no --direct"),
-    ],
+    ("test", "transfer", "rank_bytes", "direct", "said"), FILE["contradictions"]
 )
 def test_what_does_not_go_together_names_what_to_change(
     test: str, transfer: int, rank_bytes: int, direct: bool, said: str
@@ -65,17 +57,7 @@ def test_what_does_not_go_together_names_what_to_change(
     assert bool(trouble) is bool(said)
 
 
-@pytest.mark.parametrize(
-    ("name", "transfer", "api", "shared", "hints"),
-    [
-        ("posix-fpp-10k", 10_000, "posix", False, {}),
-        ("posix-fpp-1m1", 1_000_000, "posix", False, {}),
-        ("posix-fpp-1m2", 1_048_576, "posix", False, {}),
-        ("mpiio-shared-10k", 10_000, "mpiio", True, "disable"),
-        ("mpiio-shared-1m1", 1_000_000, "mpiio", True, "enable"),
-        ("mpiio-shared-1m2", 1_048_576, "mpiio", True, "enable"),
-    ],
-)
+@pytest.mark.parametrize(("name", "transfer", "api", "shared", "hints"), FILE["tests"])
 def test_the_six_tests_are_those_of_table_2(
     name: str, transfer: int, api: str, shared: bool, hints: object
 ) -> None:

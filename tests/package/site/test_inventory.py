@@ -22,6 +22,9 @@ from plumbline.site.inventory import (
     write_document,
 )
 from tests.package.cli.driver import inventory
+from tests.package.recorded import data
+
+FILE = yaml.safe_load(data("inventory.yml"))
 
 # --- The documents of an inventory are read, refused, and replaced as a whole.
 
@@ -56,36 +59,16 @@ def test_no_inventory_at_all_is_said(tmp_path: Path) -> None:
         read_inventory(str(tmp_path / "nowhere"))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a: [1\nb: 2\n", r"notes\.yml line 2 is no valid YAML"),
-        ("a: {b: 1}\nc: '\n", r"notes\.yml line 3 is no valid YAML: found unexpected end"),
-        ("a:\n  b: 1\n  b: 2\n", r"notes\.yml line 3 is no valid YAML: the key 'b' is given twice"),
-        (
-            "a: !!python/object:os.system {}\n",
-            r"line 1 is no valid YAML: could not determine a con",
-        ),
-        ("a: \x00\n", r"notes\.yml is no valid YAML"),
-        ("a:\n  b: 2026-99-99\n", r"line 2 is no valid YAML: '2026-99-99' is no date; quote it if"),
-        ("a: !!int x\n", r"line 1 is no valid YAML: 'x' is no whole number"),
-        ("a: !!int\n", r"line 1 is no valid YAML: '' is no whole number"),
-        ("a: !!float x\n", r"line 1 is no valid YAML: 'x' is no number"),
-        ("a: !!bool x\n", r"line 1 is no valid YAML: 'x' is no yes or no"),
-        ("a: !!timestamp x\n", r"line 1 is no valid YAML: 'x' is no date"),
-        ("a: !!int [1]\n", r"line 1 is no valid YAML: a list or mapping is no whole number"),
-        (f"a: {'9' * 5000}\n", r"line 1 is no valid YAML: 5000 characters are no whole number"),
-        (f"a: 1{':1' * 5000}\n", r"line 1 is no valid YAML: 10001 characters are no whole number"),
-        (f"a: {'[' * 200_000}\n", r"line 1 is no valid YAML: it is more than 100 levels deep"),
-        ("a: &a [*a]\n", r"line 1 is no valid YAML: the alias \*a stands for what it is part of"),
-        (LAUGHS, r"line 7 is no valid YAML: aliases stand for more than 100000 values"),
-        (MERGES, r"line 16 is no valid YAML: aliases stand for more than 100000 values"),
-        ("other: 1\n", r"must have the one key 'a', but has 'other'; correct it"),
-        ("a: 1\nother: 1\n", r"must have the one key 'a', but has 'a', 'other'"),
-        ("- a\n", r"must have the one key 'a', but has nothing of it"),
-        ("", r"must have the one key 'a', but has nothing of it"),
-    ],
-)
+LARGE = [
+    (f"a: {'9' * 5000}\n", r"line 1 is no valid YAML: 5000 characters are no whole number"),
+    (f"a: 1{':1' * 5000}\n", r"line 1 is no valid YAML: 10001 characters are no whole number"),
+    (f"a: {'[' * 200_000}\n", r"line 1 is no valid YAML: it is more than 100 levels deep"),
+    (LAUGHS, r"line 7 is no valid YAML: aliases stand for more than 100000 values"),
+    (MERGES, r"line 16 is no valid YAML: aliases stand for more than 100000 values"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), [*FILE["damaged"], *LARGE])
 def test_a_damaged_file_is_named_with_the_line(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "notes.yml"
     path.write_text(text, encoding="utf-8")
@@ -140,52 +123,7 @@ def test_an_old_pydantic_is_refused(tmp_path: Path) -> None:
 # --- A document is read as PyYAML reads it, or refused.
 
 
-LINES = st.sampled_from(
-    [
-        "a: b",
-        "a:",
-        "b:",
-        "  c: d",
-        "  c:",
-        "    e: 12",
-        "    f: 'x y'",
-        "   g: h",
-        "  - i",
-        "",
-        "# j",
-        "  # k",
-        "l: m # n",
-        "o: |",
-        "  p",
-        "q: 'r",
-        "s'",
-        "t: {}",
-        "u: [1]",
-        "v: null",
-        "w: 1_000",
-        "x: 010",
-        "---",
-        "...",
-        "y: &z a",
-        "aa: *z",
-        "<<: {}",
-        "? k",
-        "bb: !!str 1",
-        "\tcc: d",
-        "dd : e",
-        "ee:f",
-        "'ff': g",
-        "hh: i:",
-        "jj: k: l",
-        "ll: &mm {n: 1, o: x}",
-        "pp: {<<: *mm, n: 2}",
-        "qq: [*mm, 1.5, ~, yes]",
-        "rr: 2026-11-01",
-        "ss: !!str 010",
-        "tt: ! 12",
-        "1: 2",
-    ]
-)
+LINES = st.sampled_from(FILE["lines"])
 
 
 @given(st.lists(LINES, max_size=7))
@@ -286,16 +224,7 @@ def test_comments_before_the_document_stay(path: Path, before: str, after: str) 
     assert written(path, after) == after
 
 
-@pytest.mark.parametrize(
-    ("before", "line"),
-    [
-        ("---\na:\n  # a slow disk\n  b: c\n", 3),
-        ("---\n# kept\na:\n  b: 'c'  # a slow disk\n", 4),
-        ("---\na: {}\n# the end\n", 3),
-        ("---\na: it's  # 'slow\n", 2),
-        ("---\na: it's 'slow # it's'\n", 2),
-    ],
-)
+@pytest.mark.parametrize(("before", "line"), FILE["lost"])
 def test_a_comment_that_would_be_lost_is_refused(path: Path, before: str, line: int) -> None:
     with pytest.raises(DocumentError, match=rf"notes\.yml line {line} has a comment that would"):
         written(path, before)
