@@ -9,13 +9,11 @@ import signal
 import sqlite3
 import sys
 import time
-from contextlib import closing, contextmanager, redirect_stdout
-from http.server import BaseHTTPRequestHandler
+from contextlib import closing, redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any, Iterator, Mapping, Optional
+from typing import Any, Mapping, Optional
 from unittest.mock import patch
-from urllib.parse import parse_qs
 
 import pytest
 
@@ -37,7 +35,6 @@ from plumbline.store.snapshot import load_snapshot
 from tests.package.cli.driver import SOURCE, call
 from tests.package.cli.test_probe import OPERATIONS, Node
 from tests.package.records import record
-from tests.package.serving import serving
 
 # --- ``plumbline probe ost --confirm`` as a process: what was low last night is measured again.
 
@@ -275,45 +272,7 @@ def test_where_it_is_off_nothing_is_confirmed(client: Client) -> None:
 # --- A suspicion by latency reaches the node and is confirmed; the probe alone makes an alarm.
 
 
-WINDOWS = 96
 EXPORT = "PYTHONPATH=SRC exec PYTHON -m plumbline.cli export --state STATE # {node}"
-
-
-@contextmanager
-def prometheus(slow: str) -> Iterator[str]:
-    """Answer as a Prometheus whose OSTs all have the same load, one of them three times as long."""
-
-    def tell(request: BaseHTTPRequestHandler, text: str) -> None:
-        asked = {key: values[0] for key, values in parse_qs(text).items()}
-        request.send_response(200)
-        request.end_headers()
-        request.wfile.write(json.dumps(answer(asked, slow)).encode())
-
-    with serving(tell) as url:
-        yield url
-
-
-def answer(asked: dict[str, str], slow: str) -> object:
-    start, end, step = (float(asked[name]) for name in ("start", "end", "step"))
-    moments = [start + number * step for number in range(int((end - start) / step) + 1)]
-    grown = {"operations": 5000.0, "bytes": 5e9, "operation_seconds": 100.0}
-    found = [value for name, value in grown.items() if f"lustre_{name}_total" in asked["query"]]
-    ours = found and 'operation="write"' in asked["query"]
-    series = [
-        {
-            "metric": {"target": name},
-            "values": [
-                [at, str(found[0] * (1 + number / 100) * (3 if lasts(name, slow, found[0]) else 1))]
-                for at in moments
-            ],
-        }
-        for number, name in enumerate(NAMES if ours else "")
-    ]
-    return {"status": "success", "data": {"resultType": "matrix", "result": series}}
-
-
-def lasts(name: str, slow: str, value: float) -> bool:
-    return name == slow and value == 100.0
 
 
 class Console:
@@ -329,10 +288,10 @@ class Console:
         document = {"schema": 1, "site": "lab", "nodes": {"client1": node}, "services": []}
         self.plan.write_text(json.dumps(document))
 
-    def latency(self, slow: str) -> int:
-        words = ["--plan", str(self.plan), "--save", str(self.history)]
-        with prometheus(slow) as url:
-            return call("latency", *words, "--prometheus", url)
+    def suspect(self, *names: str) -> None:
+        """Keep suspicions of targets as ``plumbline latency --save`` does."""
+        now = time.time()
+        keep_site(self.history, {"client1": [Suspected("ost", name, now) for name in names]}, now)
 
     def collect(self) -> int:
         script = EXPORT.replace("SRC", str(SOURCE)).replace("STATE", str(self.client.state))
@@ -356,7 +315,7 @@ def confirmed(client: Client) -> list[str]:
 @pytest.mark.slow
 def test_what_is_slow_under_load_is_an_alarm_after_the_probe_has_seen_it(console: Console) -> None:
     client = console.client
-    assert console.latency("c") == 0
+    console.suspect("c")
     assert console.collect() == 0
     assert console.suspects() == ["c"]
     said = client.confirm("--dry-run")
@@ -377,7 +336,7 @@ def test_a_suspect_that_the_probe_finds_well_is_measured_once_a_day_and_never_al
     console: Console,
 ) -> None:
     client = console.client
-    console.latency("c")
+    console.suspect("c")
     console.collect()
     for _ in range(5):
         client.confirm()
@@ -389,9 +348,9 @@ def test_a_suspect_that_the_probe_finds_well_is_measured_once_a_day_and_never_al
 
 @pytest.mark.slow
 def test_a_suspicion_that_is_withdrawn_is_not_confirmed(console: Console) -> None:
-    console.latency("c")
+    console.suspect("c")
     console.collect()
-    console.latency("nobody")
+    console.suspect()
     console.collect()
     assert console.suspects() == []
     assert console.client.confirm() == "nothing to confirm\n"
@@ -400,7 +359,7 @@ def test_a_suspicion_that_is_withdrawn_is_not_confirmed(console: Console) -> Non
 @pytest.mark.slow
 def test_it_moves_no_more_than_confirmation_may(console: Console) -> None:
     client = console.client.deploy(confirm=TERMS._replace(most_bytes=2.0 * EACH))
-    console.latency("c")
+    console.suspect("c")
     console.collect()
     assert client.confirm() == "nothing to confirm\n"
     assert "the bytes of confirmation are used up" in client.confirm("--dry-run")
@@ -462,7 +421,7 @@ def test_a_node_without_the_folder_gives_its_records_and_says_why(
     console: Console, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (console.client.state / FOLDER).rmdir()
-    console.latency("c")
+    console.suspect("c")
     assert console.collect() == 0
     out = capsys.readouterr().out
     assert "what is suspected of it did not arrive" in out

@@ -29,14 +29,6 @@ def test_a_host_has_its_address_and_its_parents_are_dependencies() -> None:
     assert 'check_command = "dummy"' in block('object Host "lab"')
 
 
-def test_a_service_asks_the_node_that_measured() -> None:
-    found = block(f'object Service "{OST.description}"')
-    assert 'vars.nrpe_address = "fe80::2%eth0"' in found
-    assert 'vars.nrpe_command = "plumbline_ost_OST1"' in found
-    assert 'vars.plumbline_kind = "component"' in found
-    assert 'vars.plumbline_kind = "probes"' in block(f'object Service "{NODE.description}"')
-
-
 def test_dependencies_stop_no_check_and_unknown_suspects_silence_nothing() -> None:
     assert "states = [ OK ]" in block('object Dependency "plumbline node client1"')
     path = block('object Dependency "plumbline PATH switch sw1"')

@@ -46,16 +46,6 @@ def test_a_host_has_its_address_group_and_parents() -> None:
     assert (shared["host_name"], shared["check_command"]) == ("lab", "plumbline_site")
 
 
-def test_groups_are_kinds_of_hosts_and_layers() -> None:
-    assert [one["hostgroup_name"] for one in blocks("hostgroup")] == [
-        "plumbline-server",
-        "plumbline-client",
-    ]
-    named = [one["servicegroup_name"] for one in blocks("servicegroup", events=True)]
-    layers = ("ost", "node", "path", "events")
-    assert named == ["plumbline", *(f"plumbline-{layer}" for layer in layers)]
-
-
 def test_a_service_asks_the_node_that_measured_and_is_stale_by_its_schedule() -> None:
     found = service(OST.description)
     assert found["host_name"] == "oss1"
@@ -139,15 +129,6 @@ def test_events_are_passive_and_stale_without_heartbeats() -> None:
         one for one in blocks("service", **given) if one.get("name") == "plumbline-events"
     )
     assert (template["active_checks_enabled"], template["freshness_threshold"]) == ("0", "60")
-
-
-def test_commands_ask_with_the_certificate_of_the_host() -> None:
-    found = {one["command_name"]: one["command_line"] for one in blocks("command")}
-    assert found["plumbline_nrpe"] == (
-        "/usr/lib/nagios/plugins/check_nrpe -H $ARG1$ -p 5666 -u -t 25:3 -A /etc/plumbline-tls/"
-        "ca.pem -C /etc/plumbline-tls/cert.pem -K /etc/plumbline-tls/key.pem -c $ARG2$"
-    )
-    assert found["plumbline_path"].endswith('check_path -v --service "$ARG1$"')
 
 
 def test_a_path_with_a_space_is_one_word_and_a_dollar_sign_no_macro() -> None:
