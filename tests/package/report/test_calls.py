@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+import json
+from typing import Any, Sequence
 
 import pytest
 
+from plumbline.model.record import Latency, Operation, Record
+from plumbline.model.trend import Run
+from plumbline.parallel.job import Result
 from plumbline.parallel.profile import Block, Calls, Profile, by_tenths, durations_of
-from plumbline.report.calls import Rank, calls_figure, of_profile
+from plumbline.parallel.tally import details, details_of_all
+from plumbline.report.calls import Rank, calls_figure, of_profile, of_run
+from tests.package.parallel.test_tally import result, tally
+from tests.package.records import record
 
 MIB = 1 << 20
 
@@ -81,3 +88,106 @@ def test_the_numbers_have_every_rank_once() -> None:
 def test_without_a_profile_it_is_said_how_to_get_one() -> None:
     assert "plumbline probe fs --profile" in calls_figure(None).absent
     assert calls_figure(Profile({}, ())).absent == "the call profile holds no calls"
+
+
+# --- The ranks of a recorded run, by what its records keep of each second.
+
+
+QUICK = result(0, "a", bytes=600, begin_s=0.5, end_s=6.0, curve=(100.0,) * 6)
+SLOW = result(1, "b", bytes=600, begin_s=0.0, end_s=12.0, curve=(50.0,) * 12)
+
+
+def run(*results: Result, **changes: Any) -> Run:
+    """Return a run of reads with its targets and the whole, as the probe records them."""
+    whole = tally(*results)
+    kept = [
+        of(one.target, details([one], whole.of_target(one.target, 1)), **changes) for one in results
+    ]
+    return Run("fs", "run-1", (*kept, of("scratch", details_of_all(whole, whole.of_all()))))
+
+
+def of(component: str, kept: dict[str, Any], **changes: Any) -> Record:
+    values = {"latency": Latency(0.05, 0.04, 0.1, 0.2), "details": kept, **changes}
+    return record(layer="fs", component=component, operation=Operation.READ, **values)
+
+
+def test_each_rank_goes_from_its_begin_to_its_end() -> None:
+    (found,) = of_run(run(QUICK, SLOW))
+    quick, slow = found.ranks
+    assert (quick.points[0], quick.points[-1]) == ((0.0, 0.5), (600, 6.0))
+    assert slow.points[6] == (300.0, 6.0)
+    assert [one.straggles for one in found.ranks] == [False, True]
+    assert (found.half_s, found.longest_s) == (0.04, 0.2)
+
+
+def test_the_figure_is_drawn_from_the_store() -> None:
+    figure = calls_figure(None, run(QUICK, SLOW))
+    assert figure.finding == (
+        "2 ranks, 1 of them straggles: rank 1 on c1. Drawn by seconds, as the latest run has kept "
+        "them."
+    )
+    assert [plot.title for plot in figure.plots] == [
+        "read: ranks by bytes and time",
+        "read: how long calls took, half of them up to 0.04 s, the longest 0.2 s",
+    ]
+    # three calls of each rank
+    assert sum(figure.plots[1].data[0]["y"]) == 6
+    assert [row[:4] for row in list(figure.numbers)[1:]] == [
+        ("read", 0, "c1", "a"),
+        ("read", 1, "c1", "b"),
+    ]
+
+
+def test_a_rank_of_an_hour_has_few_points() -> None:
+    curve = (100.0,) * 3600
+    hour = result(0, "a", bytes=360_000, begin_s=0.0, end_s=3600.0, curve=curve)
+    (found,) = of_run(run(hour))
+    assert len(found.ranks[0].points) < 70
+
+
+def test_a_record_of_before_has_no_durations_and_is_drawn() -> None:
+    old = run(QUICK, SLOW)
+    records = [
+        one._replace(details={k: v for k, v in (one.details or {}).items() if k != "durations"})
+        for one in old.records
+    ]
+    figure = calls_figure(None, old._replace(records=tuple(records)))
+    assert [plot.title for plot in figure.plots] == ["read: ranks by bytes and time"]
+
+
+def test_a_run_of_targets_alone_has_no_ranks() -> None:
+    assert "layer fs" in calls_figure(None, Run("ost", "run-1", ())).absent
+    empty = Run("fs", "run-1", (of("scratch", {}),))
+    assert calls_figure(None, empty).absent == "the latest run has kept no ranks"
+
+
+RANK = {"rank": 0, "client": "c1", "target": "a", "bytes": 5, "begin_s": 0, "end_s": 2.0}
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"ranks": 5},
+        {"ranks": [5]},
+        {"ranks": [{}]},
+        {"ranks": [RANK]},
+        {"ranks": [{**RANK, "curve": ["x"]}]},
+        {"ranks": [{**RANK, "curve": [5], "end_s": "soon"}]},
+        {"ranks": [{**RANK, "curve": [5], "end_s": float("inf")}]},
+        {"ranks": [{**RANK, "curve": [5], "bytes": float("nan")}]},
+        {"ranks": [{**RANK, "curve": [5], "client": None}]},
+        {"ranks": [{**RANK, "curve": [5]}], "durations": {"x": 1}},
+        {"ranks": [{**RANK, "curve": [5]}], "stragglers": [{}]},
+    ],
+    ids=json.dumps,
+)
+def test_damaged_details_are_said_and_the_report_goes_on(kept: dict[str, Any]) -> None:
+    figure = calls_figure(None, Run("fs", "run-1", (of("a", kept),)))
+    assert figure.absent.startswith("what run run-1 tells of its ranks is damaged: ")
+    assert figure.plots == ()
+
+
+def test_calls_that_nobody_counted_make_no_bar() -> None:
+    kept = {"ranks": [{**RANK, "curve": [5]}], "durations": {"-10": 0, "-9": 3}}
+    (found,) = of_run(Run("fs", "run-1", (of("a", kept),)))
+    assert found.tenths == {-9: 3}

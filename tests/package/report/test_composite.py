@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from plumbline.model.record import Operation, Record
-from plumbline.model.trend import Run
-from plumbline.report.composite import added, composite_figure, curves
+import pytest
+
+from plumbline.model.record import Operation, Outcome, Record
+from plumbline.model.trend import NodeClock, Run
+from plumbline.report.composite import (
+    added,
+    composite_figure,
+    curves,
+    served,
+    server_sentence,
+    server_traces,
+)
 from plumbline.report.site import Site
 from tests.package.records import failed, record
 
@@ -97,3 +106,116 @@ def test_of_many_components_the_slowest_are_named() -> None:
     (plot,) = composite_figure(of(*many, *slow)).plots
     named = [trace["name"] for trace in plot.data if trace.get("showlegend")]
     assert sorted(named) == ["slow", "t0", "t1", "t2", "t3"]
+
+
+# --- Counters of servers: put on the clock of the clients, cut to the run, summed, said in words.
+
+
+WINDOW = (1000.0, 1004.0)
+
+
+def counter(component: str, *rates: float, **changes: Any) -> Record:
+    values = {"layer": "server", "host": "oss1", "details": {"source": "diskstats"}, **changes}
+    return record(component=component, profile=tuple(1e6 * rate for rate in rates), **values)
+
+
+def run_of(*servers: Record, **changes: Any) -> Run:
+    return Run("ost", "run-1", (record(component="a", **changes),), servers)
+
+
+def test_seconds_before_and_long_after_a_run_are_not_its_own() -> None:
+    (one,) = served(run_of(counter("d", *range(40), started_at=990.0)), "read", WINDOW)
+    assert one.begin_s == -1
+    assert one.rates == tuple(1e6 * second for second in range(9, 19))
+
+
+def test_other_operations_and_other_times_are_left_out() -> None:
+    run = run_of(
+        counter("d", 1, 2, operation=Operation.WRITE), counter("e", 1, 2, started_at=500.0)
+    )
+    assert served(run, "read", WINDOW) == []
+    assert "none of them moved during this run" in server_sentence(run, [])
+
+
+def test_what_is_read_again_a_server_counts_as_read() -> None:
+    assert len(served(run_of(counter("d", 1, 2)), "reread", WINDOW)) == 1
+
+
+def test_where_the_run_names_its_parts_others_are_left_out() -> None:
+    run = run_of(counter("d", 1), counter("e", 1), path=("oss1", "d"))
+    assert [one.record.component for one in served(run, "read", WINDOW)] == ["d"]
+    assert len(served(run_of(counter("d", 1), counter("e", 1)), "read", WINDOW)) == 2
+
+
+def test_a_target_is_shown_while_it_was_measured_and_not_while_others_were() -> None:
+    targets = [
+        record(component=name, started_at=1000.0 + begin, finished_at=1010.0 + begin)
+        for name, begin in (("OST0", 0), ("OST1", 100))
+    ]
+    busy = [counter(name, *[1] * 300, started_at=900.0) for name in ("OST0", "OST1")]
+    run = Run("ost", "run-1", tuple(targets), tuple(busy))
+    first, second = served(run, "read", (1000.0, 1110.0))
+    assert (first.begin_s, len(first.rates)) == (-1, 1 + 10 + 5)
+    assert (second.begin_s, len(second.rates)) == (99, 1 + 10 + 5)
+
+
+def test_a_clock_that_is_known_is_put_right_and_said() -> None:
+    clocks = (NodeClock("oss1", 0.0, 3.5, 0.1), NodeClock("client1", 0.0, 0.5, 0.2))
+    run = run_of(counter("d", 1, started_at=1004.0))._replace(clocks=clocks)
+    found = served(run, "read", WINDOW)
+    assert found[0].begin_s == pytest.approx(1.0)
+    said = server_sentence(run, found)
+    assert "oss1, the farthest, was +3.00 s off, known to within 0.30 s" in said
+    assert "(compared 1970-01-01 00:00 UTC)" in said
+
+
+@pytest.mark.parametrize("known", ["oss1", "client1"])
+def test_a_clock_that_is_not_known_is_left_and_said(known: str) -> None:
+    clocks = (NodeClock(known, 0.0, 3.5, 0.1),)
+    run = run_of(counter("d", 1, started_at=1001.0))._replace(clocks=clocks)
+    found = served(run, "read", WINDOW)
+    assert found[0].begin_s == 1.0
+    said = server_sentence(run, found)
+    assert "the clocks of 1 server (oss1) differ from the clients' is not known" in said
+    assert "farthest" not in said
+
+
+def test_what_a_server_may_not_read_of_the_runs_parts_is_said() -> None:
+    closed = {"outcome": Outcome.FAILED, "reason": "root alone may read it", "rate": None}
+    failed = [
+        counter(name, operation=operation, **closed)
+        for name in ("OST1", "OST0", "elsewhere")
+        for operation in (Operation.READ, Operation.WRITE)
+    ]
+    run = run_of(counter("d", 1), *failed, path=("OST0", "OST1", "d"))
+    words = " Not watched: OST0 and 1 more on oss1: root alone may read it."
+    assert server_sentence(run, served(run, "read", WINDOW)).endswith(words)
+    nothing = run_of(*failed[2:4], path=("OST0",))
+    assert server_sentence(nothing, []).endswith(words.replace(" and 1 more", ""))
+
+
+def test_without_samples_it_is_said() -> None:
+    assert "were not recorded" in server_sentence(run_of(), [])
+
+
+def test_counters_that_begin_within_a_second_count_by_share() -> None:
+    run = run_of(counter("d", 100, 100), counter("e", 80, started_at=1000.5))
+    first, total = added(served(run, "read", WINDOW))
+    assert first == 0
+    assert list(total) == [140e6, 140e6]
+
+
+def test_devices_and_targets_are_never_added_up() -> None:
+    lustre = {"details": {"source": "lustre"}}
+    run = run_of(counter("d", 100), counter("scratch-OST0000", 90, **lustre))
+    traces = server_traces(served(run, "read", WINDOW))
+    assert {trace["name"]: trace["y"] for trace in traces if trace["name"].startswith("sum")} == {
+        "sum of servers' devices": [100.0, 100.0],
+        "sum of servers' targets": [90.0, 90.0],
+    }
+
+
+def test_of_many_counters_only_the_sum_is_drawn() -> None:
+    run = run_of(*(counter(f"d{number}", 10) for number in range(336)))
+    (only,) = server_traces(served(run, "read", WINDOW))
+    assert only["y"] == [3360.0, 3360.0]
