@@ -12,13 +12,13 @@ import time
 from contextlib import closing, redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any, Mapping, Optional
+from typing import Any, Optional
 from unittest.mock import patch
 
 import pytest
 
 from plumbline.model.exchange import Suspected
-from plumbline.model.expectation import OFF, Confirm, Expectation, Expectations, Measured
+from plumbline.model.expectation import OFF, Confirm, Measured
 from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Record
 from plumbline.model.series import Process, Running
@@ -33,7 +33,7 @@ from plumbline.store.facts import (
 from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot
 from tests.package.cli.driver import SOURCE, call
-from tests.package.cli.test_probe import OPERATIONS, Node
+from tests.package.cli.test_probe import Node
 from tests.package.records import record
 
 # --- ``plumbline probe ost --confirm`` as a process: what was low last night is measured again.
@@ -56,25 +56,9 @@ class Client(Node):
         return self.state / "history.sqlite"
 
     def deploy(self, **changes: Any) -> Client:
-        entries = tuple(self.entry(name, changes).to_json() for name in NAMES)
-        document = Expectations("client1", "lab", entries).to_json()
-        (self.home / "expectations.json").write_text(json.dumps(document))
+        limits = Limits(min_coverage=0.0, alarm_odds=10_000.0)
+        self.expect(NAMES, **{"spec": SPEC, "limits": limits, "confirm": TERMS, **changes})
         return self
-
-    def entry(self, name: str, changes: Mapping[str, Any]) -> Expectation:
-        values: dict[str, Any] = {
-            "layer": "ost",
-            "component": name,
-            "host": f"oss-{name}",
-            "group": "scratch",
-            "target": {"kind": "directory", "directory": str(self.home / name)},
-            "path": ("client1", name),
-            "spec": SPEC,
-            "references": OPERATIONS,
-            "limits": Limits(min_coverage=0.0, alarm_odds=10_000.0),
-            "confirm": TERMS,
-        }
-        return Expectation(**{**values, **changes})
 
     def nights(self, **last: float) -> Client:
         """Keep some nights, in the last of which some gave a share of what they usually give."""

@@ -14,12 +14,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from plumbline.doors.prometheus import STEPS, families
 from plumbline.model.errors import StoreError
+from plumbline.model.expectation import Expectations
 from plumbline.model.quantity import OPERATIONS_PER_S, SECONDS
-from plumbline.model.record import Operation
 from plumbline.model.series import Series
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import Direction, Look, Report, Symptom
-from plumbline.store.history import History
 from tests.package.cli.driver import Run, call
 from tests.package.judgements import (
     REFERENCE,
@@ -33,7 +32,7 @@ from tests.package.judgements import (
 )
 from tests.package.parallel_runs import expected, ran
 from tests.package.prometheus import complaints
-from tests.package.records import every_night
+from tests.package.records import save
 
 READ = {"read/single": REFERENCE}
 EXPECTED = [
@@ -172,36 +171,6 @@ def test_without_a_file_it_is_printed(
     assert lines[1].startswith('2 "OST OST1" read_Bps=80000000;;;0;250000000 OST1 read 80.0 MB/s, ')
 
 
-def site(folder: Path) -> list[str]:
-    """Write the plan of two clients and what both measured for nights; return what names them."""
-    names = {"client1": "OST0", "client2": "OST1"}
-    nodes = {
-        node: {
-            "schema": 1,
-            "node": node,
-            "site": "lab",
-            "entries": [
-                expectation(component=one, references=READ).to_json() for one in (name, f"{name}b")
-            ],
-        }
-        for node, name in names.items()
-    }
-    plan = {"schema": 1, "site": "lab", "nodes": nodes, "services": []}
-    (folder / "plan.json").write_text(json.dumps(plan))
-    with History(folder / "all.sqlite") as history:
-        for (node, name), rate in zip(names.items(), (200e6, 80e6)):
-            made: dict[str, Any] = {
-                "component": name,
-                "host": node,
-                "spec_hash": "abc",
-                "repeats": (),
-            }
-            made |= {"rate": rate, "operation": Operation.READ}
-            for one in every_night(time.time() - 60, **made):
-                history.save(one)
-    return ["--plan", str(folder / "plan.json"), "--history", str(folder / "all.sqlite")]
-
-
 DEGRADED = Symptom(
     "md", "client1", "degraded", State.WARNING, Direction.RAISES, "array md0 is degraded"
 )
@@ -240,9 +209,12 @@ def test_symptoms_that_cannot_be_read_are_left_out_and_said(tmp_path: Path, run:
 
 
 def test_the_console_counts_the_symptoms_that_it_has_collected(tmp_path: Path, run: Run) -> None:
-    words = site(tmp_path)
+    node = Expectations("client1", "lab", tuple(one.to_json() for one in EXPECTED)).to_json()
+    plan, history = tmp_path / "plan.json", tmp_path / "all.sqlite"
+    plan.write_text(json.dumps({"schema": 1, "nodes": {"client1": node}, "services": []}))
+    save(history, [])
     looked(tmp_path / "symptoms" / "client1.json")
-    text = run("metrics", *words).out
+    text = run("metrics", "--plan", str(plan), "--history", str(history)).out
     labels = {"node": "client1", "kind": "arrays", "severity": "warning"}
     assert of(text, "symptoms", labels) == 2
     assert 'plumbline_symptoms{kind="disks"' not in text

@@ -11,10 +11,8 @@ from typing import Any, Sequence
 import pytest
 
 from plumbline.model.errors import DocumentError, UsageError
-from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.limits import Limits, Reference
+from plumbline.model.expectation import Expectations
 from plumbline.model.record import Scenario
-from plumbline.model.spec import ProbeSpec
 from plumbline.parallel.profile import unpack
 from plumbline.parallel.terms import TESTS
 from plumbline.plan.expectations import compile_plan
@@ -24,6 +22,7 @@ from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot
 from plumbline.topology.graph import build
 from tests.package.cli.driver import Run, call, finish, start
+from tests.package.measure.units import expectation
 from tests.package.parallel.test_run import PYTHON, missing, processes
 from tests.package.records import record
 from tests.package.sites import site
@@ -121,17 +120,7 @@ def expect_directories(home: Path) -> None:
     """Write expectations of two targets of one file system, which are directories."""
     directories(home)
     entries = tuple(
-        Expectation(
-            "ost",
-            name,
-            "oss1",
-            "scratch",
-            {"kind": "directory", "directory": str(home / name)},
-            ("client1", name),
-            ProbeSpec("fio", 1 << 20, 5.0),
-            {"write/single": Reference(None, None)},
-            Limits(),
-        ).to_json()
+        expectation(name, target={"kind": "directory", "directory": str(home / name)}).to_json()
         for name in ("a", "b")
     )
     document = Expectations("client1", "lab", entries).to_json()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from plumbline.doors.ranks import comparison
-from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.expectation import Expectations
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation
 from plumbline.model.spec import ProbeSpec
@@ -25,14 +25,14 @@ from plumbline.store.snapshot import load_snapshot
 from plumbline.store.verdicts import load_published
 from tests.package.cli.driver import finish, start
 from tests.package.judgements import BASELINE, DAY_S
+from tests.package.measure.units import expectation
 from tests.package.records import NIGHTS, every_night, record
 from tests.package.waiting import alive, eventually
 
 TOOLS = Path(__file__).parent / "tools"
-OPERATIONS = {"write/single": Reference(None, None), "read/single": Reference(None, None)}
 SPEC = ProbeSpec("fio", 1 << 20, 5.0, repeats=2)
 KNOWN = Reference(None, BASELINE._replace(median=200e6, spec_hash=SPEC.hash()))
-FIRM = dict.fromkeys(OPERATIONS, KNOWN)
+FIRM = {"write/single": KNOWN, "read/single": KNOWN}
 
 
 class Node(NamedTuple):
@@ -67,26 +67,21 @@ class Node(NamedTuple):
         words = [word for name in names for word in ("--directory", f"{name}={self.home}/{name}")]
         return [*words, "--bytes", "1MiB"]
 
-    def expect(self, **changes: Any) -> None:
-        """Write expectations of all folders, changed in what a test is about."""
-        entries = tuple(self._entry(name, changes).to_json() for name in ("a", "b", "c"))
+    def expect(self, names: str = "abc", **changes: Any) -> None:
+        """Write expectations of folders, changed in what a test is about."""
+        # the disk below is used by others too, and the stand-in moves nothing on it
+        usual: dict[str, Any] = {"spec": SPEC, "limits": Limits(min_coverage=0.0)}
+        entries = tuple(
+            expectation(
+                name,
+                host=f"oss-{name}",
+                target={"kind": "directory", "directory": str(self.home / name)},
+                **{**usual, **changes},
+            ).to_json()
+            for name in names
+        )
         document = Expectations("client1", "lab", entries).to_json()
         (self.home / "expectations.json").write_text(json.dumps(document))
-
-    def _entry(self, name: str, changes: dict[str, Any]) -> Expectation:
-        values: dict[str, Any] = {
-            "layer": "ost",
-            "component": name,
-            "host": "oss1",
-            "group": "scratch",
-            "target": {"kind": "directory", "directory": str(self.home / name)},
-            "path": ("client1", name),
-            "spec": SPEC,
-            "references": OPERATIONS,
-            # the disk below is used by others too, and the stand-in moves nothing on it
-            "limits": Limits(min_coverage=0.0),
-        }
-        return Expectation(**{**values, **changes})
 
     def wait_for_fio(self) -> int:
         """Return the process of the first fio as soon as it is there."""

@@ -22,6 +22,7 @@ from plumbline.plan.capture import (
     capture,
     newest_conditions,
 )
+from tests.package.measure.units import expectation
 from tests.package.parallel.curves import declining
 from tests.package.records import failed, record
 
@@ -30,18 +31,8 @@ DAY = 86400.0
 
 
 def expected(component: str, group: str = "scratch") -> Expectation:
-    ceiling = Ceiling(250e6, (component,))
-    return Expectation(
-        layer="ost",
-        component=component,
-        host="oss1",
-        group=group,
-        target={"kind": "lustre", "mount": "/scratch"},
-        path=("client1", component),
-        spec=SPEC,
-        references={"read/single": Reference(ceiling, None)},
-        limits=Limits(),
-    )
+    reference = Reference(Ceiling(250e6, (component,)), None)
+    return expectation(component, group=group, spec=SPEC, references={"read/single": reference})
 
 
 SITE = {("ost", name): expected(name) for name in "abcd"}
