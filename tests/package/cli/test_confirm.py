@@ -275,7 +275,9 @@ class Console:
     def suspect(self, *names: str) -> None:
         """Keep suspicions of targets as ``plumbline latency --save`` does."""
         now = time.time()
-        keep_site(self.history, {"client1": [Suspected("ost", name, now) for name in names]}, now)
+        save_suspicions(
+            self.history, {"client1": [Suspected("ost", name, now) for name in names]}, now
+        )
 
     def collect(self) -> int:
         script = EXPORT.replace("SRC", str(SOURCE)).replace("STATE", str(self.client.state))
