@@ -14,75 +14,13 @@ from pathlib import Path
 from typing import Callable, Iterator, Optional, Sequence
 
 from plumbline.model.service import Service
+from tests.package.recorded import data
 
 PROGRAM = shutil.which("nagios4", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
 _WAIT_S = 60.0
-_MAIN = """
-cfg_file={folder}/objects.cfg
-check_external_commands=1
-check_for_updates=0
-check_result_path={folder}/spool
-command_file={folder}/nagios.cmd
-event_broker_options=0
-execute_host_checks=0
-execute_service_checks=0
-illegal_macro_output_chars=`~$&|'"<>
-lock_file={folder}/nagios.pid
-log_external_commands=0
-log_file={folder}/nagios.log
-log_passive_checks=0
-nagios_user={user}
-object_cache_file={folder}/objects.cache
-query_socket={folder}/nagios.qh
-retain_state_information=0
-status_file={folder}/status.dat
-status_update_interval=1
-temp_file={folder}/nagios.tmp
-temp_path={folder}
-use_syslog=0
-"""
-_COMMON = """
-define command {
-    command_name none
-    command_line /bin/true
-}
-define timeperiod {
-    timeperiod_name always
-    alias           always
-    monday          00:00-24:00
-}
-define contact {
-    contact_name                  nobody
-    host_notifications_enabled    0
-    service_notifications_enabled 0
-    host_notification_commands    none
-    service_notification_commands none
-    host_notification_period      always
-    service_notification_period   always
-}
-define host {
-    name                   any
-    register               0
-    check_command          none
-    max_check_attempts     1
-    check_period           always
-    notification_period    always
-    contacts               nobody
-}
-define service {
-    name                   any
-    register               0
-    check_command          none
-    max_check_attempts     1
-    active_checks_enabled  0
-    passive_checks_enabled 1
-    flap_detection_enabled 0
-    check_period           always
-    notification_period    always
-    contacts               nobody
-}
-"""
+_MAIN = data("nagios/main.cfg")
+_COMMON = data("nagios/common.cfg")
 
 
 class Daemon:

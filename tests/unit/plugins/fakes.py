@@ -3,41 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, Mapping, NoReturn, Optional, Sequence
 
-PLAN: dict[str, Any] = {
-    "site": "lab",
-    "nodes": {
-        "oss1": {
-            "entries": [
-                {"layer": "raw", "component": "oss1-disk1", "target": {"kind": "device"}},
-                {"layer": "raw", "component": "oss1-disk2", "target": {"kind": "device"}},
-                {"layer": "net", "component": "oss1", "target": {}},
-            ]
-        },
-        "client1": {
-            "entries": [
-                {"layer": "ost", "component": "scratch-OST0000", "target": {"kind": "lustre"}},
-                {"layer": "net", "component": "client1", "target": {}},
-                {"layer": "fs", "component": "scratch-OST0000", "target": {"kind": "lustre"}},
-                {"layer": "fs", "component": "scratch", "target": {"kind": "parallel"}},
-            ]
-        },
-    },
-    "schedule": {"ost": {"limit_s": 2400}},
-    "services": [
-        {"host": "oss1", "node": "client1", "description": "OST scratch-OST0000 write read"},
-        {"host": "oss1", "node": "oss1", "description": "RAW oss1-disk1 read"},
-        {"host": "oss1", "node": "oss1", "description": "RAW oss1-disk2 read"},
-        {"host": "oss1", "node": "oss1", "description": "NODE oss1 symptoms", "layer": "symptoms"},
-    ],
-    "hosts": [
-        {"name": "oss1", "kind": "server", "address": "10.77.0.11"},
-        {"name": "client1", "kind": "client", "address": "10.77.0.21"},
-        {"name": "router1", "kind": "router", "address": "10.77.0.1"},
-    ],
-    "fs": {"launcher": "client1", "clients": ["client1", "oss1"]},
-}
+PLAN: dict[str, Any] = json.loads(Path(__file__).with_name("plan.json").read_text())
 COMPILED = (0, json.dumps(PLAN), "")
 
 

@@ -9,37 +9,7 @@ from typing import Any, Optional, Sequence
 import pytest
 from ansible_collections.hpcops.plumbline.tests.unit.plugins.fakes import Ended, Module
 
-NODE = {
-    "node": "client1",
-    "entries": [
-        {
-            "layer": "ost",
-            "component": "scratch-OST0000",
-            "target": {"kind": "lustre"},
-            "group": "scratch",
-        },
-        {
-            "layer": "ost",
-            "component": "scratch-OST0001",
-            "target": {"kind": "lustre"},
-            "group": "scratch",
-        },
-        {"layer": "net", "component": "client1", "target": {}, "group": "scratch"},
-        {"layer": "fs", "component": "scratch", "target": {"kind": "parallel"}, "group": "scratch"},
-        {
-            "layer": "fs",
-            "component": "scratch:posix-fpp-10k",
-            "target": {"kind": "parallel", "file_system": "scratch"},
-            "group": "scratch:posix-fpp-10k as a whole",
-        },
-        {
-            "layer": "fs",
-            "component": "scratch-OST0000",
-            "target": {"kind": "lustre"},
-            "group": "scratch",
-        },
-    ],
-}
+NODE = json.loads(Path(__file__).with_name("node.json").read_text())
 VERDICTS = [
     {"layer": "ost", "component": "scratch-OST0000", "state": "OK", "sentence": "fine"},
     {"layer": "ost", "component": "scratch-OST0001", "state": "WARNING", "sentence": "slow"},
