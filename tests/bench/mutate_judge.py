@@ -69,7 +69,7 @@ SLOW = {
 
 ASKING = {
     "judging": ("site/test_judge.py", "site/test_by_name.py"),
-    "weighing": ("locate/test_observe.py",),
+    "weighing": ("locate/test_votes.py",),
 }
 """Tests of rooms that ask a module."""
 
