@@ -16,7 +16,7 @@ from typing import Any, Iterator, Mapping, NamedTuple
 from plumbline.cli import main as plumbline
 
 INVENTORIES = Path(__file__).parents[2] / "inventories"
-SEED = 2211
+SEED = 5417
 
 
 class Row(NamedTuple):
@@ -29,14 +29,14 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("edison", "year", 1, 30),
-    Row("edison", "year", 0, 40),
-    Row("redstorm", "year", 1, 20),
-    Row("redstorm", "year", 0, 20),
-    Row("example", "year", 1, 20),
+    Row("edison", "year", 1, 60),
+    Row("edison", "year", 0, 60),
+    Row("redstorm", "year", 1, 40),
+    Row("redstorm", "year", 0, 40),
+    Row("example", "year", 1, 100),
+    Row("example", "year", 0, 100),
     Row("lab", "year", 1, 100),
     Row("lab", "year", 0, 100),
-    Row("lab", "quiet", 1, 50),
 )
 
 

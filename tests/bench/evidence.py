@@ -18,6 +18,7 @@ from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 from plumbline.judge.replay import DayVerdict, default_limits, replay
 from plumbline.model.limits import Limits
 from plumbline.model.series import Sampled
+from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
 from plumbline.store.samples import read_samples
 from tests.bench.campaigns import campaigns, paragraph
@@ -44,6 +45,7 @@ NOISES = ((0.0, 0.0, 0.0), (0.36, 0.0, 0.0), (0.3, 0.03, 0.02), (0.15, 0.06, 0.0
 LOSS = 0.40
 WITHIN = 7
 INJECTIONS = 20
+FEWER_INJECTIONS = 6
 LEAST_RUNS = 60
 
 Disk = tuple[str, str]
@@ -76,6 +78,7 @@ def main() -> int:
         "disks": disks,
         "latency": latency,
         "year": year,
+        "own-history": own_history,
         "repeats": repeats,
         "simulated": simulated,
         "campaigns": campaigns,
@@ -233,15 +236,10 @@ def plain_rule(rows: Sequence[Sampled]) -> set[Disk]:
 
 def year() -> Iterator[str]:
     """Yield the table on the year of benchmarks."""
-    rows = read_samples(DATA / "tokio-year" / "summaries.csv.gz").samples
-    series: dict[str, list[Sampled]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: row.at):
-        series[row.component].append(row)
-    long = {name: found for name, found in series.items() if len(found) >= LEAST_RUNS}
-    limits = default_limits(row for found in long.values() for row in found)
+    long, limits = series_of_the_year()
     judged = {name: list(replay(found, limits)) for name, found in long.items()}
     runs = sum(map(len, long.values()))
-    found, tried = injected(long.values(), limits)
+    found, tried = injected(long.values(), limits, INJECTIONS)
     ours = {name: share(one.verdict.state in BAD for one in days) for name, days in judged.items()}
     fixed = {name: below_own_median(found_) for name, found_ in long.items()}
     unknown = share(one.verdict.state is State.UNKNOWN for days in judged.values() for one in days)
@@ -269,17 +267,59 @@ def year() -> Iterator[str]:
     yield f"\n{paragraph(ABOUT)}"
 
 
+def series_of_the_year() -> tuple[dict[str, list[Sampled]], Limits]:
+    """Return the series that are long enough by name, and the limits for all of them."""
+    rows = read_samples(DATA / "tokio-year" / "summaries.csv.gz").samples
+    series: dict[str, list[Sampled]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row.at):
+        series[row.component].append(row)
+    long = {name: runs for name, runs in series.items() if len(runs) >= LEAST_RUNS}
+    return long, default_limits(row for runs in long.values() for row in runs)
+
+
+def own_history() -> Iterator[str]:
+    """Yield alarms and detection of series without peers at other odds than the default."""
+    long, limits = series_of_the_year()
+    years = sum(runs[-1].at - runs[0].at for runs in long.values()) / (365.25 * DAY_S)
+    yield "\n## Fewer alarms or sooner, without peers\n"
+    yield paragraph(
+        f"The same series ({years:.0f} series-years) with other odds for an alarm. *Alarms*: all "
+        f"that were raised, true or not. *Found*: losses of {100 * LOSS:.0f} % within {WITHIN} "
+        f"runs, {FEWER_INJECTIONS} in each series. A run of a series that varies by a quarter says "
+        "little about such a loss, so no odds give both few alarms and all losses."
+    )
+    yield ""
+    yield table("odds for an alarm", "alarms a series-year", "WARNING or worse", "found")
+    for factor in (0.01, 0.05, 0.2, 1.0, 5.0):
+        these = limits._replace(alarm_odds=limits.alarm_odds * factor)
+        judged = [
+            [day.verdict.state in BAD for day in replay(runs, these)] for runs in long.values()
+        ]
+        raised = sum(now and not before for days in judged for before, now in pairwise(days))
+        found, tried = injected(long.values(), these, FEWER_INJECTIONS)
+        usual = " (default)" if factor == 1 else ""
+        yield (
+            f"| {these.alarm_odds:.0f} to 1{usual} | {raised / years:.2f} | "
+            f"{100 * mean(map(share, judged)):.1f} % | {100 * found / tried:.0f} % |"
+        )
+
+
+def pairwise(days: Sequence[bool]) -> Iterator[tuple[bool, bool]]:
+    """Yield each day with that before it, the first with a good one."""
+    return zip([False, *days], days)
+
+
 def repeats() -> Iterator[str]:
     """Yield the section on measuring a low target once more."""
     yield from low_again(read_samples(DATA / "tokio-year" / "summaries.csv.gz").samples)
 
 
-def injected(every: Iterable[Sequence[Sampled]], limits: Limits) -> tuple[int, int]:
+def injected(every: Iterable[Sequence[Sampled]], limits: Limits, times: int) -> tuple[int, int]:
     """Return how often a loss was found, of how often it was put on."""
     random = Random(1)
     found = tried = 0
     for series in every:
-        for _ in range(INJECTIONS):
+        for _ in range(times):
             begin = random.randrange(45, len(series) - WITHIN)
             before = series[max(0, begin - 45) : begin]
             after = [
