@@ -11,8 +11,8 @@ author: The plumbline developers (@hpcops)
 version_added: 0.1.0
 short_description: Capture, compare and accept baselines
 description:
-  - Makes candidates of records, sets them beside the accepted baselines of an inventory, and makes
-    them the reference.
+  - Makes candidates from records, compares them with the accepted baselines of an inventory, and
+    makes them the reference.
   - Run it once on the control host, with C(delegate_to) and C(run_once).
 extends_documentation_fragment:
   - hpcops.plumbline.command

@@ -49,7 +49,7 @@ attributes:
   check_mode:
     description: Whether it can say what it would do and change nothing.
     support: full
-    details: It reads how the nodes stand, says what it would measure first, and measures nothing.
+    details: It reads the states of the nodes, shows its first measurement, and measures nothing.
 notes:
   - Use it with C(run_once) in a play of the nodes, with the privileges of root there.
 seealso:

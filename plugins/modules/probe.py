@@ -12,8 +12,8 @@ version_added: 0.1.0
 short_description: Measure now and judge
 description:
   - Measures what this node measures in a layer, and returns records and verdicts.
-  - It starts the units of the timers, so that what is tried by hand is what runs at night, with the
-    same privileges and limits. It needs root for that.
+  - It starts the units of the timers, so that a run by hand is the same as the one at night, with
+    the same privileges and limits. It needs root for that.
   - A verdict that is not OK is a result, no failure. The module fails where a unit does.
 extends_documentation_fragment:
   - hpcops.plumbline.on_node
@@ -35,7 +35,7 @@ options:
       - Pair hosts as in this slot of the network's rounds; only in layer V(net), where each node
         has one partner in a slot.
       - The partner needs C(plumbline-netserver.service); the probe waits 20 seconds for it.
-      - Without it, the slot that the clock says.
+      - Default: the slot of the current time.
     type: int
   limit_s:
     description:

@@ -29,7 +29,7 @@ options:
     default: []
   last_run:
     description:
-      - Judge what the last run of each component says alone, as while somebody looks.
+      - Judge the last run of each component alone, as for a run by hand.
       - Without it the verdicts are those of services, which follow the evidence of several runs.
     type: bool
     default: false

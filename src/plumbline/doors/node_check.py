@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from plumbline.model.verdict import Verdict
 
 _HELP = """\
-{program} {version}: say whether the probes of this node run
+{program} {version}: show whether the probes of this node run
 
 usage: {program} [options]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from plumbline.model.verdict import Verdict
 
 _HELP = """\
-{program} {version}: say which components are suspects, of a file system or a shared component
+{program} {version}: show the suspects of a file system or a shared component
 
 usage: {program} --service NAME [options]
 

@@ -26,7 +26,7 @@ STALE_AFTER_S = 3600.0
 _LONGEST_S = 1e8
 
 _HELP = """\
-{program} {version}: say what hardware and kernel of this node say about themselves
+{program} {version}: show signs of faults in hardware and kernel of this node
 
 usage: {program} [--kind KIND] [options]
 

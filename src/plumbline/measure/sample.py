@@ -152,7 +152,7 @@ def diskstats(text: str) -> dict[Number, tuple[int, int]]:
         return dict(_device(line.split()) for line in text.splitlines())
     except (IndexError, ToolError) as error:
         raise ToolError(
-            f"{DISKSTATS} is not understood ({error}); this kernel counts in another way"
+            f"{DISKSTATS} is not understood ({error}); this kernel has another format"
         ) from error
 
 

@@ -467,7 +467,7 @@ class WatchedTrial(Trial):
         except (SkipTarget, ToolError):
             return
         if failure is not None:
-            text = f"{failure.reason}; but the file system has space, its storage gives none"
+            text = f"{failure.reason}; the file system has space, but its storage has none"
             self.failure = Failure(Outcome.BROKEN, text)
 
     @contextmanager

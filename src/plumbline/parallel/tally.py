@@ -115,7 +115,7 @@ def _launcher_line(completed: Completed) -> str:
     texts = [line for line in output if line]
     from_plumbline = [line for line in texts if line.startswith("plumbline: ")]
     on_exit = [line for line in texts if any(mark in line for mark in _ON_EXIT)]
-    chosen = from_plumbline or on_exit or texts[-1:] or ["it said nothing"]
+    chosen = from_plumbline or on_exit or texts[-1:] or ["no message"]
     return f"{completed.argv[0]} ended with {completed.exit_code}: {chosen[0]}"
 
 

@@ -25,9 +25,9 @@ from plumbline.report.suspects import Suspects
 from plumbline.topology.names import fold
 
 ABOUT = (
-    "What hardware and kernel of each host say about themselves by the last look (plumbline "
-    "symptoms): a row for each host, a column for each kind of its parts. Where no mark is, nobody "
-    "could look, which is no sign of health."
+    "Signs of faults in hardware and kernel, from the last look at each host (plumbline symptoms): "
+    "a row for each host, a column for each kind of its parts. Without a mark, nothing could be "
+    "read, which is no sign of health."
 )
 HEADERS = ("host", "kind", "state", "since", "component", "symptom", "may explain")
 NUMBERS = (

@@ -92,7 +92,7 @@ def parse(job: Job, completed: Completed) -> Measurement:
         raise answer.storage_failure(text, str(failure))
     trouble = _TROUBLE.search(text)
     if trouble and not interrupted:
-        message = f"sgp_dd on {job.subject} says: {trouble[0].strip()}"
+        message = f"sgp_dd on {job.subject} reports: {trouble[0].strip()}"
         raise answer.storage_failure(text, message)
     time = _TIME.search(text)
     if not time:

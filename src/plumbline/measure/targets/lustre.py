@@ -320,7 +320,7 @@ class LustreTarget(FileTarget):
             if letter in _REFUSING:
                 # the file system of the OST became read-only after an error
                 error = BrokenTarget if letter == "R" else SkipTarget
-                raise error(f"{self.name} {_REFUSING[letter]}, says lfs df")
+                raise error(f"{self.name} {_REFUSING[letter]} (lfs df)")
             if letter not in "DNaf":
                 raise SkipTarget(f"lfs df shows {self.name} in an unknown state {usage.flags!r}")
         self._draining = "N" in usage.flags
