@@ -70,7 +70,7 @@ def others_of(record: Record) -> Optional[Others]:
     try:
         return None if raw is None else read(Others, raw)
     except (KeyError, TypeError) as error:
-        raise DocumentError(f"what a record says of others is damaged: {error!r}") from error
+        raise DocumentError(f"the traffic of others in a record is damaged: {error!r}") from error
 
 
 LUSTRE = "lustre"

@@ -65,7 +65,7 @@ class Log(NamedTuple):
             job = Job(raw["job"], raw["begin"], raw["end"], raw["program"], nodes=processes)
             return cls(checked_job(job), tuple(_files(raw, job)))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DocumentError(f"the log says what cannot be: {error}") from error
+            raise DocumentError(f"the log has an impossible value: {error}") from error
 
     def traffic(self, naming: Naming) -> Iterator[JobIo]:
         """Yield the job's traffic on each target in each direction."""

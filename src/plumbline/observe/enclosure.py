@@ -101,7 +101,7 @@ def _elements(node: Node, enclosure: str) -> Iterator[Symptom]:
     text = ask(node.system, ["sg_ses", "--join", f"/dev/{devices[0]}"], _TIMEOUT_S)
     elements = list(_parsed(text))
     if not elements:
-        raise ToolError(f"sg_ses printed what is not understood: {text[:60]!r}")
+        raise ToolError(f"sg_ses printed output that is not understood: {text[:60]!r}")
     for element in elements:
         kind = element.kind.lower()
         words, severity, status = _fault(element)

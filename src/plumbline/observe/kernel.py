@@ -400,7 +400,9 @@ def _entry(line: str) -> LogEntry:
         times(at=at)
         return LogEntry(at, _text(entry["MESSAGE"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise ToolError(f"journalctl printed what is not understood: {line[:60]!r}") from error
+        raise ToolError(
+            f"journalctl printed output that is not understood: {line[:50]!r}"
+        ) from error
 
 
 def _text(message: object) -> str:
@@ -424,7 +426,7 @@ def _line(line: str) -> LogEntry:
         times(at=at)
         return LogEntry(at, message)
     except (ValueError, TypeError, OverflowError) as error:
-        raise ToolError(f"dmesg printed what is not understood: {line[:60]!r}") from error
+        raise ToolError(f"dmesg printed output that is not understood: {line[:60]!r}") from error
 
 
 def _symptom(node: Node, parsed: ParsedMessage, messages: Sequence[LogEntry]) -> Symptom:

@@ -170,7 +170,7 @@ def parse_layout(text: str) -> Layout:
     """Parse the layout from ``lfs getstripe FILE``; raise SkipTarget if it is incomplete."""
     count, pattern = _field_of_line(text, "lmm_stripe_count"), _field_of_line(text, "lmm_pattern")
     if not count.isdigit() or not pattern or not re.search(r"\b(obdidx|l_ost_idx)\b", text):
-        raise SkipTarget(f"lfs getstripe printed what is not understood: {text[:80]!r}")
+        raise SkipTarget(f"lfs getstripe printed output that is not understood: {text[:80]!r}")
     table = text.partition("obdidx")[2].partition("\n")[2]
     return Layout(
         composite=re.search(r"^[ \t]*lcme?_", text, re.MULTILINE) is not None,
@@ -188,7 +188,7 @@ def parse_objects(text: str) -> Optional[Objects]:
     if not re.search(r"^[ \t]*(lmm_pattern|lcm_entry_count):", text, re.MULTILINE):
         if re.search(r"^[ \t]*stripe_count:", text, re.MULTILINE):
             return None
-        raise SkipTarget(f"lfs getstripe printed what is not understood: {text[:80]!r}")
+        raise SkipTarget(f"lfs getstripe printed output that is not understood: {text[:80]!r}")
     indices = re.findall(r"\bl_ost_idx:\s*(\d+)", text)
     patterns = re.findall(r"^[ \t]*lmm_pattern:[ \t]*(\S+)", text, re.MULTILINE)
     return Objects(tuple(dict.fromkeys(map(_index, indices))), any(map(_is_released, patterns)))

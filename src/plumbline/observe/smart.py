@@ -128,7 +128,11 @@ def _look_at(node: Node, disk: str) -> Look:
     except ToolError as error:
         return Look(NAME, 0, notes=(str(error),))
     except (KeyError, TypeError, AttributeError) as error:
-        return Look(NAME, 0, notes=(f"smartctl said of {disk} what is not understood: {error!r}",))
+        return Look(
+            NAME,
+            0,
+            notes=(f"output of smartctl on {disk} is not understood: {error!r}",),
+        )
 
 
 def _disks(node: Node) -> tuple[str, ...]:
@@ -151,7 +155,7 @@ def _ask(node: Node, disk: str) -> Mapping[str, Any]:
         raise ToolError(f"smartctl gave no answer about {disk} in {completed.seconds:.0f} s")
     report = parse_json("smartctl", completed.stdout)
     if not isinstance(report, dict) or not isinstance(report.get("smartctl"), dict):
-        raise ToolError(f"smartctl said of {disk} what is not understood")
+        raise ToolError(f"output of smartctl on {disk} is not understood")
     if completed.exit_code & _NO_ANSWER:
         entries = report["smartctl"].get("messages", ())
         messages = [

@@ -96,7 +96,7 @@ def look(node: Node) -> Look:
     text = ask(node.system, ["zpool", "status", "-pP"])
     starts = [match.start() for match in _POOL.finditer(text)]
     if not starts and "no pools available" not in text:
-        raise ToolError(f"zpool status printed what is not understood: {text[:60]!r}")
+        raise ToolError(f"zpool status printed output that is not understood: {text[:60]!r}")
     pools = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)])]
     symptoms = tuple(symptom for pool in pools for symptom in _pool_symptoms(node, pool))
     return Look(NAME, len(pools), symptoms)
@@ -105,7 +105,7 @@ def look(node: Node) -> Look:
 def _pool_symptoms(node: Node, text: str) -> Iterator[Symptom]:
     match, config = _POOL.search(text), _CONFIG.search(text)
     if not match or not (config or _UNKNOWN_CONFIG in text):
-        raise ToolError(f"zpool status printed what is not understood: {text[:60]!r}")
+        raise ToolError(f"zpool status printed output that is not understood: {text[:60]!r}")
     pool, state = match.groups()
     lines = map(_device, _DEVICE.finditer(config[1] if config else ""))
     devices = [(node.parts.block_name(device.path), device) for device in lines if device.path]

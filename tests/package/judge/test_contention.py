@@ -100,7 +100,7 @@ def test_the_sentence_names_the_job_that_took_the_target() -> None:
     ],
 )
 def test_what_is_damaged_is_said(others: object) -> None:
-    with pytest.raises(DocumentError, match="what a record says of others is damaged"):
+    with pytest.raises(DocumentError, match="the traffic of others in a record is damaged"):
         coverage_words(record(details={OTHERS: others}))
 
 

@@ -99,7 +99,7 @@ def test_what_another_program_counts_in_its_own_time_stays_within_the_job() -> N
     ],
 )
 def test_what_cannot_be_is_refused(changes: dict[str, Any]) -> None:
-    with pytest.raises(DocumentError, match="says what cannot be"):
+    with pytest.raises(DocumentError, match="has an impossible value"):
         Log.from_json(log([part(1)], **changes))
 
 

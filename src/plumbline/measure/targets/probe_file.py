@@ -167,7 +167,7 @@ class ProbeFile(NamedTuple):
             return {row[5]: [_number(number) for number in row[:5]] for row in rows}
         except IndexError:
             raise SkipTarget(
-                f"stat of {self.path} printed what is not understood: {completed.stdout!r}"
+                f"stat of {self.path} printed output that is not understood: {completed.stdout!r}"
             ) from None
 
     def _is_own(self, completed: Completed) -> bool:
