@@ -38,7 +38,7 @@ def option(spelling: str, text: str, default: Any = None, **more: Any) -> Argume
 def count(text: str) -> int:
     """Return a number above zero; argparse reports the error."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above zero")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above zero")
     return int(text)
 
 

@@ -110,7 +110,7 @@ def _remarks(result: NodeResult) -> list[str]:
     if result.trouble:
         remarks.append(f"no answer: {result.trouble}")
     if result.again:
-        remarks.append("its history was begun again or restored; all of it was asked for")
+        remarks.append("its history is new or was restored, so all of it was requested")
     if abs(result.clock_s) > _CLOCK_OFF_S:
         way = "ahead" if result.clock_s > 0 else "behind"
         remarks.append(f"its clock is {format_duration(abs(result.clock_s))} {way}")

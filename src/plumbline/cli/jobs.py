@@ -126,7 +126,7 @@ def _lines(used: JobUsage, users: bool) -> Iterator[str]:
         yield "No job is known to have moved anything on these targets at this time."
     if used.idle:
         names = [shown(job.id) for job in used.idle]
-        yield f"Ran too, traffic unknown: {several(names, _MOST_NAMED)}"
+        yield f"Also ran, traffic unknown: {several(names, _MOST_NAMED)}"
 
 
 def _row(usage: JobIo, job: Optional[Job]) -> list[str]:

@@ -57,7 +57,7 @@ PEOPLE.add(
     option("--layer", "only this layer; net with its pairs", choices=LAYERS),
     option(
         "--zone",
-        "place on the disks, where the topology gives rates of several",
+        "place on the disks, if the topology gives the rates of several",
         "fastest",
         choices=("fastest", "average", "slowest"),
     ),
@@ -188,7 +188,7 @@ PEOPLE.add(
         option("--keep SIZE", "keep files up to SIZE (default: remove)"),
         option("--reread-kept", "read the files of an earlier --keep"),
         option("--profile FILE", "record every call in FILE (default: off)"),
-        option("--next", "of each file system the planned test whose turn it is"),
+        option("--next", "the next planned test of each file system"),
     ),
     description="""\
 Measure what this node is to measure in a layer, keep the records, and judge them. With

@@ -128,7 +128,7 @@ def _compared(compared: Comparison) -> Iterator[str]:
             texts = [f"{name} {signed(change)}" for name, change in test.apart]
             yield f"{test.name}, apart from the others: {several(texts, _MOST_APART)}"
     if compared.lost:
-        yield f"Measured in one of both alone: {', '.join(compared.lost)}"
+        yield f"Measured in only one of the periods: {', '.join(compared.lost)}"
     for at, text in compared.between:
         yield f"{moment(at)}: {text}"
 

@@ -120,9 +120,9 @@ def _campaign_lines(settings: dict[str, Any], tally: Tally) -> Iterator[str]:
     yield f"All parts at fault are suspected: {tally.inside} of {tally.attempts} ({inside:.1f} %)"
     if settings["faults at once"] == 1:
         yield f"Suspected alone: {tally.alone} of {tally.identifiable} that can be told apart"
-    yield f"Suspects in the mean: {tally.suspects / tally.attempts:.1f}"
+    yield f"Suspects on average: {tally.suspects / tally.attempts:.1f}"
     yield (
-        f"Alarms of what the faults slow that no suspect explains: {tally.beside} of {tally.alarms}"
+        f"Alarms of slowed components that no suspect explains: {tally.beside} of {tally.alarms}"
     )
     yield f"{tally.hidden} more draws slow no measurement by a fifth; nothing can find these."
 

@@ -73,7 +73,8 @@ def _refuse_to_lose(denied: set[str], path: Path) -> None:
         lost = sorted(denied & {look.collector for look in looks if not look.unavailable})
         if lost:
             raise PrivilegeError(
-                f"not saved: {path} has {', '.join(lost)}, this look has not; as root: {_UNIT}"
+                f"not saved: {path} has {', '.join(lost)}, which this look cannot read; "
+                f"as root: {_UNIT}"
             )
 
 
@@ -85,7 +86,7 @@ def _past(path: str) -> Past:
             return facts.load_symptoms(path).past
         except DocumentError as error:
             trouble = str(error)
-    remark(f"{trouble}: counters have nothing to be held against")
+    remark(f"{trouble}: counters have no earlier look to compare with")
     return Past()
 
 

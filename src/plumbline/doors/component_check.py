@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from plumbline.model.verdict import Verdict
 
 HELP = """\
-{program} {version}: say how one component that this node measures fares
+{program} {version}: show the verdict on one component that this node measures
 
 usage: {program} (--component NAME | --group NAME) [options]
 
   --component NAME      the component
-  --group NAME          a group of peers as one instead; a host has none
+  --group NAME          a whole group of peers instead; a host has none
   -t, --timeout SECONDS UNKNOWN when it takes longer, default {timeout:g}
   -v, --verbose         show the evidence; up to three times
   --expectations FILE   default {expectations}

@@ -80,7 +80,7 @@ def _summary(setup: Setup, outcome: Outcome) -> Iterator[str]:
     moved = daily_traffic(outcome)
     if moved.planned:
         planned, confirmed = map(format_bytes, moved)
-        yield f"planned runs move {planned} a day in the mean, confirmation {confirmed}"
+        yield f"planned runs move {planned} a day on average, confirmation {confirmed}"
 
 
 def _false_alarms(alarms: tuple[Alarms, ...]) -> str:
@@ -120,7 +120,7 @@ def _detection(outcome: Outcome) -> str:
         return text
     silenced = silent_faults(outcome)
     suffix = f"; {silenced} of them silent behind the alarm of another fault" if silenced else ""
-    return f"{text}\n\nAlarms a fault: {number:.1f} notifications in the mean{suffix}."
+    return f"{text}\n\nAlarms a fault: {number:.1f} notifications on average{suffix}."
 
 
 def _size(size: Size) -> tuple[str, ...]:

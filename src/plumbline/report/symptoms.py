@@ -125,9 +125,9 @@ def _finding(site: Site) -> str:
     passing = sum(not state_of(symptom).alarm for look in site.looks for symptom in look.symptoms)
     text = f"{number(len(hosts), 'host')}: {', '.join(words) or 'no symptom is an alarm'}."
     if passing:
-        text += f" {number(passing, 'symptom')} beside that will pass, or raise no suspicion."
+        text += f" {number(passing, 'symptom')} besides will pass, or raise no suspicion."
     if site.unseen:
-        text += f" Nobody looks at {number(len(site.unseen), 'host')}: {fold(site.unseen)}."
+        text += f" No symptoms are read on {number(len(site.unseen), 'host')}: {fold(site.unseen)}."
     return text
 
 

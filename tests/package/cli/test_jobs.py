@@ -99,7 +99,7 @@ def test_what_servers_counted_is_shown_with_the_names_of_jobs(console: Console) 
     assert requests[1].split()[:5] == ["4711", "climate", MDT, "1500", "75/s"]
     assert requests[1].endswith("open 1000, close 400, unlink 90")
     assert requests[2].startswith("\N{REPLACEMENT CHARACTER}[31mred")
-    assert last == "Ran too, traffic unknown: 4713"
+    assert last == "Also ran, traffic unknown: 4713"
     assert "ada" not in said
     assert "\x1b" not in said
 

@@ -47,7 +47,7 @@ def test_the_report_names_every_collector_and_the_exit_code_follows(
     raised = [one for look in looks for one in look["symptoms"] if one["direction"] == "raises"]
     assert [look["collector"] for look in looks] == list(COLLECTORS)
     assert code == bool(raised)
-    assert "symptoms.json is not there: counters have nothing to be held against" in err
+    assert "symptoms.json is not there: counters have no earlier look to compare with" in err
 
 
 @pytest.mark.usefixtures("in_unit")

@@ -45,7 +45,7 @@ def test_how_long_the_longest_run_of_each_layer_takes_is_said_beside_what_was_si
 def test_what_is_moved_on_a_day_of_a_fleet_is_said_beside_what_was_simulated() -> None:
     moved = Outcome(2, 60, 10, {}, {}, {}, (), planned_bytes=240 * 10**9, confirmed_bytes=6 * 10**9)
     assert next(tables(ASKED, moved)).splitlines()[2] == (
-        "planned runs move 2000.0 MB a day in the mean, confirmation 50.0 MB"
+        "planned runs move 2000.0 MB a day on average, confirmation 50.0 MB"
     )
 
 

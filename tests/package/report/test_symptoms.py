@@ -59,8 +59,8 @@ def test_what_was_found_fine_is_a_row_that_says_what_was_looked_at(site: Site) -
 def test_the_worst_hosts_stand_first_and_hosts_nobody_looks_at_are_named(site: Site) -> None:
     figure = symptoms_figure(site, None)
     assert figure.finding == (
-        "3 hosts: 1 CRITICAL, 2 WARNING. 1 symptom beside that will pass, or raise no suspicion. "
-        "Nobody looks at 1 host: client1."
+        "3 hosts: 1 CRITICAL, 2 WARNING. 1 symptom besides will pass, or raise no suspicion. "
+        "No symptoms are read on 1 host: client1."
     )
     assert figure.plots[0].layout["yaxis"]["ticktext"] == ["oss2", "oss3", "oss1"]
     assert [trace["name"] for trace in figure.plots[0].data] == ["CRITICAL", "WARNING", "OK"]
