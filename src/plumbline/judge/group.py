@@ -73,7 +73,8 @@ def alarms_of(ruled: Iterable[tuple[Expectation, Sequence[Ruling]]]) -> Iterator
         for ruling in reversed(rulings)
         if ruling.finding.state is State.CRITICAL and ruling.finding.reason not in _BROKEN
     }
-    for name, finding in list(alarms.items())[:1]:
+    if alarms:
+        name, finding = next(iter(alarms.items()))
         first = f", first {name}: {finding.text}" if len(alarms) > 1 else f": {finding.text}"
         yield Note(State.WARNING, finding.reason, f"CRITICAL {several(list(alarms))}{first}")
 

@@ -12,6 +12,7 @@ from plumbline.judge.phrases import (
     number,
     odds,
     odds_of_run,
+    of_service,
     over_runs,
     peers,
     several,
@@ -111,3 +112,31 @@ def test_the_odds_of_one_run_are_said_but_where_its_group_or_nobody_has_them() -
     shared = known._replace(shared=True)
     assert odds_of_run(shared, services=True) == so_far(shared)
     assert odds_of_run(None, services=True) == so_far(None)
+
+
+@pytest.mark.parametrize(
+    ("known", "low", "words"),
+    [
+        (None, True, ""),
+        (evidence(), True, ""),
+        (evidence(shared=True, alarm=False), True, ""),
+        (
+            evidence(more=2),
+            False,
+            "; its service still has the alarm; 2 more runs",
+        ),
+        (evidence(alarm=False), False, ""),
+        (
+            evidence(alarm=False, more=1),
+            True,
+            "; its service watches: 1 more run",
+        ),
+        (evidence(alarm=False), True, "; its service watches"),
+    ],
+)
+def test_a_run_names_its_service_where_that_differs(
+    known: Optional[Evidence], low: bool, words: str
+) -> None:
+    text = of_service(known, low=low)
+    assert text.startswith(words)
+    assert bool(text) is bool(words)
