@@ -53,8 +53,8 @@ def campaigns() -> Iterator[str]:
     )
     yield ""
     yield (
-        "| site | noise | faults | attempts | hidden | all suspected | alone | suspects in the "
-        "mean | false suspects | alarms without a note |"
+        "| site | noise | faults | attempts | hidden | all suspected | alone | suspects on "
+        "average | false suspects | alarms without a note |"
     )
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for row in ROWS:
