@@ -136,7 +136,7 @@ def snapshot(
     return Snapshot("client1", now, tuple(running), groups, json.loads(json.dumps(kept)))
 
 
-class Past(NamedTuple):
+class NodeMemory(NamedTuple):
     """What a node remembers, and since when its versions are those of today."""
 
     taken: Snapshot

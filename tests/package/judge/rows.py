@@ -1,4 +1,4 @@
-"""Runs beside their references as tests write them down."""
+"""Rows of the judge written as named tuples."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Run(NamedTuple):
 
 
 def rows(runs: Iterable[Run]) -> Rows:
-    """Return runs as the judge takes them."""
+    """Return runs as the judge's array."""
     return np.array(list(runs), float).reshape(-1, len(Run._fields))
 
 
 def runs_of(source: Source) -> list[Run]:
-    """Return the runs of a source one by one."""
+    """Return the runs of a source as tuples."""
     return [
         Run(at, ratio, spread, int(number)) for at, ratio, spread, number in source.runs.tolist()
     ]

@@ -1,4 +1,4 @@
-"""Each rule begins where the policy says: a value just inside, on and just outside of it."""
+"""Edges of the rules on one run: a value just inside, on and just outside each limit."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def outcome(
     peers_MB: Optional[float] = 201.0,
     **changes: Any,
 ) -> tuple[State, Reason]:
-    """Return what is found of one run, in MB/s, beside a baseline of 200 and a ceiling of 250."""
-    one = series(1e6 * rate_MB, peers_MB and 1e6 * peers_MB, **changes)
-    finding = apply(measured(one, Reference(ceiling, baseline), limits))
+    """Return state and reason of one run in MB/s; the baseline is 200, the ceiling 250."""
+    recorded = series(1e6 * rate_MB, peers_MB and 1e6 * peers_MB, **changes)
+    finding = apply(measured(recorded, Reference(ceiling, baseline), limits))
     return finding.state, finding.reason
 
 
@@ -70,7 +70,7 @@ def test_below_80_percent_is_a_warning_and_below_50_is_critical(
         (90, 160.1, State.WARNING),
     ],
 )
-def test_repeats_confirm_a_loss_where_all_are_beyond_a_level(
+def test_a_loss_is_confirmed_if_all_repeats_are_below_the_level(
     rate_MB: float, repeat_MB: float, state: State
 ) -> None:
     repeats = (1e6 * rate_MB, 1e6 * repeat_MB)
@@ -85,30 +85,30 @@ def test_repeats_confirm_a_loss_where_all_are_beyond_a_level(
         (160.1, Reason.NO_REFERENCE),
     ],
 )
-def test_repeats_confirm_a_loss_beside_a_provisional_reference(
+def test_repeats_confirm_a_loss_against_a_provisional_reference(
     repeat_MB: float, reason: Reason
 ) -> None:
     weak = BASE._replace(runs=3)
-    found = outcome(10, baseline=weak, peers_MB=None, repeats=(10e6, 1e6 * repeat_MB))
-    assert found[1] is reason
+    result = outcome(10, baseline=weak, peers_MB=None, repeats=(10e6, 1e6 * repeat_MB))
+    assert result[1] is reason
 
 
 @pytest.mark.parametrize(
     ("critical", "state"), [(4.9, State.WARNING), (5.0, State.WARNING), (5.1, State.CRITICAL)]
 )
-def test_what_is_certainly_low_is_critical_below_that_level(critical: float, state: State) -> None:
+def test_a_certain_loss_is_critical_below_the_critical_level(critical: float, state: State) -> None:
     weak = BASE._replace(runs=3)
     # 5 % of the reference
     limits = Limits(critical=Range(critical, float("inf")))
-    found = outcome(10, baseline=weak, peers_MB=None, limits=limits)
-    assert found == (state, Reason.PROVISIONAL)
+    result = outcome(10, baseline=weak, peers_MB=None, limits=limits)
+    assert result == (state, Reason.PROVISIONAL)
 
 
 @pytest.mark.parametrize(
     ("rate_MB", "state"),
     [(199.9, State.OK), (200.0, State.OK), (220.0, State.OK), (220.1, State.WARNING)],
 )
-def test_a_level_may_have_an_upper_end(rate_MB: float, state: State) -> None:
+def test_a_level_may_have_an_upper_limit(rate_MB: float, state: State) -> None:
     assert outcome(rate_MB, limits=Limits(warning=Range(80, 110)))[0] is state
 
 
@@ -123,20 +123,20 @@ def test_a_level_may_have_an_upper_end(rate_MB: float, state: State) -> None:
         (160.1, 0.5, Reason.FINE),
     ],
 )
-def test_below_the_least_coverage_what_is_low_is_contended(
+def test_a_low_rate_with_too_little_coverage_is_contended(
     rate_MB: float, coverage: float, reason: Reason
 ) -> None:
     assert outcome(rate_MB, coverage=coverage)[1] is reason
 
 
 @pytest.mark.parametrize("too_fast", [100.1, 120.0])
-def test_what_is_faster_than_its_reference_is_never_low(too_fast: float) -> None:
-    """A level with an upper end alarms, and no excuse for what is slow applies."""
+def test_a_rate_above_its_reference_is_never_low(too_fast: float) -> None:
+    """A level with an upper limit alarms, and no excuse for a low rate applies."""
     limits = Limits(warning=Range(80, 100))
-    found = outcome(2 * too_fast, limits=limits, coverage=0.5, peers_MB=2 * too_fast)
-    assert found == (State.WARNING, Reason.BELOW_LEVEL)
-    on_it = outcome(200.0, limits=limits._replace(warning=Range(80, 99)), coverage=0.5)
-    assert on_it == (State.WARNING, Reason.BELOW_LEVEL)
+    result = outcome(2 * too_fast, limits=limits, coverage=0.5, peers_MB=2 * too_fast)
+    assert result == (State.WARNING, Reason.BELOW_LEVEL)
+    at_reference = outcome(200.0, limits=limits._replace(warning=Range(80, 99)), coverage=0.5)
+    assert at_reference == (State.WARNING, Reason.BELOW_LEVEL)
     below = outcome(199.9, limits=limits._replace(warning=Range(80, 99)), coverage=0.5)
     assert below == (State.OK, Reason.CONTENDED)
 
@@ -149,7 +149,7 @@ def test_what_is_faster_than_its_reference_is_never_low(too_fast: float) -> None
         (160.5, Reason.CONTENDED),
     ],
 )
-def test_days_on_which_it_was_not_low_are_an_end_of_the_row(
+def test_a_day_without_loss_ends_the_row_of_contended_days(
     earlier_MB: float, reason: Reason
 ) -> None:
     earlier = [
@@ -165,13 +165,13 @@ def test_days_on_which_it_was_not_low_are_an_end_of_the_row(
         (150.0, 159.9, Reason.SHARED_LOSS),
         (150.0, 160.0, Reason.BELOW_LEVEL),
         (150.0, 160.1, Reason.BELOW_LEVEL),
-        # at most a tenth slower than they are
+        # at most a tenth slower than the peers
         (90.1, 100.0, Reason.SHARED_LOSS),
         (90.0, 100.0, Reason.SHARED_LOSS),
         (89.9, 100.0, Reason.BELOW_LEVEL),
     ],
 )
-def test_peers_that_are_as_low_are_an_excuse(
+def test_peers_that_are_as_slow_excuse_a_low_rate(
     rate_MB: float, peers_MB: float, reason: Reason
 ) -> None:
     assert outcome(rate_MB, peers_MB=peers_MB)[1] is reason
@@ -181,7 +181,9 @@ def test_peers_that_are_as_low_are_an_excuse(
     ("rate_MB", "reason"),
     [(89.9, Reason.BELOW_LEVEL), (90.0, Reason.EVEN_SHARE), (90.1, Reason.EVEN_SHARE)],
 )
-def test_an_even_share_less_a_tenth_is_fine(rate_MB: float, reason: Reason) -> None:
+def test_a_rate_down_to_a_tenth_below_the_even_share_is_fine(
+    rate_MB: float, reason: Reason
+) -> None:
     assert outcome(rate_MB, ceiling=EVEN)[1] is reason
 
 
@@ -189,18 +191,20 @@ def test_an_even_share_less_a_tenth_is_fine(rate_MB: float, reason: Reason) -> N
     ("runs", "spread", "firm"),
     [(4, 0.01, False), (5, 0.01, True), (5, 0.1, True), (5, 0.101, False)],
 )
-def test_a_baseline_is_firm_from_five_runs_and_up_to_a_spread_of_ten_percent(
+def test_a_baseline_is_firm_with_five_runs_and_at_most_ten_percent_spread(
     runs: int, spread: float, firm: bool
 ) -> None:
-    given = BASE._replace(runs=runs, spread=spread)
-    of = measured(series(200e6), Reference(CEILING, given), Limits())
-    assert (of.baseline is not None) is firm
+    baseline = BASE._replace(runs=runs, spread=spread)
+    run = measured(series(200e6), Reference(CEILING, baseline), Limits())
+    assert (run.baseline is not None) is firm
 
 
 @pytest.mark.parametrize(("ratio", "accepted"), [(0.899, False), (0.9, True), (0.901, True)])
-def test_what_is_a_tenth_below_its_baseline_is_as_accepted(ratio: float, accepted: bool) -> None:
-    of = measured(series(200e6 * ratio), Reference(CEILING, BASE), Limits())
-    assert of.accepted is accepted
+def test_a_rate_down_to_a_tenth_below_its_baseline_is_accepted(
+    ratio: float, accepted: bool
+) -> None:
+    run = measured(series(200e6 * ratio), Reference(CEILING, BASE), Limits())
+    assert run.accepted is accepted
 
 
 @pytest.mark.parametrize(("ahead_s", "reason"), [(59.9, None), (60.0, None), (60.1, Reason.AHEAD)])
@@ -223,8 +227,8 @@ def test_a_record_is_stale_beyond_its_age(more_s: float, reason: Optional[Reason
 def test_a_run_hangs_beyond_its_limit(more_s: float, hangs: bool) -> None:
     entry = expectation(limits=Limits(hung_after_s=900.0))
     run = Running("ost", entry.component, NOW - 900.0 - more_s)
-    found = hung_run(entry, [run], NOW)
-    assert (found is not None) is hangs
+    result = hung_run(entry, [run], NOW)
+    assert (result is not None) is hangs
 
 
 _NO_RATE = r"scratch-OST0003 read the \w+ .* which is no rate"
@@ -242,7 +246,7 @@ def test_a_reference_must_be_a_rate(rate: float, refused: bool) -> None:
             measured(series(), reference, Limits())
 
 
-def test_every_rule_on_one_run_is_in_these_tables_or_in_those_of_its_own_module() -> None:
+def test_every_rule_is_tested_here_or_in_a_module_of_its_own() -> None:
     elsewhere = {Reason.KNOWN_STATE, Reason.BELOW_GOAL, Reason.BELOW_FLOOR, Reason.PROFILE}
     here = {
         Reason.INVALID,

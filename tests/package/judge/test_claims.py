@@ -1,4 +1,4 @@
-"""Claims that are made of measurements: when something changed, and who is beside whom."""
+"""Moment of the last change, from the measurements that saw it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plumbline.model.limits import Limits
 from plumbline.model.units import DAY_S
 
 
-def seen(at: Optional[float]) -> NamedMeasurement:
+def measurement_with_change(at: Optional[float]) -> NamedMeasurement:
     era = Era("Lustre 2.3.0", at, with_group=True)
     return NamedMeasurement("read", "", Measurement("kind", "a", (), None, Limits(), None, era))
 
@@ -21,7 +21,7 @@ NIGHT = 40 * DAY_S
 
 
 @pytest.mark.parametrize(
-    ("moments", "found"),
+    ("moments", "expected"),
     [
         ([], None),
         ([None], None),
@@ -33,7 +33,7 @@ NIGHT = 40 * DAY_S
     ],
     ids=["nothing", "unknown", "once", "in turns", "half a day", "a half", "the night before"],
 )
-def test_the_last_change_is_when_the_first_measurement_of_its_night_saw_it(
-    moments: Sequence[Optional[float]], found: Optional[float]
+def test_the_last_change_dates_from_the_first_measurement_of_its_night(
+    moments: Sequence[Optional[float]], expected: Optional[float]
 ) -> None:
-    assert last_change([seen(at) for at in moments]) == found
+    assert last_change([measurement_with_change(at) for at in moments]) == expected

@@ -1,4 +1,4 @@
-"""The worst operation decides, the sentence is its own, and the evidence names all."""
+"""Verdict on one component: the worst operation gives state and sentence."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def both(write: Any = None, read: Any = None) -> tuple[Series, ...]:
     )
 
 
-def judged(*every: Series, running: tuple[Running, ...] = ()) -> Verdict:
-    return judge(expectation(), every, running, NOW)
+def judged(*operations: Series, running: tuple[Running, ...] = ()) -> Verdict:
+    return judge(expectation(), operations, running, NOW)
 
 
 def without_rate(outcome: Outcome, reason: str) -> dict[str, Any]:
     return {"outcome": outcome, "reason": reason, "rate": None}
 
 
-def test_all_well_is_one_short_sentence() -> None:
+def test_a_healthy_component_has_one_short_sentence() -> None:
     verdict = judged(*both({"rate": 195e6}))
     assert (verdict.state, verdict.reason, verdict.counts) == (State.OK, Reason.FINE, True)
     assert verdict.sentence == (
@@ -36,7 +36,7 @@ def test_all_well_is_one_short_sentence() -> None:
     )
 
 
-def test_the_worst_operation_decides_and_gives_its_ratios() -> None:
+def test_the_worst_operation_gives_state_sentence_and_ratios() -> None:
     verdict = judged(*both({"rate": 150e6}, {"rate": 80.3e6}))
     assert verdict.state is State.CRITICAL
     assert verdict.sentence == (
@@ -48,7 +48,7 @@ def test_the_worst_operation_decides_and_gives_its_ratios() -> None:
     assert verdict.ratio_peers == pytest.approx(80.3 / 201)
 
 
-def test_what_is_excused_is_said_although_it_is_ok() -> None:
+def test_an_excused_loss_is_ok_and_still_named() -> None:
     verdict = judged(*both(read={"rate": 80.3e6, "coverage": 0.5}))
     assert (verdict.state, verdict.counts) == (State.OK, False)
     assert "contended" in verdict.sentence
@@ -83,7 +83,7 @@ def test_unknown_outranks_warning_and_never_hides_critical() -> None:
         ),
     ],
 )
-def test_without_a_fresh_rate_the_reason_is_said(
+def test_without_a_fresh_rate_the_verdict_names_the_reason(
     read: dict[str, Any], state: State, reason: Reason, text: str
 ) -> None:
     verdict = judged(*both(read=read))
@@ -101,7 +101,7 @@ def test_an_operation_that_was_never_measured_is_unknown() -> None:
     )
 
 
-def test_a_run_that_does_not_end_is_critical_whatever_was_measured() -> None:
+def test_a_hung_run_is_critical_whatever_was_measured() -> None:
     since = NOW - 1500
     verdict = judged(*both(), running=(Running("ost", "scratch-OST0003", since),))
     assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.HANGS)
@@ -119,16 +119,16 @@ def test_a_run_that_does_not_end_is_critical_whatever_was_measured() -> None:
         Running("ost", "scratch-OST0004", NOW - 6000),
     ],
 )
-def test_a_run_within_its_limit_or_of_another_is_no_hang(running: Running) -> None:
+def test_a_run_within_its_limit_or_of_another_component_does_not_hang(running: Running) -> None:
     assert judged(*both(), running=(running,)).state is State.OK
 
 
-def test_an_operation_that_is_expected_no_longer_is_not_judged() -> None:
+def test_an_operation_that_is_no_longer_expected_is_not_judged() -> None:
     old = series(operation=Operation.REREAD, finished_at=NOW - 90 * DAY_S)
     assert judged(*both(), old).state is State.OK
 
 
-def test_without_references_what_was_measured_is_judged_against_the_peers() -> None:
+def test_without_references_a_rate_is_compared_with_the_peers() -> None:
     bare = expectation(references={})
     assert judge(bare, (series(rate=80e6),), (), NOW).state is State.CRITICAL
     assert judge(bare, (), (), NOW).state is State.UNKNOWN
@@ -142,8 +142,10 @@ def test_a_reference_to_an_unknown_operation_is_refused() -> None:
 
 def test_evidence_shows_references_peers_conditions_and_history() -> None:
     earlier = series(190e6).samples[0]._replace(started_at=NOW - 2 * DAY_S)
-    known = series(coverage=0.98, fill=0.45, versions={}, earlier=(earlier,))
-    evidence = judge(expectation(references={"read/single": REFERENCE}), (known,), (), NOW).evidence
+    latest = series(coverage=0.98, fill=0.45, versions={}, earlier=(earlier,))
+    evidence = judge(
+        expectation(references={"read/single": REFERENCE}), (latest,), (), NOW
+    ).evidence
     assert evidence == (
         "read 200.0 MB/s 5 min ago, repeats 200.0 MB/s, 200.0 MB/s, 200.0 MB/s [OK, fine]",
         (
@@ -157,7 +159,7 @@ def test_evidence_shows_references_peers_conditions_and_history() -> None:
     )
 
 
-def test_figures_carry_the_levels_in_bytes_per_second() -> None:
+def test_figures_have_their_levels_in_bytes_per_second() -> None:
     together = series(80.3e6, scenario=Scenario.TOGETHER)
     expected = expectation(references={"read/together": REFERENCE})
     (figure,) = judge(expected, (together,), (), NOW).figures
@@ -176,7 +178,7 @@ def test_figures_carry_the_levels_in_bytes_per_second() -> None:
         (Outcome.SKIPPED, State.UNKNOWN, "read was skipped: why"),
     ],
 )
-def test_only_what_is_the_component_s_own_fault_is_critical(
+def test_only_a_fault_of_the_component_itself_is_critical(
     outcome: Outcome, state: State, words: str
 ) -> None:
     verdict = judged(*both(read=without_rate(outcome, "why")))
@@ -185,10 +187,10 @@ def test_only_what_is_the_component_s_own_fault_is_critical(
     assert verdict.figures[1].value is None
 
 
-def test_after_an_interrupted_run_the_last_verdict_stands_and_says_so() -> None:
-    cut = Running("ost", "scratch-OST0003", NOW - 7200, interrupted=True)
-    verdict = judged(*both(), running=(cut,))
+def test_an_interrupted_run_is_named_and_leaves_the_verdict_unchanged() -> None:
+    interrupted = Running("ost", "scratch-OST0003", NOW - 7200, interrupted=True)
+    verdict = judged(*both(), running=(interrupted,))
     assert verdict.state is State.OK
     assert "the run that began 2024-10-03 22:00 UTC was interrupted" in verdict.sentence
-    assert judged(*both(read={"rate": 50e6}), running=(cut,)).state is State.CRITICAL
-    assert judge(expectation(), (), (cut,), NOW).state is State.UNKNOWN
+    assert judged(*both(read={"rate": 50e6}), running=(interrupted,)).state is State.CRITICAL
+    assert judge(expectation(), (), (interrupted,), NOW).state is State.UNKNOWN

@@ -1,4 +1,4 @@
-"""A verdict names the others that used a target while it was measured."""
+"""Contention: verdicts name the traffic of others on a target."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONTENDED = Others("oss1", 0.29, 0.33, JOB)
 ON_LUSTRE = {"client": "2.15.5", "server": "2.15.5"}
 
 
-def told(others: Others) -> dict[str, Any]:
+def details_of(others: Others) -> dict[str, Any]:
     return {OTHERS: write(others)}
 
 
@@ -65,19 +65,19 @@ def told(others: Others) -> dict[str, Any]:
         (None, None, None, "coverage unknown"),
     ],
 )
-def test_a_line_says_what_is_known_and_by_whom(
+def test_the_evidence_line_names_the_coverage_and_its_source(
     coverage: Optional[float],
     others: Optional[Others],
     versions: Optional[dict[str, str]],
     words: str,
 ) -> None:
-    details = told(others) if others else None
+    details = details_of(others) if others else None
     assert coverage_words(record(coverage=coverage, details=details, versions=versions)) == words
 
 
-def test_the_sentence_names_the_job_that_took_the_target() -> None:
+def test_the_sentence_names_the_job_that_used_the_target() -> None:
     both = [
-        series(80.3e6, peers_rate=None, coverage=0.31, operation=way, details=told(CONTENDED))
+        series(80.3e6, peers_rate=None, coverage=0.31, operation=way, details=details_of(CONTENDED))
         for way in (Operation.READ, Operation.WRITE)
     ]
     verdict = judge(expectation(), both, (), NOW)
@@ -99,11 +99,11 @@ def test_the_sentence_names_the_job_that_took_the_target() -> None:
         {**write(CONTENDED), "job": {"id": 4711, "bytes": 1, "seconds": 1}},
     ],
 )
-def test_what_is_damaged_is_said(others: object) -> None:
+def test_damaged_details_are_refused(others: object) -> None:
     with pytest.raises(DocumentError, match="the traffic of others in a record is damaged"):
         coverage_words(record(details={OTHERS: others}))
 
 
-def test_it_survives_its_document() -> None:
+def test_the_traffic_of_others_survives_writing_and_reading() -> None:
     for others in (CONTENDED, Others("oss1"), CONTENDED._replace(job=None)):
         assert read(Others, write(others)) == others

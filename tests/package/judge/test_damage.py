@@ -1,4 +1,4 @@
-"""A value of the wrong kind, anywhere in a document, is refused or harmless, never a fault."""
+"""A value of the wrong kind anywhere in a document is refused or harmless."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ WRONG: list[Any] = [None, "x", -1, 0, 1e308, 10**400, True, [], [1], {}, {"a": 1
 
 
 def places(value: Any, here: Place = ()) -> Iterator[Place]:
-    """Yield the way to each value within a document."""
+    """Yield the keys to each value within a document."""
     yield here
     pairs: Any = ()
     if isinstance(value, dict):
@@ -79,7 +79,7 @@ def changed(document: Any, place: Place, value: Any) -> Any:
 
 
 def outputs(expected: Any, taken: Any) -> Iterator[str]:
-    """Yield what the checks of both components would print."""
+    """Yield the output of the checks of both components."""
     yield output(expected, taken, ("ost", "scratch-OST0003"))
     yield output(expected, taken, ("net", "oss3"))
 
@@ -87,9 +87,9 @@ def outputs(expected: Any, taken: Any) -> Iterator[str]:
 def output(expected: Any, taken: Any, only: tuple[str, str]) -> str:
     judging = judge_pair_host if only[0] == "net" else judge
     try:
-        (found,) = Expectations.from_json(expected).find(*only)
-        read = Snapshot.from_json(taken)
-        verdict = judging(found, read.of(*only), read.running, NOW)
+        (entry,) = Expectations.from_json(expected).find(*only)
+        recorded = Snapshot.from_json(taken)
+        verdict = judging(entry, recorded.of(*only), recorded.running, NOW)
         return plugin_output("OST", verdict, 3)
     except DocumentError as error:
         return f"{error}\n"
@@ -97,7 +97,7 @@ def output(expected: Any, taken: Any, only: tuple[str, str]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: repr(wrong)[:12])
-def test_every_place_may_hold_anything(wrong: Any) -> None:
+def test_a_wrong_value_anywhere_gives_a_line_of_output(wrong: Any) -> None:
     printed = [
         *(
             text

@@ -1,4 +1,4 @@
-"""Each verdict can say by which rule, by which numbers, and what would have changed it."""
+"""Explanation of a verdict: rules, numbers, and the rates that would change it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lines(reference: Reference = READ["read/single"], **changes: Any) -> list[st
     return list(explain(entry, [series(**changes)], NOW))
 
 
-def test_every_rule_is_shown_with_its_numbers_in_the_order_of_asking() -> None:
+def test_every_rule_is_shown_in_order_with_its_numbers() -> None:
     shown = lines()[1 : 1 + len(RULES)]
     assert [line.split(":")[0].strip() for line in shown] == [
         f"rule {rule.reason.words}" for rule in RULES
@@ -38,7 +38,7 @@ def test_every_rule_is_shown_with_its_numbers_in_the_order_of_asking() -> None:
     assert all(line.endswith(")") and not line.endswith("()") for line in shown)
 
 
-def test_the_rule_that_fired_is_marked_and_those_after_it_were_not_asked() -> None:
+def test_rules_after_the_one_that_applies_are_marked_as_not_asked() -> None:
     shown = lines(rate=150e6)[1 : 1 + len(RULES)]
     at = [rule.reason for rule in RULES].index(Reason.BELOW_LEVEL)
     marks = [line.partition(": ")[2].split(" (")[0] for line in shown]
@@ -46,7 +46,7 @@ def test_the_rule_that_fired_is_marked_and_those_after_it_were_not_asked() -> No
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "expected"),
     [
         ({"rate": 150e6}, "above 161.7 MB/s: OK"),
         ({"rate": 150e6}, "below 101.0 MB/s: CRITICAL, below level"),
@@ -63,12 +63,14 @@ def test_the_rule_that_fired_is_marked_and_those_after_it_were_not_asked() -> No
         ),
     ],
 )
-def test_what_would_have_changed_the_outcome_is_named(changes: dict[str, Any], said: str) -> None:
-    assert [line for line in lines(**changes) if line.strip().startswith(said)]
+def test_the_rates_that_would_change_the_outcome_are_named(
+    changes: dict[str, Any], expected: str
+) -> None:
+    assert [line for line in lines(**changes) if line.strip().startswith(expected)]
 
 
 @pytest.mark.parametrize("rate", [40e6, 120e6, 150e6, 190e6])
-def test_what_is_said_to_change_the_outcome_does(rate: float) -> None:
+def test_a_rate_named_as_changing_the_outcome_does_so(rate: float) -> None:
     entry = expectation(references=READ)
     before = judge(entry, [series(rate)], (), NOW)
     for line in lines(rate=rate):
@@ -80,7 +82,7 @@ def test_what_is_said_to_change_the_outcome_does(rate: float) -> None:
             assert rest.split(": ")[1].split(",")[0] == other.state.name
 
 
-def test_without_a_rate_the_reason_is_all_there_is() -> None:
+def test_without_a_rate_only_the_reason_is_shown() -> None:
     assert lines(rate=None) == [
         "read failed: fio: no [UNKNOWN, failed]",
         "  no rate: the rules on speed were not asked",
@@ -108,7 +110,7 @@ def test_a_floor_is_explained_with_what_was_demonstrated() -> None:
     assert "  rule below floor: not asked (floor 125.0 MB/s, 4 of 5 nights)" in short
 
 
-def test_the_ceiling_and_its_limit_are_among_the_numbers() -> None:
+def test_the_ceiling_and_its_limit_are_shown() -> None:
     shown = lines(rate=200e6)
     assert any(
         line.endswith("(0.80 of ceiling 250.0 MB/s by disk oss2-disk1, limit 1.05)")
@@ -118,26 +120,26 @@ def test_the_ceiling_and_its_limit_are_among_the_numbers() -> None:
     assert "  rule invalid: no (no ceiling is known)" in unknown
 
 
-def test_an_outcome_that_is_near_is_found_where_it_begins() -> None:
+def test_a_near_outcome_is_found_at_its_edge() -> None:
     assert "    below 161.7 MB/s: WARNING, below level" in lines(rate=162e6)
     assert "    above 262.5 MB/s: UNKNOWN, invalid" in lines(rate=261e6)
 
 
-def test_two_repeats_that_disagree_are_named_and_one_is_none() -> None:
+def test_two_repeats_that_disagree_are_named_and_a_single_one_is_not() -> None:
     two = lines(rate=80e6, repeats=(80e6, 190e6))
     assert "    had the repeats agreed: CRITICAL, below level" in two
     assert not any("had the repeats" in line for line in lines(repeats=(80e6,), rate=80e6))
 
 
-def test_below_its_floor_is_what_the_run_itself_would_have_been() -> None:
-    """No better run of that night is left when the run is taken for a slower one."""
+def test_the_floor_is_the_rate_that_this_run_would_have_needed() -> None:
+    """If this run had been slower, no better run of its night would hide it."""
     floor = Limits(min_efficiency=0.5)
     entry = expectation(references={"read/single": Reference(CEILING, None)}, limits=floor)
     shown = list(explain(entry, [recorded([130e6, 50e6, 50e6, 50e6, 50e6])], NOW))
     assert "    below 125.0 MB/s: WARNING, below floor" in shown
 
 
-def test_what_peers_and_an_even_share_come_to_is_said_in_percent() -> None:
+def test_peers_and_even_share_are_shown_in_percent() -> None:
     shown = lines(rate=130e6, peers_rate=150e6)
     assert any(
         "(its 5 peers' median 150.0 MB/s is 74 % of this baseline; this 87 % of it)" in line
@@ -147,7 +149,7 @@ def test_what_peers_and_an_even_share_come_to_is_said_in_percent() -> None:
     assert any("(75 % of the even share 200.0 MB/s)" in line for line in lines(even, rate=150e6))
 
 
-def test_an_outcome_is_looked_for_up_to_nineteen_times_the_rate() -> None:
-    for times, found in ((18.5, True), (19.0, True), (19.3, False)):
+def test_outcomes_are_searched_up_to_nineteen_times_the_rate() -> None:
+    for times, expected in ((18.5, True), (19.0, True), (19.3, False)):
         shown = lines(rate=101.05e6 / times)
-        assert any(line.startswith("    above 101.") for line in shown) is found
+        assert any(line.startswith("    above 101.") for line in shown) is expected

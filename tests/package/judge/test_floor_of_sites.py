@@ -1,4 +1,4 @@
-"""The machines of the papers, slow from their first night on or healthy, without a baseline."""
+"""Floors on the machines of the papers, slow or healthy from the first night on."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ FLOORS = (Reason.BELOW_FLOOR, Reason.BELOW_GOAL)
 
 def policy(name: str) -> Policy:
     path = INVENTORIES / name / "group_vars" / "all" / "policy.yml"
-    said = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return load(said.get("plumbline_policy"))
+    variables = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return load(variables.get("plumbline_policy"))
 
 
 def nights(
     name: str, noise: Noise, number: int, shares: Mapping[str, float]
 ) -> Iterator[list[Verdict]]:
-    """Yield the verdicts after each night of a site whose layers give a share of their ceiling."""
+    """Yield each night's verdicts of a site whose layers reach a share of their ceiling."""
     fleet = build(paper(name), policy(name))
     weather = Weather(noise, Random("floors"))
     measuring = Measuring(fleet, weather)
@@ -59,17 +59,19 @@ def nights(
 @pytest.mark.parametrize(
     ("name", "noise", "systems", "even"),
     [
-        # of the ceiling of one alone, what eight and sixteen share
+        # share of the ceiling when eight and sixteen targets run together
         ("edison", YEAR, ["fs1", "fs2", "fs3"], 500 / 4000),
         ("redstorm", YEAR, ["scratch"], 1.0),
         ("bgl", NONE, ["lustre"], 50 / 125),
     ],
 )
-def test_a_quarter_of_what_it_can_have_is_one_warning_a_file_system_by_the_fifth_night(
+def test_a_quarter_of_the_ceiling_is_one_warning_per_file_system_by_the_fifth_night(
     name: str, noise: Noise, systems: list[str], even: float
 ) -> None:
-    *before, fifth = nights(name, noise, 5, {"ost": QUARTER * even})
-    assert not [verdict for night in before for verdict in night if verdict.reason in FLOORS]
+    *earlier_nights, fifth = nights(name, noise, 5, {"ost": QUARTER * even})
+    assert not [
+        verdict for night in earlier_nights for verdict in night if verdict.reason in FLOORS
+    ]
     below = [verdict for verdict in fifth if verdict.reason in FLOORS]
     assert [(verdict.component, verdict.group, verdict.state) for verdict in below] == [
         (system, True, State.WARNING) for system in systems
@@ -83,14 +85,14 @@ def test_a_quarter_of_what_it_can_have_is_one_warning_a_file_system_by_the_fifth
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rate_MBps", "systems"), [(700, []), (100, ["fs1", "fs2", "fs3"])])
-def test_a_target_of_edison_is_held_by_its_share_of_a_unit(
+def test_a_target_of_edison_is_compared_with_its_share_of_a_unit(
     rate_MBps: float, systems: list[str]
 ) -> None:
-    every = list(nights("edison", NONE, 10, {"ost": rate_MBps / 4000 / REACHED}))
-    below = [verdict for verdict in every[-1] if verdict.reason in FLOORS]
+    judged = list(nights("edison", NONE, 10, {"ost": rate_MBps / 4000 / REACHED}))
+    below = [verdict for verdict in judged[-1] if verdict.reason in FLOORS]
     assert [verdict.component for verdict in below] == systems
     if not systems:
-        assert not [verdict for night in every for verdict in night if verdict.state.alarm]
+        assert not [verdict for night in judged for verdict in night if verdict.state.alarm]
 
 
 @pytest.mark.slow
@@ -98,16 +100,16 @@ def test_a_target_of_edison_is_held_by_its_share_of_a_unit(
     ("name", "noise"), [("edison", YEAR), ("redstorm", YEAR), ("bgl", QUIET), ("jaguar", YEAR)]
 )
 def test_a_healthy_site_is_above_its_floors(name: str, noise: Noise) -> None:
-    found = [verdict for night in nights(name, noise, 8, {}) for verdict in night]
-    assert not [verdict.sentence for verdict in found if verdict.reason in FLOORS]
+    verdicts = [verdict for night in nights(name, noise, 8, {}) for verdict in night]
+    assert not [verdict.sentence for verdict in verdicts if verdict.reason in FLOORS]
 
 
 @pytest.mark.parametrize(
     ("write_GBps", "read_GBps", "reason"),
-    # the first test of all, the last, and the ones between
+    # the first test, the last one, and one between
     [(12, 12, Reason.BELOW_FLOOR), (29, 22, None), (23, 15, None)],
 )
-def test_the_first_file_system_of_blue_gene_alarms_and_the_mended_one_does_not(
+def test_the_first_file_system_of_blue_gene_alarms_and_the_repaired_one_does_not(
     write_GBps: float, read_GBps: float, reason: Optional[Reason]
 ) -> None:
     plan = compile_plan(paper("bgl"), policy("bgl"), {})

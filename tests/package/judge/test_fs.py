@@ -1,4 +1,4 @@
-"""All targets at once are one verdict, which names the target that holds the others up."""
+"""All targets at once give one verdict, which names the slowest target."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def judged(
     return judge_whole(entries or expected(), "scratch", memory, NOW)
 
 
-def test_a_healthy_file_system_says_what_it_gave_and_how_alike_its_targets_are() -> None:
+def test_a_healthy_file_system_shows_its_rates_and_its_slowest_target() -> None:
     verdict = judged([200e6, 198e6, 201e6, 200e6])
     assert (verdict.layer, verdict.component, verdict.group) == ("fs", "scratch", True)
     assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
@@ -62,7 +62,7 @@ def test_a_first_run_of_equal_targets_is_unknown_because_all_may_be_slow() -> No
 
 
 @pytest.mark.parametrize("baseline", [True, False])
-def test_a_target_with_an_even_share_is_not_slow_because_others_ended_earlier(
+def test_a_target_at_its_even_share_is_not_slow_because_others_ended_earlier(
     baseline: bool,
 ) -> None:
     unlike = [250e6, 250e6, 120e6, 250e6]
@@ -79,7 +79,7 @@ def test_several_slow_targets_are_named_the_slowest_first() -> None:
     assert "likewise OST0" in sentence
 
 
-def test_a_loss_that_all_targets_share_is_the_wholes() -> None:
+def test_a_loss_that_all_targets_share_is_a_loss_of_the_whole() -> None:
     verdict = judged([120e6] * 4)
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.BELOW_LEVEL)
     assert verdict.sentence.startswith(
@@ -90,22 +90,24 @@ def test_a_loss_that_all_targets_share_is_the_wholes() -> None:
 STEEP = {"details": {"form": [160, 150, 140, 120, 100, 80, 70, 60, 60, 60]}}
 
 
-def kept_profiles() -> list[Expectation]:
+def with_flat_profiles() -> list[Expectation]:
     """Return the expectations with a flat profile in every baseline."""
 
-    def known(entry: Expectation) -> Expectation:
+    def with_profile(entry: Expectation) -> Expectation:
         references = {
-            step: one._replace(baseline=one.baseline and one.baseline._replace(profile=(1.0,) * 20))
-            for step, one in entry.references.items()
+            step: reference._replace(
+                baseline=reference.baseline and reference.baseline._replace(profile=(1.0,) * 20)
+            )
+            for step, reference in entry.references.items()
         }
         return entry._replace(references=references)
 
-    return [known(entry) for entry in expected()]
+    return [with_profile(entry) for entry in expected()]
 
 
-def test_a_whole_that_declines_where_it_was_flat_is_told_once() -> None:
+def test_a_whole_that_declines_is_reported_once() -> None:
     everywhere: dict[str, Any] = dict.fromkeys(("OST0", "OST1", "OST2", "OST3", "scratch"), STEEP)
-    verdict = judged([202e6] * 4, kept_profiles(), **everywhere)
+    verdict = judged([202e6] * 4, with_flat_profiles(), **everywhere)
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.PROFILE)
     assert verdict.sentence.startswith(
         "file system scratch - as a whole write together 808.0 MB/s, 100 % of baseline 808.4 MB/s"
@@ -114,8 +116,8 @@ def test_a_whole_that_declines_where_it_was_flat_is_told_once() -> None:
     assert "OST" not in verdict.sentence
 
 
-def test_one_target_that_declines_is_named() -> None:
-    verdict = judged([202e6] * 4, kept_profiles(), OST1=STEEP)
+def test_a_single_target_that_declines_is_named() -> None:
+    verdict = judged([202e6] * 4, with_flat_profiles(), OST1=STEEP)
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.PROFILE)
     assert verdict.sentence.startswith("file system scratch - OST1 write together 202.0 MB/s")
     assert "17 % apart (limit 10 %)" in verdict.sentence
@@ -146,10 +148,10 @@ def test_a_target_that_hangs_is_critical_and_named() -> None:
     assert "scratch - OST1 write together hung on" in verdict.sentence
 
 
-def test_a_target_that_took_no_part_is_said_once() -> None:
-    out = {"outcome": Outcome.SKIPPED}
-    whole = {**out, "reason": "OST1 took no part, so there is no figure of all: it is full"}
-    verdict = judged([200e6] * 4, OST1={**out, "reason": "it is full"}, scratch=whole)
+def test_a_skipped_target_is_named_once() -> None:
+    skipped = {"outcome": Outcome.SKIPPED}
+    whole = {**skipped, "reason": "OST1 took no part, so there is no figure of all: it is full"}
+    verdict = judged([200e6] * 4, OST1={**skipped, "reason": "it is full"}, scratch=whole)
     assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.SKIPPED)
     assert verdict.sentence.count("it is full") == 1
 
@@ -160,7 +162,7 @@ def test_a_run_that_does_not_end_hangs() -> None:
     assert "see systemctl status plumbline-fs.service" in verdict.sentence
 
 
-def test_a_run_on_other_terms_says_that_it_was_made_by_hand() -> None:
+def test_a_run_by_hand_on_other_terms_is_unknown() -> None:
     verdict = judged([200e6] * 4, scratch={"spec_hash": "another"})
     assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.OTHER_TERMS)
     assert "by hand, on other terms than the policy's; run systemctl start plumbline-fs" in (
@@ -168,13 +170,13 @@ def test_a_run_on_other_terms_says_that_it_was_made_by_hand() -> None:
     )
 
 
-def test_what_was_never_measured_is_unknown() -> None:
+def test_a_file_system_that_was_never_measured_is_unknown() -> None:
     verdict = judge_whole(expected(), "scratch", snapshot(), NOW)
     assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.NEVER_MEASURED)
     assert "never recorded on this node; run systemctl start plumbline-fs" in verdict.sentence
 
 
-def test_performance_data_are_the_wholes_rates_and_the_slowest_targets_share() -> None:
+def test_performance_data_are_the_rates_of_the_whole_and_the_slowest_share() -> None:
     figures = {figure.label: figure for figure in judged([200e6, 200e6, 100e6, 200e6]).figures}
     assert list(figures) == [
         *(f"{operation}_together_Bps" for operation in ("write", "read")),
@@ -187,7 +189,7 @@ def test_performance_data_are_the_wholes_rates_and_the_slowest_targets_share() -
     assert (slowest.warning, slowest.critical) == ("80:", "50:")
 
 
-def test_the_evidence_has_the_whole_and_every_target() -> None:
+def test_the_evidence_shows_the_whole_and_every_target() -> None:
     evidence = "\n".join(judged([200e6] * 4).evidence)
     assert "write together 800.0 MB/s" in evidence
     assert "OST3 read together 200.0 MB/s" in evidence
@@ -198,23 +200,23 @@ def test_a_file_system_that_is_not_measured_is_refused() -> None:
         judge_whole(expected(), "work", snapshot(), NOW)
 
 
-def test_only_a_whole_that_lacks_nothing_but_a_baseline_does_not_count() -> None:
+def test_a_whole_that_only_lacks_a_baseline_does_not_count() -> None:
     assert judged([200e6] * 4).counts
     assert not judged([200e6] * 4, expected(baseline=False)).counts
     failed = {"outcome": Outcome.FAILED, "reason": "no answer"}
     assert judged([200e6] * 4, expected(baseline=False), OST1=failed).counts
 
 
-def test_a_target_whose_writes_decline_is_told_beside_a_whole_whose_reads_do() -> None:
-    """The whole's read went otherwise, the target's write: neither explains the other."""
-    taken = [
-        one._replace(latest=one.latest._replace(details=STEEP["details"]))
-        if (one.latest.component, one.latest.operation)
+def test_declining_writes_of_a_target_and_reads_of_the_whole_are_both_named() -> None:
+    """The whole's read declines and the target's write: neither explains the other."""
+    runs = [
+        series_._replace(latest=series_.latest._replace(details=STEEP["details"]))
+        if (series_.latest.component, series_.latest.operation)
         in (("scratch", Operation.READ), ("OST1", Operation.WRITE))
-        else one
-        for one in ran([202e6] * 4)
+        else series_
+        for series_ in ran([202e6] * 4)
     ]
-    verdict = judge_whole(kept_profiles(), "scratch", snapshot(*taken), NOW)
+    verdict = judge_whole(with_flat_profiles(), "scratch", snapshot(*runs), NOW)
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.PROFILE)
     assert "- OST1 write together 202.0 MB/s" in verdict.sentence
     assert "as a whole read together 808.0 MB/s" in verdict.sentence
@@ -225,7 +227,7 @@ LARGE = "scratch:posix-fpp-1m2"
 
 
 def with_tests() -> list[Expectation]:
-    """Return the file system with two further tests, whose baselines are a fifth of its own."""
+    """Return the file system with two further tests, with baselines of a fifth of its own."""
     limits = expected()[0].limits._replace(stale_after_s=14 * DAY_S)
     entries = [entry._replace(limits=limits) for entry in expected()]
     whole = entries[-1]
@@ -246,24 +248,24 @@ def with_tests() -> list[Expectation]:
 
 
 def runs_of_tests(rates: Mapping[str, float], ages_days: Mapping[str, float] = {}) -> list[Series]:
-    """Return a healthy run of the whole and runs of further tests, so many days ago."""
+    """Return a healthy run of the whole and runs of further tests, some days ago."""
     runs = ran([200e6] * 4, NOW - 300 - DAY_S * ages_days.get("scratch", 0))
     for name, rate in rates.items():
         of_test = ran([rate / 4] * 4, NOW - 300 - DAY_S * ages_days.get(name, 0))
         runs += [
-            each._replace(latest=each.latest._replace(component=name))
-            for each in of_test
-            if each.latest.component == "scratch"
+            run._replace(latest=run.latest._replace(component=name))
+            for run in of_test
+            if run.latest.component == "scratch"
         ]
     return runs
 
 
-def of_tests(rates: Mapping[str, float]) -> Verdict:
+def judged_tests(rates: Mapping[str, float]) -> Verdict:
     return judge_whole(with_tests(), "scratch", snapshot(*runs_of_tests(rates)), NOW)
 
 
-def test_a_loss_of_small_calls_alone_is_said_of_its_test() -> None:
-    verdict = of_tests({SMALL: 60e6, LARGE: 159e6})
+def test_a_loss_of_small_calls_alone_names_its_test() -> None:
+    verdict = judged_tests({SMALL: 60e6, LARGE: 159e6})
     assert (verdict.component, verdict.state) == ("scratch", State.CRITICAL)
     assert verdict.sentence == (
         "file system scratch - test mpiio-shared-10k write together 60.0 MB/s, 38 % of baseline "
@@ -272,16 +274,16 @@ def test_a_loss_of_small_calls_alone_is_said_of_its_test() -> None:
     )
 
 
-def test_what_all_tests_have_lost_is_the_wholes_loss() -> None:
+def test_a_loss_of_all_tests_is_a_loss_of_the_whole() -> None:
     slow = runs_of_tests({SMALL: 60e6, LARGE: 70e6})
-    runs = [each for each in slow if ":" in each.latest.component] + ran([80e6] * 4)
+    runs = [run for run in slow if ":" in run.latest.component] + ran([80e6] * 4)
     sentence = judge_whole(with_tests(), "scratch", snapshot(*runs), NOW).sentence
     assert "as a whole write together 320.0 MB/s" in sentence
     assert "test mpiio-shared-10k write together 60.0 MB/s" in sentence
     assert sentence.endswith("likewise test posix-fpp-1m2")
 
 
-def test_a_test_without_a_baseline_or_a_run_yet_is_no_news() -> None:
+def test_a_test_without_baseline_or_run_changes_nothing() -> None:
     *entries, small, large = with_tests()
     bare = small._replace(references={step: Reference(CEILING, None) for step in small.references})
     verdict = judge_whole(
@@ -290,9 +292,9 @@ def test_a_test_without_a_baseline_or_a_run_yet_is_no_news() -> None:
     assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
 
 
-def test_rates_of_further_tests_are_performance_data_by_their_names() -> None:
-    labels = [figure.label for figure in of_tests({SMALL: 160e6}).figures]
-    assert labels[-2:] == [f"mpiio-shared-10k_{each}_together_Bps" for each in ("write", "read")]
+def test_rates_of_further_tests_are_in_the_performance_data() -> None:
+    labels = [figure.label for figure in judged_tests({SMALL: 160e6}).figures]
+    assert labels[-2:] == [f"mpiio-shared-10k_{way}_together_Bps" for way in ("write", "read")]
 
 
 @pytest.mark.parametrize(
@@ -301,14 +303,14 @@ def test_rates_of_further_tests_are_performance_data_by_their_names() -> None:
         ({}, {}, SMALL),
         ({SMALL: 160e6}, {}, LARGE),
         ({SMALL: 160e6, LARGE: 160e6}, {"scratch": 3, SMALL: 2, LARGE: 1}, "scratch"),
-        # what was low in its last run comes again after any other
+        # a test that was low runs every other night
         ({SMALL: 60e6, LARGE: 160e6}, {"scratch": 3, SMALL: 2, LARGE: 1}, SMALL),
         ({SMALL: 60e6, LARGE: 160e6}, {"scratch": 3, SMALL: 1, LARGE: 2}, "scratch"),
         ({SMALL: 60e6, LARGE: 60e6}, {"scratch": 3, SMALL: 2, LARGE: 1}, "scratch"),
         ({SMALL: 60e6, LARGE: 60e6}, {"scratch": 1, SMALL: 3, LARGE: 2}, SMALL),
     ],
 )
-def test_the_test_that_ran_longest_ago_is_next_but_for_a_low_one(
+def test_the_test_that_ran_longest_ago_is_next_and_a_low_one_every_other_night(
     rates: Mapping[str, float], ages_days: Mapping[str, float], test: str
 ) -> None:
     memory = snapshot(*runs_of_tests(rates, ages_days))
@@ -316,11 +318,11 @@ def test_the_test_that_ran_longest_ago_is_next_but_for_a_low_one(
     assert next_test(system, memory, NOW).component == test
 
 
-def test_the_first_test_comes_first_and_again_where_a_target_was_low() -> None:
+def test_the_first_test_runs_first_and_again_after_a_low_target() -> None:
     (system,) = file_systems(with_tests())
     assert next_test(system, snapshot(), NOW).component == "scratch"
     low_target = ran([200e6, 60e6, 200e6, 200e6], NOW - 2 * DAY_S)
-    others = [
-        each for each in runs_of_tests({SMALL: 160e6, LARGE: 160e6}) if ":" in each.latest.component
+    other_tests = [
+        run for run in runs_of_tests({SMALL: 160e6, LARGE: 160e6}) if ":" in run.latest.component
     ]
-    assert next_test(system, snapshot(*low_target, *others), NOW).component == "scratch"
+    assert next_test(system, snapshot(*low_target, *other_tests), NOW).component == "scratch"

@@ -1,4 +1,4 @@
-"""A group is shown by the median of its members, excused or not, and alarms by evidence."""
+"""Verdict on a group: the median of its members, and alarms by evidence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NO_BASELINE = Reference(CEILING, None)
 def judged(
     *rates: Optional[float],
     limits: Optional[Limits] = None,
-    known: Optional[Evidence] = None,
+    group_evidence: Optional[Evidence] = None,
     **changes: Any,
 ) -> Verdict:
     names = [f"OST{number}" for number in range(len(rates))]
@@ -44,15 +44,19 @@ def judged(
         expectation(component=name, references=REFERENCES, limits=limits or Limits())
         for name in names
     ]
-    every = [series(rate, component=name, **changes) for name, rate in zip(names, rates)]
-    return verdict_on(members, *every, known=known)
+    members_series = [series(rate, component=name, **changes) for name, rate in zip(names, rates)]
+    return verdict_on(members, *members_series, group_evidence=group_evidence)
 
 
 def verdict_on(
-    members: Sequence[Expectation], *every: Series, known: Optional[Evidence] = None
+    members: Sequence[Expectation],
+    *members_series: Series,
+    group_evidence: Optional[Evidence] = None,
 ) -> Verdict:
-    taken = snapshot(*every, known={("ost", "scratch", True): known} if known else {})
-    return judge_group(members, taken, NOW, taken)
+    memory = snapshot(
+        *members_series, known={("ost", "scratch", True): group_evidence} if group_evidence else {}
+    )
+    return judge_group(members, memory, NOW, memory)
 
 
 def test_a_healthy_group_is_ok() -> None:
@@ -70,7 +74,7 @@ def test_one_slow_member_does_not_make_a_slow_group() -> None:
     assert judged(80e6, 200e6).state is State.OK
 
 
-def test_one_low_night_that_all_share_is_watched() -> None:
+def test_a_single_low_night_of_all_members_is_watched() -> None:
     verdict = judged(80e6, 80e6, 80e6, peers_rate=80e6)
     assert (verdict.state, verdict.reason) == (State.OK, Reason.WATCHED)
     assert verdict.sentence == (
@@ -83,11 +87,9 @@ def test_one_low_night_that_all_share_is_watched() -> None:
     ("ratio", "state"),
     [(0.51, State.WARNING), (0.5, State.WARNING), (0.49, State.CRITICAL), (0.85, State.WARNING)],
 )
-def test_a_loss_that_all_share_alarms_by_evidence_and_by_its_size(
-    ratio: float, state: State
-) -> None:
-    known = evidence(ratio=ratio)
-    verdict = judged(140e6, 140e6, 140e6, peers_rate=140e6, known=known)
+def test_a_shared_loss_alarms_by_evidence_and_by_its_size(ratio: float, state: State) -> None:
+    group_evidence = evidence(ratio=ratio)
+    verdict = judged(140e6, 140e6, 140e6, peers_rate=140e6, group_evidence=group_evidence)
     assert (verdict.state, verdict.reason) == (state, Reason.SLOW)
     assert verdict.sentence == (
         f"group scratch read {100 * ratio:.0f} % of its baseline over 3 runs since 2024-10-02 "
@@ -98,34 +100,36 @@ def test_a_loss_that_all_share_alarms_by_evidence_and_by_its_size(
     assert any("what changed: plumbline changes" in line for line in verdict.evidence)
 
 
-def test_where_nothing_is_lost_nothing_is_to_be_done() -> None:
+def test_a_healthy_group_has_no_remedy() -> None:
     assert not any("plumbline changes" in line for line in judged(200e6, 200e6).evidence)
 
 
-def test_a_direction_that_has_lost_as_well_is_named() -> None:
-    known = evidence(also=(("write", 0.55),))
-    verdict = judged(140e6, 140e6, 140e6, peers_rate=140e6, known=known)
+def test_another_direction_with_a_loss_is_named() -> None:
+    group_evidence = evidence(also=(("write", 0.55),))
+    verdict = judged(140e6, 140e6, 140e6, peers_rate=140e6, group_evidence=group_evidence)
     assert verdict.sentence.endswith(" to 1 against chance; write 55 %")
 
 
 def test_an_alarm_stands_through_a_good_night() -> None:
-    assert judged(200e6, 200e6, 200e6, known=evidence()).state is State.CRITICAL
+    assert judged(200e6, 200e6, 200e6, group_evidence=evidence()).state is State.CRITICAL
 
 
-def test_the_operation_that_has_lost_less_has_no_alarm() -> None:
-    assert judged(200e6, 200e6, 200e6, known=evidence(what="write")).state is State.OK
+def test_an_alarm_of_another_operation_is_not_shown() -> None:
+    assert judged(200e6, 200e6, 200e6, group_evidence=evidence(what="write")).state is State.OK
 
 
-def test_a_group_of_another_era_is_known_by_its_evidence() -> None:
-    other = REFERENCE._replace(baseline=BASELINE._replace(versions={"lustre": "2.15"}))
-    members = [expectation(component="OST0", references={"read/single": other})]
-    found = evidence(alarm=False, odds=0.0, against="the baseline from before lustre 2.15 -> 2.16")
-    verdict = verdict_on(members, series(component="OST0"), known=found)
+def test_a_group_after_a_change_is_compared_with_the_earlier_baseline() -> None:
+    earlier = REFERENCE._replace(baseline=BASELINE._replace(versions={"lustre": "2.15"}))
+    members = [expectation(component="OST0", references={"read/single": earlier})]
+    healthy = evidence(
+        alarm=False, odds=0.0, against="the baseline from before lustre 2.15 -> 2.16"
+    )
+    verdict = verdict_on(members, series(component="OST0"), group_evidence=healthy)
     assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
     assert "compared with the baseline from before lustre 2.15 -> 2.16" in verdict.sentence
 
 
-def test_contended_members_count_and_are_counted() -> None:
+def test_contended_members_count_and_their_number_is_shown() -> None:
     verdict = judged(80e6, 81e6, 82e6, coverage=0.3)
     assert "read 40 % of baseline, upper median of 3, 3 of them contended" in verdict.sentence
 
@@ -161,26 +165,26 @@ def test_a_group_without_figures_names_its_critical_members_with_the_reason(
     members = [
         expectation(component=name, references={"read/single": NO_BASELINE}) for name in rates
     ]
-    every = [series(rate, component=name, peers_rate=62e6) for name, rate in rates.items()]
-    taken = snapshot(*every)
-    assert verdict_on(members, *every).state is State.UNKNOWN
-    verdict = Judging(taken, taken, NOW, basis=Basis.LAST_RUN).group(members)
+    members_series = [series(rate, component=name, peers_rate=62e6) for name, rate in rates.items()]
+    memory = snapshot(*members_series)
+    assert verdict_on(members, *members_series).state is State.UNKNOWN
+    verdict = Judging(memory, memory, NOW, basis=Basis.LAST_RUN).group(members)
     assert verdict.state is State.WARNING
     assert verdict.sentence.startswith(f"group scratch {words}")
     assert "read: 6 of 6 have no figure to compare" in verdict.sentence
 
 
 @pytest.mark.parametrize("members", [1, 2])
-def test_one_member_is_no_group(members: int) -> None:
-    every = [expectation(component=f"OST{number}") for number in range(members)]
-    taken = snapshot(*(series(60e6, component=entry.component) for entry in every))
-    assert len(list(Judging(taken, taken, NOW).groups(every))) == members - 1
+def test_a_single_member_is_no_group(members: int) -> None:
+    entries = [expectation(component=f"OST{number}") for number in range(members)]
+    memory = snapshot(*(series(60e6, component=entry.component) for entry in entries))
+    assert len(list(Judging(memory, memory, NOW).groups(entries))) == members - 1
 
 
-def test_a_host_is_judged_by_all_its_runs_or_by_the_last_alone() -> None:
-    taken = snapshot(sent("oss1", 24e6), sent("oss2", 24.2e6))
+def test_a_host_is_judged_by_all_its_runs_or_by_its_last_one() -> None:
+    memory = snapshot(sent("oss1", 24e6), sent("oss2", 24.2e6))
     host = host_expectation("oss1", "oss2")
-    states = [Judging(taken, taken, NOW, basis=basis).component(host).state for basis in Basis]
+    states = [Judging(memory, memory, NOW, basis=basis).component(host).state for basis in Basis]
     assert states == [State.OK, State.CRITICAL, State.CRITICAL]
 
 
@@ -194,14 +198,14 @@ def test_a_group_without_figures_names_its_hung_member() -> None:
     assert verdict.sentence.startswith("group scratch broken or hung: a; read: 2 of 2 have no fig")
 
 
-def test_a_group_is_judged_by_its_levels() -> None:
+def test_a_group_is_judged_by_its_own_levels() -> None:
     strict = Limits(warning=Range(100, float("inf")))
     assert judged(200e6, limits=strict).reason is Reason.WATCHED
     gross = Limits(critical=Range(90, float("inf")))
-    assert judged(200e6, limits=gross, known=evidence(ratio=0.85)).state is State.CRITICAL
+    assert judged(200e6, limits=gross, group_evidence=evidence(ratio=0.85)).state is State.CRITICAL
 
 
-def test_a_group_of_which_only_the_baselines_are_missing_does_not_count() -> None:
+def test_a_group_that_only_lacks_baselines_does_not_count() -> None:
     bare = expectation(references={"read/single": Reference(CEILING, None)})
     verdict = verdict_on([bare], series())
     assert (verdict.state, verdict.counts) == (State.UNKNOWN, False)
@@ -213,7 +217,7 @@ def test_a_group_of_which_only_the_baselines_are_missing_does_not_count() -> Non
     assert "read was never recorded" in never.sentence
 
 
-def test_an_ost_that_the_topology_does_not_name_is_a_remark_and_no_state() -> None:
+def test_an_ost_missing_in_the_topology_is_a_remark_only() -> None:
     verdict = judged(200e6, 200e6, details={"unnamed": ["scratch-OST0010"]})
     assert verdict.state is State.OK
     assert verdict.sentence.endswith("; active but not in the topology: scratch-OST0010")
@@ -228,29 +232,29 @@ def test_a_remark_of_an_earlier_run_is_not_repeated() -> None:
 
 
 def with_outcomes(**outcomes: Outcome) -> Verdict:
-    """Return the verdict on six targets of three servers, of which some ended without a rate."""
+    """Return the verdict on six targets of three servers, some without a rate."""
     names = [f"OST{number}" for number in range(6)]
     members = [
         expectation(component=name, host=f"oss{place // 2 + 1}", references=REFERENCES)
         for place, name in enumerate(names)
     ]
-    every = [
+    members_series = [
         series(None, component=name, outcome=outcomes[name], reason=f"why {name}")
         if name in outcomes
         else series(200e6, component=name)
         for name in names
     ]
-    return verdict_on(members, *every)
+    return verdict_on(members, *members_series)
 
 
-def test_a_member_that_is_broken_has_an_alarm_of_its_own_and_the_group_is_not_ok() -> None:
+def test_a_broken_member_has_its_own_alarm_and_the_group_a_warning() -> None:
     verdict = with_outcomes(OST2=Outcome.BROKEN)
     assert verdict.state is State.WARNING
     assert verdict.sentence == "group scratch broken or hung: OST2"
     assert with_outcomes(OST2=Outcome.HUNG).state is State.WARNING
 
 
-def test_a_server_that_does_not_answer_is_one_alarm_for_all_its_targets() -> None:
+def test_an_unreachable_server_is_one_alarm_for_all_its_targets() -> None:
     verdict = with_outcomes(OST2=Outcome.UNREACHABLE, OST3=Outcome.UNREACHABLE)
     assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.UNREACHABLE)
     assert verdict.sentence == (
@@ -258,20 +262,20 @@ def test_a_server_that_does_not_answer_is_one_alarm_for_all_its_targets() -> Non
     )
 
 
-def test_a_mount_that_is_dead_is_one_alarm_although_no_member_has_a_figure() -> None:
-    every = {f"OST{number}": Outcome.NO_MOUNT for number in range(6)}
-    verdict = with_outcomes(**every)
+def test_a_dead_mount_is_one_alarm_without_any_figures() -> None:
+    outcomes = {f"OST{number}": Outcome.NO_MOUNT for number in range(6)}
+    verdict = with_outcomes(**outcomes)
     assert verdict.state is State.CRITICAL
     assert verdict.sentence.startswith("group scratch why OST0: no figure of OST0")
 
 
-def test_questions_that_nobody_answered_accuse_nobody() -> None:
+def test_unanswered_members_raise_no_alarm() -> None:
     assert with_outcomes(OST2=Outcome.UNANSWERED).state is State.OK
-    every = {f"OST{number}": Outcome.UNANSWERED for number in range(6)}
-    assert with_outcomes(**every).state is State.UNKNOWN
+    outcomes = {f"OST{number}": Outcome.UNANSWERED for number in range(6)}
+    assert with_outcomes(**outcomes).state is State.UNKNOWN
 
 
-def test_what_was_broken_long_ago_is_no_alarm_of_today() -> None:
+def test_an_old_outage_is_no_alarm_today() -> None:
     old: dict[str, Any] = {
         "finished_at": NOW - 9 * 86400.0,
         "outcome": Outcome.UNREACHABLE,
@@ -314,15 +318,15 @@ def test_half_of_a_group_is_enough_for_a_figure(
     assert judged(*rates).state is state
 
 
-def test_of_members_without_a_figure_the_first_one_is_explained() -> None:
+def test_the_first_member_without_a_figure_is_explained() -> None:
     members = [
         expectation(component="OST0", references={"read/single": Reference(CEILING, None)}),
         expectation(component="OST1", references=REFERENCES),
     ]
-    every = series(component="OST0"), series(None, component="OST1")
-    sentence = verdict_on(members, *every).sentence
+    both = series(component="OST0"), series(None, component="OST1")
+    sentence = verdict_on(members, *both).sentence
     assert "(OST0, OST1), first OST0: no baseline yet" in sentence
-    assert "first OST1: read failed: fio: no" in verdict_on(members[::-1], *every).sentence
+    assert "first OST1: read failed: fio: no" in verdict_on(members[::-1], *both).sentence
 
 
 def test_the_limits_of_a_group_are_those_of_its_first_member() -> None:
@@ -334,24 +338,24 @@ def test_the_limits_of_a_group_are_those_of_its_first_member() -> None:
         )
         for number in range(3)
     ]
-    every = [series(component=f"OST{number}") for number in range(3)]
-    assert verdict_on(members, *every).figures[0].warning == "80:"
-    assert verdict_on(members[::-1], *every).figures[0].warning == "78:"
+    members_series = [series(component=f"OST{number}") for number in range(3)]
+    assert verdict_on(members, *members_series).figures[0].warning == "80:"
+    assert verdict_on(members[::-1], *members_series).figures[0].warning == "78:"
 
 
 @pytest.mark.parametrize(
     ("writes", "reads", "reason"), [(80e6, 200e6, Reason.WATCHED), (200e6, 80e6, Reason.FINE)]
 )
-def test_of_operations_of_one_state_the_first_has_the_reason(
+def test_the_first_operation_of_the_worst_state_gives_the_reason(
     writes: float, reads: float, reason: Reason
 ) -> None:
     both = {"write/single": REFERENCE, "read/single": REFERENCE}
     members = [expectation(component=f"OST{number}", references=both) for number in range(2)]
-    every = [
+    members_series = [
         series(rate, rate, component=member.component, operation=operation)
         for member in members
         for operation, rate in ((Operation.WRITE, writes), (Operation.READ, reads))
     ]
-    verdict = verdict_on(members, *every)
+    verdict = verdict_on(members, *members_series)
     assert (verdict.state, verdict.reason) == (State.OK, reason)
     assert "watching: " in verdict.sentence

@@ -1,4 +1,4 @@
-"""Jobs find a slow target by their files on it, and accuse none of what is theirs or others'."""
+"""Slow targets found by the files of jobs; the jobs' own load and others' accuse none."""
 
 from __future__ import annotations
 
@@ -29,14 +29,12 @@ def named(_: str, index: int) -> str:
 
 def file(ost: int, rate: float, begin: float, **changes: object) -> FileIo:
     seconds = GIB / rate
-    one = FileIo(
-        "/s", Operation.WRITE, GIB, seconds, begin, begin + seconds, 8, 0, 0, ((ost, 1.0),)
-    )
-    return one._replace(**changes)  # type: ignore[arg-type]
+    io = FileIo("/s", Operation.WRITE, GIB, seconds, begin, begin + seconds, 8, 0, 0, ((ost, 1.0),))
+    return io._replace(**changes)  # type: ignore[arg-type]
 
 
 def log(number: int, rates: Sequence[float], begin: float, seed: int = 0) -> Log:
-    """Return a job with a file on each OST; what it got differs by 3 %."""
+    """Return a job with a file on each OST; their rates differ by 3 %."""
     chance = Random(f"{number} {seed}")
     files = tuple(
         file(ost, rate * (1 + chance.gauss(0, 0.03)), begin) for ost, rate in enumerate(rates)
@@ -48,7 +46,7 @@ def nights(rates: Sequence[float], count: int = 10) -> list[Log]:
     return [log(night, rates, START + night * DAY_S) for night in range(count)]
 
 
-def say(logs: Sequence[Log], traffic: Iterable[JobIo] = ()) -> JobFindings:
+def findings(logs: Sequence[Log], traffic: Iterable[JobIo] = ()) -> JobFindings:
     return judge_jobs(logs, named, traffic)
 
 
@@ -62,20 +60,20 @@ def test_healthy_targets_are_not_accused() -> None:
 
 
 def test_a_hint_says_what_jobs_lost_and_what_to_measure() -> None:
-    said = say(nights([100e6] * 9 + [60e6]))
-    assert said.slow == ["OST9"]
-    first, *_, last = said.sentences()
+    result = findings(nights([100e6] * 9 + [60e6]))
+    assert result.slow == ["OST9"]
+    first, *_, last = result.sentences()
     assert re.match(
         "OST9: jobs write at (59|60) % of its peers in the same run over 10 runs", first
     )
     assert first.endswith("a hint, no alarm, measure it: plumbline probe ost --component OST9")
     assert last == "10 jobs measured 10 targets, 1 of them slow"
-    (slow,) = said.to_json()["said"]
+    (slow,) = result.to_json()["said"]
     assert (slow["target"], slow["operation"], slow["slow"]) == ("OST9", "write", True)
     assert slow["ratio"] == pytest.approx(0.6, abs=0.03)
 
 
-def test_a_target_beyond_the_plan_is_shown_safely_and_not_to_be_probed() -> None:
+def test_a_target_outside_the_topology_is_shown_safely_and_not_probed() -> None:
     logs = nights([100e6] * 9 + [60e6])
     first = next(judge_jobs(logs, lambda _, index: f"/s\x1b OST{index}", []).sentences())
     assert first.startswith("/s\N{REPLACEMENT CHARACTER} OST9: jobs write at ")
@@ -84,34 +82,34 @@ def test_a_target_beyond_the_plan_is_shown_safely_and_not_to_be_probed() -> None
 
 def test_jobs_that_are_slow_on_all_targets_accuse_none() -> None:
     slow = [log(night, [10e6] * 10, START + night * DAY_S) for night in range(0, 10, 2)]
-    assert say(nights([100e6] * 10) + slow).slow == []
+    assert findings(nights([100e6] * 10) + slow).slow == []
 
 
-def test_jobs_that_begin_in_the_same_second_are_not_taken_for_one() -> None:
-    # each job alone is even; both as one would show the first five targets slow
+def test_jobs_that_begin_in_the_same_second_stay_apart() -> None:
+    # each job alone is even; together they would make the first five targets look slow
     logs = []
     for night in range(10):
         begin = START + night * DAY_S
         fast = log(night, [100e6] * 10, begin)
         slow = log(100 + night, [20e6] * 5, begin)
         logs += [fast, slow]
-    assert say(logs).slow == []
+    assert findings(logs).slow == []
 
 
-def test_what_others_took_is_no_fault_of_a_target() -> None:
+def test_traffic_of_others_does_not_accuse_a_target() -> None:
     hammered = JobIo("9", "OST9", Operation.READ, 1e18, START - 1, START + 99 * DAY_S, COUNTERS)
     logs = nights([100e6] * 9 + [60e6])
-    assert say(logs, [hammered]).slow == []
+    assert findings(logs, [hammered]).slow == []
     before = hammered._replace(begin=START - 99, end=START - 1)
-    assert say(logs, [before]).slow == ["OST9"]
+    assert findings(logs, [before]).slow == ["OST9"]
 
 
-def test_more_streams_of_the_job_on_one_target_are_no_fault_of_it() -> None:
+def test_more_streams_of_the_job_on_one_target_do_not_accuse_it() -> None:
     logs = []
-    for night, one in enumerate(nights([100e6] * 9 + [50e6])):
-        more = file(9, 50e6, START + night * DAY_S)
-        logs.append(one._replace(files=(*one.files, more)))
-    assert say(logs).slow == []
+    for night, job_log in enumerate(nights([100e6] * 9 + [50e6])):
+        second = file(9, 50e6, START + night * DAY_S)
+        logs.append(job_log._replace(files=(*job_log.files, second)))
+    assert findings(logs).slow == []
 
 
 @pytest.mark.parametrize(
@@ -123,48 +121,48 @@ def test_more_streams_of_the_job_on_one_target_are_no_fault_of_it() -> None:
         {"operation": Operation.READ},
     ],
 )
-def test_files_that_cannot_be_compared_say_nothing(changes: dict[str, object]) -> None:
+def test_files_that_cannot_be_compared_are_no_evidence(changes: dict[str, object]) -> None:
     logs = [
         night._replace(files=(*night.files[:9], night.files[9]._replace(**changes)))  # type: ignore[arg-type]
         for night in nights([100e6] * 9 + [30e6])
     ]
-    said = say(logs)
-    assert said.slow == []
-    assert said.targets == 9
+    result = findings(logs)
+    assert result.slow == []
+    assert result.targets == 9
 
 
-def test_few_targets_are_no_peers() -> None:
-    said = say(nights([100e6, 100e6, 100e6, 30e6]))
-    assert said == JobFindings([], 0, 0)
-    assert list(said.sentences()) == ["0 jobs measured 0 targets, none of them slow"]
+def test_four_targets_are_too_few_peers() -> None:
+    result = findings(nights([100e6, 100e6, 100e6, 30e6]))
+    assert result == JobFindings([], 0, 0)
+    assert list(result.sentences()) == ["0 jobs measured 0 targets, none of them slow"]
 
 
 def test_one_job_is_no_evidence() -> None:
-    said = say(nights([100e6] * 9 + [5e6], count=1))
-    assert said.slow == []
-    assert next(said.sentences()).startswith("watching: OST9: jobs write at 5 %")
+    result = findings(nights([100e6] * 9 + [5e6], count=1))
+    assert result.slow == []
+    assert next(result.sentences()).startswith("watching: OST9: jobs write at 5 %")
 
 
-def test_odds_of_a_loss_that_is_not_looked_for_are_no_word() -> None:
-    said = say(nights([100e6] * 9 + [90.5e6], count=20))
-    assert list(said.sentences()) == ["20 jobs measured 10 targets, none of them slow"]
+def test_a_loss_below_the_limit_is_not_mentioned() -> None:
+    result = findings(nights([100e6] * 9 + [90.5e6], count=20))
+    assert list(result.sentences()) == ["20 jobs measured 10 targets, none of them slow"]
 
 
-def test_a_real_log_says_something_of_each_of_its_targets() -> None:
-    said = say([parse_log(ANSWERS[0])])
-    assert said == JobFindings([], 1, 24)
+def test_a_real_log_measures_each_of_its_targets() -> None:
+    result = findings([parse_log(ANSWERS[0])])
+    assert result == JobFindings([], 1, 24)
 
 
 @pytest.mark.parametrize(("size", "targets"), [((64 << 20) - 1, 0), (64 << 20, 5)])
-def test_files_of_64_mib_on_five_targets_say_something(size: int, targets: int) -> None:
+def test_files_from_64_mib_on_five_targets_are_evidence(size: int, targets: int) -> None:
     files = [file(ost, 100e6, START, bytes=size) for ost in range(5)]
     job = Log(Job("1", START, START + 3600), tuple(files))
-    assert say([job]).targets == targets
+    assert findings([job]).targets == targets
 
 
-def test_a_hint_takes_ten_times_the_odds_of_an_alarm() -> None:
-    """As of a site of its own that has these targets alone, each asked about once a day."""
-    (low,) = say(nights([100e6] * 9 + [60e6])).judgements
+def test_a_hint_needs_ten_times_the_odds_of_an_alarm() -> None:
+    """The budget is that of a site with these targets alone, each judged once a day."""
+    (low,) = findings(nights([100e6] * 9 + [60e6])).judgements
     assert low.evidence.needed == pytest.approx(
         natural_log(10 * odds_within(1.0, 10 * 30)), abs=0.02
     )

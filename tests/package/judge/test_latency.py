@@ -1,4 +1,4 @@
-"""A device is slow where its latency is beyond what its throughput explains, again and again."""
+"""A device is slow if its latency is repeatedly higher than its throughput explains."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def loads(
     devices: int = 12,
     noise: float = 0.05,
 ) -> Iterator[Load]:
-    """Yield what devices did, hour by hour: latency grows with the third root of throughput."""
+    """Yield the load of devices hour by hour: latency grows with the cube root of throughput."""
     random = Random(5)
     for window in range(windows):
         for device in DEVICES[:devices]:
@@ -33,8 +33,8 @@ def loads(
             yield Load(window * HOUR_S, device, rate, latency * slower(device, window))
 
 
-def slow(found: Iterator[Load], limit: float = 0.1, odds: float = ODDS) -> list[str]:
-    return [one.device for one in compare(found, limit, odds) if one.slow]
+def slow(loads_: Iterator[Load], limit: float = 0.1, odds: float = ODDS) -> list[str]:
+    return [comparison.device for comparison in compare(loads_, limit, odds) if comparison.slow]
 
 
 def only(device: str, factor: float, since: int = 0) -> Slower:
@@ -42,9 +42,9 @@ def only(device: str, factor: float, since: int = 0) -> Slower:
 
 
 def test_a_device_that_stays_slow_is_suspected_and_no_other() -> None:
-    found = compare(loads(24, only("disk3", 2.0, since=8)), 0.1, ODDS)
-    first = found[0]
-    assert [one.device for one in found if one.slow] == ["disk3"]
+    comparisons = compare(loads(24, only("disk3", 2.0, since=8)), 0.1, ODDS)
+    first = comparisons[0]
+    assert [comparison.device for comparison in comparisons if comparison.slow] == ["disk3"]
     assert first.ratio == pytest.approx(2.0, rel=0.1)
     assert first.recurrence.since == pytest.approx(8 * HOUR_S, abs=HOUR_S)
     assert first.windows == 24
@@ -62,7 +62,11 @@ def test_a_busy_device_has_the_latency_of_its_throughput() -> None:
         else load
         for load in loads(24)
     ]
-    ratio = {one.device: one.ratio for one in compare(busy, 0.1, ODDS) if not one.slow}
+    ratio = {
+        comparison.device: comparison.ratio
+        for comparison in compare(busy, 0.1, ODDS)
+        if not comparison.slow
+    }
     assert ratio["disk3"] == pytest.approx(1.0, rel=0.02)
 
 
@@ -72,29 +76,29 @@ def test_a_busy_hour_is_no_evidence() -> None:
     )
 
 
-def test_what_all_have_lost_accuses_none() -> None:
+def test_latency_that_rises_everywhere_accuses_none() -> None:
     assert slow(loads(48, lambda _name, window: 4.0 if window > 20 else 1.0)) == []
 
 
-def test_a_device_that_is_well_again_is_no_suspect() -> None:
-    healed = lambda name, window: 2.0 if name == "disk3" and window < 24 else 1.0  # noqa: E731
-    assert slow(loads(24, healed)) == ["disk3"]
-    assert slow(loads(48, healed)) == []
+def test_a_recovered_device_is_no_suspect() -> None:
+    recovered = lambda name, window: 2.0 if name == "disk3" and window < 24 else 1.0  # noqa: E731
+    assert slow(loads(24, recovered)) == ["disk3"]
+    assert slow(loads(48, recovered)) == []
 
 
-@pytest.mark.parametrize(("factor", "found"), [(1.10, []), (1.13, ["disk3"])])
-def test_the_smallest_loss_that_is_looked_for(factor: float, found: list[str]) -> None:
+@pytest.mark.parametrize(("factor", "expected"), [(1.10, []), (1.13, ["disk3"])])
+def test_losses_below_the_limit_are_ignored(factor: float, expected: list[str]) -> None:
     """A loss of a tenth of the speed is a latency of 1 / 0.9."""
-    assert slow(loads(96, only("disk3", factor), noise=0.001)) == found
+    assert slow(loads(96, only("disk3", factor), noise=0.001)) == expected
 
 
 @pytest.mark.parametrize(("devices", "compared"), [(4, 0), (5, 5)])
-def test_few_peers_say_nothing(devices: int, compared: int) -> None:
-    found = compare(loads(48, only("disk3", 3.0), devices=devices), 0.1, ODDS)
-    assert len(found) == compared
+def test_four_devices_are_too_few_to_compare(devices: int, compared: int) -> None:
+    comparisons = compare(loads(48, only("disk3", 3.0), devices=devices), 0.1, ODDS)
+    assert len(comparisons) == compared
 
 
-def test_higher_odds_take_longer() -> None:
+def test_higher_odds_need_more_windows() -> None:
     windows = [
         next(n for n in range(2, 48) if slow(loads(n, only("disk3", 2.0)), odds=odds))
         for odds in (1e3, 1e6)
@@ -102,40 +106,40 @@ def test_higher_odds_take_longer() -> None:
     assert windows[0] < windows[1]
 
 
-def test_a_device_without_load_is_not_there() -> None:
+def test_a_device_without_load_is_not_compared() -> None:
     some = [load for load in loads(12) if load.device != "disk1"]
-    assert "disk1" not in {one.device for one in compare(some, 0.1, ODDS)}
+    assert "disk1" not in {comparison.device for comparison in compare(some, 0.1, ODDS)}
 
 
-def test_no_load_at_all_says_nothing() -> None:
+def test_without_any_load_nothing_is_compared() -> None:
     assert compare([], 0.1, ODDS) == []
 
 
-def test_equal_devices_differ_by_nothing() -> None:
+def test_equal_devices_do_not_differ() -> None:
     equal = [Load(at * HOUR_S, device, 50e6, 1e-3) for at in range(9) for device in DEVICES]
-    assert [log(one.ratio) for one in compare(equal, 0.0, ODDS)] == [0.0] * 12
-    assert {one.recurrence for one in compare(equal, 0.0, ODDS)} == {NEVER}
+    assert [log(comparison.ratio) for comparison in compare(equal, 0.0, ODDS)] == [0.0] * 12
+    assert {comparison.recurrence for comparison in compare(equal, 0.0, ODDS)} == {NEVER}
 
 
 def evenly(spread: float, excess: float) -> Iterator[Load]:
-    """Yield windows of equal throughput: ten devices around a middle, and one above it."""
+    """Yield windows of equal throughput: ten devices around the median, and one above it."""
     around = [-spread] * 5 + [0.0] + [spread] * 4
     for window in range(30):
         for device, off in zip(DEVICES, [*around, excess]):
             yield Load(window * HOUR_S, device, 50e6, 1e-3 * exp(off))
 
 
-@pytest.mark.parametrize(("deviations", "found"), [(2.9, []), (3.1, ["disk11"])])
+@pytest.mark.parametrize(("deviations", "expected"), [(2.9, []), (3.1, ["disk11"])])
 def test_a_window_counts_beyond_three_deviations_of_the_peers(
-    deviations: float, found: list[str]
+    deviations: float, expected: list[str]
 ) -> None:
     excess = deviations * deviation([-0.1] * 5 + [0.0] + [0.1] * 5, 0.0)
-    assert slow(evenly(0.1, excess), limit=0.01) == found
+    assert slow(evenly(0.1, excess), limit=0.01) == expected
 
 
 @pytest.mark.parametrize("varying", [0.0, 0.01])
 def test_low_throughput_does_not_explain_high_latency(varying: float) -> None:
-    """The slow device has both: a line through it and its peers would excuse it."""
+    """A line through the slow device and its peers would excuse it."""
     few = [
         load._replace(rate_Bps=12e6, latency_s=3e-3)
         if load.device == "disk3"
@@ -160,7 +164,7 @@ def test_a_slow_device_does_not_bend_the_line_of_its_peers(rate_Bps: float, nois
     assert first.ratio == pytest.approx(3.0, rel=0.05)
 
 
-def test_its_ratio_is_that_of_the_windows_since_it_is_slow() -> None:
+def test_the_ratio_is_that_of_the_slow_windows() -> None:
     first = compare(loads(24, only("disk3", 2.0, since=16)), 0.1, 100.0)[0]
     assert first.slow
     assert first.ratio == pytest.approx(2.0, rel=0.1)

@@ -1,4 +1,4 @@
-"""Silent probes of a node are one alarm; an alarm of another service is none here."""
+"""Probes of a node: silence is one alarm, alarms of other services are not repeated."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def old(name: str, age_s: float = 2 * DAY_S) -> Series:
 
 def judge(
     entries: Sequence[Expectation],
-    *every: Series,
+    *series_: Series,
     since: float = LONG_AGO,
     running: Sequence[Running] = (),
 ) -> Verdict:
     expectations = Expectations("client1", "lab", tuple(entry.to_json() for entry in entries))
-    return judge_node(JudgedNode(expectations, since, NOW), snapshot(*every, running=running))
+    return judge_node(JudgedNode(expectations, since, NOW), snapshot(*series_, running=running))
 
 
 TWO = (target("OST0"), target("OST1"))
@@ -73,7 +73,7 @@ def test_a_node_whose_probes_run_is_ok() -> None:
     ("age_s", "state"),
     [(STALE_S - 1, State.OK), (STALE_S, State.OK), (STALE_S + 1, State.UNKNOWN)],
 )
-def test_a_probe_that_did_not_run_is_one_alarm(age_s: float, state: State) -> None:
+def test_a_probe_that_did_not_run_raises_one_alarm(age_s: float, state: State) -> None:
     verdict = judge(TWO, old("OST0", age_s), old("OST1", age_s + 100 if state else age_s))
     assert verdict.state is state
     if state is State.UNKNOWN:
@@ -94,7 +94,7 @@ def test_a_layer_that_gave_no_rate_tonight_is_silent(outcome: Outcome, reason: R
     assert (verdict.state, verdict.reason) == (State.UNKNOWN, reason)
 
 
-def test_one_layer_that_is_silent_is_not_hidden_by_the_others() -> None:
+def test_a_silent_layer_is_not_hidden_by_the_others() -> None:
     disk = target("disk1", layer="raw", group="client1")
     never = judge((*TWO, disk), ran("OST0"), ran("OST1"))
     assert (never.state, never.reason) == (State.UNKNOWN, Reason.NEVER_MEASURED)
@@ -111,7 +111,7 @@ def old_raw() -> Series:
     ("age_s", "state"),
     [(60.0, State.OK), (STALE_S, State.OK), (STALE_S + 1, State.UNKNOWN)],
 )
-def test_what_was_deployed_just_now_waits_for_its_first_run(age_s: float, state: State) -> None:
+def test_a_new_deployment_waits_for_its_first_run(age_s: float, state: State) -> None:
     verdict = judge(TWO, since=NOW - age_s)
     assert (verdict.state, verdict.reason) == (state, Reason.NEVER_MEASURED)
     assert ("waits for its first run" in verdict.sentence) is (state is State.OK)
@@ -120,18 +120,18 @@ def test_what_was_deployed_just_now_waits_for_its_first_run(age_s: float, state:
 @pytest.mark.parametrize(
     ("own", "since", "state"),
     [
-        # tonight's failure alone
+        # one failure tonight
         (ended("OST1", Outcome.FAILED)._replace(samples=(YESTERDAY,)), LONG_AGO, State.OK),
         (ended("OST1", Outcome.FAILED)._replace(samples=(LAST_WEEK,)), LONG_AGO, State.WARNING),
-        # a deployment of today does not excuse what was measured before
+        # a deployment of today does not excuse an older failure
         (ended("OST1", Outcome.FAILED)._replace(samples=(LAST_WEEK,)), NOW - 60, State.WARNING),
         (old("OST1"), LONG_AGO, State.WARNING),
-        # a target that is new
+        # a new target
         (None, NOW - STALE_S, State.OK),
         (None, NOW - STALE_S - 1, State.WARNING),
     ],
 )
-def test_a_target_that_is_never_measured_beside_others_is_a_warning_in_time(
+def test_a_target_without_a_rate_for_too_long_is_a_warning(
     own: Optional[Series], since: float, state: State
 ) -> None:
     verdict = judge(TWO, ran("OST0"), *([own] if own else []), since=since)
@@ -143,7 +143,7 @@ def test_a_target_that_is_never_measured_beside_others_is_a_warning_in_time(
 
 
 @pytest.mark.parametrize("outcome", [Outcome.UNREACHABLE, Outcome.NO_MOUNT])
-def test_what_the_group_says_of_server_and_mount_is_not_said_again(outcome: Outcome) -> None:
+def test_an_alarm_of_server_or_mount_is_not_repeated(outcome: Outcome) -> None:
     verdict = judge(TWO, ended("OST0", outcome), ended("OST1", outcome))
     assert verdict.state is State.OK
     assert verdict.sentence.endswith("0 of 2 measured, last 5 min ago, 2 with an alarm elsewhere")
@@ -152,64 +152,64 @@ def test_what_the_group_says_of_server_and_mount_is_not_said_again(outcome: Outc
 
 
 @pytest.mark.parametrize("outcome", [Outcome.BROKEN, Outcome.HUNG])
-def test_what_is_broken_has_an_alarm_of_its_own(outcome: Outcome) -> None:
+def test_a_broken_target_has_its_own_alarm(outcome: Outcome) -> None:
     assert judge(TWO[:1], ended("OST0", outcome)).state is State.OK
-    # and what failed beside it has time
+    # and a first failure of another target may wait
     both = ended("OST0", outcome), ended("OST1", Outcome.FAILED)._replace(samples=(YESTERDAY,))
     assert judge(TWO, *both).state is State.OK
 
 
-def test_a_run_that_hangs_has_an_alarm_of_its_own() -> None:
+def test_a_hung_run_has_its_own_alarm() -> None:
     running = [Running("ost", "OST0", NOW - 3 * DAY_S)]
     verdict = judge(TWO, old("OST0"), old("OST1"), running=running)
     assert (verdict.state, verdict.reason) == (State.OK, Reason.HANGS)
 
 
-def test_writes_that_a_full_target_is_spared_are_the_policys_decision() -> None:
+def test_skipped_writes_of_a_full_target_are_no_alarm() -> None:
     both = {"write/single": REFERENCE, **READ}
     full = expectation(component="OST0", references=both)
     write = ended("OST0", Outcome.SKIPPED, "93 % full", operation=Operation.WRITE)
     assert judge((full,), write, ran("OST0")).state is State.OK
-    # a write that fails for long is not
+    # a write that fails for long is one
     failed = ended("OST0", Outcome.FAILED, "quota", operation=Operation.WRITE)
     verdict = judge((full,), failed._replace(samples=(LAST_WEEK,)), ran("OST0"))
     assert verdict.state is State.WARNING
 
 
-def test_one_partner_that_answers_is_enough_for_a_host() -> None:
+def test_one_answering_partner_is_enough_for_a_host() -> None:
     host = host_expectation("oss1", "oss2")
     assert judge((host,), sent("oss1", None), sent("oss2", 117e6)).state is State.OK
     assert judge((host,), sent("oss1", None), sent("oss2", None)).state is State.UNKNOWN
 
 
 def test_a_damaged_document_is_unknown_and_named() -> None:
-    taken = snapshot(ran("OST0"))
-    taken.series["ost/OST0"]["operations"][0]["latest"]["rate"] = "fast"
+    memory = snapshot(ran("OST0"))
+    memory.series["ost/OST0"]["operations"][0]["latest"]["rate"] = "fast"
     expectations = Expectations("client1", "lab", (TWO[0].to_json(),))
-    verdict = judge_node(JudgedNode(expectations, LONG_AGO, NOW), taken)
+    verdict = judge_node(JudgedNode(expectations, LONG_AGO, NOW), memory)
     assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.DAMAGED)
     assert verdict.sentence.startswith("client1: probes cannot be judged: record ")
 
 
-def test_a_node_of_which_nothing_is_expected_is_unknown() -> None:
+def test_a_node_without_expectations_is_unknown() -> None:
     assert judge(()).state is State.UNKNOWN
 
 
-def figures(found: Verdict) -> dict[str, Optional[float]]:
-    return {figure.label: figure.value for figure in found.figures}
+def figures(verdict: Verdict) -> dict[str, Optional[float]]:
+    return {figure.label: figure.value for figure in verdict.figures}
 
 
-def test_what_was_never_measured_has_no_age() -> None:
-    found = judge(TWO)
-    assert figures(found) == {"ost_measured": 0, "ost_age": None}
-    # nor has a component without any operation
+def test_a_target_that_was_never_measured_has_no_age() -> None:
+    verdict = judge(TWO)
+    assert figures(verdict) == {"ost_measured": 0, "ost_age": None}
+    # nor does a component without any operation
     idle = judge((target("OST0")._replace(references={}),))
     assert figures(idle) == {"ost_measured": 0, "ost_age": None}
 
 
 @pytest.mark.parametrize("references", [READ, {}])
 @pytest.mark.parametrize(("age_s", "state"), [(STALE_S, State.OK), (STALE_S + 1, State.WARNING)])
-def test_what_never_gave_a_rate_has_its_time_from_the_deployment_on(
+def test_a_target_that_never_gave_a_rate_has_time_from_its_deployment(
     references: Any, age_s: float, state: State
 ) -> None:
     new = target("OST1")._replace(references=references)
@@ -225,7 +225,7 @@ def test_the_age_of_the_last_run_is_never_negative(ahead_s: float, age_s: int) -
     assert figures(verdict)["ost_age"] == age_s
 
 
-def test_of_several_without_a_rate_the_first_is_said_and_all_are_named() -> None:
+def test_of_several_targets_without_a_rate_the_first_is_explained() -> None:
     failed = ended("OST2", Outcome.FAILED)._replace(samples=(LAST_WEEK,))
     three = (*TWO, target("OST2"))
     verdict = judge(three, ran("OST0"), old("OST1"), failed)
@@ -236,12 +236,12 @@ def test_of_several_without_a_rate_the_first_is_said_and_all_are_named() -> None
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_of_a_host_the_test_that_ended_last_is_said(order: int) -> None:
+def test_the_last_test_of_a_host_gives_the_reason(order: int) -> None:
     host = host_expectation("oss1", "oss2")
-    every = [
+    tests = [
         sent("oss1", None, outcome=Outcome.FAILED, started_at=NOW - 70, finished_at=NOW - 60),
         sent("oss2", None, outcome=Outcome.SKIPPED, started_at=NOW - 40, finished_at=NOW - 30),
     ]
-    verdict = judge((host,), *every[::order])
+    verdict = judge((host,), *tests[::order])
     assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.SKIPPED)
     assert figures(verdict)["net_age"] == 30

@@ -1,4 +1,4 @@
-"""A host is judged by all its partners: one that is slow alone accuses nobody else."""
+"""A host is judged by all its partners; one slow partner does not accuse it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ HUNG = {"outcome": Outcome.HUNG, "reason": "did not end"}
 FAILED = {"outcome": Outcome.FAILED, "reason": "netperf: no route"}
 
 
-def judged(*every: Series, partners: tuple[str, ...] = ("oss1", "oss2"), **changes: Any) -> Verdict:
-    return judge_pair_host(host_expectation(*partners, **changes), every, (), NOW)
+def judged(*tests: Series, partners: tuple[str, ...] = ("oss1", "oss2"), **changes: Any) -> Verdict:
+    return judge_pair_host(host_expectation(*partners, **changes), tests, (), NOW)
 
 
 def test_a_healthy_host_is_ok() -> None:
@@ -50,8 +50,8 @@ def test_one_slow_partner_is_named_and_leaves_the_host_ok() -> None:
 )
 def test_the_figure_is_the_upper_median(rates: tuple[float, ...], chosen: float) -> None:
     partners = tuple(f"p{number}" for number in range(len(rates)))
-    every = [sent(name, rate) for name, rate in zip(partners, rates)]
-    assert judged(*every, partners=partners).figures[0].value == chosen
+    tests = [sent(name, rate) for name, rate in zip(partners, rates)]
+    assert judged(*tests, partners=partners).figures[0].value == chosen
 
 
 def test_with_a_single_partner_either_end_may_be_the_cause() -> None:
@@ -67,7 +67,7 @@ def test_only_fresh_rates_count() -> None:
     assert verdict.sentence.endswith("100 % of baseline; no figure with oss1")
 
 
-def test_a_rate_above_the_pairs_ceiling_counts_for_nobody() -> None:
+def test_a_rate_above_the_ceiling_of_the_pair_does_not_count() -> None:
     verdict = judged(sent("oss1", 24e6), sent("oss2", 400e6))
     assert verdict.state is State.CRITICAL
     assert "oss1 alone" in verdict.sentence
@@ -81,7 +81,7 @@ def test_a_rate_above_the_pairs_ceiling_counts_for_nobody() -> None:
         (HUNG, HUNG, State.CRITICAL, Reason.HUNG, "oss1"),
     ],
 )
-def test_without_any_rate_the_mildest_reason_is_said(
+def test_without_any_rate_the_mildest_reason_is_named(
     first: dict[str, Any], second: dict[str, Any], state: State, reason: Reason, partner: str
 ) -> None:
     verdict = judged(sent("oss1", None, **first), sent("oss2", None, **second))
@@ -96,20 +96,20 @@ def test_a_host_that_was_never_measured_is_unknown() -> None:
     assert "never recorded" in verdict.sentence
 
 
-def test_a_host_without_partners_says_so() -> None:
+def test_a_host_without_partners_is_unknown() -> None:
     verdict = judged(sent("oss1", 117e6), partners=())
     assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.NO_PARTNER)
     assert "oss3 has no partner to be measured with; add one" in verdict.sentence
 
 
-def test_a_partner_that_is_expected_no_longer_is_not_judged() -> None:
+def test_a_partner_that_is_no_longer_expected_is_not_judged() -> None:
     assert judged(sent("old", 1e6), sent("oss1", 117e6), partners=("oss1",)).state is State.OK
 
 
-def test_a_run_that_does_not_end_is_critical() -> None:
+def test_a_hung_run_is_critical() -> None:
     running = (Running("net", "oss3", NOW - 1500),)
-    every = (sent("oss1", 117e6),)
-    verdict = judge_pair_host(host_expectation("oss1"), every, running, NOW)
+    tests = (sent("oss1", 117e6),)
+    verdict = judge_pair_host(host_expectation("oss1"), tests, running, NOW)
     assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.HANGS)
 
 
@@ -117,7 +117,7 @@ def retransmitting(partner: str, rate: float, count: int) -> Series:
     return sent(partner, rate, retransmits=count, bytes=1_448_000_000)
 
 
-def test_many_retransmits_with_all_partners_make_a_bad_cable() -> None:
+def test_many_retransmits_with_all_partners_suggest_a_bad_cable() -> None:
     verdict = judged(retransmitting("oss1", 116e6, 20_000), retransmitting("oss2", 117e6, 30_000))
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.RETRANSMITS)
     assert verdict.sentence == (
@@ -135,8 +135,8 @@ def nights_of_retransmits(partner: str, shares: Sequence[float]) -> Series:
         Sample(NOW - 3610 - age * DAY_S, 117e6, None, None, 0, partner, retransmitted=share)
         for age, share in enumerate(reversed(shares))
     ]
-    found = retransmitting(partner, 117e6, round(shares[-1] * 1_000_000))
-    return found._replace(samples=tuple(samples))
+    latest = retransmitting(partner, 117e6, round(shares[-1] * 1_000_000))
+    return latest._replace(samples=tuple(samples))
 
 
 @pytest.mark.parametrize(
@@ -170,19 +170,19 @@ def nights_of_retransmits(partner: str, shares: Sequence[float]) -> Series:
 def test_a_service_alarms_about_retransmits_when_they_recur(
     shares: Sequence[float], state: State, reason: Reason, text: str
 ) -> None:
-    every = [nights_of_retransmits(name, shares) for name in ("oss1", "oss2")]
-    verdict = judge_pair_service(host_expectation("oss1", "oss2"), every, (), NOW, None)
+    tests = [nights_of_retransmits(name, shares) for name in ("oss1", "oss2")]
+    verdict = judge_pair_service(host_expectation("oss1", "oss2"), tests, (), NOW, None)
     assert (verdict.state, verdict.reason) == (state, reason)
     assert text in verdict.sentence
 
 
-def test_retransmits_with_one_partner_do_not_accuse_this_host() -> None:
+def test_retransmits_with_one_partner_do_not_accuse_the_host() -> None:
     verdict = judged(retransmitting("oss1", 116e6, 20_000), retransmitting("oss2", 117e6, 0))
     assert verdict.state is State.OK
     assert verdict.figures[1].value == 0
 
 
-def test_a_slow_host_that_retransmits_says_both() -> None:
+def test_the_sentence_names_both_slow_rate_and_retransmits() -> None:
     verdict = judged(retransmitting("oss1", 24e6, 20_000), retransmitting("oss2", 24e6, 20_000))
     assert verdict.state is State.CRITICAL
     assert "; 2.00 % of the segments of send retransmitted" in verdict.sentence
@@ -202,9 +202,7 @@ def test_both_directions_are_judged_and_the_worse_decides() -> None:
     ("count", "reason"),
     [(4999, Reason.FINE), (5000, Reason.FINE), (5001, Reason.RETRANSMITS)],
 )
-def test_above_half_a_percent_of_the_segments_a_cable_is_in_doubt(
-    count: int, reason: Reason
-) -> None:
+def test_retransmits_above_half_a_percent_are_a_warning(count: int, reason: Reason) -> None:
     """A million segments of 1448 bytes."""
     verdict = judged(retransmitting("oss1", 117e6, count), partners=("oss1",))
     assert verdict.reason is reason
@@ -222,51 +220,55 @@ def test_above_half_a_percent_of_the_segments_a_cable_is_in_doubt(
         ((1000, 2000, 3000, 4000, 4500), 0.3),
     ],
 )
-def test_retransmits_are_the_lower_median(counts: tuple[int, ...], share: float) -> None:
+def test_retransmits_are_the_lower_median_of_the_partners(
+    counts: tuple[int, ...], share: float
+) -> None:
     partners = tuple(f"p{number}" for number in range(len(counts)))
-    every = [retransmitting(name, 117e6, count) for name, count in zip(partners, counts)]
-    assert judged(*every, partners=partners).figures[1].value == pytest.approx(share)
+    tests = [retransmitting(name, 117e6, count) for name, count in zip(partners, counts)]
+    assert judged(*tests, partners=partners).figures[1].value == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
     ("baseline_MB", "slow_MB", "fast_MB"),
     [
-        # all alike: the baseline as it is
+        # equal pairs: the baseline as it is
         (100.0, 118.0, 118.0),
-        # the baseline is of pairs with the lowest ceiling that allows it, up to 1.05 of it
+        # the baseline belongs to the lowest ceiling that allows it, up to 1.05 of it
         (123.8, 118.0, 1180.0),
         (105.0, 100.0, 1000.0),
         (124.0, 118.0, 1180.0),
         (2000.0, 118.0, 1180.0),
     ],
 )
-def test_a_pair_should_give_its_share_of_a_baseline_that_is_of_all_pairs(
+def test_a_pair_has_its_share_of_the_baseline_of_all_pairs(
     baseline_MB: float, slow_MB: float, fast_MB: float
 ) -> None:
     rates = {"slow": 1e6 * slow_MB, "fast": 1e6 * fast_MB}
-    one = host_expectation(*rates)
+    host = host_expectation(*rates)
     partners = tuple(
         partner._replace(ceiling=partner.ceiling._replace(rate=rates[partner.name]))
-        for partner in one.partners
+        for partner in host.partners
     )
-    known = Reference(None, BASELINE._replace(median=1e6 * baseline_MB))
-    of = fast_MB if baseline_MB > 1.05 * slow_MB else slow_MB
+    reference = Reference(None, BASELINE._replace(median=1e6 * baseline_MB))
+    matching_MB = fast_MB if baseline_MB > 1.05 * slow_MB else slow_MB
     for partner in partners:
-        found = of_pair(one._replace(partners=partners), partner, known).baseline
-        assert found is not None
-        assert found.median == pytest.approx(1e6 * baseline_MB * partner.ceiling.rate / (1e6 * of))
+        expected = of_pair(host._replace(partners=partners), partner, reference).baseline
+        assert expected is not None
+        assert expected.median == pytest.approx(
+            1e6 * baseline_MB * partner.ceiling.rate / (1e6 * matching_MB)
+        )
 
 
-def test_the_upper_median_of_the_partners_stands_for_a_host_with_the_share_sent_again() -> None:
-    every = [retransmitting("oss1", 24e6, 2000), retransmitting("oss2", 117e6, 3000)]
+def test_a_host_has_the_upper_median_rate_and_the_lower_median_of_retransmits() -> None:
+    tests = [retransmitting("oss1", 24e6, 2000), retransmitting("oss2", 117e6, 3000)]
     host = host_expectation("oss1", "oss2")
-    ((ruling, share),) = rulings_on_host(host, every, NOW)
+    ((ruling, share),) = rulings_on_host(host, tests, NOW)
     assert ruling.measured is not None
     assert ruling.measured.rate == 117e6
     assert share == pytest.approx(0.002)
 
 
-def test_without_a_figure_of_its_only_partner_no_number_of_partners_is_said() -> None:
+def test_a_single_partner_without_a_figure_is_named_without_a_count() -> None:
     assert judged(sent("oss1", None, **FAILED), partners=("oss1",)).sentence.endswith(
         "no route (with oss1)"
     )

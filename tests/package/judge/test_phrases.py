@@ -1,4 +1,4 @@
-"""The same words for the same figures, in every finding."""
+"""Words for figures, the same in every finding."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.package.judgements import evidence, series
         (700.0, "over 1,000,000"),
     ],
 )
-def test_odds_are_said_up_to_a_million(logarithm: float, words: str) -> None:
+def test_odds_are_shown_up_to_a_million(logarithm: float, words: str) -> None:
     assert odds(logarithm) == words
 
 
@@ -50,23 +50,23 @@ def test_odds_are_said_up_to_a_million(logarithm: float, words: str) -> None:
         ("abcdef", "a, b, c and 3 more"),
     ],
 )
-def test_three_names_are_said_and_how_many_more_there_are(names: str, words: str) -> None:
+def test_three_names_are_listed_and_the_others_counted(names: str, words: str) -> None:
     assert several(names) == words
 
 
 @pytest.mark.parametrize(("count", "words"), [(0, "0 runs"), (1, "1 run"), (2, "2 runs")])
-def test_one_run_is_no_runs(count: int, words: str) -> None:
+def test_numbers_have_singular_and_plural(count: int, words: str) -> None:
     assert number(count, "run") == words
 
 
 @pytest.mark.parametrize(("ratio", "share"), [(0.404, "40 % of its baseline "), (None, "")])
-def test_a_loss_is_said_in_percent(ratio: Optional[float], share: str) -> None:
-    known = evidence(ratio=ratio, moments=1, odds=log(30))
-    assert over_runs(known).startswith(f"{share}over 1 run since 2024-10-02 00:00 UTC, odds 30 to")
+def test_a_loss_is_shown_in_percent(ratio: Optional[float], share: str) -> None:
+    loss = evidence(ratio=ratio, moments=1, odds=log(30))
+    assert over_runs(loss).startswith(f"{share}over 1 run since 2024-10-02 00:00 UTC, odds 30 to")
 
 
 @pytest.mark.parametrize(
-    ("known", "words"),
+    ("weak", "words"),
     [
         (None, "too few runs to tell it from chance"),
         (evidence(alarm=False, shared=True), "its group has lost as much and has the alarm"),
@@ -83,11 +83,13 @@ def test_a_loss_is_said_in_percent(ratio: Optional[float], share: str) -> None:
         (evidence(alarm=False, odds=3.1, ratio=None), "no evidence yet"),
     ],
 )
-def test_it_is_said_why_a_slow_run_is_no_alarm_yet(known: Optional[Evidence], words: str) -> None:
-    assert so_far(known) == words
+def test_the_words_name_why_a_slow_run_is_no_alarm_yet(
+    weak: Optional[Evidence], words: str
+) -> None:
+    assert so_far(weak) == words
 
 
-def test_what_runs_say_needs_figures() -> None:
+def test_evidence_without_figures_has_no_words() -> None:
     assert list(weighed(None)) == []
     assert list(weighed(evidence(ratio=None))) == []
     (line,) = weighed(evidence(odds=log(9000), needed=log(8000)))
@@ -98,18 +100,18 @@ def test_what_runs_say_needs_figures() -> None:
     ("count", "words"),
     [(1, "its peer's 180.0 MB/s"), (2, "its 2 peers' median 180.0 MB/s")],
 )
-def test_one_peer_has_no_median(count: int, words: str) -> None:
-    one = series(200e6, 180e6)
-    one = one._replace(samples=(one.samples[0]._replace(peers=count), *one.samples[1:]))
-    assert peers(measured(one, Reference(None, None), Limits())) == words
+def test_a_single_peer_has_no_median(count: int, words: str) -> None:
+    run = series(200e6, 180e6)
+    run = run._replace(samples=(run.samples[0]._replace(peers=count), *run.samples[1:]))
+    assert peers(measured(run, Reference(None, None), Limits())) == words
 
 
-def test_the_odds_of_one_run_are_said_but_where_its_group_or_nobody_has_them() -> None:
-    known = evidence(odds=log(9000), needed=log(8000))
-    said = odds_of_run(known, services=True)
-    assert said == "odds 9,000 to 1 against chance, 8,000 for an alarm"
-    assert odds_of_run(known, services=False) == "odds 9,000 to 1 against chance"
-    shared = known._replace(shared=True)
+def test_the_odds_of_one_run_are_shown_unless_its_group_has_them() -> None:
+    strong = evidence(odds=log(9000), needed=log(8000))
+    words = odds_of_run(strong, services=True)
+    assert words == "odds 9,000 to 1 against chance, 8,000 for an alarm"
+    assert odds_of_run(strong, services=False) == "odds 9,000 to 1 against chance"
+    shared = strong._replace(shared=True)
     assert odds_of_run(shared, services=True) == so_far(shared)
     assert odds_of_run(None, services=True) == so_far(None)
 

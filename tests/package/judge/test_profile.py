@@ -1,4 +1,4 @@
-"""A rate that went otherwise than in the baseline's runs is told, though their means agree."""
+"""Profiles: a rate whose course differs from the baseline's runs, at the same mean."""
 
 from __future__ import annotations
 
@@ -32,15 +32,18 @@ def percents(profile: Sequence[float]) -> list[int]:
 
 
 def judged(
-    own: Any, known: Sequence[float] = FLAT, limits: Optional[Limits] = None, **changes: Any
+    points: Any,
+    baseline_profile: Sequence[float] = FLAT,
+    limits: Optional[Limits] = None,
+    **changes: Any,
 ) -> Verdict:
-    reference = Reference(CEILING, BASELINE._replace(profile=tuple(known)))
+    reference = Reference(CEILING, BASELINE._replace(profile=tuple(baseline_profile)))
     entry = expectation(references={"read/single": reference}, limits=limits or Limits())
-    details = None if own is None else {"form": own}
+    details = None if points is None else {"form": points}
     return judge(entry, [series(details=details, **changes)], (), NOW)
 
 
-def test_a_read_that_declines_where_it_was_flat_warns_though_their_means_agree() -> None:
+def test_a_declining_read_warns_even_at_the_mean_of_the_baseline() -> None:
     verdict = judged(percents(STEEP))
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.PROFILE)
     assert verdict.sentence.startswith(
@@ -52,7 +55,7 @@ def test_a_read_that_declines_where_it_was_flat_warns_though_their_means_agree()
 
 
 @pytest.mark.parametrize(
-    ("own", "known", "changes"),
+    ("points", "baseline_profile", "changes"),
     [
         (percents(FLAT), FLAT, {}),
         (percents(STEEP), STEEP, {}),
@@ -64,8 +67,10 @@ def test_a_read_that_declines_where_it_was_flat_warns_though_their_means_agree()
     ],
     ids=["as flat", "as steep", "none kept", "too short", "contended", "allowed", "by chance"],
 )
-def test_what_is_no_other_course(own: Any, known: Sequence[float], changes: Any) -> None:
-    verdict = judged(own, known, **changes)
+def test_equal_courses_short_profiles_and_contended_runs_do_not_warn(
+    points: Any, baseline_profile: Sequence[float], changes: Any
+) -> None:
+    verdict = judged(points, baseline_profile, **changes)
     assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
 
 
@@ -99,28 +104,28 @@ def test_a_service_alarms_about_a_profile_when_it_recurs(
         Sample(NOW - 3610 - age * DAY_S, 200e6, None, 201e6, 5, None, apart=share)
         for age, share in enumerate(reversed(apart))
     ]
-    of = series(details={"form": percents(last)})._replace(samples=tuple(samples))
-    verdict = judge_service(entry, [of], (), NOW, None)
+    run = series(details={"form": percents(last)})._replace(samples=tuple(samples))
+    verdict = judge_service(entry, [run], (), NOW, None)
     assert (verdict.state, verdict.reason) == (state, reason)
     assert text in verdict.sentence
 
 
-def test_a_contended_run_says_nothing_of_the_profile() -> None:
+def test_contended_runs_do_not_count_for_the_profile() -> None:
     reference = Reference(CEILING, BASELINE._replace(profile=tuple(FLAT)))
     entry = expectation(references={"read/single": reference})
     samples = [
         Sample(NOW - 3610 - age * DAY_S, 200e6, 0.5 if age else None, 201e6, 5, None, apart=0.3)
         for age in range(9)
     ]
-    of = series(details={"form": percents(STEEP)})._replace(samples=tuple(samples))
-    assert judge_service(entry, [of], (), NOW, None).reason is Reason.WATCHED
+    run = series(details={"form": percents(STEEP)})._replace(samples=tuple(samples))
+    assert judge_service(entry, [run], (), NOW, None).reason is Reason.WATCHED
 
 
-def test_a_slow_rate_is_told_as_slow_whatever_its_course() -> None:
+def test_a_slow_rate_is_reported_as_slow_at_any_course() -> None:
     assert judged(percents(STEEP), rate=80e6).reason is Reason.BELOW_LEVEL
 
 
-def test_a_profile_of_other_conditions_is_not_compared() -> None:
+def test_a_profile_taken_under_other_conditions_is_not_compared() -> None:
     assert "profile" not in " ".join(judged(percents(STEEP), spec_hash="other").evidence)
 
 
@@ -131,7 +136,7 @@ def test_a_damaged_profile_is_refused(damaged: Any) -> None:
 
 
 def test_the_distance_the_limit_and_the_scatter_are_shown_in_percent() -> None:
-    """Each twentieth of the time 0.6 of the one before: 92 % in the first quarter, not 25."""
+    """Each twentieth of the time has 0.6 of the one before: 92 % in the first quarter, not 25."""
     curve = [round(10_000 * 0.6**point) + 1 for point in range(20)]
     verdict = judged(curve, (1.0,) * 20)
     assert verdict.reason is Reason.PROFILE

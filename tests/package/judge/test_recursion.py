@@ -1,6 +1,6 @@
-"""The odds of a lasting loss are those of a stated model of noise, and hold their error rate.
+"""The odds of a lasting loss follow a stated noise model and keep their error rate.
 
-Two moments at least raise an alarm, and two end it.
+An alarm begins and ends with at least two moments.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.package.judge.rows import Run, rows, runs_of
 HOUR_S = 3600.0
 DAY_S = 86400.0
 LIMIT = -log(0.9)
-ASKED = Question(LIMIT, log(10_000), log(10_000))
+ALARMS_AT_10_000 = Question(LIMIT, log(10_000), log(10_000))
 NEVER = Question(LIMIT, inf, inf)
 
 
@@ -41,7 +41,7 @@ def source(
     spread: float = 0.05,
     noise: Noise = PEER_NOISE,
 ) -> Source:
-    """Return a run a night, two minutes after those of the source before."""
+    """Return a run a night, two minutes after those of the previous source."""
     runs = tuple(
         Run(night * DAY_S + 120.0 * number, log(ratio), spread, number)
         for night, ratio in enumerate(ratios)
@@ -50,29 +50,31 @@ def source(
     return Source(rows(runs), 0.02, noise)
 
 
-def weight_of(sources: Sequence[Source], question: Question = ASKED) -> Weight:
+def weight_of(sources: Sequence[Source], question: Question = ALARMS_AT_10_000) -> Weight:
     """Weigh each source as a claim of its own."""
-    return weigh([Subject([Claim((each,)) for each in sources], [], question)])[0]
+    return weigh([Subject([Claim((one_source,)) for one_source in sources], [], question)])[0]
 
 
-def alone(*ratios: Optional[float], question: Question = ASKED) -> Weight:
+def alone(*ratios: Optional[float], question: Question = ALARMS_AT_10_000) -> Weight:
     return weight_of([source(ratios)], question)
 
 
-def both(writes: Sequence[float], reads: Sequence[float], question: Question = ASKED) -> Weight:
+def both(
+    writes: Sequence[float], reads: Sequence[float], question: Question = ALARMS_AT_10_000
+) -> Weight:
     sources = [source(writes), source(reads, 1)]
-    merged = Source(merge([each.runs for each in sources]), 0.02)
-    claims = [Claim((each,)) for each in sources]
+    merged = Source(merge([part.runs for part in sources]), 0.02)
+    claims = [Claim((part,)) for part in sources]
     return weigh([Subject(claims, [Claim((merged,))], question)])[0]
 
 
-# --- the model, run by run and offset by offset, in plain Python
+# --- the model in plain Python, run by run and offset by offset
 
 SIZES, HEALTHY, FORGOTTEN = 12, 8, 0.2
 
 
 class Offset:
-    """One offset: a hidden chain of undisturbed, lower and faster runs, and how it follows them."""
+    """One offset: a hidden chain of undisturbed, lower and faster runs."""
 
     def __init__(self, at: float, width: float, prior: float, noise: Noise, lowest: float) -> None:
         self.first = self.at = at
@@ -83,7 +85,7 @@ class Offset:
         self.states = [1 - noise.lower - noise.faster, noise.lower, noise.faster]
 
     def predict(self, run: Run, before: Optional[Run]) -> float:
-        """Return the density of the next run, and take it in."""
+        """Return the density of the next run, and update the chain."""
         noise, shares = self.noise, [1 - self.noise.lower - self.noise.faster]
         shares += [noise.lower, noise.faster]
         stays = 0.0
@@ -103,7 +105,7 @@ class Offset:
             stays * state * again + (1 - stays) * share * new
             for state, share, again, new in zip(self.states, shares, same, fresh)
         ]
-        self.states = [each / sum(likely) for each in likely]
+        self.states = [value / sum(likely) for value in likely]
         return sum(likely)
 
     def density(self, ratio: float, spread: float, state: int) -> float:
@@ -116,7 +118,7 @@ class Offset:
         return (bell, below, above)[state]
 
     def follow(self, run: Run) -> None:
-        """Move towards an undisturbed run, and back to where it began."""
+        """Move towards an undisturbed run, and back to the first offset."""
         gain = self.states[0] * self.variance / (self.variance + run.spread**2)
         moved = self.at + gain * (max(self.lowest, run.log_ratio) - self.at)
         half = self.width / 2
@@ -140,17 +142,17 @@ def odds_by_hand(measured: Source, shared: bool = False, limit: float = LIMIT) -
         Offset(at, 2 * limit / HEALTHY, (1 - own) * weight / sum(prior), noise, -losses[-1])
         for at, weight in zip(places, prior)
     ]
-    # what is lower than the largest is weighed as that
+    # runs below the largest loss are weighed as that
     slow = [Offset(-loss, loss * (step - 1), own / SIZES, noise, -losses[-1]) for loss in losses]
     steady, at_times, before = [0.0] * SIZES, [0.0] * SIZES, None
     for run in runs_of(measured):
         predicted = {offset: offset.predict(run, before) for offset in (*healthy, *slow)}
-        chance = sum(offset.weight * each for offset, each in predicted.items())
+        chance = sum(offset.weight * value for offset, value in predicted.items())
         ratios = [predicted[size] / chance for size in slow]
-        steady = [(each + 1) * ratio for each, ratio in zip(steady, ratios)]
-        at_times = [(each + 1) * (0.7 + 0.3 * ratio) for each, ratio in zip(at_times, ratios)]
-        for offset, each in predicted.items():
-            offset.weight *= (1 - FORGOTTEN) * each / chance
+        steady = [(value + 1) * ratio for value, ratio in zip(steady, ratios)]
+        at_times = [(value + 1) * (0.7 + 0.3 * ratio) for value, ratio in zip(at_times, ratios)]
+        for offset, value in predicted.items():
+            offset.weight *= (1 - FORGOTTEN) * value / chance
             offset.weight += FORGOTTEN * offset.prior
         for size in slow:
             size.follow(run)
@@ -176,7 +178,7 @@ def test_the_odds_are_those_of_the_model(noise: Noise, off: float, count: int) -
     assert exp(odds) == pytest.approx(max(1.0, odds_by_hand(measured)), rel=1e-6)
 
 
-def test_the_largest_loss_that_is_told_apart_is_twice_the_limit_at_least() -> None:
+def test_the_largest_loss_is_at_least_twice_the_limit() -> None:
     measured = source([0.1, 0.03, 0.05], spread=0.3)
     odds = weight_of([measured], NEVER._replace(limit=2.0)).odds
     assert exp(odds) == pytest.approx(odds_by_hand(measured, limit=2.0), rel=1e-6)
@@ -185,25 +187,27 @@ def test_the_largest_loss_that_is_told_apart_is_twice_the_limit_at_least() -> No
 @pytest.mark.parametrize(
     "ratios", [(0.5, 0.5), (1.0, 0.6, 0.6), (0.3, 0.8), (0.01, 0.02), (0.18, 0.05)]
 )
-def test_what_several_share_may_be_slow_alone_in_one_of_a_hundred(ratios: tuple[float]) -> None:
-    """So a single device behind a part says at most a hundred to one a moment against the part."""
+def test_a_member_of_a_shared_part_is_slow_alone_in_one_of_a_hundred_cases(
+    ratios: tuple[float],
+) -> None:
+    """So a single device adds at most odds of a hundred to one per moment against the part."""
     measured = source(ratios)
     empty = Source(rows(()), 0.02)
     odds = weigh([Subject([Claim((measured, empty))], [], NEVER)])[0].odds
     assert exp(odds) == pytest.approx(odds_by_hand(measured, shared=True), rel=1e-4)
 
 
-def test_what_is_measured_in_one_go_is_disturbed_together() -> None:
+def test_runs_within_ten_minutes_are_disturbed_together() -> None:
     merged = Source(rows((Run(0.0, -0.6, 0.05, 0), Run(600.0, -0.6, 0.05, 1))), 0.02)
     apart = Source(rows((Run(0.0, -0.6, 0.05, 0), Run(601.0, -0.6, 0.05, 1))), 0.02)
     same = Source(rows((Run(0.0, -0.6, 0.05, 0), Run(60.0, -0.6, 0.05, 0))), 0.02)
-    odds = [weight_of([each], NEVER).odds for each in (merged, apart, same)]
+    odds = [weight_of([one_source], NEVER).odds for one_source in (merged, apart, same)]
     assert odds[0] < odds[1]
     assert odds[0] < odds[2]
 
 
-def test_one_moment_adds_twelve_at_most_to_the_logarithm_of_the_odds() -> None:
-    """However many devices behind a part are low: nine of the twelve sizes of loss explain it."""
+def test_one_moment_adds_at_most_twelve_to_the_logarithm_of_the_odds() -> None:
+    """At any number of low devices: nine of the twelve sizes of loss explain it."""
     devices = tuple(
         Source(rows((Run(float(number), log(0.5), 0.05, number),)), 0.02) for number in range(200)
     )
@@ -225,23 +229,23 @@ def drawn(chance: Random, count: int, offset: float = 0.0, noise: Noise = PEER_N
             state = "faster" if shot > 1 - noise.faster else state
         value = chance.gauss(0, 0.05)
         if state and chance.random() > 0.1 / 1.1:
-            # as many are beyond x as 1 / (1 + x / tail) says
+            # a share of 1 / (1 + x / tail) is beyond x
             value = noise.tail * (1 / (1 - chance.random()) - 1)
             value = -value if state == "lower" else value
         runs.append(Run(number * DAY_S, offset + value, 0.05))
     return Source(rows(runs), 0.02)
 
 
-def test_healthy_series_have_no_more_alarms_than_the_threshold_says() -> None:
+def test_healthy_series_have_no_more_alarms_than_the_threshold_allows() -> None:
     chance, nights = Random(7), 30
     series = [drawn(chance, nights, chance.gauss(0, 0.02)) for _ in range(3000)]
     for odds in (50, 200, 1000):
         question = Question(LIMIT, log(odds), inf)
-        weights = weigh([Subject([Claim((each,))], [], question) for each in series])
-        assert sum(each.alarm for each in weights) <= 1.2 * len(series) * nights / odds
+        weights = weigh([Subject([Claim((item,))], [], question) for item in series])
+        assert sum(item.alarm for item in weights) <= 1.2 * len(series) * nights / odds
 
 
-def test_a_component_that_is_mildly_slower_for_good_is_not_slow() -> None:
+def test_a_permanent_difference_below_the_limit_is_not_slow() -> None:
     # six per cent, below the limit of ten, on each of thirty nights
     chance = Random(3)
     ratios = [0.94 * exp(chance.gauss(0, 0.05)) for _ in range(30)]
@@ -256,13 +260,13 @@ def test_each_night_of_a_lasting_loss_raises_the_odds(loss: float) -> None:
 
 
 @pytest.mark.parametrize("number", range(12))
-def test_no_size_of_a_loss_falls_between_those_that_are_tried(number: int) -> None:
+def test_losses_between_the_tried_sizes_are_found(number: int) -> None:
     ratio = exp(-0.3 * 1.05**number)
     assert weight_of([source([ratio] * 3, spread=0.015)]).odds > log(300)
 
 
 @pytest.mark.parametrize("limit", [0.01, LIMIT, 0.7, 4.6])
-def test_any_limit_of_a_policy_can_be_asked_for(limit: float) -> None:
+def test_any_limit_of_a_policy_works(limit: float) -> None:
     question = Question(limit, log(100), log(100))
     for loss, alarm in ((0.0, False), (1.5 * limit, True)):
         nights = source([exp(-loss)] * 20, spread=limit / 2)
@@ -288,40 +292,40 @@ def test_a_lasting_loss_is_an_alarm_after_some_nights(ratio: float, nights: int)
     assert list(weights[-1].middles) == pytest.approx([log(ratio)])
 
 
-def test_write_and_read_together_need_fewer_nights_than_each() -> None:
+def test_write_and_read_together_need_fewer_nights_than_either() -> None:
     ratios = [1.0] * 5 + [0.6] * 2
     assert not alone(*ratios).alarm
     assert both(ratios, ratios).odds > alone(*ratios).odds + 0.5
 
 
-def test_a_loss_of_reads_alone_is_found_beside_healthy_writes() -> None:
+def test_a_loss_of_reads_is_found_with_healthy_writes() -> None:
     weight = both([1.0] * 10, [1.0] * 5 + [0.5] * 5)
     assert weight.alarm
     assert list(weight.middles) == pytest.approx([0.0, log(0.5)])
 
 
-def test_one_operation_that_was_not_measured_since_does_not_hide_the_other() -> None:
+def test_an_operation_without_new_runs_does_not_hide_the_other() -> None:
     writes, reads = source([1.0, 1.0]), source([1.0, 1.0, *[0.5] * 6], 1)
     assert weight_of([writes, reads]).alarm
 
 
-def test_an_alarm_stands_on_the_first_good_night_and_ends_once() -> None:
+def test_an_alarm_survives_the_first_good_night_and_ends_once() -> None:
     slow = [1.0] * 5 + [0.5] * 5
-    asked = ASKED._replace(ends=log(100))
-    states = [alone(*slow, *[1.0] * count, question=asked).alarm for count in range(8)]
+    question = ALARMS_AT_10_000._replace(ends=log(100))
+    states = [alone(*slow, *[1.0] * count, question=question).alarm for count in range(8)]
     assert states[:2] == [True, True]
     assert states[-1] is False
-    # once gone, it stays away
+    # it does not come back
     assert states == sorted(states, reverse=True)
 
 
 @pytest.mark.parametrize(("odds", "good"), [(2, 2), (100, 6), (300, 8), (1000, 11)])
-def test_an_alarm_ends_by_two_good_nights_or_by_as_many_as_the_odds_take(
+def test_an_alarm_ends_after_at_least_two_good_nights_depending_on_the_odds(
     odds: float, good: int
 ) -> None:
-    asked = Question(LIMIT, log(20), log(odds))
+    end = Question(LIMIT, log(20), log(odds))
     nights = [*[1.0] * 5, *[0.5] * 2, *[1.0] * good]
-    assert [alone(*nights[:count], question=asked).alarm for count in (7, -1, None)] == [
+    assert [alone(*nights[:count], question=end).alarm for count in (7, -1, None)] == [
         True,
         True,
         False,
@@ -331,7 +335,7 @@ def test_an_alarm_ends_by_two_good_nights_or_by_as_many_as_the_odds_take(
 EASILY = Question(LIMIT, log(20), log(2))
 
 
-def test_what_comes_back_takes_twice_as_many_good_nights_up_to_three_times() -> None:
+def test_each_return_of_a_loss_doubles_the_good_nights_up_to_three_times() -> None:
     nights: list[float] = []
     for good in (2, 4, 8, 16, 16):
         again = alone(*nights, 0.5, 0.5, question=EASILY)
@@ -339,7 +343,7 @@ def test_what_comes_back_takes_twice_as_many_good_nights_up_to_three_times() -> 
         nights += [0.5] * 2 + [1.0] * good
         assert alone(*nights[:-1], question=EASILY).alarm
         assert not alone(*nights, question=EASILY).alarm
-        # what was before the alarm ended counts no more
+        # runs before the end of the alarm no longer count
         assert 1 < alone(*nights, 0.5, question=EASILY).odds < 4
 
 
@@ -347,21 +351,21 @@ def test_what_comes_back_takes_twice_as_many_good_nights_up_to_three_times() -> 
     ("between", "good"),
     [([0.5], 6), ([0.5, 0.6], 5), ([0.5, 0.55], 8), ([0.5, 0.4], 8)],
 )
-def test_low_nights_that_outweigh_the_good_ones_before_begin_their_count_anew(
+def test_low_nights_that_outweigh_the_good_ones_restart_their_count(
     between: list[float], good: int
 ) -> None:
-    """An alarm that came back twice takes eight."""
+    """An alarm that came back twice needs eight good nights."""
     nights = [*[0.5] * 2, *[1.0] * 2, *[0.5] * 2, *[1.0] * 4, *[0.5] * 2, 1.0, *between]
     assert alone(*nights, *[1.0] * (good - 1), question=EASILY).alarm
     assert not alone(*nights, *[1.0] * good, question=EASILY).alarm
 
 
 @pytest.mark.parametrize("after", [0.6, 0.8])
-def test_what_healed_halfway_is_an_alarm_still(after: float) -> None:
+def test_a_half_recovered_component_is_still_an_alarm(after: float) -> None:
     assert alone(*[1.0] * 5, *[0.4] * 5, *[after] * 5).alarm
 
 
-def test_an_alarm_stands_while_one_operation_is_slow_still() -> None:
+def test_an_alarm_stands_while_one_operation_is_still_slow() -> None:
     slow = [1.0] * 5 + [0.5] * 5
     assert both([*slow, *[1.0] * 8], [*slow, *[0.5] * 8]).alarm
     assert not both([*slow, *[1.0] * 8], [*slow, *[1.0] * 8]).alarm
@@ -373,11 +377,11 @@ def test_a_second_fault_is_a_second_alarm() -> None:
     assert weight.since == 13 * DAY_S
 
 
-def test_what_comes_and_goes_is_one_alarm_that_counts_its_low_nights() -> None:
+def test_an_intermittent_loss_is_one_alarm_that_counts_its_low_nights() -> None:
     nights = [1.0] * 5 + [0.5, 0.5, 1.0, 1.0, 1.0, 0.5, 0.5, 1.0, 1.0, 0.5, 1.0, 1.0, 1.0, 0.5]
-    easily = ASKED._replace(needed=log(100), ends=log(30))
+    easily = ALARMS_AT_10_000._replace(needed=log(100), ends=log(30))
     states = [alone(*nights[:count], question=easily).alarm for count in range(1, len(nights) + 1)]
-    # once it came back it stays
+    # after its return it stays
     assert states.count(True) > 8
     assert sum(after and not before for before, after in zip(states, states[1:])) == 2
     weight = alone(*nights, question=easily)
@@ -387,14 +391,14 @@ def test_what_comes_and_goes_is_one_alarm_that_counts_its_low_nights() -> None:
     assert alone(*nights, question=NEVER).since == 5 * DAY_S
 
 
-def test_an_operation_that_is_low_now_and_then_beside_a_slow_one_is_said_by_its_middle() -> None:
+def test_an_intermittent_operation_next_to_a_slow_one_has_its_median() -> None:
     writes = [0.5, 0.5, 0.9, 0.5, 1.0, 1.0, 0.5, 1.0, 1.0, 0.5]
     weight = both(writes, [0.5] * 2 + [1.0] * 8)
     assert (weight.alarm, weight.moments, weight.low) == (True, 10, 6)
     assert weight.middles[1] == 0.0
 
 
-def test_who_never_was_measured_is_no_alarm() -> None:
+def test_a_component_without_runs_is_no_alarm() -> None:
     nothing = Weight(0.0, 0.0, 0, 0, (None,), alarm=False)
     assert weight_of([Source(rows(()), 0.02)]) == nothing
     assert weigh([]) == []
@@ -414,7 +418,7 @@ def test_one_low_night_has_odds_and_names_that_night() -> None:
 
 
 @pytest.mark.parametrize(("good", "alarm"), [(1, True), (2, True), (9, False)])
-def test_what_is_low_on_one_night_of_some_is_an_alarm_and_on_one_of_ten_none(
+def test_a_loss_on_every_third_night_is_an_alarm_and_on_every_tenth_none(
     good: int, alarm: bool
 ) -> None:
     nights = [*[1.0] * good, 0.6] * 12
@@ -427,13 +431,13 @@ def test_a_host_is_slow_with_all_partners_and_not_with_one() -> None:
             source([1.0, 1.0, *[0.5 if low else 1.0] * 4], number)
             for number, low in enumerate(slow)
         ]
-        return Subject([Claim(tuple(sources))], [], ASKED)
+        return Subject([Claim(tuple(sources))], [], ALARMS_AT_10_000)
 
     weights = weigh([host(True, True, True), host(True, False, False)])
     assert [weight.alarm for weight in weights] == [True, False]
 
 
-def test_a_part_is_told_by_what_all_devices_behind_it_lose() -> None:
+def test_a_mild_loss_of_all_devices_behind_a_part_is_evidence_against_it() -> None:
     mild = [source([0.85] * 3, number) for number in range(6)]
     part, device = weigh(
         [
@@ -445,7 +449,7 @@ def test_a_part_is_told_by_what_all_devices_behind_it_lose() -> None:
 
 
 @pytest.mark.parametrize(("more", "alarm"), [(0.0, True), (1e-9, False)])
-def test_the_odds_that_are_asked_for_are_enough(more: float, alarm: bool) -> None:
+def test_an_alarm_begins_exactly_at_the_needed_odds(more: float, alarm: bool) -> None:
     nights = [0.5, 0.5]
     needed = alone(*nights, question=NEVER).odds + more
     assert alone(*nights, question=Question(LIMIT, needed, needed)).alarm is alarm
@@ -453,34 +457,42 @@ def test_the_odds_that_are_asked_for_are_enough(more: float, alarm: bool) -> Non
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("late_s", [0.0, -1.0])
-def test_a_change_counts_for_as_many_starts_as_it_is_said_to(place: int, late_s: float) -> None:
+def test_a_change_counts_for_the_given_number_of_starts(place: int, late_s: float) -> None:
     nights = [1.0, 0.5, 0.5]
     odds = [
         exp(alone(*nights, question=NEVER._replace(change=change)).odds)
-        for change in (None, *(Change(place * DAY_S + late_s, each) for each in (0.0, 10.0, 20.0)))
+        for change in (
+            None,
+            *(Change(place * DAY_S + late_s, starts) for starts in (0.0, 10.0, 20.0)),
+        )
     ]
     assert odds[0] == pytest.approx(odds[1])
     assert odds[2] > odds[1]
-    # each further start counts alike
+    # each further start counts the same
     assert odds[3] - odds[1] == pytest.approx(2 * (odds[2] - odds[1]))
 
 
-def test_a_change_after_the_last_night_counts_for_nothing_yet() -> None:
+def test_a_change_after_the_last_night_does_not_count_yet() -> None:
     nights, late = [1.0, 0.5, 0.5], Change(2 * DAY_S + 1.0, 100.0)
     assert alone(*nights, question=NEVER._replace(change=late)) == alone(*nights, question=NEVER)
 
 
-def test_many_in_one_go_are_weighed_as_each_alone_to_the_bit() -> None:
+def test_many_subjects_together_have_exactly_the_weights_of_each_alone() -> None:
     chance = Random(5)
-    asked = Question(LIMIT, log(20), log(100))
+    question = Question(LIMIT, log(20), log(100))
     subjects = [
         Subject(
-            [Claim((each,)) for each in (drawn(chance, chance.randint(1, 40)), healed)], [], asked
+            [
+                Claim((one_source,))
+                for one_source in (drawn(chance, chance.randint(1, 40)), recovered)
+            ],
+            [],
+            question,
         )
         if number % 3
-        else Subject([Claim((healed,))], [], asked)
+        else Subject([Claim((recovered,))], [], question)
         for number in range(1100)
-        for healed in [source([*[0.5] * 3, *[1.0] * (number % 13)])]
+        for recovered in [source([*[0.5] * 3, *[1.0] * (number % 13)])]
     ]
     together = weigh(subjects)
     for place in (*range(40), 499, 500, 1099):
@@ -488,21 +500,19 @@ def test_many_in_one_go_are_weighed_as_each_alone_to_the_bit() -> None:
 
 
 @pytest.mark.parametrize(("ratio", "spread"), [(0.5, 0.001), (0.5, 0.05), (0.0001, 3.0)])
-def test_many_runs_are_weighed_as_well_as_a_few(ratio: float, spread: float) -> None:
+def test_many_runs_are_weighed_like_a_few(ratio: float, spread: float) -> None:
     low = weight_of([source([ratio] * 900, spread=spread)])
     assert low.alarm
     assert not weight_of([source([1.0] * 900, spread=spread)]).alarm
 
 
 @pytest.mark.parametrize(("at", "moments"), [(599.0, [0.0]), (600.0, [0.0]), (601.0, [0.0, 601.0])])
-def test_what_begins_within_ten_minutes_of_a_moment_belongs_to_it(
-    at: float, moments: list[float]
-) -> None:
+def test_runs_within_ten_minutes_belong_to_one_moment(at: float, moments: list[float]) -> None:
     assert moments_of(rows([Run(0.0, 0.0, 0.05, 0), Run(at, 0.0, 0.05, 1)])) == moments
     earlier = [Run(-DAY_S, 0.0, 0.05, 0), Run(0.0, 0.0, 0.05, 0), Run(at, 0.0, 0.05, 1)]
     assert moments_of(rows(earlier)) == [-DAY_S, *moments]
 
 
-def test_a_source_that_runs_again_begins_a_moment() -> None:
+def test_a_second_run_of_a_source_begins_a_new_moment() -> None:
     runs = [Run(0.0, 0.0, 0.05, 0), Run(60.0, 0.0, 0.05, 1), Run(120.0, 0.0, 0.05, 0)]
     assert moments_of(rows(runs)) == [0.0, 120.0]

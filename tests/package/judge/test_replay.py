@@ -1,4 +1,4 @@
-"""Samples that others recorded are judged day by day by the rules that judge plumbline's own."""
+"""Samples of other tools are judged day by day by the rules for plumbline's own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PER_DAY = 20
 
 
 def samples(days: int, slow: float = 1.0, noise: float = 0.15) -> list[Sampled]:
-    """Return a host of twelve disks, one of them ``slow`` times slower; the noise is repeatable."""
+    """Return samples of twelve disks, disk3 ``slow`` times slower, with repeatable noise."""
     random = Random(11)
     rows = []
     for number in range(days * PER_DAY):
@@ -34,14 +34,14 @@ def samples(days: int, slow: float = 1.0, noise: float = 0.15) -> list[Sampled]:
 
 def alarms(rows: list[Sampled]) -> list[DayVerdict]:
     bad = (State.WARNING, State.CRITICAL)
-    return [one for one in replay(rows, Limits()) if one.verdict.state in bad]
+    return [day for day in replay(rows, Limits()) if day.verdict.state in bad]
 
 
 def test_a_disk_a_fifth_slower_is_found_within_days_and_alone() -> None:
-    found = alarms(samples(7, slow=1.25))
-    assert {(one.component, one.verdict.reason) for one in found} == {("disk3", Reason.SLOW)}
-    assert found[0].day <= "2023-11-19"
-    assert found[0].to_json("B/s")["ratio"] == pytest.approx(0.8, abs=0.08)
+    judged = alarms(samples(7, slow=1.25))
+    assert {(alarm.component, alarm.verdict.reason) for alarm in judged} == {("disk3", Reason.SLOW)}
+    assert judged[0].day <= "2023-11-19"
+    assert judged[0].to_json("B/s")["ratio"] == pytest.approx(0.8, abs=0.08)
 
 
 def test_a_healthy_noisy_host_raises_no_alarm() -> None:
@@ -65,7 +65,7 @@ def test_the_order_of_the_rows_does_not_matter() -> None:
     assert sorted(replay(shuffled, Limits())) == sorted(replay(rows, Limits()))
 
 
-def test_what_others_used_does_not_count_against_a_component() -> None:
+def test_contended_samples_do_not_count_against_a_component() -> None:
     rows = [
         row._replace(coverage=0.3) if row.component == "disk3" else row
         for row in samples(3, slow=1.25)
@@ -80,7 +80,7 @@ def test_without_peers_each_sample_is_a_run_and_a_lasting_loss_is_found() -> Non
         for day, rate in enumerate(rates)
     ]
     judged = list(replay(rows, Limits(alarm_odds=100.0)))
-    states = [one.verdict.state for one in judged]
+    states = [day_verdict.verdict.state for day_verdict in judged]
     assert states[:8] == [State.UNKNOWN] * 8
     assert set(states[8:10]) == {State.OK}
     assert states[-1] is State.WARNING
@@ -104,7 +104,7 @@ def test_a_baseline_that_the_file_states_is_used() -> None:
 
 
 @pytest.mark.parametrize(("components", "odds"), [(1, 30.44), (10, 304.4), (100, 3044.0)])
-def test_the_default_is_one_false_alarm_a_month_for_all_components(
+def test_the_default_budget_is_one_false_alarm_a_month_for_all_components(
     components: int, odds: float
 ) -> None:
     rows = [Sampled("h", "2023-11-10", 0.0, str(number), 1.0) for number in range(components)]
@@ -124,17 +124,17 @@ def alone(rates: list[float], **changes: Any) -> list[DayVerdict]:
 
 
 def test_each_day_is_judged_by_its_own_rate() -> None:
-    found = alone([100.0, 60.0, 100.0], baseline=100.0)
-    assert [one.to_json("B/s")["ratio"] for one in found] == [1.0, 0.6, 1.0]
+    judged = alone([100.0, 60.0, 100.0], baseline=100.0)
+    assert [day.to_json("B/s")["ratio"] for day in judged] == [1.0, 0.6, 1.0]
 
 
-def test_of_a_day_without_peers_the_last_sample_is_judged() -> None:
+def test_the_last_sample_of_a_day_without_peers_is_judged() -> None:
     rows = [
         Sampled("", "2023-11-10", 1_699_574_400.0, "fs", 100.0, baseline=100.0),
         Sampled("", "2023-11-10", 1_699_578_000.0, "fs", 60.0, baseline=120.0),
     ]
-    (found,) = replay(rows, Limits())
-    assert found.to_json("B/s")["ratio"] == 0.5
+    (judged,) = replay(rows, Limits())
+    assert judged.to_json("B/s")["ratio"] == 0.5
 
 
 @pytest.mark.parametrize("days", [29, 30, 31, 40])
@@ -144,28 +144,28 @@ def test_thirty_runs_are_remembered(days: int) -> None:
 
 
 @pytest.mark.parametrize(("coverage", "watched"), [(0.89, False), (0.9, True), (1.0, True)])
-def test_a_sample_that_had_little_of_its_disk_does_not_speak_for_its_day(
-    coverage: float, watched: bool
-) -> None:
-    """Half of the samples of a disk are slow, and in these others had some of it."""
+def test_a_contended_sample_does_not_count_for_its_day(coverage: float, watched: bool) -> None:
+    """Half of the samples of a disk are slow and contended."""
     rows = [
         row._replace(rate=row.rate / 3, coverage=coverage)
         if row.component == "disk3" and number // len(DISKS) % 2
         else row
         for number, row in enumerate(samples(1, noise=0.01))
     ]
-    (found,) = [verdict for verdict in replay(rows, Limits()) if verdict.component == "disk3"]
-    assert (found.verdict.reason is Reason.WATCHED) is watched
+    (judged,) = [verdict for verdict in replay(rows, Limits()) if verdict.component == "disk3"]
+    assert (judged.verdict.reason is Reason.WATCHED) is watched
 
 
-def test_a_day_beside_peers_is_dated_by_its_last_sample() -> None:
+def test_a_day_with_peers_is_dated_by_its_last_sample() -> None:
     rows = samples(5, slow=3, noise=0.05)
     last = [verdict for verdict in replay(rows, Limits()) if verdict.component == "disk3"][-1]
     assert "over 5 runs since 2023-11-15 19:00 UTC" in last.sentence("B/s")
 
 
-def test_a_day_alone_is_held_against_the_last_one_beside_peers() -> None:
-    beside = samples(3, noise=0.05)
+def test_a_day_without_peers_is_compared_with_the_last_day_with_peers() -> None:
+    with_peers = samples(3, noise=0.05)
     alone = [row for row in samples(4, slow=3, noise=0.05) if row.component == "disk3"][-PER_DAY:]
-    last = [found for found in replay(beside + alone, Limits()) if found.component == "disk3"][-1]
+    last = [
+        verdict for verdict in replay(with_peers + alone, Limits()) if verdict.component == "disk3"
+    ][-1]
     assert (last.day, last.verdict.reason) == ("2023-11-18", Reason.SLOW)

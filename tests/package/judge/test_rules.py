@@ -1,4 +1,4 @@
-"""Each rule fires on its case and on no other; the first that applies decides."""
+"""Each rule applies to its case only; the first that applies decides."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ CASES: list[tuple[dict[str, Any], State, Reason, str]] = [
         Reason.BELOW_LEVEL,
         "40 % of baseline",
     ),
-    # slower than peers that are low themselves: the shared cause is not all
+    # slower than low peers: more than the shared cause
     (
         {"rate": 80.3e6, "peers_rate": 120e6},
         State.CRITICAL,
@@ -161,7 +161,7 @@ def test_a_baseline_that_cannot_be_used_gives_way_to_the_peers(
     assert judged(reference, **changes).state is State.OK
 
 
-def test_without_baseline_and_peers_nothing_is_judged() -> None:
+def test_without_baseline_and_peers_a_rate_is_not_judged() -> None:
     finding = judged(Reference(CEILING, None), peers_rate=None)
     assert (finding.state, finding.reason) == (State.UNKNOWN, Reason.NO_REFERENCE)
     assert finding.text == (
@@ -187,21 +187,19 @@ def past(day: int, rate: float = 80e6, coverage: float = 0.5) -> Sample:
         ((past(1), past(1, 200e6, 1.0), past(2)), State.OK),
     ],
 )
-def test_contention_excuses_no_longer_than_the_days_that_confirm(
-    earlier: tuple[Sample, ...], state: State
-) -> None:
+def test_contention_excuses_a_loss_for_two_days(earlier: tuple[Sample, ...], state: State) -> None:
     finding = judged(rate=80.3e6, coverage=0.62, earlier=earlier)
-    always = state is State.UNKNOWN
-    reason = Reason.CONTENDED_FOR_DAYS if always else Reason.CONTENDED
+    for_days = state is State.UNKNOWN
+    reason = Reason.CONTENDED_FOR_DAYS if for_days else Reason.CONTENDED
     assert (finding.state, finding.reason, finding.counts) == (state, reason, False)
-    assert ("contended on each of the last 3 days" in finding.text) is always
+    assert ("contended on each of the last 3 days" in finding.text) is for_days
 
 
-def test_levels_are_ranges_and_may_have_an_upper_end() -> None:
+def test_levels_are_ranges_and_may_have_an_upper_limit() -> None:
     limits = Limits(warning=Range(80, 110), critical=Range(50, 115))
     assert judged(limits=limits, rate=240e6).state is State.CRITICAL
     assert judged(limits=limits, rate=225e6).state is State.WARNING
-    # being fast has no excuse in contention
+    # contention does not excuse a high rate
     assert judged(limits=limits, rate=240e6, coverage=0.1).state is State.CRITICAL
 
 

@@ -1,4 +1,4 @@
-"""A service watches one slow run and alarms by the evidence of several."""
+"""A service watches one slow run and alarms on the evidence of several."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from tests.package.judgements import (
 READ = {"read/single": REFERENCE}
 
 
-def said(rate: Optional[float], known: Optional[Evidence], **changes: Any) -> Verdict:
-    one = expectation(references=READ)
-    return judge_service(one, (series(rate, **changes),), (), NOW, known)
+def judged(rate: Optional[float], evidence_: Optional[Evidence], **changes: Any) -> Verdict:
+    entry = expectation(references=READ)
+    return judge_service(entry, (series(rate, **changes),), (), NOW, evidence_)
 
 
 @pytest.mark.parametrize(
@@ -46,15 +46,15 @@ def said(rate: Optional[float], known: Optional[Evidence], **changes: Any) -> Ve
         (None, State.WARNING),
     ],
 )
-def test_the_size_of_a_loss_makes_its_severity(ratio: Optional[float], state: State) -> None:
+def test_the_severity_follows_the_size_of_the_loss(ratio: Optional[float], state: State) -> None:
     assert severity(ratio, Limits()) is state
 
 
 @pytest.mark.parametrize("rate", [10e6, 80e6, 150e6])
-def test_one_slow_run_is_watched_though_by_itself_it_is_an_alarm(rate: float) -> None:
-    one = expectation(references=READ)
-    assert judge(one, (series(rate),), (), NOW).state in (State.WARNING, State.CRITICAL)
-    verdict = said(rate, evidence(alarm=False, odds=1.0, moments=1))
+def test_one_slow_run_is_watched_by_a_service(rate: float) -> None:
+    entry = expectation(references=READ)
+    assert judge(entry, (series(rate),), (), NOW).state in (State.WARNING, State.CRITICAL)
+    verdict = judged(rate, evidence(alarm=False, odds=1.0, moments=1))
     assert (verdict.state, verdict.reason) == (State.OK, Reason.WATCHED)
     assert "watching: read" in verdict.sentence
     assert verdict.sentence.endswith("one run is no evidence yet")
@@ -62,24 +62,24 @@ def test_one_slow_run_is_watched_though_by_itself_it_is_an_alarm(rate: float) ->
 
 def test_a_watched_run_names_the_job_that_may_have_slowed_it() -> None:
     others = Others("oss1", 0.82, 0.97, Job("4711", 38 * 10**9, 40.0))
-    verdict = said(
+    verdict = judged(
         80e6, evidence(alarm=False, odds=1.0, moments=1), details={OTHERS: write(others)}
     )
     assert (verdict.state, verdict.reason) == (State.OK, Reason.WATCHED)
     assert ", job 4711 moved 38.0 GB in the 40 s around it; one run" in verdict.sentence
 
 
-def test_what_is_worth_a_word_says_how_far_it_is() -> None:
+def test_a_watched_loss_shows_its_odds_and_the_needed_odds() -> None:
     known = evidence(alarm=False, odds=3.0)
-    assert "odds 20 to 1 against chance, 8,103 for an alarm" in said(80e6, known).sentence
-    # a run that is no slower than a tenth below hides nothing of it
-    fair = said(190e6, known)
+    assert "odds 20 to 1 against chance, 8,103 for an alarm" in judged(80e6, known).sentence
+    # a run within a tenth of its baseline does not hide them
+    fair = judged(190e6, known)
     assert (fair.state, fair.reason) == (State.OK, Reason.WATCHED)
-    assert said(190e6, evidence(alarm=False, odds=2.99)).reason is Reason.FINE
+    assert judged(190e6, evidence(alarm=False, odds=2.99)).reason is Reason.FINE
 
 
-def test_enough_evidence_is_an_alarm_with_its_figures() -> None:
-    verdict = said(80e6, evidence())
+def test_enough_evidence_is_an_alarm_with_figures() -> None:
+    verdict = judged(80e6, evidence())
     assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.SLOW)
     assert verdict.sentence == (
         "scratch-OST0003 read 80.0 MB/s, 40 % of baseline 202.1 MB/s (12 runs to 2026-11-20), "
@@ -128,23 +128,23 @@ def test_evidence_alarms_only_on_a_valid_rate_without_another_cause(
     outcome: tuple[State, Reason],
     end: str,
 ) -> None:
-    verdict = said(rate, weighed, **changes)
+    verdict = judged(rate, weighed, **changes)
     assert (verdict.state, verdict.reason) == outcome
     assert verdict.sentence.endswith(end)
 
 
-def test_of_two_operations_the_one_that_has_lost_most_alarms() -> None:
-    one = expectation()
-    every = (series(150e6, operation=Operation.WRITE), series(80e6))
-    verdict = judge_service(one, every, (), NOW, evidence())
+def test_the_operation_with_the_largest_loss_alarms() -> None:
+    entry = expectation()
+    runs = (series(150e6, operation=Operation.WRITE), series(80e6))
+    verdict = judge_service(entry, runs, (), NOW, evidence())
     assert verdict.state is State.CRITICAL
     assert verdict.sentence.startswith("scratch-OST0003 read 80.0 MB/s")
-    # where that has no figure today, the other one stands for it
+    # without a figure of that operation today, the other one shows the alarm
     failed = (series(150e6, operation=Operation.WRITE), series(None))
-    assert judge_service(one, failed, (), NOW, evidence()).state is State.CRITICAL
+    assert judge_service(entry, failed, (), NOW, evidence()).state is State.CRITICAL
 
 
-def test_without_a_baseline_its_own_history_is_a_reference() -> None:
+def test_without_a_baseline_the_own_history_is_a_reference() -> None:
     bare = expectation(references={"read/single": Reference(CEILING, None)})
     alone = (series(200e6, None),)
     assert judge_service(bare, alone, (), NOW, None).state is State.UNKNOWN
@@ -153,26 +153,26 @@ def test_without_a_baseline_its_own_history_is_a_reference() -> None:
     assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
 
 
-def test_a_host_alarms_by_evidence_and_not_for_one_test() -> None:
-    one = host_expectation("oss1", "oss2")
-    every = (sent("oss1", 24e6), sent("oss2", 24e6))
-    watched = judge_pair_service(one, every, (), NOW, None)
+def test_a_host_alarms_on_evidence_and_not_on_one_test() -> None:
+    entry = host_expectation("oss1", "oss2")
+    runs = (sent("oss1", 24e6), sent("oss2", 24e6))
+    watched = judge_pair_service(entry, runs, (), NOW, None)
     assert (watched.state, watched.reason) == (State.OK, Reason.WATCHED)
-    verdict = judge_pair_service(one, every, (), NOW, evidence(what="send", ratio=0.2))
+    verdict = judge_pair_service(entry, runs, (), NOW, evidence(what="send", ratio=0.2))
     assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.SLOW)
     assert "upper median of 2 partners" in verdict.sentence
 
 
-def test_beside_an_alarm_the_other_operations_last_run_raises_none() -> None:
-    """Also where it is no loss: a level may have an upper end."""
+def test_an_alarm_of_one_operation_leaves_the_last_run_of_another_watched() -> None:
+    """Even a rate above the upper limit of a level."""
     limits = Limits(warning=Range(80, 110))
-    one = expectation(
+    entry = expectation(
         references={"write/single": REFERENCE, "read/single": REFERENCE}, limits=limits
     )
-    taken = (series(80e6, operation=Operation.WRITE), series(240e6, operation=Operation.READ))
-    rulings = rulings_on(one, taken, NOW)
+    runs = (series(80e6, operation=Operation.WRITE), series(240e6, operation=Operation.READ))
+    rulings = rulings_on(entry, runs, NOW)
     assert [ruling.finding.reason for ruling in rulings] == [Reason.BELOW_LEVEL] * 2
-    found = by_evidence(rulings, evidence(what="write"))
-    assert [one.finding.reason for one in found] == [Reason.SLOW, Reason.WATCHED]
+    with_evidence = by_evidence(rulings, evidence(what="write"))
+    assert [ruling.finding.reason for ruling in with_evidence] == [Reason.SLOW, Reason.WATCHED]
     alone = by_evidence(rulings, evidence(what="write", alarm=False))
-    assert [one.finding.reason for one in alone] == [Reason.WATCHED, Reason.BELOW_LEVEL]
+    assert [ruling.finding.reason for ruling in alone] == [Reason.WATCHED, Reason.BELOW_LEVEL]

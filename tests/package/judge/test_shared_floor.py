@@ -1,4 +1,4 @@
-"""Members that are below their floor together are one alarm: that of their group."""
+"""Members below their floor together raise one alarm, that of their group."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tests.package.judgements import (
     judge,
     judge_group,
     sent,
+    snapshot,
 )
-from tests.package.judgements import snapshot as taken
 
 STEPS = (Operation.WRITE, Operation.READ)
 
@@ -48,21 +48,21 @@ class Group:
         limits: Limits = FLOOR,
         **reference: Any,
     ) -> None:
-        """Lay out members and what was recorded of them."""
-        known = ceilings or [ceiling(number) for number in range(len(rates))]
+        """Create members and their series."""
+        ceilings_ = ceilings or [ceiling(number) for number in range(len(rates))]
         self.members = [
             expectation(
                 component=f"OST{number}",
                 limits=limits,
                 references={
-                    f"{step.value}/single": Reference(known[number], None)._replace(**reference)
+                    f"{step.value}/single": Reference(ceilings_[number], None)._replace(**reference)
                     for step in STEPS
                 },
             )
             for number in range(len(rates))
         ]
         self.series = [
-            recorded([rate] * nights, _middle(rates, number), component=name, operation=step)
+            recorded([rate] * nights, _peers_rate(rates, number), component=name, operation=step)
             if step in steps
             else recorded([240e6] * nights, 240e6, component=name, operation=step)
             for number, rate in enumerate(rates)
@@ -71,18 +71,18 @@ class Group:
         ]
 
     def group(self) -> Verdict:
-        memory = taken(*self.series)
+        memory = snapshot(*self.series)
         return judge_group(self.members, memory, NOW, memory)
 
     def alone(self) -> list[Reason]:
-        memory = taken(*self.series)
+        memory = snapshot(*self.series)
         return [
             judge(member, memory.of("ost", member.component), (), NOW).reason
             for member in self.members
         ]
 
 
-def _middle(rates: Sequence[float], number: int) -> Optional[float]:
+def _peers_rate(rates: Sequence[float], number: int) -> Optional[float]:
     others = sorted([*rates[:number], *rates[number + 1 :]])
     return others[len(others) // 2] if others else None
 
@@ -105,7 +105,7 @@ def test_four_nights_are_too_few() -> None:
     assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.TOO_FEW_MEMBERS)
 
 
-def test_the_direction_that_is_at_its_floor_is_not_named_and_hides_nothing() -> None:
+def test_a_direction_at_its_floor_is_not_named_and_hides_nothing() -> None:
     verdict = Group([62.5e6] * 8, steps=[Operation.READ]).group()
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.BELOW_FLOOR)
     assert verdict.sentence.startswith("file system scratch read: best of 5 nights 25 %")
@@ -126,26 +126,26 @@ def test_one_part_that_limits_all_is_named() -> None:
         (6, Reason.BELOW_FLOOR, 0),
     ],
 )
-def test_every_member_below_alarms_once_alone_or_by_its_group(
+def test_every_member_below_its_floor_alarms_once_alone_or_by_its_group(
     low: int, group: Reason, alone: int
 ) -> None:
-    # so near to the floor that no rule on losses has a say
-    found = Group([115e6] * low + [140e6] * (6 - low))
-    assert found.group().reason is group
-    assert found.alone().count(Reason.BELOW_FLOOR) == alone
+    # so near to the floor that no rule on losses applies
+    targets = Group([115e6] * low + [140e6] * (6 - low))
+    assert targets.group().reason is group
+    assert targets.alone().count(Reason.BELOW_FLOOR) == alone
 
 
-def test_the_floor_of_a_kind_of_hardware_is_its_own() -> None:
+def test_each_kind_of_hardware_has_its_own_floor() -> None:
     """Three fast targets at 32 % of their ceiling among five slow ones at 96 % of theirs."""
     rates = [288e6] * 3 + [240e6] * 5
     kinds = [ceiling(number, 900e6) for number in range(3)] + [ceiling(9, 250e6)] * 5
-    found = Group(rates, kinds)
-    verdict = found.group()
-    assert (verdict.reason, found.alone()) == (Reason.BELOW_FLOOR, [Reason.FINE] * 8)
+    targets = Group(rates, kinds)
+    verdict = targets.group()
+    assert (verdict.reason, targets.alone()) == (Reason.BELOW_FLOOR, [Reason.FINE] * 8)
     assert "32 % of the ceiling 900.0 MB/s (limited by disk), median of 3 of 8" in verdict.sentence
 
 
-def test_members_of_which_nothing_is_known_do_not_count() -> None:
+def test_members_without_samples_do_not_count() -> None:
     low = Group([60e6] * 6)
     low.series = low.series[:6]
     verdict = low.group()
@@ -153,31 +153,33 @@ def test_members_of_which_nothing_is_known_do_not_count() -> None:
     assert "median of 3 of 6" in verdict.sentence
 
 
-def test_members_with_too_few_nights_do_not_hold_up_the_alarm_of_the_others() -> None:
+def test_members_with_too_few_nights_do_not_delay_the_alarm_of_the_others() -> None:
     low = Group([60e6] * 6)
     for number in range(8):
-        one = low.series[number]
-        busy = one.samples[2]._replace(coverage=0.4)
-        low.series[number] = one._replace(samples=(*one.samples[:2], busy, *one.samples[3:]))
+        run = low.series[number]
+        contended = run.samples[2]._replace(coverage=0.4)
+        low.series[number] = run._replace(samples=(*run.samples[:2], contended, *run.samples[3:]))
     verdict = low.group()
     assert verdict.reason is Reason.BELOW_FLOOR
     assert "median of 2 of 6" in verdict.sentence
-    # of those with enough nights it still takes most
+    # it still needs most of the members with enough nights
     mixed = Group([115e6] * 3 + [140e6] * 3)
     assert mixed.group().reason is Reason.TOO_FEW_MEMBERS
 
 
 def test_an_alarm_by_evidence_takes_precedence() -> None:
-    of = Group([60e6] * 8, baseline=BASELINE._replace(median=150e6))
-    memory = taken(*of.series)._replace(groups={"ost/scratch": evidence(what="write")._asdict()})
-    verdict = judge_group(of.members, memory, NOW, memory)
+    low = Group([60e6] * 8, baseline=BASELINE._replace(median=150e6))
+    memory = snapshot(*low.series)._replace(
+        groups={"ost/scratch": evidence(what="write")._asdict()}
+    )
+    verdict = judge_group(low.members, memory, NOW, memory)
     assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.SLOW)
     assert verdict.sentence.startswith("group scratch write 40 % of its baseline over 3 runs")
 
 
-def test_a_group_that_was_accepted_so_low_is_silent() -> None:
-    known = BASELINE._replace(median=60e6, below_floor="24 % of the ceiling")
-    verdict = Group([60e6] * 8, baseline=known).group()
+def test_a_group_accepted_below_its_floor_is_silent() -> None:
+    baseline = BASELINE._replace(median=60e6, below_floor="24 % of the ceiling")
+    verdict = Group([60e6] * 8, baseline=baseline).group()
     assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
 
 
@@ -185,16 +187,16 @@ def test_a_group_that_was_accepted_so_low_is_silent() -> None:
     ("rate", "reason"),
     [(149e6, Reason.BELOW_GOAL), (150e6, Reason.FINE), (151e6, Reason.FINE)],
 )
-def test_the_sum_of_a_group_is_held_against_what_was_promised(rate: float, reason: Reason) -> None:
-    known = BASELINE._replace(median=rate)
-    found = Group([rate] * 4, limits=Limits(), goal_part=150e6, baseline=known)
-    assert (found.group().reason, found.alone()) == (reason, [Reason.FINE] * 4)
+def test_the_sum_of_a_group_is_compared_with_its_goal(rate: float, reason: Reason) -> None:
+    baseline = BASELINE._replace(median=rate)
+    targets = Group([rate] * 4, limits=Limits(), goal_part=150e6, baseline=baseline)
+    assert (targets.group().reason, targets.alone()) == (reason, [Reason.FINE] * 4)
 
 
-def test_the_sentence_of_a_goal_gives_the_sum() -> None:
-    """The case of Red Storm: 154 MB/s of each target are less than the 50 GB/s of 320."""
-    found = Group([154e6] * 4, limits=Limits(), goal_part=156.25e6)
-    verdict = found.group()
+def test_the_sentence_of_a_goal_shows_the_sum() -> None:
+    """Red Storm: 320 targets of 154 MB/s give less than 50 GB/s."""
+    targets = Group([154e6] * 4, limits=Limits(), goal_part=156.25e6)
+    verdict = targets.group()
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.BELOW_GOAL)
     assert verdict.sentence.startswith(
         "file system scratch write: best of 5 nights 616.0 MB/s, 98.6 % of the goal 625.0 MB/s in "
@@ -203,43 +205,45 @@ def test_the_sentence_of_a_goal_gives_the_sum() -> None:
 
 
 @pytest.mark.parametrize(("nights", "earlier"), [(29, False), (30, True)])
-def test_a_goal_missed_as_far_as_is_remembered_may_be_older(nights: int, earlier: bool) -> None:
+def test_a_goal_missed_in_all_samples_may_be_missed_for_longer(nights: int, earlier: bool) -> None:
     targets = Group([154e6] * 4, nights=nights, limits=Limits(), goal_part=156.25e6)
     assert targets.group().sentence.endswith(" or earlier") is earlier
 
 
 def test_a_goal_is_not_judged_while_a_member_is_missing() -> None:
-    found = Group([100e6] * 4, limits=Limits(), goal_part=150e6)
-    found.series = found.series[:-2]
-    assert found.group().reason is Reason.TOO_FEW_MEMBERS
+    targets = Group([100e6] * 4, limits=Limits(), goal_part=150e6)
+    targets.series = targets.series[:-2]
+    assert targets.group().reason is Reason.TOO_FEW_MEMBERS
 
 
-def test_members_that_were_accepted_below_their_part_silence_the_goal() -> None:
-    known = BASELINE._replace(median=100e6, below_floor="67 % of its part of the goal")
-    targets = Group([100e6] * 4, limits=Limits(), goal_part=150e6, baseline=known)
+def test_members_accepted_below_their_part_silence_the_goal() -> None:
+    baseline = BASELINE._replace(median=100e6, below_floor="67 % of its part of the goal")
+    targets = Group([100e6] * 4, limits=Limits(), goal_part=150e6, baseline=baseline)
     assert targets.group().reason is Reason.FINE
 
 
-def met(partner: str, rate: float, nights: Sequence[int]) -> Series:
-    """Return a test with a partner in each of some nights ago, the latest first."""
+def met_partner(partner: str, rate: float, nights: Sequence[int]) -> Series:
+    """Return tests with a partner some nights ago, the latest first."""
     samples = [Sample(NOW - 3610 - ago * DAY_S, rate, None, None, 0, partner) for ago in nights]
     started_at = samples[0].started_at
-    found = sent(partner, rate, started_at=started_at, finished_at=started_at + 10)
-    return Series(found.latest, tuple(samples))
+    latest = sent(partner, rate, started_at=started_at, finished_at=started_at + 10)
+    return Series(latest.latest, tuple(samples))
 
 
-def host(*every: Series, baseline: bool = False) -> Verdict:
-    names = [one.latest.partner or "" for one in every]
+def host(*tests: Series, baseline: bool = False) -> Verdict:
+    names = [test.latest.partner or "" for test in tests]
     limits = FLOOR._replace(stale_after_s=30 * DAY_S)
-    known = BASELINE._replace(median=50e6) if baseline else None
-    one: Expectation = host_expectation(
-        *names, limits=limits, references={"send/single": Reference(None, known)}
+    baseline_ = BASELINE._replace(median=50e6) if baseline else None
+    entry: Expectation = host_expectation(
+        *names, limits=limits, references={"send/single": Reference(None, baseline_)}
     )
-    return judge_pair_host(one, every, (), NOW)
+    return judge_pair_host(entry, tests, (), NOW)
 
 
-def test_a_host_is_below_its_floor_with_all_partners_together() -> None:
-    verdict = host(met("a", 50e6, (0, 3)), met("b", 48e6, (1,)), met("c", 40e6, (2, 4)))
+def test_a_host_is_below_its_floor_if_it_is_with_all_partners() -> None:
+    verdict = host(
+        met_partner("a", 50e6, (0, 3)), met_partner("b", 48e6, (1,)), met_partner("c", 40e6, (2, 4))
+    )
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.BELOW_FLOOR)
     assert verdict.sentence == (
         "oss3 send: best of 5 nights 42.4 % of the ceiling 118.0 MB/s (limited by nic oss3-link), "
@@ -247,11 +251,11 @@ def test_a_host_is_below_its_floor_with_all_partners_together() -> None:
     )
 
 
-def test_one_partner_at_the_floor_clears_a_host_and_four_nights_are_too_few() -> None:
-    low = met("a", 50e6, (0, 1, 2, 3, 4))
-    assert host(low, met("b", 59e6, (2,))).reason is not Reason.BELOW_FLOOR
-    assert host(low, met("b", 58.9e6, (2,))).reason is Reason.BELOW_FLOOR
-    assert host(met("a", 50e6, (0, 1, 2, 3))).reason is not Reason.BELOW_FLOOR
+def test_one_partner_at_the_floor_or_four_nights_clear_a_host() -> None:
+    low = met_partner("a", 50e6, (0, 1, 2, 3, 4))
+    assert host(low, met_partner("b", 59e6, (2,))).reason is not Reason.BELOW_FLOOR
+    assert host(low, met_partner("b", 58.9e6, (2,))).reason is Reason.BELOW_FLOOR
+    assert host(met_partner("a", 50e6, (0, 1, 2, 3))).reason is not Reason.BELOW_FLOOR
 
 
 def whole(rates: float, goal: Optional[float] = None, nights: int = 5) -> Verdict:
@@ -272,10 +276,10 @@ def whole(rates: float, goal: Optional[float] = None, nights: int = 5) -> Verdic
     }
     write = recorded([rates] * nights, operation=Operation.WRITE, **terms)
     read = recorded([1.8e9] * nights, operation=Operation.READ, **terms)
-    return judge_whole([entry], "scratch", taken(write, read), NOW)
+    return judge_whole([entry], "scratch", snapshot(write, read), NOW)
 
 
-def test_all_targets_at_once_have_a_floor_which_the_lack_of_a_baseline_does_not_hide() -> None:
+def test_all_targets_at_once_have_a_floor_without_a_baseline() -> None:
     verdict = whole(800e6)
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.BELOW_FLOOR)
     assert verdict.sentence == (
@@ -292,7 +296,7 @@ def test_all_targets_at_once_have_a_floor_which_the_lack_of_a_baseline_does_not_
     assert whole(1e9).reason is Reason.NO_REFERENCE
 
 
-def test_all_targets_at_once_are_held_against_the_promise() -> None:
+def test_all_targets_at_once_are_compared_with_the_goal() -> None:
     assert whole(1.1e9, 1.2e9).reason is Reason.BELOW_GOAL
     assert whole(1.2e9, 1.2e9).reason is Reason.NO_REFERENCE
     assert whole(1.1e9, 1.2e9, nights=4).reason is Reason.NO_REFERENCE
@@ -306,30 +310,30 @@ def test_all_targets_at_once_are_held_against_the_promise() -> None:
         ([288, 288, 500, 500], Reason.TOO_FEW_MEMBERS),
     ],
 )
-def test_it_takes_most_members_of_a_kind(fast_MBps: list[float], reason: Reason) -> None:
+def test_an_alarm_needs_most_members_of_a_kind(fast_MBps: list[float], reason: Reason) -> None:
     rates = [1e6 * rate for rate in fast_MBps] + [240e6] * 7
     kinds = [ceiling(number, 900e6) for number, _ in enumerate(fast_MBps)] + [ceiling(9)] * 7
     assert Group(rates, kinds).group().reason is reason
 
 
-def test_members_with_an_alarm_of_their_own_are_not_in_that_of_the_group() -> None:
-    found = Group([115e6] * 3 + [140e6] * 2)
-    assert found.alone().count(Reason.BELOW_FLOOR) == 3
-    assert found.group().reason is Reason.TOO_FEW_MEMBERS
+def test_members_with_their_own_alarm_do_not_count_for_the_group() -> None:
+    targets = Group([115e6] * 3 + [140e6] * 2)
+    assert targets.alone().count(Reason.BELOW_FLOOR) == 3
+    assert targets.group().reason is Reason.TOO_FEW_MEMBERS
 
 
 @pytest.mark.parametrize(
     ("rates_MB", "percent"),
     [((50, 60), 24), ((50, 55, 60), 22), ((50, 55, 60, 65), 24), ((50, 55, 60, 65, 70), 24)],
 )
-def test_a_group_below_its_floor_is_measured_by_its_upper_median(
+def test_a_group_below_its_floor_shows_its_upper_median(
     rates_MB: tuple[int, ...], percent: int
 ) -> None:
     low = Group([1e6 * rate for rate in rates_MB])
     assert f"best of 5 nights {percent} % of the ceiling" in low.group().sentence
 
 
-def test_a_group_is_dated_by_its_first_member_and_measured_by_its_middle_one() -> None:
+def test_a_group_is_dated_by_its_first_member_and_shows_its_median() -> None:
     low = Group([50e6, 60e6, 100e6], steps=[Operation.READ])
     low.series[1] = recorded([50e6] * 30, 60e6, component="OST0")
     sentence = low.group().sentence
@@ -339,37 +343,37 @@ def test_a_group_is_dated_by_its_first_member_and_measured_by_its_middle_one() -
     assert low.group().sentence.endswith(": since 2024-09-05")
 
 
-def test_a_night_of_which_a_member_says_nothing_misses_no_goal() -> None:
-    """Four full nights below the goal, and one in which a member of 400 MB/s was contended."""
-    found = Group([150e6] * 2, nights=6, limits=Limits(), goal_part=160e6)
+def test_a_night_with_a_contended_member_does_not_count_for_the_goal() -> None:
+    """Four full nights below the goal, and one with a contended member."""
+    targets = Group([150e6] * 2, nights=6, limits=Limits(), goal_part=160e6)
     for number in (2, 3):
-        one = found.series[number]
-        samples = [sample._replace(rate=150e6) for sample in one.samples]
+        run = targets.series[number]
+        samples = [sample._replace(rate=150e6) for sample in run.samples]
         samples[2] = samples[2]._replace(coverage=0.3)
         best = samples[5]._replace(rate=240e6)
-        found.series[number] = one._replace(samples=(*samples[:5], best))
-    assert found.group().reason is Reason.TOO_FEW_MEMBERS
+        targets.series[number] = run._replace(samples=(*samples[:5], best))
+    assert targets.group().reason is Reason.TOO_FEW_MEMBERS
 
 
-def test_a_host_that_was_accepted_so_low_is_silent_until_it_loses_more() -> None:
+def test_a_host_accepted_below_its_floor_is_silent_until_it_loses_more() -> None:
     def judged(rate: float) -> Reason:
-        known = BASELINE._replace(median=50e6, below_floor="42 %", spec_hash="older")
-        one = met("a", rate, (0, 1, 2, 3, 4))
-        other = met("b", rate - 9e6, (0, 1))
+        baseline = BASELINE._replace(median=50e6, below_floor="42 %", spec_hash="older")
+        first = met_partner("a", rate, (0, 1, 2, 3, 4))
+        second = met_partner("b", rate - 9e6, (0, 1))
         limits = FLOOR._replace(stale_after_s=30 * DAY_S)
-        references = {"send/single": Reference(None, known)}
+        references = {"send/single": Reference(None, baseline)}
         entry = host_expectation("a", "b", limits=limits, references=references)
-        return judge_pair_host(entry, (one, other), (), NOW).reason
+        return judge_pair_host(entry, (first, second), (), NOW).reason
 
     assert judged(45.1e6) is Reason.NO_REFERENCE
     assert judged(44.9e6) is Reason.BELOW_FLOOR
 
 
-def test_one_pair_alone_has_no_floor() -> None:
-    """Locating looks at each pair, of which one end may be slow."""
-    of = measured(met("a", 5e6, range(9)), Reference(ceiling(1, 118e6), None), FLOOR)
-    assert least_rate(of) is None
-    assert host_below([of]) is not None
+def test_a_single_pair_has_no_floor() -> None:
+    """Locating judges each pair, and one end may be slow."""
+    run = measured(met_partner("a", 5e6, range(9)), Reference(ceiling(1, 118e6), None), FLOOR)
+    assert least_rate(run) is None
+    assert host_below([run]) is not None
 
 
 @pytest.mark.parametrize(
@@ -381,10 +385,10 @@ def test_one_pair_alone_has_no_floor() -> None:
         (59e6, State.OK, Reason.FINE),
     ],
 )
-def test_a_host_that_gives_its_baseline_may_be_below_its_floor(
+def test_a_host_at_its_baseline_may_be_below_its_floor(
     rate: float, state: State, reason: Reason
 ) -> None:
-    verdict = host(met("a", rate, (0, 1, 2, 3, 4)), baseline=True)
+    verdict = host(met_partner("a", rate, (0, 1, 2, 3, 4)), baseline=True)
     assert (verdict.state, verdict.reason) == (state, reason)
 
 
@@ -396,7 +400,9 @@ def test_a_host_that_gives_its_baseline_may_be_below_its_floor(
         (3, "the goal 468.8 MB/s in sum of 3: since"),
     ],
 )
-def test_the_goal_of_one_is_no_sum_and_has_its_ceiling(members: int, words: str) -> None:
+def test_the_goal_of_a_single_member_is_no_sum_and_shows_the_ceiling(
+    members: int, words: str
+) -> None:
     targets = Group([154e6] * members, limits=Limits(), goal_part=156.25e6)
     assert words in targets.group().sentence
 
@@ -405,28 +411,28 @@ def test_the_goal_of_one_is_no_sum_and_has_its_ceiling(members: int, words: str)
     ("best", "reason"),
     [(149.9e6, Reason.BELOW_GOAL), (150e6, Reason.FINE), (150.1e6, Reason.FINE)],
 )
-def test_members_that_each_gave_their_part_in_some_night_do_not_miss_the_goal(
+def test_members_that_each_reached_their_part_in_some_night_meet_the_goal(
     best: float, reason: Reason
 ) -> None:
-    known = BASELINE._replace(median=best)
-    found = Group([100e6] * 2, limits=Limits(), goal_part=150e6, baseline=known)
+    baseline = BASELINE._replace(median=best)
+    targets = Group([100e6] * 2, limits=Limits(), goal_part=150e6, baseline=baseline)
     turns = [best, 100e6, best, 100e6, best], [140e6, best, 99e6, 140e6, 99e6]
-    found.series = [
+    targets.series = [
         recorded(turns[number], component=f"OST{number}", operation=step)
         for number in range(2)
         for step in STEPS
     ]
-    assert found.group().reason is reason
+    assert targets.group().reason is reason
 
 
-def test_a_host_with_unlike_partners_is_said_in_percent_of_the_slowest_ones_ceiling() -> None:
-    """Its best share of any floor, 50 of 59 MB/s, in the terms of one partner."""
-    one = host_expectation(
+def test_a_host_with_unequal_partners_is_shown_in_percent_of_one_ceiling() -> None:
+    """The best share of any floor, 50 of 59 MB/s, as a share of one partner's ceiling."""
+    entry = host_expectation(
         "a", "b", limits=FLOOR, references={"send/single": Reference(None, None)}
     )
-    first, second = one.partners
+    first, second = entry.partners
     fast = first._replace(ceiling=Ceiling(236e6, ("fast",), ("nic",)))
     nights = (0, 1, 2, 3, 4)
-    every = (met("a", 40e6, nights), met("b", 50e6, nights))
-    verdict = judge_pair_host(one._replace(partners=(fast, second)), every, (), NOW)
+    tests = (met_partner("a", 40e6, nights), met_partner("b", 50e6, nights))
+    verdict = judge_pair_host(entry._replace(partners=(fast, second)), tests, (), NOW)
     assert "42.4 % of the ceiling 236.0 MB/s (limited by nic)" in verdict.sentence

@@ -1,4 +1,4 @@
-"""A loss that a whole group shares is one alarm of the group, by its last era's baselines."""
+"""A loss of a whole group is one alarm of the group, by its last era's baselines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plumbline.model.evidence import Evidence
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Record
 from plumbline.model.series import Sample, Series
-from tests.package.judgements import BASELINE, DAY_S, NOW, Past, expectation, series, snapshot
+from tests.package.judgements import BASELINE, DAY_S, NOW, NodeMemory, expectation, series, snapshot
 
 ODDS = 10_000.0
 BEFORE = {"lustre": "2.3.0"}
@@ -28,17 +28,17 @@ def nightly(rates: Sequence[float], **changes: Any) -> Series:
 
 
 def weighed(*members: Sequence[float], changed: Optional[float] = None, **limits: Any) -> Weighing:
-    """Weigh a group whose members gave so much each night; after a change, of another era."""
-    known = BASELINE._replace(versions=BEFORE if changed is not None else {})
+    """Weigh a group by its members' nightly rates; ``changed`` is the moment of a new version."""
+    baseline = BASELINE._replace(versions=BEFORE if changed is not None else {})
     entries = [
         expectation(
             component=f"OST{number}",
-            references={"read/single": Reference(None, known)},
+            references={"read/single": Reference(None, baseline)},
             limits=Limits(alarm_odds=ODDS, **limits),
         )
         for number in range(len(members))
     ]
-    every = [
+    members_series = [
         nightly(
             rates,
             component=f"OST{number}",
@@ -47,36 +47,40 @@ def weighed(*members: Sequence[float], changed: Optional[float] = None, **limits
         )
         for number, rates in enumerate(members)
     ]
-    return Weighing({"client1": entries}, {"client1": Past(snapshot(*every), changed)})
+    return Weighing(
+        {"client1": entries}, {"client1": NodeMemory(snapshot(*members_series), changed)}
+    )
 
 
-def group(of: Weighing) -> Evidence:
-    found = of.evidence(("ost", "scratch", True))
-    assert found is not None
-    return found
+def group(weighing: Weighing) -> Evidence:
+    evidence = weighing.evidence(("ost", "scratch", True))
+    assert evidence is not None
+    return evidence
 
 
-def own(of: Weighing, number: int) -> Optional[Evidence]:
-    return of.evidence(("ost", f"OST{number}", False))
+def own(weighing: Weighing, number: int) -> Optional[Evidence]:
+    return weighing.evidence(("ost", f"OST{number}", False))
 
 
 @pytest.mark.parametrize("members", [2, 3, 6])
-def test_a_loss_that_all_share_is_the_groups_and_no_members(members: int) -> None:
-    of = weighed(*[[200e6] * 10 + [60e6] * 8] * members)
-    evidence = group(of)
+def test_a_loss_that_all_share_is_an_alarm_of_the_group_only(members: int) -> None:
+    weighing = weighed(*[[200e6] * 10 + [60e6] * 8] * members)
+    evidence = group(weighing)
     assert evidence.alarm
     assert evidence.what == "read"
     assert evidence.ratio == pytest.approx(0.3, abs=0.01)
     for number in range(members):
-        alone = own(of, number)
+        alone = own(weighing, number)
         assert alone is not None
         assert not alone.alarm
 
 
-def test_a_member_that_has_lost_more_than_its_group_has_its_own_alarm() -> None:
-    of = weighed([200e6] * 10 + [20e6] * 8, [200e6] * 10 + [100e6] * 8, [200e6] * 10 + [100e6] * 8)
-    assert group(of).alarm
-    first, second = own(of, 0), own(of, 1)
+def test_a_member_with_a_larger_loss_than_its_group_has_its_own_alarm() -> None:
+    weighing = weighed(
+        [200e6] * 10 + [20e6] * 8, [200e6] * 10 + [100e6] * 8, [200e6] * 10 + [100e6] * 8
+    )
+    assert group(weighing).alarm
+    first, second = own(weighing, 0), own(weighing, 1)
     assert first is not None
     assert first.alarm
     assert second is not None
@@ -89,16 +93,16 @@ def test_a_few_busy_nights_are_no_alarm() -> None:
     assert not group(weighed(*[busy] * 6)).reportable
 
 
-def test_one_member_alone_is_no_loss_of_the_group() -> None:
-    of = weighed([200e6] * 10 + [60e6] * 8, *[[200e6] * 18] * 5)
-    assert not group(of).reportable
-    # of two, the better one stands for both
+def test_a_loss_of_one_member_is_no_loss_of_the_group() -> None:
+    weighing = weighed([200e6] * 10 + [60e6] * 8, *[[200e6] * 18] * 5)
+    assert not group(weighing).reportable
+    # of two members the better one counts
     assert not group(weighed([200e6] * 10 + [60e6] * 8, [200e6] * 18)).reportable
 
 
-def test_a_group_of_which_half_has_no_baseline_is_not_compared() -> None:
-    of = weighed([200e6] * 5)
-    assert of.evidence(("ost", "scratch", True)) is None
+def test_a_single_member_is_no_group() -> None:
+    weighing = weighed([200e6] * 5)
+    assert weighing.evidence(("ost", "scratch", True)) is None
 
 
 @pytest.mark.parametrize(("nights", "alarm"), [(1, False), (3, True)])
@@ -106,59 +110,62 @@ def test_after_a_change_of_version_three_low_nights_are_an_alarm(
     nights: int, *, alarm: bool
 ) -> None:
     began = NOW - 3610 - (nights - 1) * DAY_S
-    of = weighed(*[[200e6] * 10 + [130e6] * nights] * 6, changed=began)
-    evidence = group(of)
+    weighing = weighed(*[[200e6] * 10 + [130e6] * nights] * 6, changed=began)
+    evidence = group(weighing)
     assert evidence.alarm is alarm
     assert evidence.against == "the baseline from before lustre 2.3.0 -> 2.4.0"
     if alarm:
         assert evidence.since == began
         assert evidence.ratio == pytest.approx(0.643, abs=0.01)
     for number in range(6):
-        alone = own(of, number)
+        alone = own(weighing, number)
         assert alone is None or not alone.reportable
 
 
-class InTurn(Past):
-    """A node that measures one after the other: each sees a change by its own run of that night."""
+class InTurn(NodeMemory):
+    """A node that measures in turn: each series sees a change with its own run of the night."""
 
     def changed_at(self, latest: Record) -> Optional[float]:
-        """Return when the measurement of a record had its turn two nights ago."""
+        """Return the start of the previous night's run of a record."""
         return latest.started_at - DAY_S
 
 
 @pytest.mark.parametrize("apart_s", [7.0, 1800.0])
-def test_a_change_is_of_the_night_of_which_each_measurement_sees_it_in_its_turn(
+def test_a_change_dates_from_the_first_run_of_its_night(
     apart_s: float,
 ) -> None:
-    """The read of a target is seconds after its write, the last target of a site hours later."""
-    read, known = Reference(None, BASELINE), BASELINE._replace(versions=BEFORE)
+    """A read follows its write by seconds, and the last target of a site by hours."""
+    read, earlier_baseline = Reference(None, BASELINE), BASELINE._replace(versions=BEFORE)
     entries = [
         expectation(
             component=f"OST{number}",
             references={
-                f"{one}/single": read._replace(baseline=known) for one in ("write", "read")
+                f"{one}/single": read._replace(baseline=earlier_baseline)
+                for one in ("write", "read")
             },
             limits=Limits(alarm_odds=20.0),
         )
         for number in range(6)
     ]
-    turns = [(one, way) for one in range(6) for way in (Operation.WRITE, Operation.READ)]
-    every = []
+    turns = [(number, way) for number in range(6) for way in (Operation.WRITE, Operation.READ)]
+    members_series = []
     for place, (number, operation) in enumerate(turns):
         at = NOW - 3600 * 8 + place * apart_s
         earlier = [
             Sample(at - night * DAY_S, rate, None, None, 0, None)
             for night, rate in ((1, 110e6), (2, 200e6))
         ]
-        said = {"component": f"OST{number}", "operation": operation, "started_at": at}
-        every.append(series(110e6, None, earlier, **said, finished_at=at + 5, versions=AFTER))
-    of = Weighing({"client1": entries}, {"client1": InTurn(snapshot(*every))})
-    evidence = group(of)
+        terms = {"component": f"OST{number}", "operation": operation, "started_at": at}
+        members_series.append(
+            series(110e6, None, earlier, **terms, finished_at=at + 5, versions=AFTER)
+        )
+    weighing = Weighing({"client1": entries}, {"client1": InTurn(snapshot(*members_series))})
+    evidence = group(weighing)
     assert evidence.alarm
     assert evidence.since == NOW - 3600 * 8 - DAY_S
 
 
-def test_without_the_moment_of_the_change_it_takes_longer() -> None:
+def test_without_the_moment_of_the_change_the_odds_are_lower() -> None:
     rates = [200e6] * 10 + [130e6] * 3
     assert (
         group(weighed(*[rates] * 6, changed=0.0)).odds
@@ -166,24 +173,24 @@ def test_without_the_moment_of_the_change_it_takes_longer() -> None:
     )
 
 
-def test_after_a_change_a_single_slow_member_is_found_beside_its_peers() -> None:
+def test_after_a_change_a_single_slow_member_is_found_among_its_peers() -> None:
     began = NOW - 3610 - 7 * DAY_S
     slow = [200e6] * 10 + [60e6] * 8
-    of = weighed(slow, *[[200e6] * 18] * 5, changed=began)
-    first = own(of, 0)
+    weighing = weighed(slow, *[[200e6] * 18] * 5, changed=began)
+    first = own(weighing, 0)
     assert first is not None
     assert first.alarm
-    assert not group(of).reportable
+    assert not group(weighing).reportable
 
 
 @pytest.mark.parametrize(
     ("slow", "is_group", "counts"),
     [
-        pytest.param(6, True, True, id="a group as one"),
-        pytest.param(1, False, False, id="a member of it"),
+        pytest.param(6, True, True, id="the whole group"),
+        pytest.param(1, False, False, id="one member"),
     ],
 )
-def test_a_change_counts_for_more_nights_of_what_all_share(
+def test_a_change_raises_the_odds_of_a_shared_loss_only(
     slow: int, *, is_group: bool, counts: bool
 ) -> None:
     began = NOW - 3610 - 2 * DAY_S
@@ -201,7 +208,7 @@ def test_a_change_counts_for_more_nights_of_what_all_share(
 
 
 @pytest.mark.parametrize("starts", [0.0, 1e6])
-def test_a_change_counts_for_more_nights_of_a_component_without_a_group(starts: float) -> None:
+def test_a_change_raises_the_odds_of_a_component_without_a_group(starts: float) -> None:
     evidence = own(
         weighed([200e6] * 10 + [130e6] * 3, changed=NOW - 3610 - 2 * DAY_S, change_starts=starts),
         0,
@@ -210,8 +217,8 @@ def test_a_change_counts_for_more_nights_of_a_component_without_a_group(starts: 
     assert evidence.alarm is (starts > 0)
 
 
-def test_a_change_is_of_two_members_and_of_neither_alone() -> None:
-    """The change may have slowed both: an alarm of one of them needs all its evidence."""
+def test_a_change_does_not_raise_the_odds_of_one_of_two_members() -> None:
+    """The change may have slowed both, so an alarm of one needs full evidence."""
     rates = [[200e6] * 10 + [120e6] * 3, [200e6] * 13]
     changed = NOW - 3610 - 2 * DAY_S
     few, many = (
@@ -222,10 +229,10 @@ def test_a_change_is_of_two_members_and_of_neither_alone() -> None:
 
 
 @pytest.mark.parametrize("members", [1, 2])
-def test_two_members_are_a_group_and_one_is_none(members: int) -> None:
-    of = weighed(*[[200e6] * 10 + [60e6] * 8] * members)
-    assert (of.evidence(("ost", "scratch", True)) is not None) is (members == 2)
-    alone = own(of, 0)
+def test_two_members_are_a_group_and_one_is_not(members: int) -> None:
+    weighing = weighed(*[[200e6] * 10 + [60e6] * 8] * members)
+    assert (weighing.evidence(("ost", "scratch", True)) is not None) is (members == 2)
+    alone = own(weighing, 0)
     assert alone is not None
     assert alone.alarm is (members == 1)
 
@@ -234,24 +241,24 @@ def test_two_members_are_a_group_and_one_is_none(members: int) -> None:
 def test_a_member_that_has_lost_a_tenth_more_than_its_group_has_its_own_alarm(
     share: float, shared: bool
 ) -> None:
-    # of three, the group gives what the one in the middle gives
+    # the rate of a group of three is that of its median member
     others = [[200e6] * 10 + [100e6] * 8] * 2
     evidence = own(weighed([200e6] * 10 + [share * 100e6] * 8, *others), 0)
     assert evidence is not None
     assert (evidence.alarm, evidence.shared) == (not shared, shared)
 
 
-def test_without_an_alarm_of_its_group_a_member_keeps_its_own() -> None:
+def test_without_an_alarm_of_its_group_a_member_keeps_its_alarm() -> None:
     evidence = own(weighed([200e6] * 10 + [60e6] * 8, [200e6] * 18, [200e6] * 18), 0)
     assert evidence is not None
     assert (evidence.alarm, evidence.shared) == (True, False)
 
 
-def test_what_all_have_lost_alike_is_the_groups_however_small_a_loss_is_asked_for() -> None:
-    of = weighed(*[[200e6] * 10 + [60e6] * 8] * 3, peer_loss=0.0)
-    assert group(of).alarm
+def test_an_equal_loss_of_all_is_an_alarm_of_the_group_at_any_limit() -> None:
+    weighing = weighed(*[[200e6] * 10 + [60e6] * 8] * 3, peer_loss=0.0)
+    assert group(weighing).alarm
     for number in range(3):
-        evidence = own(of, number)
+        evidence = own(weighing, number)
         assert evidence is not None
         assert (evidence.alarm, evidence.shared) == (False, True)
 
@@ -264,7 +271,7 @@ def test_what_all_have_lost_alike_is_the_groups_however_small_a_loss_is_asked_fo
         (3, "its own earlier runs"),
     ],
 )
-def test_after_a_change_one_without_a_group_goes_on_by_the_baseline_before(
+def test_after_a_change_a_single_component_is_compared_with_the_earlier_baseline(
     members: int, against: str
 ) -> None:
     evidence = own(weighed(*[[200e6] * 12] * members, changed=NOW - 3 * DAY_S), 0)

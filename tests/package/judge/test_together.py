@@ -1,4 +1,4 @@
-"""Samples of one host within a window are one run; without a window only those of one moment."""
+"""Samples of one host within a window form one run; without a window those of one moment."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def sampled(component: str, after_s: float, rate: float = 100.0, host: str = "h"
 
 def runs(rows: Sequence[Sampled], window_s: float) -> list[list[str]]:
     """Return the components of each run."""
-    found: dict[tuple[str, float], list[str]] = {}
+    components: dict[tuple[str, float], list[str]] = {}
     for row in bring_together(rows, window_s):
-        found.setdefault((row.host, row.at), []).append(row.component)
-    return list(found.values())
+        components.setdefault((row.host, row.at), []).append(row.component)
+    return list(components.values())
 
 
 @pytest.mark.parametrize(
@@ -38,17 +38,17 @@ def test_the_window_counts_from_the_first_sample_and_does_not_move_on() -> None:
     assert runs(rows, 60) == [["a", "b"], ["c"]]
 
 
-def test_a_component_that_comes_again_begins_the_next_run() -> None:
+def test_a_second_sample_of_a_component_begins_the_next_run() -> None:
     rows = [sampled("a", 0), sampled("b", 5), sampled("a", 30), sampled("b", 35)]
     assert runs(rows, 600) == [["a", "b"], ["a", "b"]]
 
 
-def test_samples_of_one_moment_are_not_parted() -> None:
+def test_samples_of_one_moment_stay_together() -> None:
     rows = [sampled("a", 0), sampled("b", 30), sampled("a", 30)]
     assert runs(rows, 600) == [["a"], ["b", "a"]]
 
 
-def test_hosts_have_runs_of_their_own() -> None:
+def test_hosts_have_separate_runs() -> None:
     rows = [sampled("a", 0, host="h1"), sampled("b", 1, host="h2")]
     assert runs(rows, 600) == [["a"], ["b"]]
 
@@ -64,15 +64,15 @@ def test_a_slow_disk_is_found_among_peers_that_were_polled_one_after_another() -
         for hour in range(4)
         for disk in range(4)
     ]
-    alone = {one.component: one.verdict.state for one in replay(rows, Limits())}
+    alone = {day.component: day.verdict.state for day in replay(rows, Limits())}
     assert set(alone.values()) == {State.UNKNOWN}
     judged = replay(bring_together(rows, 60), Limits())
-    reasons = {one.component: one.verdict.reason for one in judged}
+    reasons = {day.component: day.verdict.reason for day in judged}
     assert reasons.pop("disk2") is Reason.WATCHED
     assert set(reasons.values()) == {Reason.FINE}
 
 
-def test_components_that_are_never_measured_at_once_are_named_with_their_round() -> None:
+def test_components_never_measured_together_are_reported_with_their_round() -> None:
     rows = [
         sampled(f"disk{disk}", 3600 * hour + 10 * disk, host=host)
         for host in ("h1", "h2")
@@ -85,22 +85,22 @@ def test_components_that_are_never_measured_at_once_are_named_with_their_round()
     assert never_together(bring_together(rows, 60)) is None
 
 
-def test_one_common_moment_or_a_single_component_is_no_reason_for_a_hint() -> None:
+def test_one_common_moment_or_a_single_component_gives_no_hint() -> None:
     assert never_together([sampled("a", 0), sampled("b", 5), sampled("b", 0)]) is None
     assert never_together([sampled("a", 0), sampled("a", 5)]) is None
 
 
 def test_a_run_is_dated_by_its_first_sample() -> None:
-    found = bring_together([sampled("a", 0), sampled("b", 60)], 600)
-    assert [row.at for row in found] == [BEGIN, BEGIN]
+    run = bring_together([sampled("a", 0), sampled("b", 60)], 600)
+    assert [row.at for row in run] == [BEGIN, BEGIN]
 
 
 @pytest.mark.parametrize("gap_s", [0.5, 20.0])
-def test_two_components_that_take_turns_are_apart_by_the_time_of_a_round(gap_s: float) -> None:
+def test_the_round_of_two_alternating_components_is_their_gap(gap_s: float) -> None:
     rows = [sampled("a", 0), sampled("b", gap_s), sampled("a", 100), sampled("a", 200)]
-    found = never_together(rows)
-    assert found is not None
-    # a round of one alone tells no time
-    assert (found.host, found.components, found.round_s, found.hosts) == ("h", 2, gap_s, 1)
+    hint = never_together(rows)
+    assert hint is not None
+    # a round of one component has no length
+    assert (hint.host, hint.components, hint.round_s, hint.hosts) == ("h", 2, gap_s, 1)
     assert never_together([*rows, sampled("b", 200)]) is None
     assert never_together(rows[2:]) is None

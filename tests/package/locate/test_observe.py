@@ -20,7 +20,7 @@ from tests.package.judgements import (
     DAY_S,
     NOW,
     REFERENCE,
-    Past,
+    NodeMemory,
     expectation,
     host_expectation,
     series,
@@ -189,7 +189,7 @@ def test_a_parallel_run_of_days_ago_does_not_speak_of_today(age_s: float, vote: 
 def over_runs(made: Series, entry: Expectation) -> Observation:
     """Return what is observed while one waits for a fault, of the first measurement."""
     site, memory = Site({"client1": (entry,)}), snapshot(made)
-    known = Weighing({"client1": (entry,)}, {"client1": Past(memory)})
+    known = Weighing({"client1": (entry,)}, {"client1": NodeMemory(memory)})
     return next(observe(site.measurables(), {"client1": memory}, NOW, known))
 
 

@@ -19,7 +19,7 @@ from tests.package.judgements import (
     CEILING,
     DAY_S,
     NOW,
-    Past,
+    NodeMemory,
     expectation,
     host_expectation,
     snapshot,
@@ -36,7 +36,7 @@ def spoken(
     """Return what the measurements of a node say, by component and operation."""
     nodes = {node: measured}
     placed = tuple(Site(nodes).of(node))
-    found = votes(placed, Weighing(nodes, {node: Past(memory)}))
+    found = votes(placed, Weighing(nodes, {node: NodeMemory(memory)}))
     return {one.of.name.partition(" ")[2]: each for one, each in zip(placed, found)}
 
 
